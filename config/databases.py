@@ -1,0 +1,50 @@
+"""Turns DATABASE_URL into Django's settings of a PostgreSQL connection."""
+
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+# libpq's names, and Django's for the same thing; what is not listed goes into OPTIONS.
+DJANGO_NAMES = {
+    "dbname": "NAME",
+    "user": "USER",
+    "password": "PASSWORD",
+    "host": "HOST",
+    "port": "PORT",
+}
+
+# A peer that vanished without a word is noticed within about 15 seconds. libpq leaves
+# these out on a unix socket.
+CONNECTION_OPTIONS = {
+    "connect_timeout": "5",
+    "keepalives": "1",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",  # milliseconds
+    "application_name": "fairshift",
+}
+
+
+def postgresql_settings(url: str) -> dict[str, Any]:
+    """Return the DATABASES entry for a libpq URL; its own query options win over ours."""
+    try:
+        given = conninfo_to_dict(url)
+    except ProgrammingError as error:
+        # libpq repeats parts of the URL in its message, and a password may be one of them.
+        raise ImproperlyConfigured(
+            "DATABASE_URL is not a valid PostgreSQL URL; its form is"
+            " postgresql://user:password@host:port/name?option=value."
+        ) from error
+    if not given.get("dbname"):
+        raise ImproperlyConfigured("DATABASE_URL names no database; add it as /name.")
+    named = {DJANGO_NAMES[key]: str(given.pop(key)) for key in DJANGO_NAMES if key in given}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        **named,
+        "OPTIONS": CONNECTION_OPTIONS | {key: str(value) for key, value in given.items()},
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }

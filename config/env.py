@@ -1,0 +1,167 @@
+"""Typed readers of environment variables that refuse a bad value by its name.
+
+An empty variable counts as not given. Every refusal is an ImproperlyConfigured
+that says which variable, what it held (never for secrets) and what is allowed.
+"""
+
+import difflib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+T = TypeVar("T")
+
+TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
+FALSE_WORDS = frozenset({"0", "false", "no", "off"})
+
+
+class Environment:
+    """Reads variables from `variables` and remembers which names are known."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self._known: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        """Say whether the variable is given and not empty."""
+        self._known.add(name)
+        return self._variables.get(name, "").strip() != ""
+
+    def text(self, name: str, *, default: str | None = None) -> str:
+        """Return the variable's text; without a default it is required."""
+        if self.has(name):
+            return self._variables[name].strip()
+        return _required(name, default)
+
+    def boolean(self, name: str, *, default: bool | None = None) -> bool:
+        """Return true for 1, true, yes, on and false for 0, false, no, off, in any case."""
+        if not self.has(name):
+            return _required(name, default)
+        word = self.text(name).lower()
+        if word not in TRUE_WORDS | FALSE_WORDS:
+            raise _refusal(name, self.text(name), "one of 1, true, yes, on, 0, false, no, off")
+        return word in TRUE_WORDS
+
+    def integer(
+        self,
+        name: str,
+        *,
+        default: int | None = None,
+        minimum: int | None = None,
+        maximum: int | None = None,
+    ) -> int:
+        """Return a whole number within the limits, both included."""
+        if not self.has(name):
+            return _required(name, default)
+        allowed = "a whole number" + _limits(minimum, maximum)
+        try:
+            number = int(self.text(name))
+        except ValueError:
+            raise _refusal(name, self.text(name), allowed) from None
+        if not _within(number, minimum, maximum):
+            raise _refusal(name, self.text(name), allowed)
+        return number
+
+    def seconds(
+        self,
+        name: str,
+        *,
+        default: float | None = None,
+        minimum: float = 0,
+        maximum: float | None = None,
+    ) -> float:
+        """Return a time span in seconds, fractions allowed, within the limits, both included."""
+        if not self.has(name):
+            return _required(name, default)
+        allowed = "a number of seconds" + _limits(minimum, maximum)
+        try:
+            number = float(self.text(name))
+        except ValueError:
+            raise _refusal(name, self.text(name), allowed) from None
+        if not math.isfinite(number) or not _within(number, minimum, maximum):
+            raise _refusal(name, self.text(name), allowed)
+        return number
+
+    def choice(self, name: str, *, allowed: Iterable[str], default: str | None = None) -> str:
+        """Return the one of `allowed` that the variable names, in any case."""
+        if not self.has(name):
+            return _required(name, default)
+        by_lower = {word.lower(): word for word in allowed}
+        given = self.text(name)
+        if given.lower() not in by_lower:
+            choices = f"one of {', '.join(by_lower.values())}"
+            raise _refusal(name, given, choices, near=_near(given, by_lower.values()))
+        return by_lower[given.lower()]
+
+    def words(self, name: str, *, default: Iterable[str] | None = None) -> list[str]:
+        """Return the comma-separated parts, trimmed, without empty ones."""
+        if not self.has(name):
+            return list(_required(name, default))
+        return [word for word in (part.strip() for part in self.text(name).split(",")) if word]
+
+    def path(self, name: str, *, default: Path | None = None) -> Path:
+        """Return an absolute path; `~` stands for the home folder."""
+        if not self.has(name):
+            return _required(name, default)
+        path = Path(self.text(name)).expanduser()
+        if not path.is_absolute():
+            raise _refusal(name, self.text(name), "an absolute path")
+        return path
+
+    def url(self, name: str, *, schemes: Iterable[str], default: str | None = None) -> str:
+        """Return a URL with one of `schemes`; its text is never repeated, it may hold a password."""
+        if not self.has(name):
+            return _required(name, default)
+        scheme, separator, _ = self.text(name).partition("://")
+        allowed = list(schemes)
+        if not separator or scheme not in allowed:
+            forms = ", ".join(f"{scheme}://" for scheme in allowed)
+            raise ImproperlyConfigured(f"{name} is not a URL with one of the schemes {forms}.")
+        try:
+            _ = urlsplit(self.text(name)).port
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name} is not a valid URL: {error}.") from None
+        return self.text(name)
+
+    def section(self, prefix: str, readers: Mapping[str, Callable[[str], T]]) -> dict[str, T]:
+        """Return {key: value} of the variables `prefix + key` that are given."""
+        return {key: read(prefix + key) for key, read in readers.items() if self.has(prefix + key)}
+
+    def refuse_unknown(self, prefix: str) -> None:
+        """Refuse a variable with this prefix that nothing has read, and suggest the near miss."""
+        known = {name for name in self._known if name.startswith(prefix)}
+        for name in sorted(self._variables):
+            if name.startswith(prefix) and name not in known:
+                raise ImproperlyConfigured(
+                    f"{name} is not a known variable.{_near(name, known)}"
+                    f" Known are: {', '.join(sorted(known))}."
+                )
+
+
+def _required(name: str, default: T | None) -> T:
+    if default is None:
+        raise ImproperlyConfigured(f"{name} is required but not set.")
+    return default
+
+
+def _refusal(name: str, given: str, allowed: str, *, near: str = "") -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name} is {given!r}, but must be {allowed}.{near}")
+
+
+def _near(given: str, known: Iterable[str]) -> str:
+    matches = difflib.get_close_matches(given, list(known), n=1)
+    return f" Did you mean {matches[0]}?" if matches else ""
+
+
+def _within(number: float, minimum: float | None, maximum: float | None) -> bool:
+    return (minimum is None or number >= minimum) and (maximum is None or number <= maximum)
+
+
+def _limits(minimum: float | None, maximum: float | None) -> str:
+    lower = f" from {minimum:.15g}" if minimum is not None else ""
+    upper = f" up to {maximum:.15g}" if maximum is not None else ""
+    return lower + upper

@@ -1,0 +1,204 @@
+"""The only settings file. Everything that differs between installations is an environment variable.
+
+Bad values are refused here, by name, before anything starts.
+"""
+
+import os
+from functools import partial
+
+from kombu import Exchange, Queue
+
+from config.databases import postgresql_settings
+from config.env import Environment
+from config.logs import logging_settings
+from config.state import PROJECT, default_state_dir, kept_secret
+
+env = Environment(os.environ)
+
+# --- where things are -----------------------------------------------------------------------
+BASE_DIR = PROJECT
+STATE_DIR = env.path("FAIRSHIFT_STATE_DIR", default=default_state_dir())
+
+DATABASE_SCHEMES = ("postgresql", "postgres")
+REDIS_SCHEMES = ("redis", "rediss", "redis+socket", "sentinel")
+
+missing_servers = [
+    server
+    for server, variable in (("postgres", "DATABASE_URL"), ("redis", "REDIS_URL"))
+    if not env.has(variable)
+]
+
+DEBUG = env.boolean("DEBUG", default="postgres" in missing_servers)
+SECRET_KEY = (
+    kept_secret(STATE_DIR, "secret_key")
+    if DEBUG and not env.has("SECRET_KEY")
+    else env.text("SECRET_KEY")
+)
+ALLOWED_HOSTS = env.words(
+    "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"] if DEBUG else []
+)
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
+
+# --- Fairshift ------------------------------------------------------------------------------
+# Only what the environment gives; jobs/conf.py knows every key and its default.
+FAIRSHIFT = env.section(
+    "FAIRSHIFT_",
+    {
+        "HEARTBEAT_SECONDS": partial(env.seconds, minimum=0.1, maximum=3600),
+        "LEASE_SECONDS": partial(env.seconds, minimum=0.2, maximum=86400),
+        "SWEEP_SECONDS": partial(env.seconds, minimum=0.1, maximum=3600),
+        "PUBLISH_TIMEOUT_SECONDS": partial(env.seconds, minimum=0.05, maximum=60),
+        "PAYLOAD_MAX_BYTES": partial(env.integer, minimum=1024, maximum=64 * 2**20),
+        "RESULT_MAX_BYTES": partial(env.integer, minimum=1024, maximum=64 * 2**20),
+        "MAX_ATTEMPTS": partial(env.integer, minimum=1, maximum=1000),
+        "BACKOFF_SECONDS": partial(env.seconds, minimum=0, maximum=86400),
+        "BACKOFF_CAP_SECONDS": partial(env.seconds, minimum=0, maximum=30 * 86400),
+        "CANCEL_GRACE_SECONDS": partial(env.seconds, minimum=0, maximum=3600),
+        "PARTITION_DAYS_AHEAD": partial(env.integer, minimum=2, maximum=366),
+        "HTTP_ALLOWED_HOSTS": env.words,
+        "MANAGEMENT_COMMANDS": env.words,
+    },
+)
+FLOWER_URL = env.url("FLOWER_URL", schemes=("http", "https"), default="http://127.0.0.1:5555")
+
+# --- PostgreSQL and Redis -------------------------------------------------------------------
+if missing_servers:
+    # Imported here: with both URLs given, nothing embedded is needed or installed.
+    from config.embedded import ensure
+
+    embedded_urls = ensure(missing_servers, state_dir=STATE_DIR)
+else:
+    embedded_urls = {}
+
+DATABASES = {
+    "default": postgresql_settings(
+        env.url("DATABASE_URL", schemes=DATABASE_SCHEMES, default=embedded_urls.get("postgres"))
+    )
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+REDIS_URL = env.url("REDIS_URL", schemes=REDIS_SCHEMES, default=embedded_urls.get("redis"))
+
+# --- Django ---------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "jobs",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_celery_beat",
+    "django_celery_results",
+    "django_object_actions",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [PROJECT / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+ASGI_APPLICATION = "config.asgi.application"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{validator}"}
+    for validator in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+STATIC_URL = "static/"
+STATIC_ROOT = STATE_DIR / "static"
+# Without a collectstatic step, files are served from where the packages keep them.
+WHITENOISE_USE_FINDERS = True
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = env.text("TIME_ZONE", default="UTC")
+USE_I18N = True
+USE_TZ = True
+
+LOG_FORMAT = env.choice(
+    "LOG_FORMAT", allowed=("console", "json"), default="console" if DEBUG else "json"
+)
+LOG_LEVEL = env.choice(
+    "LOG_LEVEL", allowed=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO"
+)
+LOGGING = logging_settings(form=LOG_FORMAT, level=LOG_LEVEL)
+
+# --- security -------------------------------------------------------------------------------
+SECURE_COOKIES = env.boolean("SECURE_COOKIES", default=not DEBUG)
+SESSION_COOKIE_SECURE = SECURE_COOKIES
+CSRF_COOKIE_SECURE = SECURE_COOKIES
+SESSION_COOKIE_HTTPONLY = True
+SECURE_SSL_REDIRECT = env.boolean("SECURE_SSL_REDIRECT", default=False)
+SECURE_HSTS_SECONDS = env.integer(
+    "SECURE_HSTS_SECONDS", default=0, minimum=0, maximum=2 * 365 * 86400
+)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_SECONDS > 0
+# Only behind a proxy that sets this header itself: otherwise any client could claim https.
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.boolean("BEHIND_TLS_PROXY", default=False) else None
+)
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+# --- Celery ---------------------------------------------------------------------------------
+CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_timeout": 5,
+    "socket_connect_timeout": 5,
+    "socket_keepalive": True,
+    "health_check_interval": 10,
+    # Durable runs do not depend on it: PostgreSQL says who holds them. It bounds how soon
+    # a plain task of a dead worker comes back, and how long one may take without a second start.
+    "visibility_timeout": 12 * 3600,
+}
+CELERY_RESULT_BACKEND = "django-db"
+CELERY_RESULT_EXTENDED = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_SERIALIZER = "json"
+CELERY_RESULT_SERIALIZER = "json"
+CELERY_TASK_DEFAULT_QUEUE = "jobs"
+# An exchange each: queues without one would share the default one, and every message.
+CELERY_TASK_QUEUES = tuple(
+    Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system")
+)
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = False
+CELERY_TASK_TRACK_STARTED = False
+CELERY_TASK_SEND_SENT_EVENT = False
+CELERY_WORKER_SEND_TASK_EVENTS = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_ENABLE_UTC = True
+CELERY_TIMEZONE = "UTC"
+# Modules with Celery tasks beyond those that autodiscovery finds.
+CELERY_IMPORTS = env.words("FAIRSHIFT_TASKS", default=[])
+
+env.refuse_unknown("FAIRSHIFT_")
