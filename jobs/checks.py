@@ -1,0 +1,1 @@
+"""System checks with ids: each says what would break a promise, and the fix."""
