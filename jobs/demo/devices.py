@@ -1,0 +1,130 @@
+"""The devices of the demo and the judge's view of them: no I/O, no Django, no clock.
+
+What a device does is drawn once from the seed, so the same seed gives the same
+fleet: how long it takes to answer, and which of its first attempts fail, how.
+"""
+
+import math
+import random
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+FIRST_VERSION = 41
+MEDIAN_SECONDS = 0.040
+SPREAD = 0.7
+SLOWEST_SECONDS = 0.400
+MAX_FAILURES_IN_A_ROW = 2
+TWICE_SHARE = 0.25
+
+UNAVAILABLE = "unavailable"  # 503, nothing activated
+DROPPED = "dropped"  # the connection ends before anything is activated
+SLOW = "slow"  # answers after the client's patience; never activates
+ANSWER_LOST = "answer lost"  # activated, but the connection ends before the answer
+CLIENT_GONE = "client gone"  # the client hung up before the device was ready; not activated
+PLANNED_FAILURES = (UNAVAILABLE, DROPPED, SLOW, ANSWER_LOST)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call to activate a version; run and attempt are the caller's, kept for the report."""
+
+    version: int
+    run: str | None
+    attempt: int | None
+
+
+@dataclass(slots=True)
+class Device:
+    """A device, the failures that it still has to act out, and everything that happened to it."""
+
+    name: str
+    response_seconds: float
+    version: int = FIRST_VERSION
+    failures: deque[str] = field(default_factory=deque)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def next_failure(self) -> str | None:
+        """Take the failure that the attempt now beginning has to act out; None when it works."""
+        return self.failures.popleft() if self.failures else None
+
+    def activated(self, request: Request, /) -> None:
+        self.version = request.version
+        self._log(request, "activated", None)
+
+    def failed(self, request: Request, /, *, reason: str) -> None:
+        self._log(request, "failed", reason)
+
+    def events_of(self, version: int) -> Iterator[dict[str, Any]]:
+        return (event for event in self.events if event["version"] == version)
+
+    def _log(self, request: Request, outcome: str, reason: str | None) -> None:
+        event = {"outcome": outcome, "version": request.version}
+        event |= {"run": request.run, "attempt": request.attempt}
+        self.events.append(event | ({"reason": reason} if reason else {}))
+
+
+def device_names(count: int, /) -> list[str]:
+    """Return fw-0001, fw-0002 …"""
+    return [f"fw-{number:04}" for number in range(1, count + 1)]
+
+
+def lab_names(count: int, /) -> list[str]:
+    """Return lab-1, lab-2 …"""
+    return [f"lab-{number}" for number in range(1, count + 1)]
+
+
+def make_devices(
+    names: Iterable[str], *, seed: int, failing_share: float = 0.02
+) -> dict[str, Device]:
+    """Return the devices by name; `failing_share` of them (rounded up) fail at first.
+
+    The kinds of failure take turns, so that a small fleet shows them too. A quarter of
+    the failing devices fail twice in a row, none more often.
+    """
+    draw = random.Random(seed)
+    devices = {name: Device(name, _response_seconds(draw)) for name in names}
+    failing = draw.sample(sorted(devices), math.ceil(len(devices) * failing_share))
+    for turn, name in enumerate(failing):
+        count = MAX_FAILURES_IN_A_ROW if draw.random() < TWICE_SHARE else 1
+        kinds = (PLANNED_FAILURES[(turn + n) % len(PLANNED_FAILURES)] for n in range(count))
+        devices[name].failures.extend(kinds)
+    return devices
+
+
+def doubled(events: Iterable[dict[str, Any]]) -> int:
+    """Count the activations that followed another one without a failed attempt in between.
+
+    An activation whose answer was lost is followed by a failed attempt in the log: the
+    client could not know, so its next try is right.
+    """
+    extra = 0
+    was_activated = False
+    for event in events:
+        if event["outcome"] == "activated":
+            extra += was_activated
+        was_activated = event["outcome"] == "activated"
+    return extra
+
+
+def report(devices: dict[str, Device], *, version: int) -> dict[str, Any]:
+    """Return what every device has and did about `version`: the demo's verdict rests on it."""
+    events = {name: list(device.events_of(version)) for name, device in devices.items()}
+    everything = [event for happened in events.values() for event in happened]
+    return {
+        "version": version,
+        "devices": len(devices),
+        "verified": sum(device.version == version for device in devices.values()),
+        "missing": [name for name, device in devices.items() if device.version != version],
+        "activations": sum(event["outcome"] == "activated" for event in everything),
+        "failed_attempts": sum(event["outcome"] == "failed" for event in everything),
+        "doubled": sum(map(doubled, events.values())),
+        "doubled_devices": [name for name, happened in events.items() if doubled(happened)],
+        "versions": {name: device.version for name, device in devices.items()},
+        "events": {name: happened for name, happened in events.items() if happened},
+    }
+
+
+def _response_seconds(draw: random.Random) -> float:
+    return min(draw.lognormvariate(math.log(MEDIAN_SECONDS), SPREAD), SLOWEST_SECONDS)

@@ -1,0 +1,55 @@
+"""A device server as a process of its own, as the demo runs it."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+START_SECONDS = 20.0
+
+
+@dataclass
+class RunningServer:
+    """A device server that listens on `port` until the test ends."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+
+    def connect(self, *, patience: float = 5.0) -> HTTPConnection:
+        return HTTPConnection("127.0.0.1", self.port, timeout=patience)
+
+
+def wait_for(condition: Callable[[], Any], *, seconds: float = START_SECONDS) -> Any:
+    """Return the first true answer of `condition`; fail after `seconds`."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if answer := condition():
+            return answer
+        time.sleep(0.02)
+    raise AssertionError(f"not within {seconds:g} s: {condition}")
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., RunningServer]]:
+    """Start device servers with the given options; every one is gone after the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*options: str) -> RunningServer:
+        port_file = tmp_path / f"port-{len(started)}"
+        command = [sys.executable, "-m", "jobs.demo.device_server", "--port-file", str(port_file)]
+        process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
+        started.append(process)
+        wait_for(lambda: port_file.exists() or process.poll() is not None)
+        assert process.poll() is None, f"it ended with {process.returncode}"
+        return RunningServer(int(port_file.read_text()), process)
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()

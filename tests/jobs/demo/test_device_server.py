@@ -1,0 +1,245 @@
+"""The device server over real HTTP."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from http.client import HTTPConnection, RemoteDisconnected
+from typing import Any
+
+import pytest
+
+from tests.jobs.demo.conftest import RunningServer, wait_for
+
+Start = Callable[..., RunningServer]
+ONE_DEVICE = ("--devices", "1", "--lab-devices", "0", "--failing-share", "0")
+
+
+def call(
+    connection: HTTPConnection, method: str, path: str, content: Any = None
+) -> tuple[int, dict[str, Any]]:
+    """Send one request and return its status and content; the connection stays open."""
+    connection.request(method, path, None if content is None else json.dumps(content))
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+
+def activate(connection: HTTPConnection, device: str, **content: Any) -> tuple[int, dict[str, Any]]:
+    """Ask a device for version 42, or what `content` says."""
+    content = {"version": 42, "run": "run", "attempt": 1} | content
+    return call(connection, "PUT", f"/devices/{device}/ruleset", content)
+
+
+def the_report(server: RunningServer) -> dict[str, Any]:
+    """Return the report about version 42, over a connection of its own."""
+    return call(server.connect(), "GET", "/report?version=42")[1]
+
+
+def test_an_activation_shows_on_the_device_and_in_the_report(start_server: Start) -> None:
+    """What was activated is what the device has; the report names run and attempt."""
+    server = start_server("--devices", "2", "--lab-devices", "1", "--failing-share", "0")
+    connection = server.connect()
+    assert call(connection, "GET", "/devices/fw-0001") == (
+        200,
+        {"device": "fw-0001", "version": 41},
+    )
+    assert activate(connection, "fw-0001") == (200, {"device": "fw-0001", "version": 42})
+    assert call(connection, "GET", "/devices/fw-0001")[1]["version"] == 42
+    report = the_report(server)
+    assert (report["devices"], report["verified"], report["doubled"]) == (3, 1, 0)
+    assert report["missing"] == ["fw-0002", "lab-1"]
+    event = {"outcome": "activated", "version": 42, "run": "run", "attempt": 1}
+    assert report["events"] == {"fw-0001": [event]}
+
+
+def test_a_device_that_fails_works_after_at_most_two_retries(start_server: Start) -> None:
+    """Every kind of failure is seen by the client, is in the report, and doubles nothing."""
+    server = start_server("--devices", "8", "--lab-devices", "0", "--failing-share", "1")
+    for device in [f"fw-{number:04}" for number in range(1, 9)]:
+        for attempt in (1, 2, 3):
+            try:
+                status, _ = activate(server.connect(patience=1), device, attempt=attempt)
+            except (RemoteDisconnected, ConnectionResetError, TimeoutError):
+                continue
+            if status == 200:
+                break
+            assert status == 503
+        else:
+            pytest.fail(f"{device} did not work at the third attempt")
+    report = the_report(server)
+    assert (report["verified"], report["doubled"]) == (8, 0)
+    reasons = {e["reason"] for log in report["events"].values() for e in log if "reason" in e}
+    assert reasons == {"unavailable", "dropped", "slow", "answer lost"}
+    assert report["activations"] > 8, "an activation whose answer was lost is repeated"
+
+
+def test_a_second_activation_without_a_failure_is_doubled(start_server: Start) -> None:
+    """The judge counts what a healthy device was asked for twice."""
+    server = start_server(*ONE_DEVICE)
+    connection = server.connect()
+    activate(connection, "fw-0001")
+    activate(connection, "fw-0001", attempt=2)
+    report = the_report(server)
+    assert (report["activations"], report["doubled"]) == (2, 1)
+    assert report["doubled_devices"] == ["fw-0001"]
+
+
+def test_a_client_that_hung_up_activates_nothing(start_server: Start) -> None:
+    """A device whose client is gone when it is ready counts a failed attempt."""
+    server = start_server(*ONE_DEVICE)
+    connection = server.connect()
+    connection.request("PUT", "/devices/fw-0001/ruleset", '{"version": 42}')
+    connection.close()
+    report = wait_for(lambda: the_report(server)["events"] and the_report(server))
+    assert [event["reason"] for event in report["events"]["fw-0001"]] == ["client gone"]
+    assert report["verified"] == 0
+
+
+def test_an_answer_that_was_not_read_counts_as_failed(start_server: Start) -> None:
+    """A client that gives up with the answer on its way may rightly try again."""
+    server = start_server(*ONE_DEVICE)
+    connection = server.connect()
+    connection.request("PUT", "/devices/fw-0001/ruleset", '{"version": 42}')
+    wait_for(lambda: the_report(server)["verified"])
+    connection.sock.close()
+    wait_for(lambda: the_report(server)["failed_attempts"])
+    activate(server.connect(), "fw-0001", attempt=2)
+    report = the_report(server)
+    assert [e["outcome"] for e in report["events"]["fw-0001"]] == [
+        "activated",
+        "failed",
+        "activated",
+    ]
+    assert report["doubled"] == 0
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\xff\xfe garbage\r\n\r\n",
+        b"\r\n\r\n",
+        b"GET /report\r\n\r\n",
+        b"GET /report HTTP/9.9\r\n\r\n",
+        b"BREW /report HTTP/1.1\r\n\r\n",
+        b"GET /report?version=1 HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET / HTTP/1.1\r\nx: " + b"y" * 40_000 + b"\r\n\r\n",
+        b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\nContent-Length: 1e3\r\n\r\n",
+        b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n",
+        b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ],
+)
+def test_malformed_bytes_get_400_and_stop_nothing(start_server: Start, sent: bytes) -> None:
+    """Bytes that are no request get 400, the connection ends, the next client is served."""
+    server = start_server(*ONE_DEVICE)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        client.sendall(sent)
+        assert client.recv(100).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert the_report(server)["events"] == {}
+    assert activate(server.connect(), "fw-0001")[0] == 200
+
+
+def test_a_request_that_ends_early_gets_400(start_server: Start) -> None:
+    """A body that is shorter than it said is refused, not waited for."""
+    server = start_server(*ONE_DEVICE)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        client.sendall(b'PUT /devices/fw-0001/ruleset HTTP/1.1\r\nContent-Length: 20\r\n\r\n{"v')
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(100).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 60_000,
+        '{"version": "42"}',
+        '{"version": true}',
+        '{"version": 0}',
+        '{"version": 99999999999}',
+        '{"version": NaN}',
+        '{"version": 42, "run": 7}',
+        '{"version": 42, "attempt": -1}',
+    ],
+)
+def test_a_wrong_body_gets_400_and_the_connection_lives(start_server: Start, body: str) -> None:
+    """A well-framed request with a wrong body is refused by name; nothing is activated."""
+    server = start_server(*ONE_DEVICE)
+    connection = server.connect()
+    connection.request("PUT", "/devices/fw-0001/ruleset", body)
+    response = connection.getresponse()
+    assert response.status == 400
+    assert json.loads(response.read())["error"].split(":")[0] in {
+        "body",
+        "version",
+        "run",
+        "attempt",
+    }
+    assert call(connection, "GET", "/devices/fw-0001") == (
+        200,
+        {"device": "fw-0001", "version": 41},
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/", 404),
+        ("GET", "/devices/fw-9999", 404),
+        ("DELETE", "/devices/fw-0001", 405),
+        ("GET", "/devices/fw-0001/ruleset", 405),
+        ("GET", "/report", 400),
+        ("GET", "/report?version=-1", 400),
+        ("GET", "//[", 400),
+    ],
+)
+def test_pages_that_do_not_exist(start_server: Start, method: str, path: str, status: int) -> None:
+    """Unknown pages and devices get 404, other methods 405, a wrong version 400."""
+    server = start_server(*ONE_DEVICE)
+    assert call(server.connect(), method, path)[0] == status
+
+
+def test_sigterm_ends_it_with_open_connections(start_server: Start) -> None:
+    """It ends at once with 0, also in the middle of a request."""
+    server = start_server(*ONE_DEVICE)
+    idle, busy = server.connect(), server.connect()
+    call(idle, "GET", "/devices/fw-0001")
+    busy.request("PUT", "/devices/fw-0001/ruleset", '{"version": 42}')
+    server.process.terminate()
+    assert server.process.wait(timeout=5) == 0
+    with pytest.raises(ConnectionRefusedError):
+        server.connect().connect()
+
+
+def test_it_answers_a_thousand_requests_a_second(start_server: Start) -> None:
+    """Keep-alive clients get well over the rate that the demo's workers need."""
+    server = start_server(*ONE_DEVICE)
+    connections = [server.connect() for _ in range(8)]
+    begin = time.monotonic()
+    for _ in range(125):
+        for connection in connections:
+            connection.request("GET", "/devices/fw-0001")
+        for connection in connections:
+            connection.getresponse().read()
+    assert time.monotonic() - begin < 2.0, "1,000 requests, twice the time on a busy machine"
+
+
+def test_the_server_does_not_need_django(start_server: Start) -> None:
+    """It is the judge: it shares no code with what it judges."""
+    code = "import sys, jobs.demo.device_server; assert 'django' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "option", [("--port", "70000"), ("--devices", "-1"), ("--failing-share", "2")]
+)
+def test_wrong_options_are_refused_by_name(option: tuple[str, str]) -> None:
+    """The command line names the option and its limits."""
+    command = [sys.executable, "-m", "jobs.demo.device_server", *option]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert ended.returncode == 2
+    assert f"{option[0]}" in ended.stderr
