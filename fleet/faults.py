@@ -1,0 +1,127 @@
+"""Named crash points: places between two I/O steps at which a test ends the process.
+
+`FAULT=dispatch.before_publish:3` ends the process with SIGKILL at the third pass of that
+point, with no cleanup, as a power cut would. Several are separated by commas. Passes are
+counted per process; a forked child counts on from its parent's count. With
+`FAULT_ONCE_DIR=<existing folder>` each fault fires once for all processes that share the
+folder: it leaves a marker file there first, and whoever finds the marker passes.
+"""
+
+import itertools
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+KNOWN: dict[str, str] = {
+    "submit.after_insert": "rows are inserted, the caller's transaction is still open",
+    "submit.before_commit": "the transaction that submit opened itself is about to commit",
+    "dispatch.after_commit": "rows are committed, nothing has been published",
+    "dispatch.before_publish": "hints are built, the call to Redis comes next",
+    "dispatch.after_publish": "hints are in Redis, the outbox still lists them",
+    "dispatch.after_outbox_delete": "hints are in Redis and the outbox is cleared",
+    "gate.before_admit": "messages are taken, the admission statement comes next",
+    "gate.after_admit": "rows are admitted and committed, the worker has not used the answer",
+    "gate.before_pool": "a run is admitted and passed its start gate, the pool does not have it yet",
+    "child.before_run": "in the pool child: the task's body comes next",
+    "child.after_run": "in the pool child: the body has ended, its outcome has not left the child",
+    "ledger.before_record": "outcomes are collected, the recording statement comes next",
+    "ledger.after_record": "outcomes are committed, the messages are not acknowledged",
+    "ledger.after_ack": "outcomes are committed and the messages are acknowledged",
+    "promotion.after_move": "due runs are queued and committed, no hint has been published",
+    "rescue.after_move": "runs of a lost worker have moved and committed, no hint is published",
+    "sweep.after_publish": "the sweep has published hints and not yet noted it in PostgreSQL",
+}
+
+
+class FaultError(ValueError):
+    """FAULT or FAULT_ONCE_DIR cannot be followed as written."""
+
+
+@dataclass
+class Fault:
+    """One armed crash point: the passes at which it fires, and the passes so far."""
+
+    name: str
+    fires_at: set[int]
+    once_dir: Path | None = None
+    # next() on a count is atomic and needs no lock that a fork could copy while held.
+    passes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def note_pass(self) -> None:
+        """Count a pass, and end the process when it is one to fire at."""
+        number = next(self.passes)
+        if number in self.fires_at and self._is_first_to_fire(number):
+            _end_process()
+
+    def _is_first_to_fire(self, number: int) -> bool:
+        if self.once_dir is None:
+            return True
+        marker = self.once_dir / f"{self.name}:{number}"
+        try:
+            descriptor = os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            return False
+        os.write(descriptor, b"%d\n" % os.getpid())
+        os.fsync(descriptor)
+        os.close(descriptor)
+        # The file's name lives in the folder, which needs an fsync of its own.
+        folder = os.open(self.once_dir, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+        return True
+
+
+def crash_point(name: str) -> None:
+    """End the process here when FAULT says so; one dict lookup when it does not."""
+    fault = _armed.get(name)
+    if fault is not None:
+        fault.note_pass()
+
+
+def read_faults(environ: Mapping[str, str]) -> dict[str, Fault]:
+    """Return the faults that FAULT names, by crash point; empty when it is not set.
+
+    Raises FaultError for an unknown name (with the near miss), for anything that is not
+    `name:n` with n of 1 or more, and for a FAULT_ONCE_DIR that is not a folder.
+    """
+    wanted = environ.get("FAULT", "").strip()
+    if not wanted:
+        return {}
+    once_dir = _read_once_dir(environ.get("FAULT_ONCE_DIR", ""))
+    faults: dict[str, Fault] = {}
+    for item in wanted.split(","):
+        name, number = _read_item(item.strip())
+        faults.setdefault(name, Fault(name, set(), once_dir)).fires_at.add(number)
+    return faults
+
+
+def _read_item(item: str) -> tuple[str, int]:
+    name, _, number = item.partition(":")
+    if name not in KNOWN:
+        near = get_close_matches(name, KNOWN, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(KNOWN)}"
+        raise FaultError(f"FAULT names an unknown crash point {name!r}; {hint}")
+    if not (number.isascii() and number.isdigit() and int(number) >= 1):
+        raise FaultError(f"FAULT item {item!r} must be name:n with a pass n of 1 or more")
+    return name, int(number)
+
+
+def _read_once_dir(value: str) -> Path | None:
+    if not value:
+        return None
+    folder = Path(value).absolute()
+    if not folder.is_dir():
+        raise FaultError(f"FAULT_ONCE_DIR {value!r} is not an existing folder")
+    return folder
+
+
+def _end_process() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+    # Linux ignores this signal when it comes from the first process of a container to itself.
+    os._exit(128 + signal.SIGKILL)
+
+
+_armed = read_faults(os.environ)
