@@ -1,0 +1,138 @@
+"""What the demo shows while it runs: bars on a terminal, a line every two seconds elsewhere."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+LINE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The state of one submission: counts of its runs, and the time since it was submitted."""
+
+    label: str
+    total: int
+    succeeded: int
+    failed: int
+    running: int
+    retrying: int
+    seconds: float
+
+    @property
+    def done(self) -> int:
+        return self.succeeded + self.failed
+
+    @property
+    def waiting(self) -> int:
+        return self.total - self.done - self.running - self.retrying
+
+    @property
+    def rate(self) -> float:
+        """Runs done in a second, on average since the submit."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+
+class Screen:
+    """Says what happens, on one text stream; `follow` shows progress in its place."""
+
+    def __init__(self, stream: TextIO, /) -> None:
+        # Off a terminal rich would wrap at 80 columns, in the middle of addresses.
+        self.console = Console(
+            file=stream, highlight=False, soft_wrap=True, width=None if stream.isatty() else 200
+        )
+
+    def say(self, text: str = "") -> None:
+        self.console.print(text, markup=False)
+
+    def heading(self, text: str) -> None:
+        self.console.print(text, style="bold", markup=False)
+
+    def follow(self) -> "Bars | Lines":
+        """Return what shows progress while entered: `show` it the lines as they change."""
+        return Bars(self.console) if self.console.is_terminal else Lines(self.console)
+
+
+class Bars:
+    """A table that is drawn again in place, a row a submission."""
+
+    def __init__(self, console: Console, /) -> None:
+        self._live = Live(console=console, auto_refresh=False)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+    def show(self, lines: Sequence[Line], /) -> None:
+        self._live.update(_table(lines), refresh=True)
+
+
+class Lines:
+    """A line of text every two seconds, and one at the end."""
+
+    def __init__(self, console: Console, /) -> None:
+        self._console = console
+        self._next_at = 0.0
+        self._unseen: Sequence[Line] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._print(self._unseen)
+
+    def show(self, lines: Sequence[Line], /) -> None:
+        self._unseen = lines
+        if time.monotonic() >= self._next_at:
+            self._print(lines)
+
+    def _print(self, lines: Sequence[Line]) -> None:
+        for line in lines:
+            self._console.print(_text(line), markup=False)
+        self._unseen = ()
+        self._next_at = time.monotonic() + LINE_SECONDS
+
+
+def _text(line: Line) -> str:
+    return (
+        f"{line.seconds:5.1f} s  {line.label}: {line.done}/{line.total} done, "
+        f"{line.running} running, {line.waiting} waiting, {line.retrying} retrying"
+        + (f", {line.failed} failed" if line.failed else "")
+        + f" ({line.rate:.0f}/s)"
+    )
+
+
+def _table(lines: Sequence[Line]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("submission", no_wrap=True)
+    table.add_column("", min_width=20, max_width=32)
+    for name in ("done", "running", "waiting", "retrying", "failed", "per second", "time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for line in lines:
+        table.add_row(
+            line.label,
+            ProgressBar(total=max(line.total, 1), completed=line.done, width=32),
+            f"{line.done}/{line.total}",
+            str(line.running),
+            str(line.waiting),
+            str(line.retrying),
+            str(line.failed),
+            f"{line.rate:.0f}",
+            f"{line.seconds:.1f} s",
+        )
+    return table

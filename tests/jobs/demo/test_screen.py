@@ -1,0 +1,53 @@
+"""What the demo shows, on a stream that is no terminal."""
+
+from io import StringIO
+
+from jobs.demo.screen import Line, Screen
+
+HALF_WAY = Line(
+    "ruleset 42", total=3000, succeeded=1490, failed=10, running=16, retrying=4, seconds=10.0
+)
+
+
+def test_what_is_not_done_running_or_retrying_waits() -> None:
+    """The counts of a line add up to its total; its rate is the average since the submit."""
+    assert (HALF_WAY.done, HALF_WAY.waiting, HALF_WAY.rate) == (1500, 1480, 150.0)
+
+
+def test_the_first_moment_has_no_rate() -> None:
+    """No time has passed: no division by zero."""
+    assert Line("x", total=1, succeeded=1, failed=0, running=0, retrying=0, seconds=0).rate == 0
+
+
+def test_lines_are_spaced_and_the_last_one_is_never_lost() -> None:
+    """Of many updates within two seconds the first and the last are printed."""
+    stream = StringIO()
+    with Screen(stream).follow() as progress:
+        for succeeded in range(5):
+            progress.show([Line("lab", 4, succeeded, 0, 0, 0, seconds=1.0)])
+    assert stream.getvalue().splitlines() == [
+        "  1.0 s  lab: 0/4 done, 0 running, 4 waiting, 0 retrying (0/s)",
+        "  1.0 s  lab: 4/4 done, 0 running, 0 waiting, 0 retrying (4/s)",
+    ]
+
+
+def test_failures_are_named_and_markup_is_text() -> None:
+    """Dead letters show in the line; square brackets in a label stay what they are."""
+    stream = StringIO()
+    screen = Screen(stream)
+    with screen.follow() as progress:
+        progress.show([HALF_WAY])
+    screen.say("[bold]label[/]")
+    assert "10 failed" in stream.getvalue()
+    assert "[bold]label[/]" in stream.getvalue()
+
+
+def test_bars_draw_a_row_a_submission() -> None:
+    """On a terminal each submission has one row with its counts."""
+    stream = StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    screen = Screen(stream)
+    screen.console.width = 140
+    with screen.follow() as progress:
+        progress.show([HALF_WAY])
+    assert "1500/3000" in stream.getvalue()
