@@ -1,0 +1,95 @@
+"""Keeps one server running: start, wait for its first answer, restart, stop."""
+
+import subprocess
+import sys
+import time
+from signal import Signals
+from typing import Protocol
+
+from config.embedded.children import spawn, tail
+from config.embedded.places import Account, Places
+
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+HEALTHY_SECONDS = 30.0
+
+
+class Server(Protocol):
+    """What care needs to know of a server."""
+
+    name: str
+    url: str
+    stop_signal: Signals
+    kill_signal: Signals
+
+    def prepare(self) -> None: ...
+    def command(self) -> list[str]: ...
+    def answers(self) -> bool: ...
+
+
+class Care:
+    """One server in the care of the supervisor."""
+
+    def __init__(self, server: Server, *, places: Places, account: Account) -> None:
+        self.server = server
+        self._places = places
+        self._account = account
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+        self._restart_at: float | None = None
+        self._failures = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id, None while it is down."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    def begin(self) -> None:
+        """Start the server and return when it answers; raises OSError with its log's tail."""
+        self.server.prepare()
+        process = self._spawn()
+        deadline = time.monotonic() + START_SECONDS
+        while not self.server.answers():
+            if process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                log = self._places.log(self.server.name)
+                raise OSError(f"{self.server.name} did not start. The end of {log}:\n{tail(log)}")
+            time.sleep(0.02)
+
+    def watch(self, now: float) -> None:
+        """Start the server again when it died, later each time it dies soon."""
+        if self._process is None or self._process.poll() is None:
+            return
+        if self._restart_at is None:
+            self._failures = self._failures + 1 if now - self._started_at < HEALTHY_SECONDS else 0
+            pause = BACKOFF_SECONDS[min(self._failures, len(BACKOFF_SECONDS) - 1)]
+            self._restart_at = now + pause
+            print(f"{self.server.name} died; starts again in {pause} s", file=sys.stderr)
+        if now >= self._restart_at:
+            self._spawn()
+
+    def stop(self) -> None:
+        """Stop the server cleanly, or at once when it takes too long."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for stop_signal in (self.server.stop_signal, self.server.kill_signal, Signals.SIGKILL):
+            process.send_signal(stop_signal)
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+            return
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        self._process = spawn(
+            self.server.command(),
+            account=self._account,
+            log=self._places.log(self.server.name),
+            folder=self._places.state,
+            death_signal=self.server.stop_signal,
+        )
+        self._started_at = time.monotonic()
+        self._restart_at = None
+        return self._process

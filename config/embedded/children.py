@@ -1,0 +1,83 @@
+"""Starting a server as a child that cannot outlive its supervisor."""
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from config.embedded.places import Account
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+# No locale and no library path of the caller: the same start everywhere.
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+
+
+def spawn(
+    command: list[str],
+    *,
+    account: Account,
+    log: Path,
+    folder: Path,
+    death_signal: signal.Signals,
+) -> subprocess.Popen[bytes]:
+    """Start a server that gets `death_signal` when this process dies, however it dies."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            env=ENVIRONMENT,
+            start_new_session=True,
+            preexec_fn=_tie_to_parent(death_signal),
+            user=account.uid,
+            group=account.gid,
+            extra_groups=account.extra_groups,
+        )
+
+
+def run(command: list[str], *, account: Account, log: Path, folder: Path, text: str = "") -> None:
+    """Run a command to its end; raises OSError with the log's tail when it fails."""
+    with log.open("ab") as output:
+        done = subprocess.run(
+            command,
+            input=text.encode(),
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            env=ENVIRONMENT,
+            preexec_fn=_tie_to_parent(signal.SIGKILL),
+            user=account.uid,
+            group=account.gid,
+            extra_groups=account.extra_groups,
+            check=False,
+        )
+    if done.returncode != 0:
+        raise OSError(
+            f"{Path(command[0]).name} ended with {done.returncode}. The end of {log}:\n{tail(log)}"
+        )
+
+
+def tail(log: Path, *, lines: int = 15) -> str:
+    """Return the last lines of a log, indented."""
+    try:
+        text = log.read_bytes()[-20_000:].decode(errors="replace")
+    except OSError as error:
+        return f"  (unreadable: {error.strerror})"
+    return "\n".join(f"  {line}" for line in text.splitlines()[-lines:])
+
+
+def _tie_to_parent(death_signal: signal.Signals) -> Callable[[], None]:
+    parent = os.getpid()
+
+    def tie() -> None:
+        # Runs after the change of user; the kernel drops the setting when credentials change.
+        LIBC.prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return tie

@@ -1,0 +1,19 @@
+"""A lock on a file that its holder removes."""
+
+import fcntl
+import os
+from pathlib import Path
+
+
+def take_lock(path: Path) -> int | None:
+    """Return the descriptor of the locked file, or None when somebody else holds the lock."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The holder may have removed the file between our open and our lock.
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(descriptor)
+    return None

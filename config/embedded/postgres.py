@@ -1,0 +1,108 @@
+"""The embedded PostgreSQL: how its data is made, started, asked and stopped."""
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+
+import psycopg
+
+from config.embedded.binaries import postgres_folder
+from config.embedded.children import run
+from config.embedded.places import Account, Places
+
+DATABASE = "fairshift"
+SUPERUSER = "postgres"
+# Of a server left behind by a killed supervisor; it was told to stop when that one died.
+LEFTOVER_GRACE_SECONDS = 10.0
+
+
+class Postgres:
+    """PostgreSQL 18 on a unix socket; durable, as fsync and synchronous_commit stay on."""
+
+    name = "postgres"
+    stop_signal = signal.SIGINT  # ends sessions and stops cleanly
+    kill_signal = signal.SIGQUIT  # stops at once; the next start recovers
+
+    def __init__(self, places: Places, *, account: Account) -> None:
+        self._places = places
+        self._account = account
+        self._data = places.state / "postgres18"
+        self.url = f"postgresql://{SUPERUSER}@/{DATABASE}?" + urlencode({"host": places.sockets})
+
+    def prepare(self) -> None:
+        """Make the database at the first start and clear what a killed server left behind."""
+        self._programs = postgres_folder(self._places, account=self._account)
+        if self._data.exists():
+            self._end_leftover()
+        else:
+            self._make()
+
+    def command(self) -> list[str]:
+        """Return the command line of the server."""
+        options = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self._places.sockets),
+            "max_connections": "200",
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+        }
+        settings = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
+        return [str(self._programs / "postgres"), "-D", str(self._data), *settings]
+
+    def answers(self) -> bool:
+        """Say whether a connection to the database works now."""
+        try:
+            psycopg.connect(self.url, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _make(self) -> None:
+        draft = self._data.with_name(f"{self._data.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        self._places.folder(draft.name, account=self._account)
+        self._run(
+            ["initdb", "-D", str(draft), "--username", SUPERUSER, "--encoding", "UTF8"]
+            # The one locale that orders text alike on every machine.
+            + ["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C"]
+            # Trust is for the private socket folder; nothing listens on TCP.
+            + ["--auth-local", "trust", "--auth-host", "reject"]
+        )
+        self._run(
+            ["postgres", "--single", "-D", str(draft), "postgres"],
+            text=f"CREATE DATABASE {DATABASE}\n",
+        )
+        # Renamed last: a half-made database is never used.
+        draft.rename(self._data)
+
+    def _run(self, command: list[str], *, text: str = "") -> None:
+        run(
+            [str(self._programs / command[0]), *command[1:]],
+            account=self._account,
+            log=self._places.log(self.name),
+            folder=self._places.state,
+            text=text,
+        )
+
+    def _end_leftover(self) -> None:
+        """Wait for, then kill, a server of a supervisor that was killed."""
+        pid_file = self._data / "postmaster.pid"
+        deadline = time.monotonic() + LEFTOVER_GRACE_SECONDS
+        while (pid := self._running_pid(pid_file)) is not None:
+            late = time.monotonic() > deadline
+            os.kill(pid, self.kill_signal if late else self.stop_signal)
+            time.sleep(0.1)
+        # Its number may belong to another process by now, which would stop the next start.
+        pid_file.unlink(missing_ok=True)
+        (self._places.sockets / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
+
+    def _running_pid(self, pid_file: Path) -> int | None:
+        try:
+            pid = int(pid_file.read_text(encoding="utf-8").split("\n", 1)[0])
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            return None
+        return pid if os.fsencode(self._data) in words else None
