@@ -1,0 +1,197 @@
+"""config/embedded: servers that start by themselves, are shared, and leave nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from config.embedded.client import ask, connect
+from config.embedded.places import Places
+from tests.own_servers import new_state_dir, remove_state_dir
+from tests.waiting import wait_for
+
+CLIENT = """
+import json, pathlib, sys
+from config.embedded import ensure
+print(json.dumps(ensure(sys.argv[2:], state_dir=pathlib.Path(sys.argv[1]))), flush=True)
+sys.stdin.read()
+"""
+
+
+class World:
+    """One installation, and the client processes that use it."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.clients: list[subprocess.Popen[str]] = []
+
+    def client(self, *servers: str) -> tuple[subprocess.Popen[str], dict[str, str]]:
+        """Start a process that uses the servers until its input ends; return it and the URLs."""
+        command = [sys.executable, "-c", CLIENT, str(self.places.state)]
+        process = subprocess.Popen(
+            [*command, *(servers or ("postgres", "redis"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.clients.append(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, "the client ended without URLs"
+        return process, json.loads(line)
+
+    def status(self) -> dict[str, Any] | None:
+        """Return the supervisor's own report, None when there is no supervisor."""
+        connection = connect(self.places)
+        if connection is None:
+            return None
+        with connection:
+            return ask(connection, "status")
+
+    def is_empty(self) -> bool:
+        """Say whether no process, no lock and no socket of the servers is left."""
+        files = (self.places.lock, self.places.sockets, self.postmaster_pid)
+        return not any(path.exists() for path in files) and not self.processes()
+
+    def processes(self) -> list[str]:
+        """Return the command lines that name this installation's folders, our clients aside."""
+        ours = {os.getpid(), *(client.pid for client in self.clients)}
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                environment = (entry / "environ").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            names = (str(self.places.state), str(self.places.sockets))
+            supervises = "config.embedded serve" in line and names[0] in environment
+            if int(entry.name) not in ours and (supervises or any(name in line for name in names)):
+                found.append(line)
+        return found
+
+    @property
+    def postmaster_pid(self) -> Path:
+        return self.places.state / "postgres18" / "postmaster.pid"
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    places = Places(new_state_dir())
+    world = World(places)
+    yield world
+    for client in world.clients:
+        client.kill()
+        client.communicate()
+    remove_state_dir(places.state)
+
+
+def answer(url: str) -> str:
+    """Return PostgreSQL's major version, which takes a working connection."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SHOW server_version").fetchone()
+    assert row is not None
+    return str(row[0]).split(".")[0]
+
+
+def end(client: subprocess.Popen[str]) -> None:
+    """End a client in the ordinary way."""
+    client.communicate("", timeout=10)
+
+
+def test_two_processes_share_servers_that_stop_after_the_last(world: World) -> None:
+    """Servers start by themselves, are shared, outlive one client and not the last one."""
+    first, urls = world.client()
+    second, same_urls = world.client()
+    assert urls == same_urls
+    assert answer(urls["postgres"]) == "18"
+    report = world.status()
+    assert report is not None and report["clients"] == 2
+    end(first)
+    wait_for(lambda: (world.status() or {}).get("clients") == 1)
+    assert answer(urls["postgres"]) == "18"
+    end(second)
+    wait_for(world.is_empty, what="everything stopped and removed")
+
+
+def test_killed_client_holds_nothing(world: World) -> None:
+    """The kernel closes a killed client's connection, so the servers stop all the same."""
+    client, _ = world.client()
+    client.kill()
+    client.wait()
+    wait_for(world.is_empty, what="everything stopped and removed")
+
+
+def test_servers_and_data_are_ready_again_at_the_next_start(world: World) -> None:
+    """Committed rows survive a stop, and a client that comes during it waits for a new start."""
+    client, urls = world.client("postgres")
+    with psycopg.connect(urls["postgres"]) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+    report = world.status()
+    assert report is not None and list(report["urls"]) == ["postgres"]
+    os.kill(report["pid"], signal.SIGTERM)
+    _, urls = world.client("postgres")
+    with psycopg.connect(urls["postgres"]) as connection:
+        assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
+    end(client)
+
+
+@pytest.mark.parametrize("server", ["postgres", "redis"])
+def test_killed_server_starts_again(world: World, server: str) -> None:
+    """A server that dies is started again by the supervisor, at the same address."""
+    _, urls = world.client()
+    report = world.status()
+    assert report is not None
+    killed = report["pids"][server]
+    os.kill(killed, signal.SIGKILL)
+
+    def replaced() -> bool:
+        return (world.status() or {}).get("pids", {}).get(server, killed) != killed
+
+    wait_for(replaced, what=f"{server} runs again")
+    if server == "postgres":
+        wait_for(lambda: _works(urls["postgres"]), what="PostgreSQL answers again")
+
+
+def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
+    """Its servers stop with it, and a new client gets new ones and then leaves nothing."""
+    lost, _ = world.client()
+    report = world.status()
+    assert report is not None
+    os.kill(report["pid"], signal.SIGKILL)
+    client, urls = world.client()
+    assert answer(urls["postgres"]) == "18"
+    renewed = world.status()
+    assert renewed is not None
+    assert not set(renewed["pids"].values()) & set(report["pids"].values())
+    end(lost)
+    end(client)
+    wait_for(world.is_empty, what="everything stopped and removed")
+
+
+def test_start_that_fails_says_why(world: World) -> None:
+    """The error of a server that does not start ends with its own log lines."""
+    (world.places.state / "postgres18").mkdir()
+    process = subprocess.run(
+        [sys.executable, "-c", CLIENT, str(world.places.state), "postgres"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 1
+    assert "ImproperlyConfigured: postgres did not start. The end of" in process.stderr
+    assert "postgresql.conf" in process.stderr, process.stderr
+
+
+def _works(url: str) -> bool:
+    try:
+        return answer(url) == "18"
+    except psycopg.OperationalError:
+        return False

@@ -1,0 +1,48 @@
+"""A pytest plugin: the tests get PostgreSQL and Redis of their own, with empty data.
+
+Loaded with `-p` before Django's settings are, so that a flush or a kill in a
+test never meets the data of a running `make up`. With DATABASE_URL and
+REDIS_URL given, those servers are used as they are.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+
+def new_state_dir() -> Path:
+    """Return an empty state folder that the servers' user can reach, also as root."""
+    path = Path(tempfile.mkdtemp(prefix="fairshift-test-"))
+    path.chmod(0o755)
+    return path
+
+
+def remove_state_dir(path: Path) -> None:
+    """Stop the servers that use this state folder, if any, and remove it."""
+    subprocess.run(
+        [sys.executable, "-m", "config.embedded", "stop"],
+        env=os.environ | {"FAIRSHIFT_STATE_DIR": str(path)},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    shutil.rmtree(path)
+
+
+OWN_STATE_DIR = None
+if not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL")):
+    OWN_STATE_DIR = new_state_dir()
+    os.environ["FAIRSHIFT_STATE_DIR"] = str(OWN_STATE_DIR)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Leave nothing behind."""
+    if OWN_STATE_DIR is not None:
+        remove_state_dir(OWN_STATE_DIR)

@@ -1,0 +1,17 @@
+"""Waiting for a condition, never for a time."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def wait_for(condition: Callable[[], T], *, seconds: float = 15, what: str = "") -> T:
+    """Return the condition's first true value; fails when there is none in time."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"Not within {seconds} s: {what or condition}")
+        time.sleep(0.02)
+    return value
