@@ -24,7 +24,7 @@ KNOWN: dict[str, str] = {
     "dispatch.after_outbox_delete": "hints are in Redis and the outbox is cleared",
     "gate.before_admit": "messages are taken, the admission statement comes next",
     "gate.after_admit": "rows are admitted and committed, the worker has not used the answer",
-    "gate.before_pool": "a run is admitted and passed its start gate, the pool does not have it yet",
+    "gate.before_pool": "a run has passed its start gate, the pool does not have it yet",
     "child.before_run": "in the pool child: the task's body comes next",
     "child.after_run": "in the pool child: the body has ended, its outcome has not left the child",
     "ledger.before_record": "outcomes are collected, the recording statement comes next",

@@ -1,0 +1,44 @@
+"""What the judge knows of the database: plain rows, however they were read."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+TERMINAL = frozenset({"succeeded", "failed", "cancelled", "expired"})
+# A worker holds it: the try in progress has a token and no row of its own yet.
+ACTIVE = frozenset({"admitted", "running", "cancelling"})
+# Outcomes of attempts that did not end by themselves: the run's lost leases.
+LOST_LEASE = frozenset({"worker lost", "child lost", "time limit"})
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """A recorded move: the state entered, PostgreSQL's time in epoch seconds, and the cause."""
+
+    state: str
+    at: float
+    cause: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """A row of the runs table."""
+
+    id: str
+    state: str
+    token: int  # of the newest attempt; 0 before the first
+    attempt_count: int
+    history: tuple[HistoryEntry, ...]
+    outcome_token: int | None = None  # of the attempt whose outcome stands, when the row says
+    key: str | None = None  # the submitter's key, when the row carries it
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptRow:
+    """A row of the attempts table: one ended try."""
+
+    run_id: str
+    token: int
+    number: int
+    outcome: str
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
