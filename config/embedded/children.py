@@ -1,16 +1,12 @@
 """Starting a server as a child that cannot outlive its supervisor."""
 
-import ctypes
-import os
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 from config.embedded.places import Account
+from fleet.tether import tether
 
-PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None, use_errno=True)
 # No locale and no library path of the caller: the same start everywhere.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
@@ -33,7 +29,7 @@ def spawn(
             cwd=folder,
             env=ENVIRONMENT,
             start_new_session=True,
-            preexec_fn=_tie_to_parent(death_signal),
+            preexec_fn=tether(death_signal),
             user=account.uid,
             group=account.gid,
             extra_groups=account.extra_groups,
@@ -50,7 +46,7 @@ def run(command: list[str], *, account: Account, log: Path, folder: Path, text: 
             stderr=output,
             cwd=folder,
             env=ENVIRONMENT,
-            preexec_fn=_tie_to_parent(signal.SIGKILL),
+            preexec_fn=tether(signal.SIGKILL),
             user=account.uid,
             group=account.gid,
             extra_groups=account.extra_groups,
@@ -69,15 +65,3 @@ def tail(log: Path, *, lines: int = 15) -> str:
     except OSError as error:
         return f"  (unreadable: {error.strerror})"
     return "\n".join(f"  {line}" for line in text.splitlines()[-lines:])
-
-
-def _tie_to_parent(death_signal: signal.Signals) -> Callable[[], None]:
-    parent = os.getpid()
-
-    def tie() -> None:
-        # Runs after the change of user; the kernel drops the setting when credentials change.
-        LIBC.prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return tie
