@@ -1,0 +1,82 @@
+"""What Redis must be, and whose it must be."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from celery import current_app
+from django.core.checks import CheckMessage, Error, register
+from django.db import DatabaseError, connections
+from redis import Redis
+
+OLDEST_VERSION = (6, 2)
+INSTALLATION_KEY = "fairshift:installation"
+
+
+@register("fairshift", deploy=True)
+def check_broker(**_arguments: Any) -> list[CheckMessage]:
+    """Refuse a Redis that is old, that drops messages when full, or that is another's."""
+    try:
+        with current_app.connection_for_write(connect_timeout=5) as connection:
+            # Without this, Celery's patience with a broker that comes up later applies.
+            connection.ensure_connection(max_retries=1, timeout=5)
+            client = connection.default_channel.client
+            return [*_age(client), *_eviction(client), *_installation(client)]
+    except Exception as error:
+        # Kombu, redis-py and sockets each raise classes of their own here.
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return [
+            Error(
+                f"Redis does not answer: {reason}",
+                hint="Start it, or correct REDIS_URL.",
+                id="fairshift.E201",
+            )
+        ]
+
+
+def _age(client: Redis) -> Iterator[CheckMessage]:
+    version = str(client.info("server")["redis_version"])
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VERSION:
+        oldest = ".".join(str(part) for part in OLDEST_VERSION)
+        yield Error(
+            f"Redis {version} is too old.",
+            hint=f"Use Redis {oldest} or newer, or Valkey.",
+            id="fairshift.E202",
+        )
+
+
+def _eviction(client: Redis) -> Iterator[CheckMessage]:
+    policy = client.info("memory")["maxmemory_policy"]
+    if policy != "noeviction":
+        yield Error(
+            f"Redis has maxmemory-policy {policy}: when it is full it drops messages and locks.",
+            hint="Set maxmemory-policy to noeviction and give caches a Redis of their own.",
+            id="fairshift.E203",
+        )
+
+
+def _installation(client: Redis) -> Iterator[CheckMessage]:
+    ours = _installation_id()
+    if ours is None:
+        return
+    client.set(INSTALLATION_KEY, ours, nx=True)
+    found = bytes(client.get(INSTALLATION_KEY) or b"").decode()
+    if found != ours:
+        yield Error(
+            f"This Redis database belongs to the installation with database {found}, ours is"
+            f" {ours}: the workers of both would take each other's messages.",
+            hint="Give each installation a Redis, or a database number in REDIS_URL. If this"
+            f" database replaced the other, delete the key {INSTALLATION_KEY}.",
+            id="fairshift.E204",
+        )
+
+
+def _installation_id() -> str | None:
+    """Return the identity that PostgreSQL itself has; None when it does not answer or tell."""
+    try:
+        with connections["default"].cursor() as cursor:
+            cursor.execute(
+                "SELECT system_identifier || '/' || current_database() FROM pg_control_system()"
+            )
+            return str(cursor.fetchone()[0])
+    except DatabaseError:
+        return None

@@ -1,0 +1,86 @@
+"""What PostgreSQL must be, and must not have switched off."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db import DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.executor import MigrationExecutor
+
+OLDEST_VERSION = 15
+# Off, a crash of the server could give the same token out twice.
+DURABILITY = ("fsync", "full_page_writes", "synchronous_commit")
+
+
+@register(Tags.database)
+def check_database(
+    *, databases: Sequence[str] | None = None, **_arguments: Any
+) -> list[CheckMessage]:
+    """Refuse another engine, an old PostgreSQL, and one that may forget what it committed."""
+    return [message for alias in databases or () for message in _problems(connections[alias])]
+
+
+@register("fairshift", deploy=True)
+def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
+    """Check the default database also without `--database`, and that it is migrated."""
+    connection = connections["default"]
+    return list(_problems(connection)) or list(_unmigrated(connection))
+
+
+def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
+    if connection.vendor != "postgresql":
+        yield Error(
+            f"The database {connection.alias!r} is {connection.display_name}, not PostgreSQL.",
+            hint="Set DATABASE_URL to postgresql://…, or leave it empty for the embedded one.",
+            id="fairshift.E101",
+        )
+        return
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW server_version_num")
+            version = int(cursor.fetchone()[0]) // 10_000
+            cursor.execute(
+                "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off'",
+                [list(DURABILITY)],
+            )
+            switched_off = sorted(name for (name,) in cursor.fetchall())
+    except DatabaseError as error:
+        yield _unreachable(error)
+        return
+    if version < OLDEST_VERSION:
+        yield Error(
+            f"PostgreSQL {version} is too old.",
+            hint=f"Use PostgreSQL {OLDEST_VERSION} or newer.",
+            id="fairshift.E103",
+        )
+    for name in switched_off:
+        yield Error(
+            f"PostgreSQL runs with {name} off: after a crash of its machine, committed runs"
+            " could be missing and a token could be issued twice.",
+            hint=f"Set {name} to on, for the server, the database and the role.",
+            id="fairshift.E104",
+        )
+
+
+def _unmigrated(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
+    try:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError as error:
+        yield _unreachable(error)
+        return
+    if missing:
+        yield Error(
+            f"{len(missing)} migrations are not applied, the first is {missing[0][0]}.",
+            hint="Run manage.py migrate.",
+            id="fairshift.E105",
+        )
+
+
+def _unreachable(error: DatabaseError) -> CheckMessage:
+    return Error(
+        f"PostgreSQL does not answer: {' '.join(str(error).split())}",
+        hint="Start it, or correct DATABASE_URL.",
+        id="fairshift.E102",
+    )

@@ -1,0 +1,76 @@
+"""Settings that would make a promise false."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+
+from jobs.conf import DEFAULTS, unknown_settings
+
+SAFE_CONTENT = {"json", "application/json"}
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+@register("fairshift")
+def check_settings(**_arguments: Any) -> list[CheckMessage]:
+    """Refuse unknown keys, a lease that a late heartbeat loses, and unsafe Celery settings."""
+    return [*_unknown_keys(), *_lease(), *_celery()]
+
+
+@register("fairshift", deploy=True)
+def check_flower(**_arguments: Any) -> list[CheckMessage]:
+    """Warn of a Flower whose login travels in clear text."""
+    url = urlsplit(getattr(settings, "FLOWER_URL", ""))
+    if url.scheme != "http" or url.hostname in LOOPBACK:
+        return []
+    return [
+        Warning(
+            f"FLOWER_URL is plain http to {url.hostname}: its login can be read on the way.",
+            hint="Put Flower behind TLS and give FLOWER_URL as https://.",
+            id="fairshift.W006",
+        )
+    ]
+
+
+def _unknown_keys() -> Iterator[CheckMessage]:
+    for key, near_miss in unknown_settings():
+        hint = f"Did you mean {near_miss}?" if near_miss else f"Known are: {', '.join(DEFAULTS)}."
+        yield Error(f"FAIRSHIFT has no setting {key!r}.", hint=hint, id="fairshift.E001")
+
+
+def _lease() -> Iterator[CheckMessage]:
+    # Read past jobs.conf.setting, which refuses to answer while any key is unknown.
+    values = DEFAULTS | getattr(settings, "FAIRSHIFT", {})
+    heartbeat, lease = values["HEARTBEAT_SECONDS"], values["LEASE_SECONDS"]
+    if lease < 2 * heartbeat:
+        yield Error(
+            f"A lease of {lease:g} s ends before a heartbeat that is missed once, at"
+            f" {2 * heartbeat:g} s: live runs would be started again.",
+            hint="Set FAIRSHIFT_LEASE_SECONDS to at least twice FAIRSHIFT_HEARTBEAT_SECONDS.",
+            id="fairshift.E002",
+        )
+
+
+def _celery() -> Iterator[CheckMessage]:
+    for name in ("CELERY_ACCEPT_CONTENT", "CELERY_RESULT_ACCEPT_CONTENT"):
+        unsafe = sorted(set(getattr(settings, name, None) or ()) - SAFE_CONTENT)
+        if unsafe:
+            yield Error(
+                f"{name} accepts {', '.join(unsafe)}: whoever can write to Redis could run code.",
+                hint=f"Set {name} to ['json'].",
+                id="fairshift.E003",
+            )
+    if not getattr(settings, "CELERY_TASK_ACKS_LATE", False):
+        yield Error(
+            "CELERY_TASK_ACKS_LATE is off: a killed worker would lose what it had taken.",
+            hint="Set CELERY_TASK_ACKS_LATE to True.",
+            id="fairshift.E004",
+        )
+    if getattr(settings, "CELERY_TASK_SERIALIZER", "json") != "json":
+        yield Error(
+            "CELERY_TASK_SERIALIZER is not json: workers would refuse the messages.",
+            hint="Set CELERY_TASK_SERIALIZER to 'json'.",
+            id="fairshift.E005",
+        )
