@@ -46,6 +46,9 @@ class Submit:
         match event.event:
             case "intend":
                 self.count, self.prepares = event.count, event.prepares
+                # Tried again after a failure: from here on it may be committed.
+                if self.status == "failed":
+                    self.status = "unknown"
             case "prepared":
                 self.ids.update(event.ids)
             case "ok":

@@ -21,16 +21,23 @@ IDS_PER_LINE = 80
 # Every line opens like this, and no JSON string can hold it: its quotes would be escaped.
 _OPENING = '{"event":"'
 _AT_OPENING = re.compile(f"(?={re.escape(_OPENING)})")
-# An orphan's parent is the machine's first process, so the parent is noted at the fork.
+# An orphan would be told that the machine's first process is its parent, and a parent may die
+# as soon as it has forked: so it notes itself before the fork, and the child takes that over.
 _parent_pid = os.getppid()
+_own_pid = os.getpid()
 
 
-def _note_parent() -> None:
+def _note_own_pid() -> None:
+    global _own_pid
+    _own_pid = os.getpid()
+
+
+def _take_over_parent() -> None:
     global _parent_pid
-    _parent_pid = os.getppid()
+    _parent_pid = _own_pid
 
 
-os.register_at_fork(after_in_child=_note_parent)
+os.register_at_fork(before=_note_own_pid, after_in_child=_take_over_parent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +121,9 @@ class SubmitLog(Log):
     def intend(self, key: str, *, count: int = 1, prepares: bool = False) -> None:
         """Note, before anything is done, that `key` will submit `count` runs.
 
-        With `prepares`, the submitter promises a `prepared` line before its COMMIT: without
-        that line nothing can have been committed, and the judge knows it.
+        A key may be tried again once it failed, not while its outcome is unknown. With
+        `prepares`, the submitter promises a `prepared` line before its COMMIT:
+        without that line nothing can have been committed, and the judge knows it.
         """
         self.append("intend", key=key, count=count, prepares=prepares)
 
@@ -156,9 +164,11 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]
     A SIGKILL can cut a write at a page boundary. Its writer is dead, so the fragment stands
     for a thing that did not happen; the next writer's line follows it without a break.
     """
-    for position, line in enumerate(_AT_OPENING.split(Path(path).read_text(errors="replace"))):
+    lines = Path(path).read_text(errors="replace").split("\n")
+    pieces = (piece for line in lines for piece in _AT_OPENING.split(line) if piece)
+    for position, piece in enumerate(pieces):
         try:
-            yield position, json.loads(line)
+            yield position, json.loads(piece)
         except json.JSONDecodeError:
-            if not (line.startswith(_OPENING) or _OPENING.startswith(line)):
-                raise ValueError(f"{path} holds what is not a log line: {line[:80]!r}") from None
+            if not (piece.startswith(_OPENING) or _OPENING.startswith(piece)):
+                raise ValueError(f"{path} holds what is not a log line: {piece[:80]!r}") from None

@@ -30,7 +30,7 @@ def operators_retries(run: RunRow) -> int:
 
 
 def overlaps(evidence: Evidence) -> Iterator[Finding]:
-    """Two bodies of a run are never alive together, unless the first's process was disturbed."""
+    """Two bodies of a run are never alive together, unless the older one's was disturbed."""
     for run_id, starts in evidence.starts.items():
         outcomes = {row.token: row.outcome for row in evidence.attempts_of(run_id)}
         for first, second in combinations(starts, 2):
@@ -38,12 +38,21 @@ def overlaps(evidence: Evidence) -> Iterator[Finding]:
                 over = first.token in outcomes and outcomes[first.token] in ENDED_FROM_OUTSIDE
             else:
                 over = first.end.position < second.position
-            if not over and not _was_disturbed_between(evidence, first, second):
+            if not over and not _is_excused(evidence, first, second):
                 yield Finding(run_id, _describe(first, second))
 
 
-def _was_disturbed_between(evidence: Evidence, first: Start, second: Start) -> bool:
-    return evidence.was_disturbed(first, after=first.position, before=second.position)
+def _is_excused(evidence: Evidence, first: Start, second: Start) -> bool:
+    return _starts_late(evidence, first, second) or evidence.was_disturbed(
+        first, after=first.position, before=second.position
+    )
+
+
+def _starts_late(evidence: Evidence, first: Start, second: Start) -> bool:
+    """Tell whether the second was admitted before the first, and frozen on its way."""
+    if first.token is None or second.token is None or second.token >= first.token:
+        return False
+    return evidence.was_disturbed(second, after=-inf, before=second.position)
 
 
 def _describe(first: Start, second: Start) -> str:
@@ -66,6 +75,5 @@ def start_tokens(evidence: Evidence) -> Iterator[Finding]:
                 continue
             if first.token == second.token:
                 yield Finding(run_id, f"two starts with token {first.token}")
-            # A frozen process can start late, with a token that is worth nothing any more.
-            elif not evidence.was_disturbed(second, after=-inf, before=second.position):
+            elif not _starts_late(evidence, first, second):
                 yield Finding(run_id, f"token {second.token} started after token {first.token}")
