@@ -32,7 +32,9 @@ time.sleep(600)
 """
 
 
-def program(name: str, code: str, *, ready_text: str = "", ready_port: int | None = None) -> Program:
+def program(
+    name: str, code: str, *, ready_text: str = "", ready_port: int | None = None
+) -> Program:
     """Return a program that runs a piece of Python."""
     command = [sys.executable, "-c", code]
     return Program(name, command, ready_text=ready_text, ready_port=ready_port)
