@@ -61,6 +61,11 @@ FAIRSHIFT = env.section(
 )
 FLOWER_URL = env.url("FLOWER_URL", schemes=("http", "https"), default="http://127.0.0.1:5555")
 
+# Where the demo's own processes find its devices.
+DEMO_DEVICES_URL = env.url(
+    "FAIRSHIFT_DEMO_DEVICES_URL", schemes=("http",), default="http://127.0.0.1:8901"
+)
+
 # --- PostgreSQL and Redis -------------------------------------------------------------------
 if missing_servers:
     # Imported here: with both URLs given, nothing embedded is needed or installed.

@@ -207,7 +207,7 @@ async def serve(devices: dict[str, Device], /, *, port: int, port_file: Path | N
         loop.add_signal_handler(number, stopping.set)
     server = DeviceServer(devices)
     port = await server.listen(port)
-    print(f"{len(devices)} devices at http://127.0.0.1:{port}", flush=True)
+    print(f"{len(devices)} devices at http://127.0.0.1:{port}", flush=True)  # noqa: T201  its log
     if port_file:
         # Renamed into place: whoever waits for the file must not read half of it.
         partial = port_file.with_name(f"{port_file.name}.{os.getpid()}")

@@ -83,7 +83,7 @@ def make_devices(
     The kinds of failure take turns, so that a small fleet shows them too. A quarter of
     the failing devices fail twice in a row, none more often.
     """
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311  it has to repeat itself
     devices = {name: Device(name, _response_seconds(draw)) for name in names}
     failing = draw.sample(sorted(devices), math.ceil(len(devices) * failing_share))
     for turn, name in enumerate(failing):

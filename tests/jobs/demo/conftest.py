@@ -2,16 +2,14 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-START_SECONDS = 20.0
+from tests.waiting import wait_for
 
 
 @dataclass
@@ -25,16 +23,6 @@ class RunningServer:
         return HTTPConnection("127.0.0.1", self.port, timeout=patience)
 
 
-def wait_for(condition: Callable[[], Any], *, seconds: float = START_SECONDS) -> Any:
-    """Return the first true answer of `condition`; fail after `seconds`."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if answer := condition():
-            return answer
-        time.sleep(0.02)
-    raise AssertionError(f"not within {seconds:g} s: {condition}")
-
-
 @pytest.fixture
 def start_server(tmp_path: Path) -> Iterator[Callable[..., RunningServer]]:
     """Start device servers with the given options; every one is gone after the test."""
@@ -45,7 +33,7 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., RunningServer]]:
         command = [sys.executable, "-m", "jobs.demo.device_server", "--port-file", str(port_file)]
         process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
         started.append(process)
-        wait_for(lambda: port_file.exists() or process.poll() is not None)
+        wait_for(lambda: port_file.exists() or process.poll() is not None, seconds=20)
         assert process.poll() is None, f"it ended with {process.returncode}"
         return RunningServer(int(port_file.read_text()), process)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.demo.conftest import RunningServer, wait_for
+from tests.jobs.demo.conftest import RunningServer
+from tests.waiting import wait_for
 
 Start = Callable[..., RunningServer]
 ONE_DEVICE = ("--devices", "1", "--lab-devices", "0", "--failing-share", "0")

@@ -1,0 +1,92 @@
+"""The processes of the demo: the whole stack, and the devices beside it."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.urls import reverse
+
+from fleet.programs import beat, flower, job_worker, system_worker, web
+from fleet.stack import Program, Stack, free_port
+from jobs.conf import setting
+from jobs.demo.tasks import activate_ruleset
+from jobs.demo.world import Login
+from jobs.models import Worker
+
+DEVICES_PORT = 8901
+TAIL_LINES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where this demo's processes are found."""
+
+    site: str
+    flower: str
+    devices: str
+    logs: Path
+
+    @property
+    def admin(self) -> str:
+        return self.site + reverse("admin:index")
+
+    @property
+    def runs(self) -> str:
+        return self.site + reverse("admin:jobs_run_changelist")
+
+    def log_ends(self) -> Iterator[str]:
+        """Yield the last lines of each process's log, under its name."""
+        for log in sorted(self.logs.glob("*.log")):
+            lines = log.read_bytes()[-8000:].decode(errors="replace").splitlines()
+            yield "\n".join([f"{log}:", *(f"  {line}" for line in lines[-TAIL_LINES:])])
+
+
+def choose_places(*, port: int, flower_port: int) -> Places:
+    """Return addresses on this machine: the ports wished for, or free ones where they are taken."""
+    return Places(
+        site=f"http://127.0.0.1:{free_port(port)}",
+        flower=f"http://127.0.0.1:{free_port(flower_port)}",
+        devices=f"http://127.0.0.1:{free_port(DEVICES_PORT)}",
+        logs=settings.STATE_DIR / "demo-logs",
+    )
+
+
+def make_stack(
+    places: Places, *, login: Login, workers: int, slots: int, devices: int, lab_devices: int
+) -> Stack:
+    """Return the stack, not started yet. What dies in it starts again."""
+    ours = {
+        "FAIRSHIFT_TASKS": ",".join([*settings.CELERY_IMPORTS, activate_ruleset.__module__]),
+        "FAIRSHIFT_DEMO_DEVICES_URL": places.devices,
+        "FLOWER_URL": places.flower,
+    }
+    names = [f"demo-{number}" for number in range(1, workers + 1)]
+    programs = [
+        _device_server(_port(places.devices), devices=devices, lab_devices=lab_devices),
+        web(port=_port(places.site), environment=ours),
+        system_worker("demo-system", environment=ours),
+        *(job_worker(name, slots=slots, environment=ours) for name in names),
+        beat(environment=ours),
+        flower(
+            port=_port(places.flower), user=login.user, password=login.password, environment=ours
+        ),
+    ]
+    return Stack(programs, log_folder=places.logs, restart=True)
+
+
+def live_workers() -> set[object]:
+    """Return the ids of the workers of people's jobs whose heartbeat is fresh."""
+    queue = setting("JOBS_QUEUE")
+    return {worker.pk for worker in Worker.objects.alive() if queue in worker.queues}
+
+
+def _device_server(port: int, *, devices: int, lab_devices: int) -> Program:
+    command = [sys.executable, "-m", "jobs.demo.device_server", f"--port={port}"]
+    command += [f"--devices={devices}", f"--lab-devices={lab_devices}"]
+    return Program("devices", command, ready_port=port)
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

@@ -1,0 +1,165 @@
+"""The story of the demo, step by step: one owner asks for thousands, another for four."""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from django.core.management import call_command
+from django.db import connection
+
+from fleet.stack import Stack
+from jobs import submit_many
+from jobs.demo.devices import device_names, lab_names
+from jobs.demo.processes import choose_places, live_workers, make_stack
+from jobs.demo.screen import Bars, Line, Lines, Screen
+from jobs.demo.summary import show_hanging, show_places, show_verdict
+from jobs.demo.tasks import activate_ruleset
+from jobs.demo.verdict import Verdict, ask_devices, judge, line_of
+from jobs.demo.world import LARGE_OWNER, SMALL_OWNER, make_world, next_version
+from jobs.models import Submission
+
+LAB_DEVICES = 4
+SMALL_AFTER_SECONDS = 1.0
+READY_SECONDS = 60.0
+LOOK_SECONDS = 0.25
+LOCK = 0xFA15DE30  # of PostgreSQL's advisory locks: one demo at a time on one database
+
+
+class DemoError(Exception):
+    """The demo can't go on; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for. Ports are wishes: a taken one is replaced."""
+
+    devices: int
+    workers: int
+    slots: int
+    port: int
+    flower_port: int
+    deadline_seconds: float
+
+
+class Deadline:
+    """The moment by which the whole demo must be done."""
+
+    def __init__(self, seconds: float, /) -> None:
+        self._at = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self._at - time.monotonic())
+
+    def wait(self, is_done: Callable[[], bool], /) -> bool:
+        """Ask `is_done` again and again; return whether it was true in time."""
+        while not (done := is_done()) and self.left:
+            time.sleep(LOOK_SECONDS)
+        return done
+
+
+@contextmanager
+def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
+    """Play the story and give the verdict; everything stays up until the context ends."""
+    deadline = Deadline(options.deadline_seconds)
+    large, small = device_names(options.devices), lab_names(LAB_DEVICES)
+    with ExitStack() as ending:
+        screen.heading("Preparing the database")
+        ending.enter_context(_only_demo())
+        call_command("migrate", verbosity=0, stdout=sys.stderr)
+        login = make_world(large=large, small=small)
+        version = next_version()
+        strangers = live_workers()
+
+        screen.heading("Starting the site, the workers, beat, Flower and the devices")
+        places = choose_places(port=options.port, flower_port=options.flower_port)
+        stack = make_stack(
+            places,
+            login=login,
+            workers=options.workers,
+            slots=options.slots,
+            devices=len(large),
+            lab_devices=len(small),
+        )
+        ending.enter_context(stack)
+        ending.callback(_ignore_interrupts)
+        stack.wait_ready(seconds=min(READY_SECONDS, deadline.left))
+        if not deadline.wait(lambda: len(live_workers() - strangers) >= options.workers):
+            raise DemoError(f"The workers write no heartbeat; see {places.logs}.")
+        show_places(places, login=login, screen=screen)
+
+        with screen.follow() as progress:
+            submissions = [_submit(LARGE_OWNER, large, label="ruleset", version=version)]
+            _follow(submissions, stack, progress, until=_is_time_for_small, deadline=deadline)
+            submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
+            in_time = _follow(submissions, stack, progress, until=_are_done, deadline=deadline)
+        if not in_time:
+            show_hanging(submissions, places=places, screen=screen)
+
+        try:
+            report = ask_devices(places.devices, version=version)
+        except OSError as error:
+            raise DemoError(f"The devices at {places.devices} do not answer: {error}") from error
+        verdict = judge(report, large=submissions[0], small=submissions[1])
+        show_verdict(verdict, submissions, screen=screen)
+        show_places(places, login=login, screen=screen)
+        yield verdict
+
+
+@contextmanager
+def _only_demo() -> Iterator[None]:
+    """Hold the demo's lock in PostgreSQL, which frees it however we end."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        if not cursor.fetchone()[0]:
+            raise DemoError("Another demo is running on this database; end it first.")
+    try:
+        yield
+    finally:
+        connection.close()
+
+
+def _ignore_interrupts() -> None:
+    """From here on everything is being stopped: a second Ctrl-C must not cut that short."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _submit(owner: str, names: Sequence[str], *, label: str, version: int) -> Submission:
+    return submit_many(
+        activate_ruleset,
+        [{"device": name, "version": version} for name in names],
+        owner=owner,
+        label=f"{label} {version}",
+        target="{device}",
+    )
+
+
+def _follow(
+    submissions: Sequence[Submission],
+    stack: Stack,
+    progress: Bars | Lines,
+    *,
+    until: Callable[[Sequence[Line]], bool],
+    deadline: Deadline,
+) -> bool:
+    """Show how far the submissions are until `until` says so; return whether it did in time."""
+
+    def look() -> bool:
+        stack.watch()
+        lines = [line_of(submission) for submission in submissions]
+        progress.show(lines)
+        return until(lines)
+
+    return deadline.wait(look)
+
+
+def _is_time_for_small(lines: Sequence[Line]) -> bool:
+    return lines[0].seconds >= SMALL_AFTER_SECONDS
+
+
+def _are_done(lines: Sequence[Line]) -> bool:
+    return all(line.done == line.total for line in lines)

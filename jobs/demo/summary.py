@@ -1,0 +1,45 @@
+"""What the demo tells in the end: where things are, what happened, what hangs."""
+
+from collections.abc import Sequence
+
+from jobs.demo.processes import Places
+from jobs.demo.screen import Screen
+from jobs.demo.verdict import Verdict, unfinished
+from jobs.demo.world import Login
+from jobs.models import Submission
+
+
+def show_places(places: Places, *, login: Login, screen: Screen) -> None:
+    """Show the addresses and the login."""
+    screen.say()
+    screen.say(f"  Site     {places.admin}")
+    screen.say(f"  Runs     {places.runs}")
+    screen.say(f"  Flower   {places.flower}")
+    screen.say(f"  Login    {login.user} / {login.password}   (for the site and for Flower)")
+    screen.say(f"  Logs     {places.logs}")
+    screen.say()
+
+
+def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen: Screen) -> None:
+    """Show when each submission finished, and what the devices and the history say."""
+    asked = verdict.devices + verdict.lab_devices
+    large, small = submissions
+    screen.heading("Done" if verdict.is_good else "Not as it should be")
+    for submission, seconds in ((large, verdict.large_seconds), (small, verdict.small_seconds)):
+        screen.say(
+            f"  {submission.owner.slug}: {submission.label}, {submission.run_count} devices: "
+            f"{seconds:.1f} s after its submit"
+        )
+    screen.say(f"  {verdict.verified} of {asked} devices have version {verdict.version}")
+    screen.say(f"  {verdict.doubled} activated twice without a failed attempt in between")
+    screen.say(f"  {verdict.failed_attempts} attempts failed at the devices")
+    screen.say(f"  {verdict.retries} retries, {verdict.runs_recorded} runs recorded as succeeded")
+
+
+def show_hanging(submissions: Sequence[Submission], *, places: Places, screen: Screen) -> None:
+    """Show what has not ended in time, why, and the ends of the logs."""
+    screen.heading("Time is up. These runs, for example, have not ended well:")
+    for text in unfinished(submissions):
+        screen.say(f"  {text}")
+    for text in places.log_ends():
+        screen.say(text)

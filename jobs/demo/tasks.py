@@ -1,0 +1,67 @@
+"""The demo's task: tell one device to activate a version of its ruleset, over HTTP."""
+
+import json
+import os
+import threading
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from django.conf import settings
+
+from jobs.catalog import job
+from jobs.context import current_run
+
+# Well above the slowest healthy device (0.4 s), well below a slow one (4 s).
+CALL_SECONDS = 2.0
+
+
+class DeviceError(Exception):
+    """A device answered, but not with what was asked for; the next attempt may work."""
+
+
+class _Kept(threading.local):
+    """The open connection of one thread of one process."""
+
+    connection: HTTPConnection | None = None
+    process_id: int = 0
+
+
+_kept = _Kept()
+
+
+@job(max_attempts=5, backoff_seconds=0.5, backoff_cap_seconds=4)
+def activate_ruleset(device: str, version: int) -> dict[str, Any]:
+    """Activate a version of the ruleset on one device and return what the device then has."""
+    run = current_run()
+    content = {
+        "version": version,
+        "run": str(run.run_id) if run else None,
+        "attempt": run.attempt if run else None,
+    }
+    return _call("PUT", f"/devices/{quote(device, safe='')}/ruleset", content)
+
+
+def _call(method: str, path: str, content: dict[str, Any]) -> dict[str, Any]:
+    connection = _connection()
+    try:
+        connection.request(method, path, json.dumps(content))
+        response = connection.getresponse()
+        body = response.read()
+    except BaseException:
+        # Also on a time limit: the late answer would be read as that of the next call.
+        connection.close()
+        raise
+    if response.status != 200:
+        raise DeviceError(f"{method} {path} was answered with {response.status}: {body[:200]!r}")
+    return dict(json.loads(body))
+
+
+def _connection() -> HTTPConnection:
+    """Return this thread's connection, kept alive between tasks; it opens when first used."""
+    # A forked child holds a copy of its parent's socket and must never speak on it.
+    if _kept.connection is None or _kept.process_id != os.getpid():
+        address = urlsplit(settings.DEMO_DEVICES_URL).netloc
+        _kept.connection = HTTPConnection(address, timeout=CALL_SECONDS)
+        _kept.process_id = os.getpid()
+    return _kept.connection

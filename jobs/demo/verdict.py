@@ -1,0 +1,106 @@
+"""What the demo found out: figures from the rows and from the device server, nothing else."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db.models import Count, F, Max, Q, Sum
+from django.db.models.functions import Now
+
+from jobs.demo.screen import Line
+from jobs.models import Run, Submission
+from jobs.states import ACTIVE, State
+
+REPORT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The result of one demo; spans are in seconds.
+
+    The large submission acts on `devices`, the small one on `lab_devices`. `verified` of
+    them all have the new version, says the device server; `runs_recorded` runs have ended
+    well, say their rows.
+    """
+
+    version: int
+    devices: int
+    lab_devices: int
+    verified: int
+    doubled: int
+    failed_attempts: int
+    retries: int
+    large_seconds: float
+    small_seconds: float
+    runs_recorded: int
+
+    @property
+    def is_good(self) -> bool:
+        """Every device has it, none got it twice, and every run is in the history."""
+        asked = self.devices + self.lab_devices
+        return self.verified == self.runs_recorded == asked and self.doubled == 0
+
+    def as_json(self, **settings: Any) -> str:
+        """Return one JSON object on one line, the settings used beside the figures."""
+        return json.dumps(asdict(self) | settings)
+
+
+def line_of(submission: Submission, /) -> Line:
+    """Return how far a submission is; its time stops when its last run has ended."""
+    runs = Run.objects.filter(submission=submission)
+    counts = runs.aggregate(
+        succeeded=Count("pk", filter=Q(state=State.SUCCEEDED)),
+        failed=Count("pk", filter=Q(state__in=(State.FAILED, State.CANCELLED, State.EXPIRED))),
+        running=Count("pk", filter=Q(state__in=ACTIVE)),
+        retrying=Count("pk", filter=Q(state=State.RETRYING)),
+        ended_at=Max("ended_at"),
+    )
+    ended_at = counts.pop("ended_at")
+    # Every moment is on PostgreSQL's clock.
+    submitted = Submission.objects.annotate(now=Now()).get(pk=submission.pk)
+    is_done = counts["succeeded"] + counts["failed"] == submission.run_count
+    spent = (ended_at if is_done else submitted.now) - submitted.created_at
+    return Line(submission.label, submission.run_count, seconds=spent.total_seconds(), **counts)
+
+
+def judge(report: dict[str, Any], /, *, large: Submission, small: Submission) -> Verdict:
+    """Put together what the device server reports and what the rows of both submissions say."""
+    runs = Run.objects.filter(submission__in=(large, small))
+    recorded = runs.aggregate(
+        well=Count("pk", filter=Q(state=State.SUCCEEDED)),
+        retries=Sum(F("attempt_count") - 1, filter=Q(attempt_count__gt=1), default=0),
+    )
+    return Verdict(
+        version=report["version"],
+        devices=large.run_count,
+        lab_devices=small.run_count,
+        verified=report["verified"],
+        doubled=report["doubled"],
+        failed_attempts=report["failed_attempts"],
+        retries=recorded["retries"],
+        large_seconds=round(line_of(large).seconds, 2),
+        small_seconds=round(line_of(small).seconds, 2),
+        runs_recorded=recorded["well"],
+    )
+
+
+def ask_devices(url: str, /, *, version: int) -> dict[str, Any]:
+    """Return the device server's report about a version."""
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=REPORT_SECONDS)
+    try:
+        connection.request("GET", f"/report?version={version}")
+        return dict(json.loads(connection.getresponse().read()))
+    finally:
+        connection.close()
+
+
+def unfinished(submissions: Iterable[Submission], /, *, limit: int = 5) -> list[str]:
+    """Say of a few runs that have not ended well what they wait for or died of."""
+    runs = Run.objects.filter(submission__in=submissions).exclude(state=State.SUCCEEDED)
+    return [
+        f"{run.id} ({run.state}): {run.why_waiting() or run.error_message or 'no reason known'}"
+        for run in runs.order_by("id")[:limit]
+    ]

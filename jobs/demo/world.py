@@ -1,0 +1,58 @@
+"""The small world that the demo plays in: owners, devices as targets, and a login."""
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth import get_user_model
+
+from jobs.demo.devices import FIRST_VERSION
+from jobs.demo.tasks import activate_ruleset
+from jobs.models import Membership, Owner, Role, Submission, Target
+
+LARGE_OWNER = "northwind"
+SMALL_OWNER = "acme"
+# Two who have work, and a few with other weights, so that the pages have something to show.
+OWNERS = {LARGE_OWNER: 1, SMALL_OWNER: 1, "contoso": 2, "globex": 4, "initech": 1}
+USER = "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user name and the password that was drawn for this run of the demo."""
+
+    user: str
+    password: str
+
+
+def make_world(*, large: Sequence[str], small: Sequence[str]) -> Login:
+    """Create what is missing of owners and targets; return a login with a new password."""
+    user, _ = get_user_model().objects.get_or_create(username=USER)
+    user.is_staff = user.is_superuser = True
+    login = Login(USER, secrets.token_urlsafe(12))
+    user.set_password(login.password)
+    user.save()
+    owners = {}
+    for slug, weight in OWNERS.items():
+        owner, _ = Owner.objects.get_or_create(
+            slug=slug, defaults={"name": slug.capitalize(), "weight": weight}
+        )
+        Membership.objects.get_or_create(owner=owner, user=user, defaults={"role": Role.ADMIN})
+        owners[slug] = owner
+    Target.objects.bulk_create(
+        [
+            Target(owner=owners[slug], name=name)
+            for slug, names in ((LARGE_OWNER, large), (SMALL_OWNER, small))
+            for name in names
+        ],
+        ignore_conflicts=True,
+    )
+    return login
+
+
+def next_version() -> int:
+    """Return the version after the newest that a demo has submitted here."""
+    labels = Submission.objects.filter(task=activate_ruleset.name).values_list("label", flat=True)
+    numbers = (re.search(r"ruleset (\d+)$", label) for label in labels)
+    return max((int(found[1]) for found in numbers if found), default=FIRST_VERSION) + 1

@@ -1,0 +1,92 @@
+"""`manage.py demo`: see thousands of real jobs run, and check on the devices what they did."""
+
+import signal
+import sys
+import time
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from fleet.stack import StackError
+
+
+class Command(BaseCommand):
+    help = (
+        "Start everything (PostgreSQL, Redis, site, workers, beat, Flower and a fleet of devices), "
+        "let one owner update 3,000 devices and another one four, and ask the devices what they "
+        "have. Stays up until Ctrl-C."
+    )
+    # The database may not be migrated yet, and the checks would ask it.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        count, port, seconds = _whole(1, 100_000), _whole(1, 65_535), _whole(1, 86_400)
+        parser.add_argument("--exit", action="store_true", help="end after the verdict")
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help="print the verdict as one JSON object, the last line of standard output; "
+            "everything else goes to standard error",
+        )
+        parser.add_argument("--devices", type=count, default=3000)
+        parser.add_argument("--workers", type=_whole(1, 64), default=2)
+        parser.add_argument("--slots", type=_whole(1, 256), default=8, help="of each worker")
+        parser.add_argument("--port", type=port, default=8000, help="of the site, if it is free")
+        parser.add_argument("--flower-port", type=port, default=5555, help="if it is free")
+        parser.add_argument("--deadline", type=seconds, default=300, help="seconds for it all")
+
+    def handle(self, *_args: Any, **given: Any) -> None:
+        """Play the demo; the exit status is 1 when anything is missing or doubled."""
+        from jobs.demo.scenario import DemoError, Options, played_demo
+        from jobs.demo.screen import Screen
+
+        options = Options(
+            devices=given["devices"],
+            workers=given["workers"],
+            slots=given["slots"],
+            port=given["port"],
+            flower_port=given["flower_port"],
+            deadline_seconds=given["deadline"],
+        )
+        screen = Screen(sys.stderr if given["json"] else sys.stdout)
+        signal.signal(signal.SIGTERM, _interrupt)
+        is_good = False
+        try:
+            with played_demo(options, screen=screen) as verdict:
+                is_good = verdict.is_good
+                if given["json"]:
+                    print(verdict.as_json(workers=options.workers, slots=options.slots), flush=True)
+                if not given["exit"]:
+                    screen.heading("Everything stays up. Ctrl-C ends it.")
+                    _wait_for_interrupt()
+        except (DemoError, StackError) as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            sys.exit(130)
+        if not is_good:
+            sys.exit(1)
+
+
+def _whole(minimum: int, maximum: int) -> Callable[[str], int]:
+    """Return a reader of whole numbers within limits, both included."""
+
+    def read(text: str) -> int:
+        if text.isascii() and text.isdigit() and minimum <= int(text[:12]) <= maximum:
+            return int(text)
+        raise ArgumentTypeError(f"{text!r} is no whole number from {minimum} to {maximum}")
+
+    return read
+
+
+def _interrupt(_number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _wait_for_interrupt() -> None:
+    try:
+        while True:
+            time.sleep(1)
+    except KeyboardInterrupt:
+        return

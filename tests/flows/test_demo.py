@@ -1,0 +1,142 @@
+"""`manage.py demo` as a user starts it: real processes, real servers, judged by the devices."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.own_servers import new_state_dir, remove_state_dir
+from tests.waiting import wait_for
+
+PROJECT = Path(__file__).resolve().parents[2]
+DEMO_SECONDS = 150.0
+# The supervisor of the embedded servers waits a few seconds for somebody who needs them.
+SUPERVISOR_SECONDS = 20.0
+SMALL = ("--devices", "60", "--slots", "4", "--port", "18000", "--flower-port", "15555")
+
+
+class World:
+    """An installation of its own, and a mark by which its processes are found."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.mark = f"DEMO_TEST={uuid.uuid4()}"
+        name, _, value = self.mark.partition("=")
+        self.environment = {
+            key: value
+            for key, value in os.environ.items()
+            if key not in {"DATABASE_URL", "REDIS_URL"}
+        } | {"FAIRSHIFT_STATE_DIR": str(state_dir), name: value}
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "manage.py", "demo", *SMALL, *options],
+            cwd=PROJECT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def processes(self) -> list[str]:
+        """Return the command lines of all processes that were started from here."""
+        return [_command(pid) for pid in _pids() if self.mark in _environment(pid)]
+
+    def is_gone(self) -> bool:
+        return not self.processes()
+
+
+def _pids() -> Iterator[str]:
+    return (entry for entry in os.listdir("/proc") if entry.isdigit())
+
+
+def _environment(pid: str) -> list[str]:
+    return _read(pid, "environ").split("\0")
+
+
+def _command(pid: str) -> str:
+    return f"{pid} " + _read(pid, "cmdline").replace("\0", " ")
+
+
+def _read(pid: str, name: str) -> str:
+    try:
+        return Path("/proc", pid, name).read_text(errors="replace")
+    except OSError:
+        return ""  # it has just ended
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """An empty installation; afterwards nothing of it is left."""
+    state_dir = new_state_dir()
+    world = World(state_dir)
+    yield world
+    for line in world.processes():
+        os.kill(int(line.split()[0]), signal.SIGKILL)
+    remove_state_dir(state_dir)
+
+
+def _verdict(demo: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = demo.communicate(timeout=DEMO_SECONDS)
+    assert demo.returncode == 0, err[-5000:]
+    return dict(json.loads(out.splitlines()[-1]))
+
+
+def test_the_demo_ends_well_twice_and_leaves_nothing(world: World) -> None:
+    """Every device is verified, none doubled, every run recorded; and so the second time."""
+    for version in (42, 43):
+        verdict = _verdict(world.start("--exit", "--json"))
+        assert verdict["version"] == version
+        assert (verdict["devices"], verdict["lab_devices"]) == (60, 4)
+        assert (verdict["verified"], verdict["doubled"]) == (64, 0)
+        assert verdict["runs_recorded"] == 64
+        assert verdict["retries"] >= verdict["failed_attempts"] > 0
+        assert min(verdict["small_seconds"], verdict["large_seconds"]) > 0
+        assert (verdict["workers"], verdict["slots"]) == (2, 4)
+        wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupting_it_in_the_middle_leaves_nothing(world: World, number: signal.Signals) -> None:
+    """Ctrl-C while runs are under way ends every process."""
+    demo = world.start("--devices", "3000", "--json")
+    assert demo.stderr is not None
+    for line in demo.stderr:
+        if "done," in line:
+            break
+    else:
+        pytest.fail(f"it ended with {demo.wait()} before it showed progress")
+    demo.send_signal(number)
+    begin = time.monotonic()
+    demo.communicate(timeout=30)
+    assert demo.returncode == 130, f"after {time.monotonic() - begin:.1f} s"
+    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+
+
+def test_a_verdict_that_is_late_says_what_hangs(world: World) -> None:
+    """When time is up the runs that hang and the logs are shown, and the status is 1."""
+    demo = world.start("--devices", "3000", "--deadline", "15", "--slots", "1", "--exit", "--json")
+    out, err = demo.communicate(timeout=DEMO_SECONDS)
+    assert demo.returncode == 1
+    assert "Time is up" in err or "not ready within" in err, err[-3000:]
+    if "Time is up" in err:
+        assert json.loads(out.splitlines()[-1])["verified"] < 3004
+    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+
+
+@pytest.mark.parametrize("option", [("--devices", "0"), ("--workers", "x"), ("--port", "70000")])
+def test_wrong_options_are_refused_by_name(world: World, option: tuple[str, str]) -> None:
+    """The option and its limits are named; nothing has been started that stays."""
+    demo = world.start(*option)
+    _, err = demo.communicate(timeout=60)
+    assert demo.returncode == 2
+    assert option[0] in err and "from 1 to" in err
+    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
