@@ -1,0 +1,126 @@
+"""The errors that callers of Fairshift see: one class for each different reaction.
+
+The facts of an error are its arguments, and its text is built from them: so an error
+survives pickling, which Celery does to what a task raises.
+"""
+
+from __future__ import annotations
+
+
+class FairshiftError(Exception):
+    """Base of all errors raised by Fairshift."""
+
+
+class ArgumentError(FairshiftError):
+    """An argument of a task is wrong; `field` is its dotted path, as `rules.0.port`."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(field, problem)
+        self.field = field
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"argument {self.field}: {self.problem}"
+
+
+class UnknownTask(FairshiftError):
+    """No registered task that may be submitted has this name."""
+
+    def __init__(self, name: str, near_miss: str | None = None) -> None:
+        super().__init__(name, near_miss)
+        self.name = name
+        self.near_miss = near_miss
+
+    def __str__(self) -> str:
+        hint = f"; did you mean {self.near_miss!r}?" if self.near_miss else ""
+        return f"no task named {self.name!r} may be submitted{hint}"
+
+
+class PayloadTooLarge(FairshiftError):
+    """The arguments take more bytes than a payload may; `size` counts at least those found."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(size, limit)
+        self.size = size
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return (
+            f"the arguments take at least {self.size:,} bytes, the limit is {self.limit:,}; "
+            "store what is large and pass its address or id"
+        )
+
+
+class OptionError(FairshiftError):
+    """An option beside the arguments, such as `priority`, is unknown or out of its limits."""
+
+    def __init__(self, option: str, problem: str) -> None:
+        super().__init__(option, problem)
+        self.option = option
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"option {self.option}: {self.problem}"
+
+
+class UnknownOwner(FairshiftError):
+    """No owner that the caller may use has this slug."""
+
+    def __init__(self, slug: str) -> None:
+        super().__init__(slug)
+        self.slug = slug
+
+    def __str__(self) -> str:
+        return f"there is no owner {self.slug!r}; create it in the admin first"
+
+
+class IdempotencyConflict(FairshiftError):
+    """The owner has used this idempotency key for another submit."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+    def __str__(self) -> str:
+        return (
+            f"idempotency key {self.key!r} was used with another task or other arguments; "
+            "use a new key for a new submit"
+        )
+
+
+class ResultError(FairshiftError):
+    """A task returned what cannot be kept: no JSON, or too large."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"the task's result cannot be kept: {self.problem}"
+
+
+class StateConflict(FairshiftError):
+    """The run's state does not allow what was asked."""
+
+    def __init__(self, run_id: str, state: str, wanted: str) -> None:
+        super().__init__(run_id, state, wanted)
+        self.run_id = run_id
+        self.state = state
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return f"run {self.run_id} is {self.state} and cannot be {self.wanted}"
+
+
+class BatchError(FairshiftError):
+    """Elements of a bulk are wrong; nothing of it was stored."""
+
+    def __init__(self, problems: list[tuple[int, FairshiftError]], size: int) -> None:
+        super().__init__(problems, size)
+        self.problems = problems
+        self.size = size
+
+    def __str__(self) -> str:
+        shown = "; ".join(f"element {index}: {error}" for index, error in self.problems[:5])
+        more = f"; and {len(self.problems) - 5} more" if len(self.problems) > 5 else ""
+        return f"{len(self.problems)} of {self.size} elements are wrong: {shown}{more}"
