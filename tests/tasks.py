@@ -124,7 +124,8 @@ def raise_error(kind: RaiseKind) -> None:
     with logged():
         if kind in DEATHS:
             DEATHS[kind]()
-        raise ERRORS[kind]()
+        error = ERRORS[kind]()
+        raise error
 
 
 @shared_task(name="tests.sleep")

@@ -37,13 +37,14 @@ def run_python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", code],
         cwd=ROOT,
         env=clean | environ,
+        check=False,
         capture_output=True,
         text=True,
         timeout=30,
     )
 
 
-def test_nothing_fires_when_fault_is_not_set():
+def test_nothing_fires_when_fault_is_not_set() -> None:
     """Without FAULT a crash point does nothing and arms nothing."""
     assert read_faults({}) == {}
     crash_point(POINT)
@@ -51,13 +52,13 @@ def test_nothing_fires_when_fault_is_not_set():
     assert (ended.returncode, ended.stdout.split()) == (0, ["1", "2", "3", "4", "5"])
 
 
-def test_process_ends_at_the_given_pass():
+def test_process_ends_at_the_given_pass() -> None:
     """FAULT=name:n ends the process by SIGKILL at the n-th pass, not before and not after."""
     ended = run_python(PASSES, FAULT=f"{POINT}:3")
     assert (ended.returncode, ended.stdout.split()) == (-signal.SIGKILL, ["1", "2", "3"])
 
 
-def test_no_cleanup_runs():
+def test_no_cleanup_runs() -> None:
     """A fault is a power cut: neither finally nor atexit runs."""
     code = f"""
 import atexit
@@ -71,12 +72,12 @@ finally:
     assert run_python(code, FAULT=f"{POINT}:1").stdout == ""
 
 
-def test_other_points_pass():
+def test_other_points_pass() -> None:
     """Only the named point ends the process."""
     assert run_python(PASSES, FAULT="ledger.after_ack:1").returncode == 0
 
 
-def test_several_faults_are_separated_by_commas():
+def test_several_faults_are_separated_by_commas() -> None:
     """Each named point is armed, and one point may be armed for several passes."""
     faults = read_faults({"FAULT": f"ledger.after_ack:2, {POINT}:4,{POINT}:7"})
     assert {name: fault.fires_at for name, fault in faults.items()} == {
@@ -85,13 +86,13 @@ def test_several_faults_are_separated_by_commas():
     }
 
 
-def test_a_fork_counts_on_from_its_parent():
+def test_a_fork_counts_on_from_its_parent() -> None:
     """The parent passed once, so the child's first pass is the second."""
     ended = run_python(FORKS, FAULT=f"{POINT}:2")
     assert (ended.returncode, ended.stdout.strip()) == (0, str(-signal.SIGKILL))
 
 
-def test_a_marked_fault_does_not_fire_again(tmp_path):
+def test_a_marked_fault_does_not_fire_again(tmp_path: Path) -> None:
     """With FAULT_ONCE_DIR the second process finds the marker of the first and lives."""
     environ = {"FAULT": f"{POINT}:2", "FAULT_ONCE_DIR": str(tmp_path)}
     first, second = run_python(PASSES, **environ), run_python(PASSES, **environ)
@@ -99,7 +100,7 @@ def test_a_marked_fault_does_not_fire_again(tmp_path):
     assert [marker.name for marker in tmp_path.iterdir()] == [f"{POINT}:2"]
 
 
-def test_the_next_pass_has_a_marker_of_its_own(tmp_path):
+def test_the_next_pass_has_a_marker_of_its_own(tmp_path: Path) -> None:
     """A restarted process still fires at another pass of the same point."""
     environ = {"FAULT": f"{POINT}:2,{POINT}:4", "FAULT_ONCE_DIR": str(tmp_path)}
     ends = [run_python(PASSES, **environ) for _ in range(3)]
@@ -118,20 +119,20 @@ def test_the_next_pass_has_a_marker_of_its_own(tmp_path):
         ({"FAULT": f"{POINT}:1", "FAULT_ONCE_DIR": "/nowhere/at/all"}, "FAULT_ONCE_DIR"),
     ],
 )
-def test_bad_faults_are_refused(environ, message):
+def test_bad_faults_are_refused(environ: dict[str, str], message: str) -> None:
     """What cannot be followed is refused by name, with the near miss or the limit."""
     with pytest.raises(FaultError, match=re.escape(message)):
         read_faults(environ)
 
 
-def test_a_bad_fault_stops_the_process_at_start():
+def test_a_bad_fault_stops_the_process_at_start() -> None:
     """A typo must not look like a proof in which nothing happened to die."""
     ended = run_python("import fleet.faults", FAULT="ledger.after_akc:1")
     assert ended.returncode == 1
     assert "did you mean 'ledger.after_ack'" in ended.stderr
 
 
-def test_every_call_names_a_known_point():
+def test_every_call_names_a_known_point() -> None:
     """The register lists each crash point that the code passes."""
     called = {
         name

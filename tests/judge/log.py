@@ -23,21 +23,11 @@ _OPENING = '{"event":"'
 _AT_OPENING = re.compile(f"(?={re.escape(_OPENING)})")
 # An orphan would be told that the machine's first process is its parent, and a parent may die
 # as soon as it has forked: so it notes itself before the fork, and the child takes that over.
-_parent_pid = os.getppid()
-_own_pid = os.getpid()
-
-
-def _note_own_pid() -> None:
-    global _own_pid
-    _own_pid = os.getpid()
-
-
-def _take_over_parent() -> None:
-    global _parent_pid
-    _parent_pid = _own_pid
-
-
-os.register_at_fork(before=_note_own_pid, after_in_child=_take_over_parent)
+_pids = {"parent": os.getppid()}
+os.register_at_fork(
+    before=lambda: _pids.update(forking=os.getpid()),
+    after_in_child=lambda: _pids.update(parent=_pids["forking"]),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +100,7 @@ class TaskLog(Log):
         self._append(how, pid=pid, parent_pid=None)
 
     def _append(self, event: str, **facts: Any) -> None:
-        own = {"pid": os.getpid(), "parent_pid": _parent_pid}
+        own = {"pid": os.getpid(), "parent_pid": _pids["parent"]}
         clocks = {"wall": time.time(), "monotonic": time.monotonic()}
         self.append(event, **own | facts | clocks)
 
@@ -140,7 +130,7 @@ class SubmitLog(Log):
         self._append_ids("failed", key, ids, error=error[:200])
 
     def _append_ids(self, event: str, key: str, ids: Iterable[object], **facts: str) -> None:
-        texts = [str(id) for id in ids]
+        texts = [str(run_id) for run_id in ids]
         for first in range(0, max(len(texts), 1), IDS_PER_LINE):
             part = texts[first : first + IDS_PER_LINE]
             self.append(event, key=key, ids=part, total=len(texts), **facts)

@@ -18,7 +18,7 @@ def facts(scene: Scene, kind: str) -> str:
 
 
 @pytest.fixture
-def scene():
+def scene() -> Scene:
     """A scene in which an ordinary run of another owner has already succeeded."""
     scene = Scene()
     scene.run("stranger-1").start().succeed()
@@ -28,7 +28,7 @@ def scene():
 # A clean scene.
 
 
-def test_a_clean_scene_is_clean(scene):
+def test_a_clean_scene_is_clean(scene: Scene) -> None:
     """Everything that is allowed to happen happens, and nothing is found."""
     scene.run("once").start().succeed()
     scene.run("failed").start().fail()
@@ -56,12 +56,12 @@ def test_a_clean_scene_is_clean(scene):
     }
 
 
-def test_an_empty_scene_is_clean():
+def test_an_empty_scene_is_clean() -> None:
     """No logs and no rows: nothing to find."""
     assert Scene().judged().ok
 
 
-def test_plain_celery_calls_are_not_judged(scene):
+def test_plain_celery_calls_are_not_judged(scene: Scene) -> None:
     """A start without a run id is a task called without a row."""
     scene.log("start", pid=7)
     scene.log("end", pid=7, outcome="returned")
@@ -71,7 +71,7 @@ def test_plain_celery_calls_are_not_judged(scene):
 # Lost.
 
 
-def test_a_committed_run_without_a_row_is_lost(scene):
+def test_a_committed_run_without_a_row_is_lost(scene: Scene) -> None:
     """What was confirmed to a submitter exists."""
     run = scene.run().start().succeed()
     del scene.runs[run.id]
@@ -81,7 +81,7 @@ def test_a_committed_run_without_a_row_is_lost(scene):
 
 
 @pytest.mark.parametrize("state", ["queued", "held", "scheduled", "retrying"])
-def test_a_run_that_has_not_ended_is_lost(scene, state):
+def test_a_run_that_has_not_ended_is_lost(scene: Scene, state: str) -> None:
     """A scene at rest has no open runs."""
     run = scene.run()
     if state == "retrying":
@@ -93,13 +93,13 @@ def test_a_run_that_has_not_ended_is_lost(scene, state):
     assert found(scene) == {"lost"}
 
 
-def test_a_run_in_progress_is_lost_and_only_that(scene):
+def test_a_run_in_progress_is_lost_and_only_that(scene: Scene) -> None:
     """A try in progress has no attempt row yet, which is no second finding."""
     scene.run().start()
     assert found(scene) == {"lost"}
 
 
-def test_success_without_a_start_is_lost(scene):
+def test_success_without_a_start_is_lost(scene: Scene) -> None:
     """Who succeeded was started: the task's own log says so, not the row."""
     scene.run().start().succeed()
     del scene.task_events[-2:]
@@ -107,7 +107,7 @@ def test_success_without_a_start_is_lost(scene):
     assert found(scene) == {"lost", "stale"}
 
 
-def test_failure_without_a_start_is_lost(scene):
+def test_failure_without_a_start_is_lost(scene: Scene) -> None:
     """A run does not fail of itself."""
     scene.run().admit().lose(again=False)
     assert facts(scene, "lost") == "failed without a start"
@@ -116,7 +116,7 @@ def test_failure_without_a_start_is_lost(scene):
 # Ghosts.
 
 
-def test_a_rolled_back_run_that_exists_is_a_ghost(scene):
+def test_a_rolled_back_run_that_exists_is_a_ghost(scene: Scene) -> None:
     """Rolled back is never visible."""
     run = scene.run().start().succeed()
     del scene.submit_events[-1]
@@ -125,7 +125,7 @@ def test_a_rolled_back_run_that_exists_is_a_ghost(scene):
     assert found(scene) == {"ghosts"}
 
 
-def test_ids_in_hand_before_the_rollback_are_enough(scene):
+def test_ids_in_hand_before_the_rollback_are_enough(scene: Scene) -> None:
     """The ids noted before COMMIT convict, also when `failed` names none."""
     run = scene.run().start().succeed()
     del scene.submit_events[-1]
@@ -134,7 +134,7 @@ def test_ids_in_hand_before_the_rollback_are_enough(scene):
     assert found(scene) == {"ghosts"}
 
 
-def test_a_row_with_the_key_of_a_failed_submit_is_a_ghost(scene):
+def test_a_row_with_the_key_of_a_failed_submit_is_a_ghost(scene: Scene) -> None:
     """A row may also be known by the key that it carries."""
     run = scene.run().start().succeed()
     del scene.submit_events[-1]
@@ -143,20 +143,20 @@ def test_a_row_with_the_key_of_a_failed_submit_is_a_ghost(scene):
     assert facts(scene, "ghosts") == "exists, but submit acme-1 failed"
 
 
-def test_a_run_without_a_row_is_a_ghost(scene):
+def test_a_run_without_a_row_is_a_ghost(scene: Scene) -> None:
     """Nothing runs that is not a row."""
     scene.log("start", pid=7, run="run-forged", token=1)
     assert facts(scene, "ghosts") == "ran 1 times without a row"
 
 
-def test_a_row_without_a_submit_is_a_ghost(scene):
+def test_a_row_without_a_submit_is_a_ghost(scene: Scene) -> None:
     """Each row belongs to a submit that somebody intended."""
     scene.run().start().succeed()
     del scene.submit_events[-2:]
     assert found(scene) == {"ghosts"}
 
 
-def test_a_submit_killed_before_it_was_prepared_left_nothing(scene):
+def test_a_submit_killed_before_it_was_prepared_left_nothing(scene: Scene) -> None:
     """Who notes its ids before COMMIT and did not, has not committed."""
     scene.run().start().succeed()
     scene.submit_events[-2:] = [replace(scene.submit_events[-2], prepares=True)]
@@ -166,7 +166,7 @@ def test_a_submit_killed_before_it_was_prepared_left_nothing(scene):
 # Unknown submits.
 
 
-def test_an_unknown_submit_may_be_fully_there(scene):
+def test_an_unknown_submit_may_be_fully_there(scene: Scene) -> None:
     """Killed after COMMIT and before its ok: the runs may exist, and then they must end."""
     for story in scene.submit("acme-3", runs=3):
         story.start().succeed()
@@ -177,14 +177,14 @@ def test_an_unknown_submit_may_be_fully_there(scene):
     assert found(scene) == {"lost"}
 
 
-def test_an_unknown_submit_may_be_fully_absent(scene):
+def test_an_unknown_submit_may_be_fully_absent(scene: Scene) -> None:
     """Killed before COMMIT: prepared ids need not exist."""
     scene.say("intend", "acme-3", count=2, prepares=True)
     scene.say("prepared", "acme-3", ids=("run-x", "run-y"), total=2)
     assert scene.judged().ok
 
 
-def test_an_unknown_submit_half_there_is_torn(scene):
+def test_an_unknown_submit_half_there_is_torn(scene: Scene) -> None:
     """Three runs of a transaction are there together or not at all."""
     stories = scene.submit("acme-3", runs=3)
     ids = tuple(story.start().succeed().id for story in stories)
@@ -194,7 +194,7 @@ def test_an_unknown_submit_half_there_is_torn(scene):
     assert facts(scene, "torn") == "2 of 3 runs exist"
 
 
-def test_more_rows_than_unknown_submits_explain_are_ghosts(scene):
+def test_more_rows_than_unknown_submits_explain_are_ghosts(scene: Scene) -> None:
     """One submitter that wrote nothing down explains its own runs, and no more."""
     for key in ("acme-1", "acme-2"):
         scene.run(key).start().succeed()
@@ -203,7 +203,7 @@ def test_more_rows_than_unknown_submits_explain_are_ghosts(scene):
 
 
 @pytest.mark.parametrize("given", [2, 4])
-def test_a_confirmed_submit_has_as_many_ids_as_runs(scene, given):
+def test_a_confirmed_submit_has_as_many_ids_as_runs(scene: Scene, given: int) -> None:
     """submit_many gives an id for each run, no fewer; and one key never gives two runs."""
     for story in scene.submit("acme-3", runs=given):
         story.start().succeed()
@@ -211,7 +211,7 @@ def test_a_confirmed_submit_has_as_many_ids_as_runs(scene, given):
     assert facts(scene, "torn") == f"{given} ids for 3 runs"
 
 
-def test_an_ok_cut_short_still_confirms(scene):
+def test_an_ok_cut_short_still_confirms(scene: Scene) -> None:
     """A submitter killed between its lines has committed; unnamed runs are explained."""
     for story in scene.submit("acme-3", runs=3):
         story.start().succeed()
@@ -223,7 +223,7 @@ def test_an_ok_cut_short_still_confirms(scene):
 # Starts.
 
 
-def test_a_second_start_without_a_reason_is_excess(scene):
+def test_a_second_start_without_a_reason_is_excess(scene: Scene) -> None:
     """Without a fault a run starts exactly once."""
     run = scene.run().start().succeed()
     scene.log("start", pid=900, run=run.id, token=1)
@@ -231,7 +231,7 @@ def test_a_second_start_without_a_reason_is_excess(scene):
     assert found(scene) == {"excess_starts", "tokens"}
 
 
-def test_each_lost_lease_explains_one_start(scene):
+def test_each_lost_lease_explains_one_start(scene: Scene) -> None:
     """Starts ≤ 1 + lost leases: two starts with one loss are fine, three are not."""
     run = scene.run().start().lose().start().succeed()
     assert scene.judged().ok
@@ -250,7 +250,7 @@ def overlapping(scene: Scene, *disturbance: tuple[str, int]) -> None:
     run.succeed()
 
 
-def test_two_bodies_at_once_overlap(scene):
+def test_two_bodies_at_once_overlap(scene: Scene) -> None:
     """A live run is not started again, whatever the rows say of its worker."""
     overlapping(scene)
     assert "token 1 (pid 102) was alive when token 2" in facts(scene, "overlaps")
@@ -259,19 +259,19 @@ def test_two_bodies_at_once_overlap(scene):
 
 @pytest.mark.parametrize("pid", [102, WORKER])
 @pytest.mark.parametrize("how", ["frozen", "killed"])
-def test_a_disturbed_process_may_overlap(scene, how, pid):
+def test_a_disturbed_process_may_overlap(scene: Scene, how: str, pid: int) -> None:
     """Frozen past its lease, or an orphan of a killed worker: fenced, so it may overlap."""
     overlapping(scene, (how, pid))
     assert scene.judged().ok
 
 
-def test_a_stranger_frozen_excuses_nobody(scene):
+def test_a_stranger_frozen_excuses_nobody(scene: Scene) -> None:
     """Only the process itself or its worker counts."""
     overlapping(scene, ("frozen", 999))
     assert found(scene) == {"overlaps"}
 
 
-def test_a_freeze_that_was_over_excuses_nobody():
+def test_a_freeze_that_was_over_excuses_nobody() -> None:
     """Frozen and thawed before the run began is no excuse."""
     scene = Scene()
     scene.log("frozen", pid=WORKER)
@@ -280,7 +280,7 @@ def test_a_freeze_that_was_over_excuses_nobody():
     assert found(scene) == {"overlaps"}
 
 
-def test_a_body_that_never_ended_needs_a_reason(scene):
+def test_a_body_that_never_ended_needs_a_reason(scene: Scene) -> None:
     """A body without an end was killed, or the next one overlaps it."""
     scene.run().start().fail(again=True).start().succeed()
     del scene.task_events[-3]
@@ -290,7 +290,7 @@ def test_a_body_that_never_ended_needs_a_reason(scene):
 # Outcomes.
 
 
-def test_the_outcome_of_an_older_token_is_stale(scene):
+def test_the_outcome_of_an_older_token_is_stale(scene: Scene) -> None:
     """The result names its token: it must be the newest."""
     run = scene.run().start().lose().start().succeed()
     scene.change(run, outcome_token=1)
@@ -298,21 +298,21 @@ def test_the_outcome_of_an_older_token_is_stale(scene):
     assert found(scene) == {"stale"}
 
 
-def test_a_state_that_the_newest_attempt_does_not_bear_is_stale(scene):
+def test_a_state_that_the_newest_attempt_does_not_bear_is_stale(scene: Scene) -> None:
     """Succeeded means that the newest attempt succeeded."""
     scene.run().start().fail(again=True).start().succeed()
     scene.change_attempt(-1, outcome="worker lost")
     assert "succeeded, but token 2 ended as worker lost" in facts(scene, "stale")
 
 
-def test_an_attempt_after_success_is_stale(scene):
+def test_an_attempt_after_success_is_stale(scene: Scene) -> None:
     """Nothing comes after success."""
     scene.run().start().lose().start().succeed()
     scene.change_attempt(-2, outcome="succeeded")
     assert facts(scene, "stale") == "token 1 succeeded, row is at 2"
 
 
-def test_success_that_the_task_log_denies_is_stale(scene):
+def test_success_that_the_task_log_denies_is_stale(scene: Scene) -> None:
     """The rows say succeeded; the body says that it raised."""
     scene.run().start().succeed()
     scene.task_events[-1] = replace(scene.task_events[-1], outcome="raised ValueError")
@@ -320,7 +320,7 @@ def test_success_that_the_task_log_denies_is_stale(scene):
     assert found(scene) == {"stale"}
 
 
-def test_a_failure_overridden_without_an_operator_is_stale(scene):
+def test_a_failure_overridden_without_an_operator_is_stale(scene: Scene) -> None:
     """A failed run stays failed unless somebody retries it by hand."""
     scene.run().start().fail(again=True).start().succeed()
     scene.change_attempt(-2, outcome="failed")
@@ -331,7 +331,7 @@ def test_a_failure_overridden_without_an_operator_is_stale(scene):
 
 
 @pytest.mark.parametrize("dropped", [0, 1, 2, 3])
-def test_a_missing_move_breaks_the_history(scene, dropped):
+def test_a_missing_move_breaks_the_history(scene: Scene, dropped: int) -> None:
     """Every move is recorded: without any one of them the history does not replay."""
     run = scene.run().start().succeed()
     history = run.row.history
@@ -340,7 +340,7 @@ def test_a_missing_move_breaks_the_history(scene, dropped):
 
 
 @pytest.mark.parametrize("doubled", [0, 1, 2, 3])
-def test_a_doubled_move_breaks_the_history(scene, doubled):
+def test_a_doubled_move_breaks_the_history(scene: Scene, doubled: int) -> None:
     """Every move is recorded exactly once."""
     run = scene.run().start().succeed()
     history = run.row.history
@@ -348,20 +348,20 @@ def test_a_doubled_move_breaks_the_history(scene, doubled):
     assert found(scene) == {"history"}
 
 
-def test_a_history_that_ends_elsewhere_does_not_replay(scene):
+def test_a_history_that_ends_elsewhere_does_not_replay(scene: Scene) -> None:
     """The last entry is the row's state."""
     run = scene.run()
     scene.change(run.move("cancelled"), state="expired")
     assert facts(scene, "history") == "history ends in cancelled, row says expired"
 
 
-def test_an_unknown_state_breaks_the_history(scene):
+def test_an_unknown_state_breaks_the_history(scene: Scene) -> None:
     """States are the eleven of the design."""
     scene.run().move("napping").move("cancelled")
     assert found(scene) == {"history"}
 
 
-def test_time_does_not_go_backwards(scene):
+def test_time_does_not_go_backwards(scene: Scene) -> None:
     """Moves are stamped by one clock, in order."""
     run = scene.run().start().succeed()
     *earlier, last = run.row.history
@@ -372,21 +372,21 @@ def test_time_does_not_go_backwards(scene):
 # Tokens and attempts.
 
 
-def test_a_row_behind_its_attempts_is_found(scene):
+def test_a_row_behind_its_attempts_is_found(scene: Scene) -> None:
     """A token that an attempt holds was issued by the row."""
     run = scene.run().start().lose().start().succeed()
     scene.change(run, token=1, outcome_token=1, attempt_count=1)
     assert "tokens" in found(scene)
 
 
-def test_a_token_that_was_never_issued_is_found(scene):
+def test_a_token_that_was_never_issued_is_found(scene: Scene) -> None:
     """No body runs with a token above the row's."""
     scene.run().start().succeed()
     scene.task_events[-2:] = [replace(event, token=5) for event in scene.task_events[-2:]]
     assert "started with token 5, row is at 1" in facts(scene, "tokens")
 
 
-def test_a_token_used_twice_is_found(scene):
+def test_a_token_used_twice_is_found(scene: Scene) -> None:
     """One token, one start."""
     run = scene.run().start().succeed()
     scene.log("start", pid=900, run=run.id, token=1)
@@ -400,7 +400,7 @@ def swap_tokens(scene: Scene) -> None:
     ]
 
 
-def test_tokens_rise_with_the_starts(scene):
+def test_tokens_rise_with_the_starts(scene: Scene) -> None:
     """A later start has a higher token."""
     scene.run().start().fail(again=True).start().fail()
     swap_tokens(scene)
@@ -408,7 +408,7 @@ def test_tokens_rise_with_the_starts(scene):
     assert found(scene) == {"tokens"}
 
 
-def test_a_frozen_process_may_start_late(scene):
+def test_a_frozen_process_may_start_late(scene: Scene) -> None:
     """Thawed after its lease it starts with an old token: useless, and no defect."""
     run = scene.run().admit().lose().start()
     scene.log("start", pid=900, run=run.id, token=1)
@@ -419,7 +419,7 @@ def test_a_frozen_process_may_start_late(scene):
     assert scene.judged().ok
 
 
-def test_attempts_out_of_order_are_found(scene):
+def test_attempts_out_of_order_are_found(scene: Scene) -> None:
     """Attempts are numbered and started in the order of their tokens."""
     scene.run().start().fail(again=True).start().succeed()
     scene.change_attempt(-2, number=2)
@@ -427,21 +427,21 @@ def test_attempts_out_of_order_are_found(scene):
     assert facts(scene, "tokens") == "numbers of the attempts fall 1 times"
 
 
-def test_a_missing_attempt_is_found(scene):
+def test_a_missing_attempt_is_found(scene: Scene) -> None:
     """Each token leaves an attempt."""
     scene.run().start().lose().start().succeed()
     del scene.attempts[-2]
     assert facts(scene, "attempts") == "token 1 has 0 attempts"
 
 
-def test_a_doubled_attempt_is_found(scene):
+def test_a_doubled_attempt_is_found(scene: Scene) -> None:
     """Each token leaves one attempt."""
     scene.run().start().fail()
     scene.attempts.append(scene.attempts[-1])
     assert facts(scene, "attempts") == "token 1 has 2 attempts"
 
 
-def test_a_start_that_was_given_back_is_found(scene):
+def test_a_start_that_was_given_back_is_found(scene: Scene) -> None:
     """Given back means that the body never began."""
     run = scene.run().admit().give_back().start().succeed()
     scene.log("start", pid=900, run=run.id, token=1)
@@ -449,7 +449,7 @@ def test_a_start_that_was_given_back_is_found(scene):
 
 
 @pytest.mark.parametrize("claimed", [0, 3])
-def test_a_wrong_count_of_attempts_is_found(scene, claimed):
+def test_a_wrong_count_of_attempts_is_found(scene: Scene, claimed: int) -> None:
     """attempt_count counts the tokens, less those given back."""
     run = scene.run().start().lose().start().succeed()
     scene.change(run, attempt_count=claimed)
@@ -457,7 +457,7 @@ def test_a_wrong_count_of_attempts_is_found(scene, claimed):
     assert found(scene) == {"attempts"}
 
 
-def test_attempts_of_nobody_are_found(scene):
+def test_attempts_of_nobody_are_found(scene: Scene) -> None:
     """An attempt belongs to a run."""
     run = scene.run().start().fail()
     del scene.runs[run.id]
@@ -467,7 +467,7 @@ def test_attempts_of_nobody_are_found(scene):
 # The report.
 
 
-def test_the_report_names_the_first_ten(scene):
+def test_the_report_names_the_first_ten(scene: Scene) -> None:
     """Ten of each kind with their ids, then how many more."""
     ids = [scene.run(f"acme-{number}").id for number in range(12)]
     report = scene.judged().report()

@@ -1,11 +1,15 @@
 """The judge over random scenes: clean ones are clean, and one planted defect is found."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judge.scene import Scene, Story
+
+Plan = list[list[tuple[list[str], str]]]
+Defect = Callable[[Scene, str], set[str]]
 
 ENDINGS = ("succeed", "fail", "lose", "cancel", "expire")
 TRIES = ("fail", "worker lost", "child lost", "time limit", "lost unstarted", "give back")
@@ -39,7 +43,7 @@ runs = st.tuples(st.lists(st.sampled_from(TRIES), max_size=4), st.sampled_from(E
 submits = st.lists(st.lists(runs, min_size=1, max_size=3), min_size=1, max_size=4)
 
 
-def told(plan: list[list[tuple[list[str], str]]]) -> Scene:
+def told(plan: Plan) -> Scene:
     scene = Scene()
     for number, plans in enumerate(plan):
         stories = scene.submit(f"acme-{number}", runs=len(plans))
@@ -111,14 +115,14 @@ DEFECTS = (
 
 
 @given(plan=submits)
-def test_random_clean_scenes_are_clean(plan):
+def test_random_clean_scenes_are_clean(plan: Plan) -> None:
     """However runs fail, get lost and are given back: kept promises are no findings."""
     verdict = told(plan).judged()
     assert verdict.ok, verdict.report()
 
 
 @given(plan=submits, defect=st.sampled_from(DEFECTS), data=st.data())
-def test_one_planted_defect_is_found(plan, defect, data):
+def test_one_planted_defect_is_found(plan: Plan, defect: Defect, data: st.DataObject) -> None:
     """One defect among many clean runs is found, under its name and with its run."""
     scene = told(plan)
     run_id = data.draw(st.sampled_from(sorted(scene.runs)))

@@ -25,7 +25,7 @@ def writer(path: Path, lines: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", WRITER, str(path), lines], cwd=ROOT)
 
 
-def test_events_come_back_as_written(tmp_path):
+def test_events_come_back_as_written(tmp_path: Path) -> None:
     """A start and an end carry run, attempt, token, process, parent, times and outcome."""
     log = TaskLog(tmp_path / "tasks")
     facts = {"run": "run-1", "attempt": 2, "token": 3, "task": "tests.record"}
@@ -41,7 +41,7 @@ def test_events_come_back_as_written(tmp_path):
     assert start.position < end.position < frozen.position
 
 
-def test_submits_come_back_as_written(tmp_path):
+def test_submits_come_back_as_written(tmp_path: Path) -> None:
     """Each line carries its key; ids that fill more than a line come in several."""
     log = SubmitLog(tmp_path / "submits")
     ids = [f"01890000-0000-7000-8000-{number:012}" for number in range(200)]
@@ -52,12 +52,12 @@ def test_submits_come_back_as_written(tmp_path):
     intend, *named, failed = read_submit_events(log.path)
     assert (intend.count, intend.prepares) == (200, True)
     assert [event.event for event in named] == ["prepared"] * 3 + ["ok"] * 3
-    assert [id for event in named[3:] for id in event.ids] == ids
+    assert [run_id for event in named[3:] for run_id in event.ids] == ids
     assert {event.total for event in named} == {200}
     assert (failed.key, failed.ids, len(failed.error)) == ("acme-2", (), 200)
 
 
-def test_an_orphan_still_names_its_parent(tmp_path):
+def test_an_orphan_still_names_its_parent(tmp_path: Path) -> None:
     """The parent is the one that forked, also when it is gone."""
     log = TaskLog(tmp_path / "tasks")
     middle = os.fork()
@@ -80,7 +80,7 @@ def leave_an_orphan(log: TaskLog) -> None:
         log.start(run=f"run-of-{own_pid}", attempt=1, token=1, task="")
 
 
-def test_a_line_over_the_limit_is_refused(tmp_path):
+def test_a_line_over_the_limit_is_refused(tmp_path: Path) -> None:
     """What does not fit one write is not written at all."""
     log = TaskLog(tmp_path / "tasks")
     with pytest.raises(ValueError, match="limit 4096"):
@@ -88,13 +88,13 @@ def test_a_line_over_the_limit_is_refused(tmp_path):
     assert not log.path.exists()
 
 
-def test_an_unknown_disturbance_is_refused(tmp_path):
+def test_an_unknown_disturbance_is_refused(tmp_path: Path) -> None:
     """The judge must understand what excuses an overlap."""
     with pytest.raises(ValueError, match="not 'shot'"):
         TaskLog(tmp_path / "tasks").disturb(1, how="shot")
 
 
-def test_lines_of_several_processes_do_not_mix(tmp_path):
+def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
     """Four writers at once: every line is whole, and each writer's lines keep their order."""
     path = tmp_path / "tasks"
     writers = [writer(path, "500") for _ in range(4)]
@@ -105,7 +105,7 @@ def test_lines_of_several_processes_do_not_mix(tmp_path):
         assert own == list(range(500))
 
 
-def test_killed_writers_leave_a_readable_log(tmp_path):
+def test_killed_writers_leave_a_readable_log(tmp_path: Path) -> None:
     """SIGKILL at any instant: what was written stays, and others write on."""
     path = tmp_path / "tasks"
     for number in range(5):
@@ -128,7 +128,7 @@ def size_of(path: Path) -> int:
 
 
 @pytest.mark.parametrize("cut", [1, 4, 11, 40, 80])
-def test_a_fragment_is_skipped(tmp_path, cut):
+def test_a_fragment_is_skipped(tmp_path: Path, cut: int) -> None:
     """A torn last line did not happen, nor does it spoil the line that follows it."""
     log = TaskLog(tmp_path / "tasks")
     log.start(run="run-1", attempt=1, token=1, task="")
@@ -139,7 +139,7 @@ def test_a_fragment_is_skipped(tmp_path, cut):
     assert [event.run for event in read_task_events(log.path)] == ["run-1", "run-2"]
 
 
-def test_a_line_that_lost_only_its_end_of_line_counts(tmp_path):
+def test_a_line_that_lost_only_its_end_of_line_counts(tmp_path: Path) -> None:
     """All of its JSON is there."""
     log = TaskLog(tmp_path / "tasks")
     log.start(run="run-1", attempt=1, token=1, task="")
@@ -148,7 +148,7 @@ def test_a_line_that_lost_only_its_end_of_line_counts(tmp_path):
     assert [event.run for event in read_task_events(log.path)] == ["run-1", "run-2"]
 
 
-def test_another_file_is_refused(tmp_path):
+def test_another_file_is_refused(tmp_path: Path) -> None:
     """The judge does not take any file for an empty log."""
     path = tmp_path / "tasks"
     path.write_text("Dear diary\n")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -22,7 +23,7 @@ SUCCEEDED = [["queued", 1.5, ""], ["admitted", 2, ""], ["running", 3, ""], ["suc
 
 
 @pytest.fixture
-def database_url():
+def database_url() -> Iterator[str]:
     """A connection string to empty tables of runs and attempts."""
     given = django_connection.get_connection_params()
     server = {name: given[name] for name in LIBPQ if given.get(name)}
@@ -58,7 +59,7 @@ def insert_success(url: str, *, run_id: UUID, result: bytes, result_key: int = 0
         )
 
 
-def test_rows_are_read_as_they_are(database_url):
+def test_rows_are_read_as_they_are(database_url: str) -> None:
     """State, token, history, attempts, the submitter's key and the token in the result."""
     run_id = uuid4()
     insert_success(database_url, run_id=run_id, result=b'{"n":7,"token":2}')
@@ -77,7 +78,9 @@ def test_rows_are_read_as_they_are(database_url):
     ("result", "key"),
     [(b"7", 0), (b"[1]", 0), (b'{"n":7}', 0), (b"\x00sealed", 1), (b'"' + b"x" * 2000 + b'"', 0)],
 )
-def test_a_result_that_names_no_token_says_nothing(database_url, result, key):
+def test_a_result_that_names_no_token_says_nothing(
+    database_url: str, result: bytes, key: int
+) -> None:
     """Other tasks return what they like, and some results are sealed."""
     insert_success(database_url, run_id=uuid4(), result=result, result_key=key)
     (run,), _ = read_rows(database_url)
@@ -89,13 +92,14 @@ def judged(url: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tests.judge", *logs, "--database-url", url],
         cwd=ROOT,
+        check=False,
         capture_output=True,
         text=True,
         timeout=60,
     )
 
 
-def test_the_command_prints_the_verdict(database_url, tmp_path):
+def test_the_command_prints_the_verdict(database_url: str, tmp_path: Path) -> None:
     """Exit 0 on a clean scene; 1, with kind and id, on a bad one."""
     run_id = uuid4()
     tasks, submits = TaskLog(tmp_path / "tasks"), SubmitLog(tmp_path / "submits")
