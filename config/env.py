@@ -8,7 +8,7 @@ import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -127,7 +127,7 @@ class Environment:
             raise ImproperlyConfigured(f"{name} is not a valid URL: {error}.") from None
         return self.text(name)
 
-    def section(self, prefix: str, readers: Mapping[str, Callable[[str], T]]) -> dict[str, T]:
+    def section(self, prefix: str, readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
         """Return {key: value} of the variables `prefix + key` that are given."""
         return {key: read(prefix + key) for key, read in readers.items() if self.has(prefix + key)}
 

@@ -5,6 +5,7 @@ Bad values are refused here, by name, before anything starts.
 
 import os
 from functools import partial
+from typing import Any
 
 from kombu import Exchange, Queue
 
@@ -41,7 +42,7 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
 
 # --- Fairshift ------------------------------------------------------------------------------
 # Only what the environment gives; jobs/conf.py knows every key and its default.
-FAIRSHIFT = env.section(
+FAIRSHIFT: dict[str, Any] = env.section(
     "FAIRSHIFT_",
     {
         "HEARTBEAT_SECONDS": partial(env.seconds, minimum=0.1, maximum=3600),

@@ -112,8 +112,10 @@ class Stack:
                 yield name, line
 
     def stop(self, *, grace_seconds: float = 10.0) -> None:
-        """End every process: all are told, last started first; what is left after the grace
-        is killed, and so is any child that a process left behind."""
+        """End every process: all are told, last started first.
+
+        What is left after the grace is killed, and so is any child that a process left behind.
+        """
         for running in reversed(self._running.values()):
             running.tell(signal.SIGTERM)
         deadline = time.monotonic() + grace_seconds

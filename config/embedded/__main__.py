@@ -1,7 +1,8 @@
-"""python -m config.embedded {status,stop}: looks at and stops the embedded servers."""
+"""python -m config.embedded {status,stop,erase}: look at, stop, or remove the servers' data."""
 
 import argparse
 import os
+import shutil
 from pathlib import Path
 
 from config.embedded.care import STOP_SECONDS
@@ -14,25 +15,42 @@ from config.state import default_state_dir
 def main() -> None:
     """Run one verb."""
     parser = argparse.ArgumentParser(prog="python -m config.embedded", description=__doc__)
-    parser.add_argument("verb", choices=("status", "stop", "serve"))
+    parser.add_argument("verb", choices=("status", "stop", "erase", "serve"))
     parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     places = Places(Path(os.environ.get("FAIRSHIFT_STATE_DIR") or default_state_dir()))
     if arguments.verb == "serve":
         serve(places, lock=arguments.lock)
         return
+    if arguments.verb == "status":
+        status(places)
+        return
+    stop(places)
+    if arguments.verb == "erase" and places.state.exists():
+        shutil.rmtree(places.state)
+        print(f"Removed {places.state}")
+
+
+def status(places: Places) -> None:
+    """Print what runs, for how many processes, and where its data is."""
     connection = connect(places)
-    reply = ask(connection, arguments.verb) if connection else None
-    if connection is None or reply is None:
+    reply = ask(connection, "status") if connection else None
+    if reply is None:
         print(f"Not running. Data: {places.state}")
-    elif arguments.verb == "stop":
-        connection.settimeout(STOP_SECONDS * 2)
-        connection.recv(1)  # ends when the supervisor has ended
-        print("Stopped.")
-    else:
-        print(f"Running for {reply['clients']} clients. Data: {places.state}")
-        for name, url in reply["urls"].items():
-            print(f"{name:10} pid {reply['pids'][name]:<8} {url}")
+        return
+    print(f"Running for {reply['clients']} processes. Data: {places.state}")
+    for name, url in reply["urls"].items():
+        print(f"{name:10} pid {reply['pids'][name]:<8} {url}")
+
+
+def stop(places: Places) -> None:
+    """Stop the servers under whoever uses them, and return when they have ended."""
+    connection = connect(places)
+    if connection is None or ask(connection, "stop") is None:
+        return
+    connection.settimeout(2 * STOP_SECONDS)
+    connection.recv(1)  # returns when the supervisor has ended
+    print("Stopped.")
 
 
 if __name__ == "__main__":

@@ -64,13 +64,19 @@ class Postgres:
         draft = self._data.with_name(f"{self._data.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)
         self._places.folder(draft.name, account=self._account)
-        self._run(
-            ["initdb", "-D", str(draft), "--username", SUPERUSER, "--encoding", "UTF8"]
+        options = {
+            "pgdata": str(draft),
+            "username": SUPERUSER,
+            "encoding": "UTF8",
             # The one locale that orders text alike on every machine.
-            + ["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C"]
+            "locale-provider": "builtin",
+            "builtin-locale": "C.UTF-8",
+            "locale": "C",
             # Trust is for the private socket folder; nothing listens on TCP.
-            + ["--auth-local", "trust", "--auth-host", "reject"]
-        )
+            "auth-local": "trust",
+            "auth-host": "reject",
+        }
+        self._run(["initdb", *(f"--{name}={value}" for name, value in options.items())])
         self._run(
             ["postgres", "--single", "-D", str(draft), "postgres"],
             text=f"CREATE DATABASE {DATABASE}\n",

@@ -59,7 +59,7 @@ def _installation(client: Redis) -> Iterator[CheckMessage]:
     if ours is None:
         return
     client.set(INSTALLATION_KEY, ours, nx=True)
-    found = bytes(client.get(INSTALLATION_KEY) or b"").decode()
+    found = str(client.get(INSTALLATION_KEY), "ascii")
     if found != ours:
         yield Error(
             f"This Redis database belongs to the installation with database {found}, ours is"

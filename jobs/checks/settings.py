@@ -5,7 +5,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as Caution
 
 from jobs.conf import DEFAULTS, unknown_settings
 
@@ -26,7 +27,7 @@ def check_flower(**_arguments: Any) -> list[CheckMessage]:
     if url.scheme != "http" or url.hostname in LOOPBACK:
         return []
     return [
-        Warning(
+        Caution(
             f"FLOWER_URL is plain http to {url.hostname}: its login can be read on the way.",
             hint="Put Flower behind TLS and give FLOWER_URL as https://.",
             id="fairshift.W006",

@@ -1,0 +1,69 @@
+# Every target sets up what it needs: Python 3.11 or newer and make are enough.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up test proof chaos check lint format lock clean
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+READY := .venv/.ready
+# The first one that is new enough makes the environment; PYTHON=... puts another one first.
+PYTHONS := $(PYTHON) python3.11 python3 python3.12 python3.13
+
+help: ## Print this help
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo '  ARGS="..." is passed on by demo, up, test, proof and chaos.'
+
+demo: $(READY) ## Submit 3,000 device jobs and watch them run (ARGS="--exit --json")
+	@$(BIN)/python manage.py demo $(ARGS)
+
+up: $(READY) ## Run web, workers, beat and Flower until Ctrl-C (ARGS="--help")
+	@$(BIN)/python manage.py up $(ARGS)
+
+test: $(READY) ## Run the tests that need nothing but the wheels
+	@$(BIN)/python -m pytest -m "not proof and not chaos" $(ARGS)
+
+proof: $(READY) ## Run the proofs that need Debian's packages (see .ci/run)
+	@$(BIN)/python -m pytest -m proof $(ARGS)
+
+chaos: $(READY) ## Run the long proofs that kill things (WHAT=name SEED=number)
+	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(WHAT),-k "$(WHAT)") $(ARGS)
+
+check: lint test ## Run all that decides about a change: lint, then test
+
+lint: $(READY) ## Check format, style, types, import contracts, missing migrations
+	@$(BIN)/ruff format --check --quiet || { echo "Run make format."; exit 1; }
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python manage.py makemigrations --check --dry-run
+
+format: $(READY) ## Format the code and repair what can be repaired
+	@$(BIN)/ruff check --quiet --fix || true
+	@$(BIN)/ruff format --quiet
+
+lock: $(READY) ## Choose the newest allowed versions and pin them with hashes
+	@$(BIN)/pip-compile --quiet --upgrade --all-extras --allow-unsafe --strip-extras \
+		--generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--no-emit-trusted-host --no-emit-find-links --no-emit-options \
+		--output-file requirements.lock pyproject.toml
+
+clean: ## Remove the environment, the caches and the embedded servers with their data
+	@if [ -e $(READY) ]; then $(BIN)/python -m config.embedded erase; fi
+	@rm -rf .venv .fairshift .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# A .pth instead of an editable install: nothing is built, so nothing more is fetched.
+$(READY): requirements.lock
+	@set -e; \
+	for python in $(PYTHONS); do \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			echo "Setting up .venv with $$python"; found=$$python; break; \
+		fi; \
+	done; \
+	if [ -z "$$found" ]; then echo "Python 3.11 or newer is needed." >&2; exit 1; fi; \
+	$$found -m venv .venv; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes --requirement requirements.lock; \
+	$(BIN)/python -c 'import pathlib, sysconfig; \
+		pathlib.Path(sysconfig.get_path("purelib"), "fairshift.pth").write_text( \
+			f"{pathlib.Path.cwd()}\n")'
+	@touch $@
