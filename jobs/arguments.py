@@ -34,7 +34,8 @@ class ArgumentSchema:
 
     task: str
     model: type[BaseModel]
-    """Every argument by its own name, also positional-only ones and the list of `*args`."""
+    """Reads and writes every argument by its own name, also positional-only ones and the list
+    of `*args`. The names are aliases; those of the model's fields are numbers, see `fields`."""
     positional: tuple[str, ...]
     """Arguments that may be given by position, in order."""
     by_position: tuple[str, ...]
@@ -55,6 +56,11 @@ class ArgumentSchema:
         if schema is None:
             schema = _schemas[task] = _schema(task)
         return schema
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arguments, in the signature's order."""
+        return tuple(self.fields.values())
 
     def bind(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -123,7 +129,7 @@ class ArgumentSchema:
         path = _path(first, given)
         field = ".".join(path)
         if unknown is not None and len(path) == 1:
-            near = get_close_matches(field, self.fields.values(), n=1)
+            near = get_close_matches(field, self.names, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             return ArgumentError(field, f"{self.task} has no such argument{hint}")
         if first["type"] == "missing":
@@ -141,7 +147,7 @@ class _LenientJsonSchema(GenerateJsonSchema):
         "non-serializable-default",
     }
 
-    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
+    def handle_invalid_for_json_schema(self, *_: Any) -> dict[str, Any]:
         return {}
 
 

@@ -1,0 +1,46 @@
+"""How work is shared and run: Celery, Kombu, Redis. Knows neither Django nor jobs.
+
+This is the front door; `install` is called once, in `config/celery.py`.
+"""
+
+from __future__ import annotations
+
+from celery import Celery
+
+from fleet.contract import (
+    HEADER,
+    Admission,
+    Ask,
+    Edges,
+    Hint,
+    Kind,
+    Node,
+    Refusal,
+    Report,
+)
+from fleet.faults import crash_point
+from fleet.hints import Broker, BrokerUnavailable
+
+__all__ = [
+    "HEADER",
+    "Admission",
+    "Ask",
+    "Broker",
+    "BrokerUnavailable",
+    "Edges",
+    "Hint",
+    "Kind",
+    "Node",
+    "Refusal",
+    "Report",
+    "crash_point",
+    "install",
+]
+
+
+def install(app: Celery, edges: Edges) -> None:
+    """Give every worker of an app the edges of durable runs."""
+    from fleet.steps.node import DurableRuns
+
+    step = type("DurableRuns", (DurableRuns,), {"edges": edges})
+    app.steps["worker"].add(step)

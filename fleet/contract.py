@@ -1,0 +1,135 @@
+"""What passes between a worker's edges and the application that owns the runs.
+
+`fleet` knows no database: `config/celery.py` hands it an `Edges`, and these are the values
+that go in and out. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+HEADER: Final = "fairshift"
+"""The message header of a hint; after admission, the request attribute a task may read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A message to be published: it names the user's task and the run, and carries no payload.
+
+    `priority` is 0 to 9, higher first.
+    """
+
+    run_id: str
+    task: str
+    queue: str
+    owner: str
+    submission: int | None = None
+    attempt: int = 1
+    priority: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One hint that a worker holds and wants admitted."""
+
+    run_id: str
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A run that this worker may start, under a token that no one else has.
+
+    `body` is a Celery protocol 2 body as JSON bytes; `context` must be JSON: it travels to
+    the pool child, where the task may read it. Limits are in seconds.
+    """
+
+    run_id: str
+    token: int
+    attempt: int
+    body: bytes
+    context: Mapping[str, Any]
+    soft_time_limit: float | None = None
+    time_limit: float | None = None
+    start_within: float = 30.0
+    headers: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Refusal(StrEnum):
+    """Why a hint was not admitted."""
+
+    GONE = "gone"  # no such run, or not queued any more: drop the hint
+    WAITS = "waits"  # a pause, cap or lock keeps it: the row remembers, drop the hint
+    BUSY = "busy"  # somebody else holds the row just now: give the hint back
+
+
+class Kind(StrEnum):
+    """What became of an attempt."""
+
+    STARTED = "started"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    RETRYING = "retrying"
+    CANCELLED = "cancelled"
+    GIVEN_BACK = "given back"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One thing that happened to an admitted run, to be recorded under its token.
+
+    `at` is this process's `time.monotonic()`; `delay` is seconds until the next attempt;
+    `cause` says more than the kind does ("worker process lost", "time limit").
+    """
+
+    run_id: str
+    token: int
+    kind: Kind
+    at: float
+    started_at: float | None = None
+    result: bytes | None = None
+    error_type: str = ""
+    error_message: str = ""
+    traceback: str = ""
+    delay: float | None = None
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A booted worker, as its heartbeat describes it."""
+
+    id: UUID
+    hostname: str
+    pid: int
+    pool: str
+    slots: int
+    queues: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What a worker asks of the application. All but the last four run in a thread of their own.
+
+    `admit` answers every ask by run id; `record` returns the state that each run has now,
+    without the runs whose token was out of date; `beat` returns the ids of runs of this worker
+    that are to be cancelled; `leave` ends the worker's row; `close` drops the thread's
+    connection after an error.
+    """
+
+    admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]
+    record: Callable[[UUID, Sequence[Report]], Mapping[str, str]]
+    beat: Callable[[Node], Sequence[str]]
+    leave: Callable[[UUID], None]
+    close: Callable[[], None]
+    requires_row: Callable[[str], bool]
+    retry_delay: Callable[[Mapping[str, Any], int, Sequence[str], float | None], float | None]
+    encode_result: Callable[[Any], bytes]
+    leave_clean: Callable[[], None]
+    heartbeat_seconds: float = 10.0
+    lease_seconds: float = 30.0
+    cancel_grace_seconds: float = 10.0

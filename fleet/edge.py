@@ -1,0 +1,135 @@
+"""The thread between a worker's event loop and the database.
+
+The loop leaves asks and reports here and goes on; the thread takes all that has gathered,
+records first and admits then, each in one statement, and posts the answers back. Batches
+form by themselves while a statement runs. When the database does not answer, reports and
+asks are kept and tried again, and the loop with its heartbeats and time limits never waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from fleet.contract import Admission, Ask, Edges, Kind, Refusal, Report
+from fleet.faults import crash_point
+
+logger = logging.getLogger(__name__)
+
+Then = Callable[[str | None], None]
+Answer = Callable[[Admission | Refusal], None]
+
+RETRY_SECONDS: Final = 1.0
+# A start is not urgent: most tasks end before it is due, and both moves are then one write.
+START_SECONDS: Final = 0.25
+ADMIT_AT_MOST: Final = 500
+
+
+class Edge(threading.Thread):
+    """Admits and records for one worker node."""
+
+    def __init__(
+        self, edges: Edges, node: UUID, post: Callable[[Callable[[], None]], None]
+    ) -> None:
+        super().__init__(name="fairshift-edge", daemon=True)
+        self._edges = edges
+        self._node = node
+        self._post = post
+        self._ready = threading.Condition()
+        self._asks: dict[str, tuple[Ask, Answer]] = {}
+        self._reports: list[tuple[Report, Then | None]] = []
+        self._urgent = False
+        self._idle = True
+        self._stopping = False
+
+    def ask(self, ask: Ask, answer: Answer) -> bool:
+        """Have a hint admitted; False when the same run is being asked for already."""
+        with self._ready:
+            if ask.run_id in self._asks:
+                return False
+            self._asks[ask.run_id] = (ask, answer)
+            self._ready.notify_all()
+            return True
+
+    def report(self, report: Report, then: Then | None = None) -> None:
+        """Have something recorded; `then` gets the run's state, or None when the token was old."""
+        with self._ready:
+            self._reports.append((report, then))
+            self._urgent = self._urgent or report.kind is not Kind.STARTED
+            self._ready.notify_all()
+
+    def flush(self, *, timeout: float) -> bool:
+        """Wait until all reports are recorded; False when the time (seconds) ran out first."""
+        with self._ready:
+            return self._ready.wait_for(lambda: self._idle and not self._reports, timeout)
+
+    def stop(self) -> None:
+        """End the thread after the statement that it is in; asks are left unanswered."""
+        with self._ready:
+            self._stopping = True
+            self._ready.notify_all()
+
+    def run(self) -> None:
+        while True:
+            with self._ready:
+                self._idle = True
+                self._ready.notify_all()
+                self._ready.wait_for(lambda: self._asks or self._reports or self._stopping)
+                self._ready.wait_for(
+                    lambda: self._asks or self._urgent or self._stopping, START_SECONDS
+                )
+                if self._stopping and not self._reports:
+                    return
+                self._idle = False
+                reports, self._reports, self._urgent = self._reports, [], False
+                asks = {} if self._stopping else dict(list(self._asks.items())[:ADMIT_AT_MOST])
+            if not self._attempt(self._record, reports, "record"):
+                with self._ready:
+                    self._reports[:0] = reports
+                    self._urgent = True
+                time.sleep(RETRY_SECONDS)
+                continue
+            if not self._attempt(self._admit, asks, "admit"):
+                time.sleep(RETRY_SECONDS)
+
+    def _attempt(self, step: Callable[[Any], None], batch: Any, name: str) -> bool:
+        if not batch:
+            return True
+        try:
+            step(batch)
+        except Exception:
+            # Whatever the database raised: nothing of the batch is known to be done, and
+            # each of its statements is safe to repeat.
+            logger.exception("could not %s; trying again", name)
+            try:
+                self._edges.close()
+            except Exception:
+                logger.exception("could not close the connection")
+            return False
+        return True
+
+    def _record(self, reports: list[tuple[Report, Then | None]]) -> None:
+        crash_point("ledger.before_record")
+        states = self._edges.record(self._node, [report for report, _ in reports])
+        crash_point("ledger.after_record")
+        for report, then in reports:
+            if then is not None:
+                self._post(_bound(then, states.get(report.run_id)))
+
+    def _admit(self, asks: Mapping[str, tuple[Ask, Answer]]) -> None:
+        crash_point("gate.before_admit")
+        verdicts = self._edges.admit(self._node, [ask for ask, _ in asks.values()])
+        crash_point("gate.after_admit")
+        with self._ready:
+            for run_id in asks:
+                del self._asks[run_id]
+        for run_id, (_, answer) in asks.items():
+            self._post(_bound(answer, verdicts[run_id]))
+
+
+def _bound(function: Callable[[Any], None], value: Any) -> Callable[[], None]:
+    return lambda: function(value)

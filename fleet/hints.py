@@ -1,0 +1,133 @@
+"""Hints: building, publishing and counting them, over Celery's own sender.
+
+A publish has a deadline, and after one that failed the broker is left alone for a moment:
+a hung Redis delays the first caller by the deadline and the next ones not at all. What was
+not published stays in the outbox, and the sweep publishes it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from celery import Celery
+from kombu import Connection
+
+from fleet.contract import HEADER, Hint
+from fleet.keys import epoch_key
+
+PAUSE_AFTER_FAILURE: Final = 2.0
+CHUNK: Final = 500
+
+# Priorities: 0 to 9, higher first, everywhere but on Celery's Redis transport, where 0 is
+# first. This is the one place that converts.
+HIGHEST: Final = 9
+
+
+class BrokerUnavailable(ConnectionError):
+    """The broker did not take the hints in time; how many it took is not known."""
+
+
+class Broker:
+    """One process's way to the broker for hints. Safe for threads and over forks."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._pid = 0
+        self._resume_at = 0.0
+
+    def publish(self, hints: Sequence[Hint], *, timeout: float) -> None:
+        """Publish all hints, pipelined, in `timeout` seconds; raise BrokerUnavailable if not."""
+        if time.monotonic() < self._resume_at and self._pid == os.getpid():
+            raise BrokerUnavailable("the broker failed a moment ago; the sweep will publish")
+        deadline = time.monotonic() + timeout
+        with self._lock:
+            try:
+                self._publish(hints, timeout=timeout, deadline=deadline)
+            except Exception as error:
+                # Kombu, redis-py and sockets each raise classes of their own here.
+                self._drop(pause=PAUSE_AFTER_FAILURE)
+                raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
+
+    def backlog(self, queue: str, *, timeout: float) -> int:
+        """Return the ready messages of a queue, priority lists included."""
+        with self._lock:
+            try:
+                return int(self._connect(timeout=timeout).default_channel._size(queue))
+            except Exception as error:
+                self._drop(pause=PAUSE_AFTER_FAILURE)
+                raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
+
+    def epoch(self, *, timeout: float, become: str | None = None) -> str | None:
+        """Return the epoch that the broker knows; with `become`, set it first.
+
+        A broker that was flushed, replaced or failed over to an empty one knows none.
+        """
+        with self._lock:
+            try:
+                client = self._connect(timeout=timeout).default_channel.client
+                if become is not None:
+                    client.set(epoch_key(), become)
+                known = client.get(epoch_key())
+                return None if known is None else bytes(known).decode()
+            except Exception as error:
+                self._drop(pause=PAUSE_AFTER_FAILURE)
+                raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
+
+    def _publish(self, hints: Sequence[Hint], *, timeout: float, deadline: float) -> None:
+        connection = self._connect(timeout=timeout)
+        with self._app.amqp.Producer(connection, auto_declare=False) as producer:
+            for start in range(0, len(hints), CHUNK):
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{start} of {len(hints)} hints in {timeout} seconds")
+                with producer.batch(max_size=CHUNK):
+                    for hint in hints[start : start + CHUNK]:
+                        self._send(producer, hint)
+
+    def _send(self, producer: Any, hint: Hint) -> None:
+        message = self._app.amqp.as_task_v2(
+            hint.run_id,
+            hint.task,
+            # Arguments never travel, so there are none to show either.
+            argsrepr="…",
+            kwargsrepr="…",
+            retries=hint.attempt - 1,
+            ignore_result=True,
+        )
+        self._app.amqp.send_task_message(
+            producer,
+            hint.task,
+            message,
+            queue=hint.queue,
+            priority=HIGHEST - hint.priority,
+            headers={HEADER: {"owner": hint.owner, "submission": hint.submission}},
+            declare=(),
+            retry=False,
+        )
+
+    def _connect(self, *, timeout: float) -> Connection:
+        if self._connection is None or self._pid != os.getpid():
+            options = {
+                **self._app.conf.broker_transport_options,
+                "socket_timeout": timeout,
+                "socket_connect_timeout": timeout,
+                "retry_on_timeout": False,
+                "max_retries": 1,
+                "interval_start": 0,
+                "interval_max": 0,
+            }
+            self._connection = self._app.connection_for_write(transport_options=options)
+            self._pid = os.getpid()
+            self._resume_at = 0.0
+        return self._connection
+
+    def _drop(self, *, pause: float) -> None:
+        connection, self._connection = self._connection, None
+        self._resume_at = time.monotonic() + pause
+        if connection is not None:
+            connection.collapse()

@@ -1,0 +1,1 @@
+"""Boot steps of a worker: what happens at its edges, without a wrapper task."""

@@ -1,0 +1,287 @@
+"""The gate: between the consumer and the pool, and between the pool and the acknowledgement.
+
+A hint waits here until its row is admitted; then Celery goes on with the payload from the
+row. What the pool says goes to the recorder first and to Celery second, so a message is
+acknowledged only after its outcome is committed. Plain tasks pass untouched.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import signal
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from billiard.common import human_status
+from billiard.einfo import ExceptionInfo
+from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
+from celery.exceptions import TaskRevokedError
+from celery.worker import state as worker_state
+from celery.worker.request import Request
+from kombu.utils import json
+
+from fleet.child import class_names, failure, traced
+from fleet.contract import HEADER, Admission, Ask, Edges, Kind, Refusal, Report
+from fleet.edge import Edge
+from fleet.faults import crash_point
+
+logger = logging.getLogger(__name__)
+
+CHILD_LOST: Final = "child lost"
+TIME_LIMIT: Final = "time limit"
+
+
+@dataclass(slots=True)
+class Held:
+    """One admitted run on this worker."""
+
+    admission: Admission
+    request: Request
+    admitted_at: float
+    in_pool: bool = False
+    started_at: float | None = None
+    cancelled: bool = False
+    settled: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class Gate:
+    """What one worker node holds, and the hooks that Celery calls."""
+
+    def __init__(self, edges: Edges, edge: Edge) -> None:
+        self._edges = edges
+        self._edge = edge
+        self._held: dict[str, Held] = {}
+        self._closing = False
+        self.dropped_count = 0
+
+    # --- in: from the consumer ---------------------------------------------------------
+
+    def attach(self, worker: Any) -> None:
+        """Stand between this worker's consumer and its pool, before strategies are built."""
+        self._pool = worker.pool
+        self._later = worker.timer.call_after
+        self._forward = worker.consumer.on_task_request
+        self._pool_apply = worker.pool.apply_async
+        worker.consumer.on_task_request = self.on_request
+        worker.pool.apply_async = self.apply_async
+
+    def on_request(self, request: Request) -> None:
+        """Take a message: a plain task goes on, a hint waits for its admission."""
+        if HEADER not in request.request_dict:
+            if self._edges.requires_row(request.name):
+                logger.warning("dropped %s[%s]: it runs only with a row", request.name, request.id)
+                self._drop(request)
+            else:
+                self._forward(request)
+            return
+        try:
+            run_id = str(uuid.UUID(request.id))
+        except (ValueError, AttributeError, TypeError):
+            self._drop(request)
+            return
+        if self._closing:
+            self._give_back(request)
+        elif not self._edge.ask(
+            Ask(run_id, request.name), functools.partial(self._answer, request)
+        ):
+            self._drop(request)
+
+    def _answer(self, request: Request, verdict: Admission | Refusal) -> None:
+        if verdict is Refusal.BUSY:
+            self._give_back(request)
+        elif isinstance(verdict, Refusal):
+            self._drop(request)
+        else:
+            held = Held(verdict, request, time.monotonic())
+            self._held[verdict.run_id] = held
+            if self._closing:
+                self._hand_back(held)
+                return
+            _dress(request, verdict)
+            self._forward(request)
+
+    # --- through: to the pool ----------------------------------------------------------
+
+    def apply_async(self, target: Any, args: Any = (), kwargs: Any = None, **options: Any) -> Any:
+        """Hand a task to the pool; a durable one only past its start gate."""
+        held = self._holding(args)
+        if held is None:
+            return self._pool_apply(target, args, kwargs, **options)
+        late = time.monotonic() - held.admitted_at > held.admission.start_within
+        if held.cancelled or late:
+            self._hand_back(held)
+            # Celery's worker frees the slot on this error, and on no other.
+            raise TaskRevokedError(held.admission.run_id)
+        crash_point("gate.before_pool")
+        held.in_pool = True
+        held.options = options
+        return self._pool_apply(
+            traced,
+            (target, *args),
+            kwargs,
+            **{
+                **options,
+                "accept_callback": functools.partial(self._accepted, held),
+                "callback": functools.partial(self._returned, held),
+                "error_callback": functools.partial(self._lost, held),
+                "timeout_callback": functools.partial(self._timed_out, held),
+            },
+        )
+
+    def _holding(self, args: Any) -> Held | None:
+        if len(args) < 3 or not isinstance(args[2], Mapping):
+            return None
+        facts = args[2].get(HEADER)
+        held = self._held.get(facts["run"]) if facts and "token" in facts else None
+        # The same run may be here under an older token, whose child is still busy.
+        return held if held and held.admission.token == facts["token"] else None
+
+    # --- out: from the pool ------------------------------------------------------------
+
+    def _accepted(self, held: Held, pid: int, time_accepted: float) -> None:
+        held.started_at = time.monotonic()
+        held.options["accept_callback"](pid, time_accepted)
+        self._edge.report(
+            Report(held.admission.run_id, held.admission.token, Kind.STARTED, held.started_at)
+        )
+        if held.cancelled:
+            self._stop(held)
+
+    def _returned(self, held: Held, answer: tuple[Any, ...]) -> None:
+        *celerys, report = answer
+        celery_next = functools.partial(held.options["callback"], tuple(celerys))
+        self._settle(held, report, celery_next)
+
+    def _lost(self, held: Held, einfo: ExceptionInfo) -> None:
+        """The child died, ran over its hard limit or was terminated: decide in its place."""
+        error = einfo.exception
+        if isinstance(error, Terminated):
+            report = self._report(held, Kind.CANCELLED, cause="terminated")
+            self._settle(held, report, functools.partial(held.options["error_callback"], einfo))
+            return
+        cause = TIME_LIMIT if isinstance(error, TimeLimitExceeded) else CHILD_LOST
+        shown = _exit_of(error)
+        delay = self._edges.retry_delay(
+            held.admission.context["policy"], held.admission.attempt, class_names(shown), None
+        )
+        report = failure(
+            held.admission.run_id, held.admission.token, shown, "", delay=delay, cause=cause
+        )
+        if delay is None:
+            celery_next = functools.partial(held.options["error_callback"], einfo)
+        else:
+            celery_next = functools.partial(self._retried, held, shown)
+        self._settle(held, report, celery_next)
+
+    def _timed_out(self, held: Held, soft: bool, timeout: float) -> None:
+        if soft:
+            held.options["timeout_callback"](soft, timeout)
+        # The hard limit also arrives as an error, which is where it is recorded.
+
+    def _settle(self, held: Held, report: Report, celery_next: Callable[[], Any]) -> None:
+        """Record what became of the attempt, once; Celery hears of it after the commit."""
+        if held.settled:
+            return
+        held.settled = True
+
+        def then(state: str | None) -> None:
+            if self._held.get(held.admission.run_id) is held:
+                del self._held[held.admission.run_id]
+            if report.kind is Kind.RETRYING and state == "cancelled":
+                # The child asked for another try, and a cancel has come in between.
+                held.request._announce_revoked("terminated", True, "cancelled", False)
+            else:
+                celery_next()
+            crash_point("ledger.after_ack")
+
+        self._edge.report(report, then)
+
+    def _retried(self, held: Held, error: BaseException) -> None:
+        worker_state.task_ready(held.request)
+        held.request.acknowledge()
+        held.request.send_event("task-retried", exception=repr(error), traceback="")
+
+    # --- cancelled, or not started ------------------------------------------------------
+
+    def cancel(self, run_id: str) -> None:
+        """Stop a run of this worker: at the start gate, else softly and after a grace for good."""
+        held = self._held.get(run_id)
+        if held is None or held.cancelled or held.settled:
+            return
+        held.cancelled = True
+        if held.started_at is not None:
+            self._stop(held)
+
+    def _stop(self, held: Held) -> None:
+        pid = held.request.worker_pid
+        if pid in (None, os.getpid()) or not hasattr(self._pool, "terminate_job"):
+            return
+        # The signal of Celery's soft time limit: the task sees SoftTimeLimitExceeded.
+        try:
+            os.kill(pid, signal.SIGUSR1)
+        except ProcessLookupError:
+            return
+        self._later(self._edges.cancel_grace_seconds, self._kill, (held,))
+
+    def _kill(self, held: Held) -> None:
+        if not held.settled:
+            self._pool.terminate_job(held.request.worker_pid, signal.SIGKILL)
+
+    def _hand_back(self, held: Held) -> None:
+        """Return an admitted run that did not start; or end it, when it was cancelled."""
+        kind = Kind.CANCELLED if held.cancelled else Kind.GIVEN_BACK
+        self._settle(held, self._report(held, kind), functools.partial(self._drop, held.request))
+
+    def close(self) -> None:
+        """Admit nothing more; hand back what is admitted and not in the pool."""
+        self._closing = True
+        for held in list(self._held.values()):
+            if not held.in_pool:
+                self._hand_back(held)
+
+    def _report(self, held: Held, kind: Kind, *, cause: str = "") -> Report:
+        return Report(
+            held.admission.run_id, held.admission.token, kind, time.monotonic(), cause=cause
+        )
+
+    def _drop(self, request: Request) -> None:
+        self.dropped_count += 1
+        worker_state.task_ready(request)
+        request.acknowledge()
+
+    def _give_back(self, request: Request) -> None:
+        worker_state.task_ready(request)
+        request.reject(requeue=True)
+
+
+def _dress(request: Request, admission: Admission) -> None:
+    """Put the row's payload, limits and headers into a request that came as a bare hint."""
+    args, kwargs, embed = json.loads(admission.body)
+    request._body = admission.body
+    request._content_type, request._content_encoding = "application/json", "utf-8"
+    request._args, request._kwargs = args, kwargs
+    # Celery keeps the decoded message here and reads errbacks and chords from it.
+    request.__dict__["_payload"] = (args, kwargs, embed)
+    request.time_limits = (admission.time_limit, admission.soft_time_limit)
+    request.request_dict.update(admission.headers, args=args, kwargs=kwargs)
+    request.request_dict[HEADER] = {
+        **admission.context,
+        "run": admission.run_id,
+        "token": admission.token,
+        "attempt": admission.attempt,
+    }
+    request._ignore_result = request.request_dict.get("ignore_result")
+
+
+def _exit_of(error: BaseException) -> BaseException:
+    """Return the error with a readable text in place of a bare exit."""
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else 1
+        return WorkerLostError(f"the worker process exited: {human_status(code)}")
+    return error

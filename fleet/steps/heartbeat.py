@@ -1,0 +1,56 @@
+"""The heartbeat: this worker lives, and which of its runs are to be cancelled.
+
+A thread of its own, since neither a busy loop nor a slow statement may silence it. It does
+go silent when the event loop has not turned for a lease: a worker that hangs must lose its
+runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from fleet.contract import Edges, Node
+
+logger = logging.getLogger(__name__)
+
+
+class Heartbeat(threading.Thread):
+    """Beats for one worker node, until stopped."""
+
+    def __init__(
+        self, edges: Edges, node: Node, cancel: Callable[[Sequence[str]], None], *, watch_loop: bool
+    ) -> None:
+        super().__init__(name="fairshift-heartbeat", daemon=True)
+        self._edges = edges
+        self._node = node
+        self._cancel = cancel
+        self._watch_loop = watch_loop
+        self._loop_turned_at = time.monotonic()
+        self._stopped = threading.Event()
+
+    def loop_turns(self) -> None:
+        """Called by the event loop, every now and then."""
+        self._loop_turned_at = time.monotonic()
+
+    def beat(self) -> None:
+        """Beat once, now."""
+        self._cancel(self._edges.beat(self._node))
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def run(self) -> None:
+        while not self._stopped.wait(self._edges.heartbeat_seconds):
+            silent = time.monotonic() - self._loop_turned_at
+            if self._watch_loop and silent > self._edges.lease_seconds:
+                logger.error("no heartbeat: the event loop has not turned for %.0f s", silent)
+                continue
+            try:
+                self.beat()
+            except Exception:
+                # The database is away; the next beat tries again on a new connection.
+                logger.exception("no heartbeat")
+                self._edges.close()

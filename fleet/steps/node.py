@@ -1,0 +1,96 @@
+"""The boot step of a worker node: starts its edge, heartbeat and gate, and ends them in order."""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from celery import bootsteps, signals
+
+from fleet import child
+from fleet.contract import Edges, Node
+from fleet.edge import Edge
+from fleet.steps.gate import Gate
+from fleet.steps.heartbeat import Heartbeat
+
+logger = logging.getLogger(__name__)
+
+FLUSH_SECONDS: Final = 10.0
+
+
+class DurableRuns(bootsteps.StartStopStep):
+    """Admission before the pool and recording after it, for one worker node."""
+
+    requires = ("celery.worker.components:Pool",)
+    edges: Edges
+
+    def create(self, worker: Any) -> DurableRuns:
+        # Before the pool forks and before tracers are built from `run`.
+        child.install(worker.app.tasks, self.edges)
+        return self
+
+    def start(self, worker: Any) -> None:
+        node = Node(
+            id=uuid.uuid4(),
+            hostname=worker.hostname,
+            pid=os.getpid(),
+            pool=type(worker.pool).__module__.rpartition(".")[2],
+            slots=worker.max_concurrency or worker.concurrency,
+            queues=sorted(worker.app.amqp.queues.consume_from),
+        )
+        post = partial(_post, worker)
+        self.edge = Edge(self.edges, node.id, post)
+        self.gate = Gate(self.edges, self.edge)
+        self.heartbeat = Heartbeat(
+            self.edges,
+            node,
+            lambda run_ids: post(partial(self._cancel, run_ids)),
+            # A solo pool runs its task in the loop: a long task is no hang.
+            watch_loop=worker.hub is not None and node.pool != "solo",
+        )
+        # The row must be there before the first admission names it.
+        self.heartbeat.beat()
+        self.gate.attach(worker)
+        self.node = node
+        worker.timer.call_repeatedly(1.0, self.heartbeat.loop_turns)
+        # After the pool has forked: a thread would not survive it, and a held lock would.
+        self.edge.start()
+        self.heartbeat.start()
+        signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
+
+    def _cancel(self, run_ids: Sequence[str]) -> None:
+        for run_id in run_ids:
+            self.gate.cancel(run_id)
+
+    def stop(self, worker: Any) -> None:
+        # The consumer has stopped, the pool still works: its outcomes are recorded as they
+        # come, until `worker_shutdown`.
+        self.gate.close()
+
+    def terminate(self, worker: Any) -> None:
+        self.gate.close()
+        self._leave()
+
+    def _leave(self, **_signal: Any) -> None:
+        """Record what is left, then end this node's row, so that rescue need not wait for a lease."""
+        if not self.edge.flush(timeout=FLUSH_SECONDS):
+            logger.error("outcomes are not recorded; their runs will be rescued")
+        self.edge.stop()
+        self.heartbeat.stop()
+        try:
+            self.edges.leave(self.node.id)
+        except Exception:
+            logger.exception("the worker's row stays; its runs wait for the end of the lease")
+
+
+def _post(worker: Any, callback: Callable[[], None]) -> None:
+    """Run a callback in the worker's event loop; here, where there is none."""
+    hub = worker.hub
+    if hub is None or worker.blueprint.state != bootsteps.RUN:
+        callback()
+    else:
+        hub.call_soon(callback)

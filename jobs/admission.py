@@ -1,0 +1,72 @@
+"""Admission: the first of the two doors that move a run's state.
+
+A batch of hints goes in; for each comes back a token with the payload, or the reason why
+not. The row decides, on PostgreSQL's clock: a hint that is lost, doubled, reordered or forged
+changes latency and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from fleet import Admission, Ask, Refusal
+from jobs import database
+from jobs.conf import setting
+from jobs.payloads import open_bytes
+
+_REFUSALS: Final = {
+    "busy": Refusal.BUSY,
+    "stale": Refusal.BUSY,
+    "gone": Refusal.GONE,
+    "expired": Refusal.GONE,
+    "paused": Refusal.WAITS,
+    "lock": Refusal.WAITS,
+    "cap": Refusal.WAITS,
+}
+
+
+def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
+    """Admit what may start now to one worker; return the answer to every ask, by run id."""
+    ids = [UUID(ask.run_id) for ask in asks]
+    with transaction.atomic():
+        database.run("lock_limited", {"ids": ids})
+        rows = database.run(
+            "admit",
+            {
+                "ids": ids,
+                "tasks": [ask.task for ask in asks],
+                "worker": worker_id,
+                "lease": setting("LEASE_SECONDS"),
+            },
+        )
+    return {str(row["id"]): _answer(row) for row in rows}
+
+
+def _answer(row: Mapping[str, Any]) -> Admission | Refusal:
+    if row["verdict"]:
+        return _REFUSALS[row["verdict"]]
+    policy = json.loads(row["policy"])
+    options = json.loads(row["options"])
+    return Admission(
+        run_id=str(row["id"]),
+        token=row["token"],
+        attempt=row["attempt_count"],
+        body=open_bytes(row["payload"], key=row["payload_key"]),
+        context={
+            "owner": row["owner"],
+            "job": row["job_id"],
+            "submission": row["submission_id"],
+            "due_at": row["due_at"].isoformat() if row["due_at"] else None,
+            "labels": json.loads(row["labels"]),
+            "policy": {**policy, "max_attempts": row["max_attempts"]},
+        },
+        soft_time_limit=policy.get("soft_time_limit_seconds"),
+        time_limit=policy.get("time_limit_seconds"),
+        start_within=setting("LEASE_SECONDS"),
+        headers={"ignore_result": True, **options},
+    )

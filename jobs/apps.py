@@ -1,0 +1,13 @@
+"""The Django app of jobs: what people ask for."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class JobsConfig(AppConfig):
+    name = "jobs"
+    verbose_name = _("Fairshift")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from jobs import checks  # noqa: F401  registers the system checks

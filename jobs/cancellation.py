@@ -1,0 +1,53 @@
+"""Cancel: a run that waits ends at once and for good; one that a worker holds is told to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from jobs.callbacks import tell_celery
+from jobs.models import AuditEntry, Run, Submission
+from jobs.recording import move
+from jobs.states import ENDED, WAITING, State
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+CHUNK: Final = 1_000
+
+
+def cancel_runs(
+    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> list[UUID]:
+    """Cancel these runs; return the ids of those that moved. Repeating it is harmless.
+
+    What waits is cancelled. What a worker holds becomes `cancelling`: its worker hears of it
+    with the next heartbeat, and if the worker is lost instead, rescue ends it.
+    """
+    with transaction.atomic():
+        ended = move(run_ids, to=State.CANCELLED, of=WAITING, cause=reason or "cancelled")
+        stopping = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
+        moved = ended + stopping
+        if actor is not None:
+            for run in Run.objects.filter(id__in=moved).select_related("owner"):
+                AuditEntry.write("cancel", on=run, actor=actor, reason=reason)
+        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+    return moved
+
+
+def cancel_submission(
+    submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> int:
+    """Cancel every run of a submission that has not ended; return how many moved."""
+    open_runs = Run.objects.filter(submission=submission).exclude(state__in=ENDED)
+    ids = list(open_runs.order_by("id").values_list("id", flat=True))
+    total = sum(
+        len(cancel_runs(ids[start : start + CHUNK], reason=reason))
+        for start in range(0, len(ids), CHUNK)
+    )
+    if actor is not None:
+        AuditEntry.write("cancel", on=submission, actor=actor, reason=reason, runs=total)
+    return total

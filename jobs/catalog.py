@@ -1,0 +1,155 @@
+"""Which tasks may be submitted, and which of them people are offered in the admin and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from celery import Task, current_app, shared_task
+
+from jobs.conf import setting
+from jobs.errors import OptionError, UnknownTask
+from jobs.policies import CHECKS, checked_policy, refuse_unknown
+
+NAME_LIMIT: Final = 255
+INTERNAL: Final = ("celery.", "fairshift.system.")
+"""Beginnings of the names of tasks that Celery and Fairshift call for themselves."""
+
+# Celery's options for what Fairshift decides: without a plain Celery call they mean nothing.
+REPLACED: Final = {
+    "max_retries": "max_attempts",
+    "autoretry_for": "retry_on",
+    "dont_autoretry_for": "give_up_on",
+    "retry_backoff": "backoff_seconds",
+    "retry_backoff_max": "backoff_cap_seconds",
+    "time_limit": "time_limit_seconds",
+    "soft_time_limit": "soft_time_limit_seconds",
+}
+CELERY_OPTIONS: Final = frozenset(
+    {"name", "base", "bind", "typing", "queue", "routing_key", "exchange", "shadow_name"}
+    | {"pydantic", "pydantic_strict", "pydantic_context", "pydantic_dump_kwargs"}
+    | {"ignore_result", "store_errors_even_if_ignored", "track_started", "throws", "trail"}
+    | {"acks_late", "acks_on_failure_or_timeout", "reject_on_worker_lost", "expires"}
+    | {"serializer", "compression", "rate_limit", "send_events", "retry_kwargs", "retry_jitter"}
+    | {"default_retry_delay"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """How a task presents itself, and the policies that its runs have by default."""
+
+    title: str
+    description: str = ""
+    plain: bool = False
+    """True: may also run from a bare Celery message, without a row (`.delay()`)."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """Only what the task declares; the names are those of `jobs.policies.CHECKS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTask:
+    """A task in the admin form and in the API."""
+
+    name: str
+    task: Task
+    offer: Offer
+
+
+def job(
+    function: Callable[..., Any] | None = None,
+    *,
+    label: str | None = None,
+    plain: bool = False,
+    **options: Any,
+) -> Any:
+    """Register a function as a Celery task that is offered in the admin form and in the API.
+
+    `label` is its title there, else made from its name; the first line of its docstring
+    describes it. Options are policies (see `jobs.policies.CHECKS`) and those of Celery's
+    `shared_task`. Raises OptionError at import for an unknown option or a bad value.
+    """
+    refuse_unknown(options, known={*CHECKS, *CELERY_OPTIONS, *REPLACED})
+    policy = checked_policy({name: value for name, value in options.items() if name in CHECKS})
+    celery_options = {name: value for name, value in options.items() if name not in CHECKS}
+    for name in () if plain else celery_options:
+        if name in REPLACED:
+            problem = f"is for plain Celery calls; use {REPLACED[name]}, or plain=True"
+            raise OptionError(name, problem)
+
+    def registered(function: Callable[..., Any]) -> Any:
+        offer = Offer(
+            title=label or _title(function.__name__),
+            description=_first_line(function.__doc__),
+            plain=plain,
+            policy=policy,
+        )
+        return shared_task(**celery_options, fairshift_offer=offer)(function)
+
+    return registered if function is None else registered(function)
+
+
+def resolve(task: Task | str) -> Task:
+    """Return the registered task of this name, task object or `shared_task` proxy.
+
+    Nothing is imported. Raises UnknownTask, with the near miss, for what the current
+    Celery app has not registered and for internal tasks.
+    """
+    name = task if isinstance(task, str) else getattr(task, "name", None)
+    if not isinstance(name, str):
+        # A function that is not a task, most likely: say its name as people know it.
+        raise UnknownTask(getattr(task, "__qualname__", type(task).__name__))
+    found = current_app.tasks.get(name)
+    if found is None or _is_internal(name):
+        raise UnknownTask(name[:NAME_LIMIT], _near_miss(name))
+    return found
+
+
+def offer_of(task: Task) -> Offer:
+    """Return how a task presents itself; made from its name and docstring if it says nothing."""
+    offer = getattr(task, "fairshift_offer", None)
+    if offer is None:
+        offer = Offer(title=_title(task.name), description=_first_line(task.__doc__))
+    return offer
+
+
+def offered() -> list[OfferedTask]:
+    """Return the tasks that people may choose, by title.
+
+    Those made with `@job`, and those whose names match a pattern in the setting
+    OFFERED_TASKS, such as `reports.*`.
+    """
+    patterns = setting("OFFERED_TASKS")
+    found = [
+        OfferedTask(name=name, task=task, offer=offer_of(task))
+        for name, task in current_app.tasks.items()
+        if not _is_internal(name)
+        and (
+            hasattr(task, "fairshift_offer")
+            or any(fnmatchcase(name, pattern) for pattern in patterns)
+        )
+    ]
+    return sorted(found, key=lambda item: (item.offer.title, item.name))
+
+
+def _is_internal(name: str) -> bool:
+    return name.startswith(INTERNAL)
+
+
+def _near_miss(name: str) -> str | None:
+    # Comparing takes time by the square of the length; no real name is longer.
+    if len(name) > NAME_LIMIT:
+        return None
+    known = [candidate for candidate in current_app.tasks if not _is_internal(candidate)]
+    return next(iter(get_close_matches(name, known, n=1)), None)
+
+
+def _title(name: str) -> str:
+    return name.rpartition(".")[2].replace("_", " ").strip().capitalize()
+
+
+def _first_line(docstring: str | None) -> str:
+    return next(iter((docstring or "").strip().splitlines()), "")

@@ -1,0 +1,50 @@
+"""Liveness of worker nodes, in PostgreSQL and on its clock."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from uuid import UUID
+
+from fleet import Node
+from jobs import database
+from jobs.rescue import rescue
+
+_BEAT = """
+INSERT INTO jobs_worker (id, hostname, pid, pool, slots, queues, version, started_at, heartbeat_at)
+VALUES (%(id)s, %(hostname)s, %(pid)s, %(pool)s, %(slots)s, %(queues)s, %(version)s,
+        clock_timestamp(), clock_timestamp())
+ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp(), slots = EXCLUDED.slots
+"""
+_CANCELLED = "SELECT id FROM jobs_run WHERE worker_id = %s AND state = 'cancelling'"
+_LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
+
+
+def beat(node: Node) -> list[str]:
+    """Note that a worker lives; return the ids of its runs that are to be cancelled."""
+    database.query(
+        _BEAT,
+        {
+            "id": node.id,
+            "hostname": node.hostname,
+            "pid": node.pid,
+            "pool": node.pool,
+            "slots": node.slots,
+            "queues": json.dumps(list(node.queues)),
+            "version": _version(),
+        },
+    )
+    return [str(row["id"]) for row in database.query(_CANCELLED, [node.id])]
+
+
+def leave(worker_id: UUID) -> None:
+    """End a worker's row and take over at once what it still holds."""
+    database.query(_LEAVE, [worker_id])
+    rescue()
+
+
+def _version() -> str:
+    try:
+        return version("fairshift")
+    except PackageNotFoundError:
+        return "unpackaged"

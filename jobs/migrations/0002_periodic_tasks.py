@@ -1,0 +1,19 @@
+from django.db import migrations
+
+from jobs.system_schedule import keep_periodic_tasks
+
+
+def _keep(apps, schema_editor):
+    keep_periodic_tasks(
+        periodic_tasks=apps.get_model("django_celery_beat", "PeriodicTask"),
+        intervals=apps.get_model("django_celery_beat", "IntervalSchedule"),
+    )
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("jobs", "0001_initial"),
+        ("django_celery_beat", "0019_alter_periodictasks_options"),
+    ]
+
+    operations = [migrations.RunPython(_keep, migrations.RunPython.noop)]

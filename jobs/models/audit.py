@@ -1,0 +1,67 @@
+"""The audit: what operators did. Rows are only ever added; a trigger holds that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from jobs.models.owner import Owner
+
+
+class AuditEntry(models.Model):
+    """One action of one person: on what, why, and with which details."""
+
+    at = models.DateTimeField(_("at"), db_default=Now())
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.DO_NOTHING,
+        null=True,
+        related_name="+",
+        db_constraint=False,
+        verbose_name=_("actor"),
+    )
+    # Kept beside the key, so that the entry stays readable when the account is gone.
+    actor_name = models.CharField(_("actor's name"), max_length=150)
+    action = models.CharField(_("action"), max_length=64)
+    object_type = models.CharField(_("kind of object"), max_length=64)
+    object_id = models.CharField(_("object"), max_length=64)
+    owner = models.ForeignKey(
+        Owner,
+        models.DO_NOTHING,
+        null=True,
+        related_name="+",
+        db_constraint=False,
+        verbose_name=_("owner"),
+    )
+    reason = models.CharField(_("reason"), max_length=500, blank=True)
+    details = models.JSONField(_("details"), default=dict)
+
+    class Meta:
+        verbose_name = _("audit entry")
+        verbose_name_plural = _("audit entries")
+        ordering = ("-id",)
+        indexes = [models.Index(name="audit_object", fields=("object_type", "object_id"))]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name}: {self.action} {self.object_type} {self.object_id}"
+
+    @classmethod
+    def write(
+        cls, action: str, *, on: models.Model, actor: Any = None, reason: str = "", **details: Any
+    ) -> AuditEntry:
+        """Add an entry for an action on one object, in the caller's transaction."""
+        owner = on if isinstance(on, Owner) else getattr(on, "owner", None)
+        return cls.objects.create(
+            actor=actor,
+            actor_name=actor.get_username() if actor else "",
+            action=action,
+            object_type=on._meta.model_name,
+            object_id=str(on.pk),
+            owner=owner,
+            reason=reason,
+            details=details,
+        )

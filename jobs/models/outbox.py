@@ -1,0 +1,21 @@
+"""The outbox: hints that are committed and not yet known to be in the broker.
+
+A row is written in the transaction that queues runs, and deleted once their hints
+have been published; what stays is published by the sweep (the transactional outbox).
+"""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+
+class Outbox(models.Model):
+    """One batch of runs whose hints are to be published."""
+
+    run_ids = ArrayField(models.UUIDField())
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{len(self.run_ids)} hints"

@@ -1,0 +1,102 @@
+"""Owners: for whom jobs run, and who may look after them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from jobs.models.fields import WEIGHT_LIMITS, no_nul, validate_zone
+
+
+class OwnerQuerySet(models.QuerySet["Owner"]):
+    def paused(self) -> OwnerQuerySet:
+        """Owners whose runs do not start now."""
+        return self.filter(paused_at__isnull=False).exclude(paused_until__lte=Now())
+
+
+class Owner(models.Model):
+    """A customer, team or tenant. Its runs share the workers with those of other owners."""
+
+    slug = models.SlugField(_("slug"), max_length=64, unique=True)
+    name = models.CharField(_("name"), max_length=200, blank=True, validators=[no_nul])
+    weight = models.PositiveSmallIntegerField(
+        _("weight"),
+        default=1,
+        validators=WEIGHT_LIMITS,
+        help_text=_("Share of the workers, in proportion to the others' weights: 1 to 1000."),
+    )
+    max_running = models.PositiveIntegerField(
+        _("most running at once"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Empty: no limit."),
+    )
+    paused_at = models.DateTimeField(_("paused at"), null=True, blank=True, editable=False)
+    paused_until = models.DateTimeField(_("paused until"), null=True, blank=True)
+    paused_reason = models.CharField(
+        _("reason of the pause"), max_length=200, blank=True, validators=[no_nul]
+    )
+    zone = models.CharField(
+        _("time zone"), max_length=64, default="UTC", validators=[validate_zone]
+    )
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
+
+    objects = OwnerQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("owner")
+        verbose_name_plural = _("owners")
+        ordering = ("slug",)
+        permissions = [("pause_owner", _("Can pause and resume an owner"))]
+        constraints = [
+            models.CheckConstraint(
+                name="owner_weight_1_to_1000", condition=models.Q(weight__range=(1, 1000))
+            ),
+            models.CheckConstraint(
+                name="owner_max_running_positive",
+                condition=models.Q(max_running__isnull=True) | models.Q(max_running__gte=1),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def is_paused(self, *, at: datetime | None = None) -> bool:
+        """Say whether the owner's runs are kept from starting at a moment (default: now)."""
+        if self.paused_at is None:
+            return False
+        return self.paused_until is None or self.paused_until > (at or timezone.now())
+
+
+class Role(models.TextChoices):
+    VIEWER = "viewer", _("viewer")
+    OPERATOR = "operator", _("operator")
+    APPROVER = "approver", _("approver")
+    ADMIN = "admin", _("admin")
+
+
+class Membership(models.Model):
+    """A person who looks after an owner, and what they may do."""
+
+    owner = models.ForeignKey(Owner, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="fairshift_memberships"
+    )
+    role = models.CharField(_("role"), max_length=16, choices=Role, default=Role.VIEWER)
+
+    class Meta:
+        verbose_name = _("member")
+        verbose_name_plural = _("members")
+        constraints = [
+            models.UniqueConstraint(fields=("owner", "user"), name="membership_once_per_owner")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} ({self.role}) of {self.owner}"

@@ -1,0 +1,205 @@
+"""Runs and their attempts: the row is the run.
+
+Both tables are partitioned by id, a day each (`jobs/partitions.py`). Their foreign keys
+carry no database constraint: checking one costs a look-up for each row of a bulk, and
+what they point to is protected by the application.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from jobs.models.job import Job
+from jobs.models.owner import Owner
+from jobs.models.submission import Submission
+from jobs.models.target import Target
+from jobs.models.worker import Worker
+from jobs.payloads import read_body, read_result
+from jobs.states import ACTIVE, ENDED, State
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+STATE_CHOICES = [(state.value, state.value) for state in State]
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def for_owner(self, slug: str) -> RunQuerySet:
+        """Runs of one owner, by its slug."""
+        return self.filter(owner__slug=slug)
+
+    def failed(self) -> RunQuerySet:
+        """The dead letters: every attempt is spent."""
+        return self.filter(state=State.FAILED)
+
+    def active(self) -> RunQuerySet:
+        """Runs that a worker holds."""
+        return self.filter(state__in=ACTIVE)
+
+    def open(self) -> RunQuerySet:
+        """Runs that have not ended."""
+        return self.filter(state__in=set(State) - ENDED)
+
+    def labelled(self, **labels: str) -> RunQuerySet:
+        """Runs that carry all of these labels."""
+        return self.filter(labels__contains=labels)
+
+
+def _loose_key(to: type[models.Model], related_name: str, label: Any) -> Any:
+    """A foreign key without constraint and without an index of its own."""
+    return models.ForeignKey(
+        to,
+        models.DO_NOTHING,
+        null=to is not Owner,
+        related_name=related_name,
+        db_constraint=False,
+        db_index=False,
+        verbose_name=label,
+    )
+
+
+class Run(models.Model):
+    """One thing to be done once, from submit to its end, through all its attempts."""
+
+    id = models.UUIDField(primary_key=True)
+    owner = _loose_key(Owner, "runs", _("owner"))
+    job = _loose_key(Job, "runs", _("job"))
+    submission = _loose_key(Submission, "runs", _("submission"))
+    target = _loose_key(Target, "runs", _("target"))
+    worker = _loose_key(Worker, "runs", _("worker"))
+    task = models.CharField(_("task"), max_length=255)
+    queue = models.CharField(_("queue"), max_length=100)
+    state = models.CharField(_("state"), max_length=10, choices=STATE_CHOICES)
+    priority = models.PositiveSmallIntegerField(_("priority"), db_default=5)
+
+    payload = models.BinaryField(_("arguments"))
+    payload_key = models.SmallIntegerField(db_default=0)
+    result = models.BinaryField(_("result"), null=True)
+    result_key = models.SmallIntegerField(db_default=0)
+    labels = models.JSONField(_("labels"), db_default={})
+
+    # The fence: +1 with each admission; only the holder of the newest may write an outcome.
+    token = models.PositiveIntegerField(_("token"), db_default=0)
+    attempt_count = models.PositiveSmallIntegerField(_("attempts"), db_default=0)
+    max_attempts = models.PositiveSmallIntegerField(_("most attempts"))
+    policy = models.JSONField(_("policy"), db_default={})
+    options = models.JSONField(_("options"), db_default={})
+    lock_key = models.CharField(_("lock key"), max_length=255, db_default="")
+    blocked_by = models.CharField(_("blocked by"), max_length=8, db_default="")
+
+    created_at = models.DateTimeField(_("submitted at"), db_default=Now())
+    due_at = models.DateTimeField(_("due at"), null=True)
+    deadline_at = models.DateTimeField(_("start before"), null=True)
+    # When a hint was last meant to be in the broker: what is old here is looked after.
+    queued_at = models.DateTimeField(_("queued at"), null=True)
+    admitted_at = models.DateTimeField(_("admitted at"), null=True)
+    started_at = models.DateTimeField(_("started at"), null=True)
+    ended_at = models.DateTimeField(_("ended at"), null=True)
+
+    error_type = models.CharField(_("error"), max_length=200, db_default="")
+    error_message = models.TextField(_("error message"), db_default="")
+    # [[state, seconds since 1970, cause], ...]: written by the statement that moves the run.
+    history = models.JSONField(_("history"))
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("run")
+        verbose_name_plural = _("runs")
+        ordering = ("-id",)
+        permissions = [
+            ("cancel_run", _("Can cancel a run")),
+            ("retry_run", _("Can retry a run")),
+            ("view_arguments", _("Can see the arguments and the result of a run")),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @property
+    def is_ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """The positional and the keyword arguments with which the task is called."""
+        return read_body(self.payload, key=self.payload_key)
+
+    @property
+    def result_value(self) -> Any:
+        """What the task returned; None before it succeeded."""
+        return None if self.result is None else read_result(self.result, key=self.result_key)
+
+    @property
+    def moves(self) -> list[tuple[State, datetime, str]]:
+        """The history as (state, moment, cause), oldest first."""
+        return [
+            (State(state), datetime.fromtimestamp(at, UTC), cause)
+            for state, at, cause in self.history
+        ]
+
+    @property
+    def attempts(self) -> models.QuerySet[Attempt]:
+        """The ended attempts, first to last."""
+        return Attempt.objects.filter(run_id=self.id).order_by("token")
+
+    def why_waiting(self) -> str:
+        """Say in one sentence why the run has not started; empty once it has."""
+        from jobs.waiting import why_waiting
+
+        return why_waiting(self)
+
+    def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> bool:
+        """Cancel the run; say whether it was moved. Repeating it is harmless."""
+        from jobs.cancellation import cancel_runs
+
+        moved = cancel_runs([self.id], actor=actor, reason=reason)
+        self.refresh_from_db()
+        return bool(moved)
+
+    def retry(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> None:
+        """Queue an ended run again with a fresh set of attempts; raise StateConflict if it may not."""
+        from jobs.reopening import reopen_runs
+
+        reopen_runs([self.id], actor=actor, reason=reason)
+        self.refresh_from_db()
+
+
+class AttemptOutcome(models.TextChoices):
+    SUCCEEDED = "succeeded", _("succeeded")
+    FAILED = "failed", _("failed")
+    RETRYING = "retrying", _("failed, tried again")
+    WORKER_LOST = "worker lost", _("worker lost")
+    CHILD_LOST = "child lost", _("worker process lost")
+    TIME_LIMIT = "time limit", _("time limit")
+    CANCELLED = "cancelled", _("cancelled")
+    GIVEN_BACK = "given back", _("given back unstarted")
+
+
+class Attempt(models.Model):
+    """One ended try of a run, under one token. The try in progress is on the run itself."""
+
+    pk = models.CompositePrimaryKey("run_id", "token")
+    run_id = models.UUIDField()
+    token = models.PositiveIntegerField(_("token"))
+    number = models.PositiveSmallIntegerField(_("attempt"))
+    worker_id = models.UUIDField(_("worker"), null=True)
+    outcome = models.CharField(_("outcome"), max_length=12, choices=AttemptOutcome)
+    admitted_at = models.DateTimeField(_("admitted at"))
+    started_at = models.DateTimeField(_("started at"), null=True)
+    ended_at = models.DateTimeField(_("ended at"))
+    error_type = models.CharField(_("error"), max_length=200, db_default="")
+    error_message = models.TextField(_("error message"), db_default="")
+    traceback = models.TextField(_("traceback"), db_default="")
+
+    class Meta:
+        verbose_name = _("attempt")
+        verbose_name_plural = _("attempts")
+
+    def __str__(self) -> str:
+        return f"attempt {self.number}: {self.outcome}"

@@ -1,0 +1,107 @@
+"""Submissions: many runs asked for at once; and the keys that make asking twice harmless."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import models
+from django.db.models import Count
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from jobs.models.owner import Owner
+from jobs.states import ENDED, State
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many runs of a submission are in each state."""
+
+    counts: dict[State, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def ended(self) -> int:
+        return sum(count for state, count in self.counts.items() if state in ENDED)
+
+    @property
+    def is_done(self) -> bool:
+        return self.ended == self.total
+
+    def __getitem__(self, state: State) -> int:
+        return self.counts.get(state, 0)
+
+
+class Submission(models.Model):
+    """A bulk of runs of one owner and one task; its runs share their owner's part."""
+
+    owner = models.ForeignKey(Owner, models.PROTECT, related_name="submissions")
+    label = models.CharField(_("label"), max_length=200, blank=True)
+    task = models.CharField(_("task"), max_length=255)
+    queue = models.CharField(_("queue"), max_length=100)
+    run_count = models.PositiveIntegerField(_("runs"))
+    created_at = models.DateTimeField(_("submitted at"), db_default=Now())
+
+    class Meta:
+        verbose_name = _("submission")
+        verbose_name_plural = _("submissions")
+        ordering = ("-id",)
+        permissions = [("cancel_submission", _("Can cancel a submission"))]
+        indexes = [models.Index(name="submission_of_owner", fields=("owner", "-id"))]
+
+    def __str__(self) -> str:
+        return self.label or f"{self.task} × {self.run_count}"
+
+    @property
+    def progress(self) -> Progress:
+        """Count the runs by state, now."""
+        rows = self.runs.order_by().values_list("state").annotate(Count("*"))
+        return Progress({State(state): count for state, count in rows})
+
+    def wait(self, *, timeout: float | None = None, poll: float = 0.2) -> Progress:
+        """Block until every run has ended; raise TimeoutError after `timeout` seconds.
+
+        Both spans are in seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not (progress := self.progress).is_done:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(
+                    f"{progress.total - progress.ended} of {progress.total} runs of submission "
+                    f"{self.pk} have not ended after {timeout} seconds"
+                )
+            time.sleep(poll)
+        return progress
+
+    def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> int:
+        """Cancel every run that has not ended; return how many were moved."""
+        from jobs import cancellation
+
+        return cancellation.cancel_submission(self, actor=actor, reason=reason)
+
+
+class IdempotencyKey(models.Model):
+    """What a caller's key stands for: the run or the submission that it made.
+
+    A table of its own, because a unique index cannot span the partitions of runs.
+    """
+
+    owner = models.ForeignKey(Owner, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    fingerprint = models.BinaryField(max_length=32)
+    run_id = models.UUIDField(null=True)
+    submission_id = models.BigIntegerField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=("owner", "key"), name="idempotency_key_once_per_owner")
+        ]
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,50 @@
+"""Worker nodes and their heartbeats. Liveness is decided here, not in Redis."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from jobs.conf import setting
+
+
+class WorkerQuerySet(models.QuerySet["Worker"]):
+    def alive(self) -> WorkerQuerySet:
+        """Workers that have not stopped and whose heartbeat is younger than the lease."""
+        lease = timedelta(seconds=setting("LEASE_SECONDS"))
+        return self.filter(stopped_at__isnull=True, heartbeat_at__gt=Now() - lease)
+
+
+class Worker(models.Model):
+    """One boot of one worker node; a restarted worker is a new row."""
+
+    id = models.UUIDField(primary_key=True)
+    hostname = models.CharField(_("node name"), max_length=255)
+    pid = models.PositiveIntegerField(_("process id"))
+    pool = models.CharField(_("pool"), max_length=32)
+    slots = models.PositiveIntegerField(_("slots"))
+    queues = models.JSONField(_("queues"), default=list)
+    version = models.CharField(_("version"), max_length=32)
+    started_at = models.DateTimeField(_("started at"), db_default=Now())
+    heartbeat_at = models.DateTimeField(_("last heartbeat"), db_default=Now())
+    stopped_at = models.DateTimeField(_("stopped at"), null=True)
+
+    objects = WorkerQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("worker")
+        verbose_name_plural = _("workers")
+        ordering = ("-started_at",)
+        indexes = [
+            models.Index(
+                name="worker_beating",
+                fields=("heartbeat_at",),
+                condition=models.Q(stopped_at__isnull=True),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.hostname

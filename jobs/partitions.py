@@ -1,0 +1,80 @@
+"""Day partitions of runs and attempts, made ahead of time.
+
+A default partition stands behind them, so an insert never fails for want of one; rows that
+went there are moved when the partition of their day is made.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.db import connection, transaction
+
+from jobs import database
+from jobs.conf import setting
+from jobs.ids import first_id_of
+
+TABLES: Final = (("jobs_run", "id"), ("jobs_attempt", "run_id"))
+LOCK_TIMEOUT: Final = "5s"
+_LOCK: Final = 1717
+
+
+def make_partitions(*, days_ahead: int | None = None) -> list[str]:
+    """Make every missing partition from yesterday to `days_ahead`; return their names."""
+    days = setting("PARTITION_DAYS_AHEAD") if days_ahead is None else days_ahead
+    today = database.query("SELECT clock_timestamp() AS at")[0]["at"].astimezone(UTC)
+    midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
+    made = []
+    for offset in range(-1, days + 1):
+        day = midnight + timedelta(days=offset)
+        with transaction.atomic():
+            database.query("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            made += [
+                _make(table, column, day=day) for table, column in TABLES if not _exists(table, day)
+            ]
+    return made
+
+
+def days_left() -> int:
+    """Return for how many whole days after today there is a partition for runs."""
+    rows = database.query(
+        "SELECT max(substring(relname FROM '[0-9]{8}$')) AS day FROM pg_class "
+        "WHERE relkind = 'r' AND relname ~ '^jobs_run_[0-9]{8}$'"
+    )
+    if rows[0]["day"] is None:
+        return -1
+    last = datetime.strptime(rows[0]["day"], "%Y%m%d").replace(tzinfo=UTC)
+    return (last.date() - datetime.now(UTC).date()).days
+
+
+def _name(table: str, day: datetime) -> str:
+    return f"{table}_{day:%Y%m%d}"
+
+
+def _exists(table: str, day: datetime) -> bool:
+    return bool(database.query("SELECT to_regclass(%s) AS it", [_name(table, day)])[0]["it"])
+
+
+def _make(table: str, column: str, *, day: datetime) -> str:
+    """Make one partition beside the table, fill it from the default one, then attach it.
+
+    Attaching locks the table less than creating a partition in place would: inserts go on.
+    """
+    name = _name(table, day)
+    low, high = first_id_of(day), first_id_of(day + timedelta(days=1))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+        cursor.execute(
+            f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+        )
+        cursor.execute(
+            f"WITH moved AS (DELETE FROM {table}_default "
+            f"WHERE {column} >= %s AND {column} < %s RETURNING *) "
+            f"INSERT INTO {name} SELECT * FROM moved",
+            [low, high],
+        )
+        cursor.execute(
+            f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ('{low}') TO ('{high}')"
+        )
+    return name

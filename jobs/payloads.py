@@ -1,0 +1,35 @@
+"""Payloads and results as the database keeps them: opaque bytes and the id of a key.
+
+Key 0 means JSON in the clear. Everything that reads or writes these columns passes here,
+so that encryption changes this file and no column.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kombu.utils import json
+
+CLEAR: Final = 0
+
+
+class UnknownKey(LookupError):
+    """Bytes name a key that this installation does not have."""
+
+
+def read_body(data: bytes | memoryview, *, key: int) -> tuple[list[Any], dict[str, Any]]:
+    """Return the positional and keyword arguments in a stored payload."""
+    args, kwargs, _embed = json.loads(open_bytes(data, key=key))
+    return args, kwargs
+
+
+def read_result(data: bytes | memoryview, *, key: int) -> Any:
+    """Return the value in a stored result."""
+    return json.loads(open_bytes(data, key=key))
+
+
+def open_bytes(data: bytes | memoryview, *, key: int) -> bytes:
+    """Return the plain bytes of a stored payload or result."""
+    if key != CLEAR:
+        raise UnknownKey(f"no key {key} is known here")
+    return bytes(data)

@@ -1,0 +1,193 @@
+"""Preparing a submit: from what the caller gave to what is stored, checked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from celery import Task, current_app
+
+from jobs.arguments import ArgumentSchema, encode_body
+from jobs.catalog import offer_of
+from jobs.conf import setting
+from jobs.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
+from jobs.models import Owner, Target
+from jobs.options import LOCK_LIMIT, NAMES, POLICY_OPTIONS, Options, refuse_far, refuse_text
+from jobs.policies import refuse_unknown
+from jobs.storing import Shared, now
+
+DEFAULT_PRIORITY: Final = 5
+BATCH_LIMIT: Final = 100_000
+LABEL_LIMIT: Final = 200
+TARGET_LIMIT: Final = 200
+
+
+def split(
+    task: Task, given: Mapping[str, Any], arguments: Mapping[str, Any] | None
+) -> tuple[Options, Mapping[str, Any]]:
+    """Tell options from arguments among the keywords of a submit."""
+    if arguments is not None:
+        return options(given), arguments
+    taken = ArgumentSchema.of(task).model.model_fields
+    for name in given:
+        if name in NAMES and name in taken:
+            raise OptionError(
+                name, f"is also an argument of {task.name}; pass its arguments as arguments={{...}}"
+            )
+    chosen = {name: value for name, value in given.items() if name in NAMES}
+    keywords = {name: value for name, value in given.items() if name not in NAMES}
+    return options(chosen), keywords
+
+
+def options(given: Mapping[str, Any]) -> Options:
+    """Return checked options; raise OptionError for an unknown one, with the near miss."""
+    refuse_unknown(given, known=NAMES)
+    return Options(**given)
+
+
+def payload(
+    task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], *, embed: Mapping[str, Any]
+) -> bytes:
+    """Return the payload of one call, its arguments checked against the task's signature."""
+    schema = ArgumentSchema.of(task)
+    bound_args, bound_kwargs = schema.bind(args, kwargs)
+    return encode_body(
+        bound_args,
+        bound_kwargs,
+        embed,
+        max_bytes=setting("PAYLOAD_MAX_BYTES"),
+        positional=schema.positional,
+    )
+
+
+def payloads(
+    task: Task, calls: Sequence[Mapping[str, Any]], *, embed: Mapping[str, Any]
+) -> list[bytes]:
+    """Return the payload of each call; raise BatchError with every call that is wrong."""
+    done: list[bytes] = []
+    problems: list[tuple[int, FairshiftError]] = []
+    for index, call in enumerate(calls):
+        try:
+            if not isinstance(call, Mapping):
+                raise ArgumentError("arguments", "is a mapping of argument names to values")
+            done.append(payload(task, (), call, embed=embed))
+        except FairshiftError as error:
+            problems.append((index, error))
+    if problems:
+        raise BatchError(problems, len(calls))
+    return done
+
+
+def refuse_size(calls: Sequence[Any], label: str) -> None:
+    """Refuse an empty bulk, one over the limit, and a label that cannot be kept."""
+    if not 1 <= len(calls) <= BATCH_LIMIT:
+        raise OptionError(
+            "arguments", f"holds 1 to {BATCH_LIMIT:,} elements; these are {len(calls):,}"
+        )
+    refuse_text("label", label, most=LABEL_LIMIT)
+
+
+def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a target or lock per call: the template with the call's arguments filled in."""
+    if "{" not in template:
+        return [template] * len(calls)
+    most = TARGET_LIMIT if option == "target" else LOCK_LIMIT
+    try:
+        texts = [template.format_map(_Named(call)) for call in calls]
+    except (LookupError, ValueError, AttributeError, TypeError) as error:
+        raise OptionError(option, f"{template!r} does not fit the arguments: {error}") from None
+    for text in texts:
+        refuse_text(option, text, most=most)
+    return texts
+
+
+class _Named(dict[str, Any]):
+    """Arguments for a template: plain values only, so that `{x.__class__}` reads nothing."""
+
+    def __missing__(self, name: str) -> Any:
+        raise LookupError(f"no argument {name!r}")
+
+    def __getitem__(self, name: str) -> Any:
+        return str(super().__getitem__(name))
+
+
+def owner(given: Owner | str) -> Owner:
+    """Return the owner with this slug."""
+    if isinstance(given, Owner):
+        return given
+    found = Owner.objects.filter(slug=given).first() if isinstance(given, str) else None
+    if found is None:
+        raise UnknownOwner(str(given)[:64])
+    return found
+
+
+def lock_key(of: Owner, lock: str) -> str:
+    """Return a lock key in its owner's scope."""
+    return f"{of.slug}:{lock}" if lock else ""
+
+
+def targets(of: Owner, names: Sequence[str]) -> dict[str, int]:
+    """Return the ids of an owner's targets by name, making those that are new."""
+    wanted = sorted({name for name in names if name})
+    if not wanted:
+        return {}
+    mine = Target.objects.filter(owner=of, name__in=wanted)
+    found = dict(mine.values_list("name", "id"))
+    if missing := [name for name in wanted if name not in found]:
+        # Somebody may make one at the same moment: ours then stands aside, and is read again.
+        Target.objects.bulk_create(
+            [Target(owner=of, name=name) for name in missing],
+            ignore_conflicts=True,
+            batch_size=5_000,
+        )
+        found = dict(mine.all().values_list("name", "id"))
+    return found
+
+
+def queue(chosen: Options) -> str:
+    """Return the queue of a submit; raise OptionError for one that no worker is set up for."""
+    name = chosen.queue or setting("JOBS_QUEUE")
+    known = [queue for queue in current_app.amqp.queues if queue != setting("SYSTEM_QUEUE")]
+    if name not in known:
+        raise OptionError("queue", f"is one of: {', '.join(sorted(known))}")
+    return name
+
+
+def message_options(chosen: Options) -> dict[str, Any]:
+    """Return the Celery headers that a run's message differs in."""
+    return {} if chosen.ignore_result else {"ignore_result": False}
+
+
+def shared(
+    task: Task,
+    of: Owner,
+    chosen: Options,
+    *,
+    submission_id: int | None = None,
+    job_id: int | None = None,
+) -> Shared:
+    """Return what all runs of a submit have in common: option, else task's policy, else setting."""
+    offered = offer_of(task).policy
+    policy = {**{name: offered[name] for name in POLICY_OPTIONS & set(offered)}, **chosen.policy}
+    created_at = now()
+    due_at = chosen.eta
+    if chosen.countdown:
+        due_at = created_at + timedelta(seconds=chosen.countdown)
+    if due_at is not None:
+        refuse_far(due_at, now=created_at)
+    deadline = chosen.deadline_seconds or offered.get("deadline_seconds")
+    priority = chosen.priority if chosen.priority is not None else offered.get("priority")
+    return Shared(
+        owner_id=of.pk,
+        task=task.name,
+        queue=queue(chosen),
+        priority=DEFAULT_PRIORITY if priority is None else priority,
+        max_attempts=policy.pop("max_attempts", setting("MAX_ATTEMPTS")),
+        job_id=job_id,
+        submission_id=submission_id,
+        policy=policy,
+        created_at=created_at,
+        due_at=due_at,
+        deadline_at=(due_at or created_at) + timedelta(seconds=deadline) if deadline else None,
+    )

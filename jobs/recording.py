@@ -1,0 +1,113 @@
+"""Recording: the second of the two doors that move a run's state.
+
+Everything but the admission comes through here: what workers report, fenced by token, and the
+moves of runs that no worker holds. Losing a race is a normal return value: what is not in
+the answer was not moved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from django.db import transaction
+
+from fleet import Kind, Report
+from jobs import database, unblocking
+from jobs.dispatch import publish_on_commit
+from jobs.states import State, sources
+
+
+def record(worker_id: UUID, reports: Sequence[Report]) -> dict[str, str]:
+    """Write what a worker reports, in one statement; return the state that each run has now.
+
+    A run is missing in the answer when its token was out of date: another attempt stands.
+    Repeating a batch is harmless.
+    """
+    with transaction.atomic():
+        rows = write(reports)
+        publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
+    unblocking.after_end(rows)
+    return {str(row["id"]): row["state"] for row in rows}
+
+
+def write(reports: Sequence[Report]) -> list[dict[str, object]]:
+    """Write reports in the caller's transaction; return the rows that were moved."""
+    merged = _merged(reports)
+    if not merged:
+        return []
+    now = time.monotonic()
+    ended = [report.kind is not Kind.STARTED for report in merged]
+    return database.run(
+        "record",
+        {
+            "ids": [UUID(report.run_id) for report in merged],
+            "tokens": [report.token for report in merged],
+            "started_ages": [_age(report.started_at, now) for report in merged],
+            "kinds": [
+                report.kind.value if is_end else None
+                for report, is_end in zip(merged, ended, strict=True)
+            ],
+            "ended_ages": [_age(report.at, now) for report in merged],
+            "results": [report.result for report in merged],
+            "error_types": [report.error_type for report in merged],
+            "error_messages": [report.error_message for report in merged],
+            "tracebacks": [report.traceback for report in merged],
+            "delays": [report.delay for report in merged],
+            "causes": [report.cause for report in merged],
+        },
+    )
+
+
+def move(
+    run_ids: Sequence[UUID],
+    *,
+    to: State,
+    cause: str = "",
+    of: Collection[State] | None = None,
+    attempts: int | None = None,
+) -> list[UUID]:
+    """Move runs that no worker reports on; return the ids of those that were moved.
+
+    `of` narrows the states to move from; the table of moves bounds it. Runs that become
+    queued are published when the transaction commits. Must run inside a transaction.
+    """
+    allowed = sources(to) if of is None else sources(to) & frozenset(of)
+    rows = database.run(
+        "move",
+        {
+            "ids": list(run_ids),
+            "sources": [state.value for state in allowed],
+            "target": to.value,
+            "cause": cause,
+            "attempts": attempts,
+        },
+    )
+    moved = [row["id"] for row in rows]
+    if to is State.QUEUED:
+        publish_on_commit(moved)
+    return moved
+
+
+def _merged(reports: Iterable[Report]) -> list[Report]:
+    """Put a start and its end, when they come together, into one report a run and token."""
+    by_attempt: dict[tuple[str, int], Report] = {}
+    for report in reports:
+        key = (report.run_id, report.token)
+        if report.kind is Kind.STARTED:
+            report = replace(report, started_at=report.at)
+        earlier = by_attempt.get(key)
+        if earlier is not None:
+            first, last = (report, earlier) if report.kind is Kind.STARTED else (earlier, report)
+            report = replace(last, started_at=first.started_at)
+        by_attempt[key] = report
+    # One row a run: of two attempts in one batch the older one is fenced off anyway.
+    newest = {key[0]: by_attempt[key] for key in sorted(by_attempt)}
+    return list(newest.values())
+
+
+def _age(moment: float | None, now: float) -> float | None:
+    """Return seconds since a monotonic moment: PostgreSQL's clock dates it."""
+    return None if moment is None else max(0.0, now - moment)

@@ -1,0 +1,38 @@
+"""Retry by an operator: an ended run is queued again with a fresh set of attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import transaction
+
+from jobs.errors import StateConflict
+from jobs.models import AuditEntry, Run
+from jobs.recording import move
+from jobs.states import REOPENABLE, State
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+
+def reopen_runs(
+    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> list[UUID]:
+    """Queue failed, cancelled and expired runs again; return the ids of those that moved.
+
+    Its token goes on counting, so what an earlier attempt may still report stays fenced off.
+    A passed deadline is taken away. Raises StateConflict when one single run is given that
+    may not move.
+    """
+    with transaction.atomic():
+        Run.objects.filter(id__in=run_ids, state=State.EXPIRED).update(deadline_at=None)
+        moved = move(run_ids, to=State.QUEUED, of=REOPENABLE, cause=reason or "retry", attempts=0)
+        if not moved and len(run_ids) == 1:
+            run = Run.objects.get(id=run_ids[0])
+            raise StateConflict(str(run.id), run.state, "retried")
+        if actor is not None:
+            for run in Run.objects.filter(id__in=moved).select_related("owner"):
+                AuditEntry.write("retry", on=run, actor=actor, reason=reason)
+    return moved

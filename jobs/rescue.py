@@ -1,0 +1,68 @@
+"""Rescue: runs whose worker is gone are tried again, or end as dead letters.
+
+A worker is gone when it said so, or when its heartbeat is older than the lease. The row
+decides: the runs move under the very token that the lost worker held, so if it thaws and
+reports after all, it is fenced off.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Any, Final
+
+from django.db import transaction
+
+from fleet import Kind, Report, crash_point
+from jobs import database, unblocking
+from jobs.callbacks import tell_celery
+from jobs.conf import setting
+from jobs.recording import write
+from jobs.retries import LOST
+from jobs.run_policies import delay_after
+from jobs.states import State
+
+logger = logging.getLogger(__name__)
+
+CHUNK: Final = 1_000
+CAUSE: Final = "worker lost"
+
+
+def rescue() -> int:
+    """Take back every run of every worker that is gone; return how many."""
+    total = 0
+    while rescued := _rescue_chunk():
+        crash_point("rescue.after_move")
+        total += rescued
+    return total
+
+
+def _rescue_chunk() -> int:
+    with transaction.atomic():
+        lost = database.run("lost_runs", {"lease": setting("LEASE_SECONDS"), "most": CHUNK})
+        rows = write([_report(run) for run in lost])
+        failed = [row["id"] for row in rows if row["state"] != State.RETRYING]
+        transaction.on_commit(lambda: tell_celery(failed), robust=True)
+    if rows:
+        logger.warning("rescued %d runs of lost workers", len(rows))
+        unblocking.after_end(rows)
+    return len(rows)
+
+
+def _report(run: dict[str, Any]) -> Report:
+    policy = {**json.loads(run["policy"]), "max_attempts": run["max_attempts"]}
+    # The loss is seldom the run's fault: the second attempt comes at once. A run that kills
+    # its worker again and again is slowed down by its back-off, until its attempts are spent.
+    wanted = 0.0 if run["attempt_count"] == 1 else None
+    delay = delay_after(policy, run["attempt_count"], (LOST,), wanted)
+    return Report(
+        str(run["id"]),
+        run["token"],
+        Kind.FAILED if delay is None else Kind.RETRYING,
+        time.monotonic(),
+        error_type=LOST,
+        error_message=f"worker {run['hostname']} was lost",
+        delay=delay,
+        cause=CAUSE,
+    )

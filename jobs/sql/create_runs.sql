@@ -1,0 +1,87 @@
+-- Runs and attempts: partitioned by id range, a day each, with a default partition behind
+-- them. Ids begin with their time in milliseconds, so a range of ids is a range of time.
+
+CREATE TABLE jobs_run (
+    id            uuid PRIMARY KEY,
+    owner_id      bigint NOT NULL,
+    job_id        bigint,
+    submission_id bigint,
+    target_id     bigint,
+    worker_id     uuid,
+    task          varchar(255) NOT NULL,
+    queue         varchar(100) NOT NULL,
+    state         varchar(10) NOT NULL,
+    priority      smallint NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
+    payload       bytea NOT NULL,
+    payload_key   smallint NOT NULL DEFAULT 0,
+    result        bytea,
+    result_key    smallint NOT NULL DEFAULT 0,
+    labels        jsonb NOT NULL DEFAULT '{}',
+    token         integer NOT NULL DEFAULT 0,
+    attempt_count smallint NOT NULL DEFAULT 0,
+    max_attempts  smallint NOT NULL,
+    policy        jsonb NOT NULL DEFAULT '{}',
+    options       jsonb NOT NULL DEFAULT '{}',
+    lock_key      varchar(255) NOT NULL DEFAULT '',
+    blocked_by    varchar(8) NOT NULL DEFAULT '',
+    created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    due_at        timestamptz,
+    deadline_at   timestamptz,
+    queued_at     timestamptz,
+    admitted_at   timestamptz,
+    started_at    timestamptz,
+    ended_at      timestamptz,
+    error_type    varchar(200) NOT NULL DEFAULT '',
+    error_message text NOT NULL DEFAULT '',
+    history       jsonb NOT NULL,
+    CONSTRAINT run_state_known CHECK (state IN (
+        'scheduled', 'held', 'queued', 'admitted', 'running', 'cancelling',
+        'retrying', 'succeeded', 'failed', 'cancelled', 'expired'))
+) PARTITION BY RANGE (id);
+
+-- An index costs every move of a run, so each one here names the question that needs it.
+-- Lists of one owner, newest first:
+CREATE INDEX run_of_owner ON jobs_run (owner_id, id);
+-- Progress of a submission, and its runs by state:
+CREATE INDEX run_of_submission ON jobs_run (submission_id, state, id) WHERE submission_id IS NOT NULL;
+-- A job's last results:
+CREATE INDEX run_of_job ON jobs_run (job_id, id) WHERE job_id IS NOT NULL;
+-- What happened to a target:
+CREATE INDEX run_of_target ON jobs_run (target_id, id) WHERE target_id IS NOT NULL;
+-- Lists by state; succeeded runs are nearly all rows and need no index:
+CREATE INDEX run_by_state ON jobs_run (state, id) WHERE state <> 'succeeded';
+-- Promotion:
+CREATE INDEX run_delayed ON jobs_run (due_at) WHERE state IN ('scheduled', 'held', 'retrying');
+-- Hints that may be lost:
+CREATE INDEX run_queued ON jobs_run (queue, queued_at) WHERE state = 'queued' AND blocked_by = '';
+-- Runs that wait for a cap, a lock or the end of a pause:
+CREATE INDEX run_blocked ON jobs_run (owner_id, blocked_by) WHERE state = 'queued' AND blocked_by <> '';
+-- Deadlines:
+CREATE INDEX run_deadline ON jobs_run (deadline_at)
+    WHERE state IN ('scheduled', 'held', 'queued', 'retrying') AND deadline_at IS NOT NULL;
+-- Rescue; caps; locks:
+CREATE INDEX run_on_worker ON jobs_run (worker_id) WHERE state IN ('admitted', 'running', 'cancelling');
+CREATE INDEX run_active_of_owner ON jobs_run (owner_id) WHERE state IN ('admitted', 'running', 'cancelling');
+CREATE INDEX run_lock ON jobs_run (lock_key)
+    WHERE lock_key <> '' AND state IN ('admitted', 'running', 'cancelling');
+-- Search by label:
+CREATE INDEX run_labels ON jobs_run USING gin (labels jsonb_path_ops) WHERE labels <> '{}';
+
+CREATE TABLE jobs_run_default PARTITION OF jobs_run DEFAULT;
+
+CREATE TABLE jobs_attempt (
+    run_id        uuid NOT NULL,
+    token         integer NOT NULL,
+    number        smallint NOT NULL,
+    worker_id     uuid,
+    outcome       varchar(12) NOT NULL,
+    admitted_at   timestamptz NOT NULL,
+    started_at    timestamptz,
+    ended_at      timestamptz NOT NULL,
+    error_type    varchar(200) NOT NULL DEFAULT '',
+    error_message text NOT NULL DEFAULT '',
+    traceback     text NOT NULL DEFAULT '',
+    PRIMARY KEY (run_id, token)
+) PARTITION BY RANGE (run_id);
+
+CREATE TABLE jobs_attempt_default PARTITION OF jobs_attempt DEFAULT;

@@ -1,0 +1,23 @@
+-- Move runs that no worker holds, or ask a worker to stop those that it does.
+-- Parameters: ids uuid[], sources text[] (states to move from), target text, cause text,
+-- attempts int (0: a fresh set of attempts; null: as they are).
+-- Result: id of each run that was moved; the others were in another state by then.
+-- Keeps true: a move and its entry in the history are one write.
+WITH locked AS MATERIALIZED (
+    SELECT id FROM jobs_run
+    WHERE id = ANY(%(ids)s) AND state = ANY(%(sources)s)
+    ORDER BY id
+    FOR UPDATE
+)
+UPDATE jobs_run r SET
+    state = %(target)s,
+    blocked_by = '',
+    queued_at = CASE WHEN %(target)s = 'queued' THEN clock_timestamp() ELSE r.queued_at END,
+    ended_at = CASE WHEN %(target)s IN ('cancelled', 'expired', 'failed')
+        THEN clock_timestamp() END,
+    attempt_count = coalesce(%(attempts)s, r.attempt_count),
+    history = r.history || jsonb_build_array(jsonb_build_array(
+        %(target)s, extract(epoch FROM clock_timestamp()), %(cause)s))
+FROM locked l
+WHERE r.id = l.id AND r.id = ANY(%(ids)s)
+RETURNING r.id

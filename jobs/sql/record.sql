@@ -1,0 +1,75 @@
+-- Record what became of attempts, fenced by token.
+-- Parameters: arrays, one element a run: ids, tokens, started_ages (seconds since the pool
+-- accepted it, or null), kinds (null: only started), ended_ages (seconds), results, error_types,
+-- error_messages, tracebacks, delays (seconds until the next attempt), causes.
+-- Result: a row per run that was moved: id, state now, owner_id, lock_key.
+-- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
+-- being cancelled is cancelled, unless it succeeded or could not be stopped; an attempt's row is
+-- written in the statement that moves its run, so both exist or neither.
+WITH report AS (
+    SELECT * FROM unnest(
+        %(ids)s::uuid[], %(tokens)s::int[], %(started_ages)s::float8[], %(kinds)s::text[],
+        %(ended_ages)s::float8[], %(results)s::bytea[], %(error_types)s::text[],
+        %(error_messages)s::text[], %(tracebacks)s::text[], %(delays)s::float8[],
+        %(causes)s::text[]
+    ) AS p(id, token, started_age, kind, ended_age, result, error_type, error_message, traceback,
+           delay, cause)
+), locked AS MATERIALIZED (
+    SELECT r.id, r.state
+    FROM jobs_run r JOIN report p ON p.id = r.id AND p.token = r.token
+    WHERE r.id = ANY(%(ids)s) AND r.state IN ('admitted', 'running', 'cancelling')
+    ORDER BY r.id
+    FOR UPDATE OF r
+), judged AS (
+    SELECT p.*, l.state AS before,
+        now.at - make_interval(secs => p.started_age) AS started_at,
+        now.at - make_interval(secs => coalesce(p.ended_age, 0)) AS ended_at,
+        CASE
+            WHEN p.kind IS NULL THEN CASE l.state WHEN 'admitted' THEN 'running' ELSE l.state END
+            WHEN l.state = 'cancelling' AND p.kind <> 'succeeded' THEN 'cancelled'
+            WHEN p.kind = 'given back' THEN 'queued'
+            ELSE p.kind
+        END AS after
+    FROM report p JOIN locked l ON l.id = p.id
+    CROSS JOIN (SELECT clock_timestamp() AS at) AS now
+), moved AS (
+    UPDATE jobs_run r SET
+        state = j.after,
+        started_at = coalesce(r.started_at, j.started_at),
+        ended_at = CASE WHEN j.after IN ('succeeded', 'failed', 'cancelled')
+            THEN greatest(j.ended_at, r.admitted_at) END,
+        due_at = CASE j.after WHEN 'retrying'
+            THEN clock_timestamp() + make_interval(secs => j.delay) ELSE r.due_at END,
+        queued_at = CASE j.after WHEN 'queued' THEN clock_timestamp() ELSE r.queued_at END,
+        attempt_count = r.attempt_count - (j.after = 'queued')::int,
+        result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
+        error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,
+        error_message = CASE WHEN j.kind IS NULL THEN r.error_message ELSE j.error_message END,
+        history = r.history
+            || CASE WHEN j.before = 'admitted' AND j.started_at IS NOT NULL
+                THEN jsonb_build_array(jsonb_build_array(
+                    'running', extract(epoch FROM greatest(j.started_at, r.admitted_at)), ''))
+                ELSE '[]' END
+            || CASE WHEN j.kind IS NOT NULL
+                THEN jsonb_build_array(jsonb_build_array(
+                    j.after, extract(epoch FROM greatest(j.ended_at, r.admitted_at)), j.cause))
+                ELSE '[]' END
+    FROM judged j
+    WHERE r.id = j.id AND r.id = ANY(%(ids)s)
+    RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.worker_id,
+        r.admitted_at, r.started_at
+), tried AS (
+    INSERT INTO jobs_attempt (run_id, token, number, worker_id, outcome, admitted_at, started_at,
+        ended_at, error_type, error_message, traceback)
+    SELECT m.id, m.token, m.attempt_count + (m.state = 'queued')::int, m.worker_id,
+        CASE
+            WHEN m.state = 'cancelled' THEN 'cancelled'
+            WHEN j.cause IN ('worker lost', 'child lost', 'time limit') THEN j.cause
+            ELSE j.kind
+        END,
+        m.admitted_at, m.started_at, greatest(j.ended_at, m.admitted_at),
+        j.error_type, j.error_message, j.traceback
+    FROM moved m JOIN judged j ON j.id = m.id
+    WHERE j.kind IS NOT NULL
+)
+SELECT id, state, owner_id, lock_key FROM moved

@@ -1,0 +1,38 @@
+-- Free runs whose cap, lock or pause no longer keeps them, as many as there is room for.
+-- Parameters: owners bigint[] or null (all), locks text[] or null (all).
+-- Result: id of each freed run. Its hint is to be published; if that fails, it is an overdue
+-- hint, which the sweep finds.
+-- Keeps true: admission decides again; freeing one too many only costs a hint.
+WITH waiting AS (
+    SELECT r.id, r.owner_id, r.lock_key, r.priority, o.max_running
+    FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
+    WHERE r.state = 'queued' AND r.blocked_by <> ''
+      AND (%(owners)s::bigint[] IS NULL OR r.owner_id = ANY(%(owners)s::bigint[])
+           OR r.lock_key = ANY(%(locks)s::text[]))
+      AND NOT (o.paused_at IS NOT NULL
+               AND (o.paused_until IS NULL OR o.paused_until > clock_timestamp()))
+      AND NOT (r.lock_key <> '' AND EXISTS (
+            SELECT FROM jobs_run a
+            WHERE a.lock_key = r.lock_key AND a.lock_key <> ''
+              AND a.state IN ('admitted', 'running', 'cancelling')))
+), ranked AS (
+    SELECT w.*,
+        row_number() OVER (PARTITION BY w.owner_id ORDER BY w.priority DESC, w.id) AS place,
+        row_number() OVER (
+            PARTITION BY w.lock_key, CASE w.lock_key WHEN '' THEN w.id END
+            ORDER BY w.priority DESC, w.id) AS place_at_lock
+    FROM waiting w
+), chosen AS (
+    SELECT k.id FROM ranked k
+    WHERE k.place_at_lock = 1 AND (
+        k.max_running IS NULL
+        OR k.place <= k.max_running - (
+            SELECT count(*) FROM jobs_run a
+            WHERE a.owner_id = k.owner_id AND a.state IN ('admitted', 'running', 'cancelling')))
+    ORDER BY k.id
+    LIMIT 1000
+)
+UPDATE jobs_run r SET blocked_by = '', queued_at = clock_timestamp()
+FROM chosen c
+WHERE r.id = c.id AND r.state = 'queued' AND r.blocked_by <> ''
+RETURNING r.id

@@ -1,0 +1,172 @@
+"""Submit: from a call in the user's code to rows, inside the caller's transaction.
+
+Nothing runs before the commit, and a rollback leaves no trace: ids are in hand at once, rows
+become visible with the caller's own, and hints are published after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from celery import Task
+from celery.canvas import Signature
+from django.db import transaction
+
+from fleet import crash_point
+from jobs import idempotency, preparing
+from jobs.catalog import resolve
+from jobs.chords import begin_chord, embed_of
+from jobs.ids import new_ids
+from jobs.models import Job, Owner, Run, Submission
+from jobs.options import Options
+from jobs.payloads import open_bytes
+from jobs.storing import New, store
+
+
+def submit(
+    task: Task | str,
+    /,
+    *args: Any,
+    owner: Owner | str,
+    arguments: Mapping[str, Any] | None = None,
+    **options_and_arguments: Any,
+) -> Run:
+    """Submit one run and return it, with its id.
+
+    Keywords that are options (see `jobs.options.Options`) are options; all others are the
+    task's arguments. A task whose own argument has the name of an option takes its
+    arguments as one mapping, `arguments={...}`.
+
+    Raises UnknownTask, UnknownOwner, ArgumentError, OptionError, PayloadTooLarge, or
+    IdempotencyConflict; nothing is stored then. With an `idempotency_key` that was used for
+    the same submit before, returns the run that it made.
+    """
+    task = resolve(task)
+    options, keywords = preparing.split(task, options_and_arguments, arguments)
+    payload = preparing.payload(task, args, keywords, embed=embed_of(options))
+    with transaction.atomic():
+        owner = preparing.owner(owner)
+        claim = idempotency.claim(owner, options.idempotency_key, task.name, [payload])
+        if claim and claim.run_id:
+            return Run.objects.select_related("owner").get(id=claim.run_id)
+        shared = preparing.shared(task, owner, options)
+        [run_id] = new_ids(shared.created_at, 1)
+        targets = preparing.targets(owner, [options.target])
+        store(
+            [
+                New(
+                    id=run_id,
+                    payload=payload,
+                    target_id=targets.get(options.target),
+                    lock_key=preparing.lock_key(owner, options.lock),
+                    labels=dict(options.labels),
+                    options=preparing.message_options(options),
+                )
+            ],
+            shared,
+        )
+        if claim:
+            claim.keep(run_id=run_id)
+        crash_point("submit.after_insert")
+        run = Run.objects.select_related("owner").get(id=run_id)
+        crash_point("submit.before_commit")
+    return run
+
+
+def submit_many(
+    task: Task | str,
+    arguments: Iterable[Mapping[str, Any]],
+    /,
+    *,
+    owner: Owner | str,
+    label: str = "",
+    chord: Signature | None = None,
+    **options: Any,
+) -> Submission:
+    """Submit a run for each mapping of arguments; return the submission that holds them.
+
+    All or nothing: raises BatchError, which lists every bad element, and stores none.
+    `target` and `lock` may name arguments, as `"{host}"`. `chord` is a Celery signature that
+    is called with the list of results once every run has succeeded. Other errors are those
+    of `submit`.
+    """
+    task = resolve(task)
+    settings = preparing.options(options)
+    calls = list(arguments)
+    preparing.refuse_size(calls, label)
+    payloads = preparing.payloads(task, calls, embed=embed_of(settings, chord=chord))
+    target_names = preparing.filled("target", settings.target, calls)
+    locks = preparing.filled("lock", settings.lock, calls)
+    with transaction.atomic():
+        owner = preparing.owner(owner)
+        claim = idempotency.claim(owner, settings.idempotency_key, task.name, payloads)
+        if claim and claim.submission_id:
+            return Submission.objects.get(id=claim.submission_id)
+        queue = preparing.queue(settings)
+        submission = Submission.objects.create(
+            owner=owner, label=label, task=task.name, queue=queue, run_count=len(calls)
+        )
+        shared = preparing.shared(task, owner, settings, submission_id=submission.id)
+        ids = list(new_ids(shared.created_at, len(calls)))
+        places = begin_chord(ids, chord)
+        targets = preparing.targets(owner, target_names)
+        common = preparing.message_options(settings)
+        labels = dict(settings.labels)
+        store(
+            [
+                New(
+                    id=run_id,
+                    payload=payload,
+                    target_id=targets.get(target),
+                    lock_key=preparing.lock_key(owner, lock),
+                    labels=labels,
+                    options={**common, **place},
+                )
+                for run_id, payload, target, lock, place in zip(
+                    ids, payloads, target_names, locks, places, strict=True
+                )
+            ],
+            shared,
+        )
+        if claim:
+            claim.keep(submission_id=submission.id)
+        crash_point("submit.after_insert")
+        crash_point("submit.before_commit")
+    return submission
+
+
+def run_job(job: Job, *, countdown: float | None = None) -> Run:
+    """Submit one run of a job now, with the job's arguments and policies, and return it."""
+    task = resolve(job.task)
+    options = Options(
+        queue=job.queue,
+        priority=job.priority,
+        countdown=countdown,
+        deadline_seconds=job.deadline_seconds,
+        labels=job.labels,
+        max_attempts=job.max_attempts,
+        backoff_seconds=job.backoff_seconds,
+        backoff_cap_seconds=job.backoff_cap_seconds,
+        retry_on=tuple(job.retry_on) or None,
+        give_up_on=tuple(job.give_up_on) or None,
+        soft_time_limit_seconds=job.soft_time_limit_seconds,
+        time_limit_seconds=job.time_limit_seconds,
+    )
+    with transaction.atomic():
+        shared = preparing.shared(task, job.owner, options, job_id=job.id)
+        [run_id] = new_ids(shared.created_at, 1)
+        new = New(
+            id=run_id,
+            payload=open_bytes(job.payload, key=job.payload_key),
+            target_id=job.target_id,
+            lock_key=preparing.lock_key(job.owner, job.lock_key),
+            labels=job.labels,
+        )
+        store([new], shared)
+        return Run.objects.select_related("owner").get(id=run_id)
+
+
+asubmit = sync_to_async(submit)
+asubmit_many = sync_to_async(submit_many)

@@ -1,0 +1,36 @@
+"""The PeriodicTasks that drive Fairshift itself, kept in django-celery-beat's tables."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jobs.conf import setting
+
+# name of the PeriodicTask → (task, seconds between two runs)
+PERIODIC: Final = {
+    "fairshift: promote due runs": ("fairshift.system.promote", 1),
+    "fairshift: rescue runs of lost workers": ("fairshift.system.rescue", 5),
+    "fairshift: sweep for lost hints": ("fairshift.system.sweep", 5),
+    "fairshift: make partitions": ("fairshift.system.make_partitions", 3_600),
+}
+
+
+def keep_periodic_tasks(*, periodic_tasks: Any, intervals: Any) -> None:
+    """Make the missing PeriodicTasks; what an operator changed stays as it is.
+
+    Takes django-celery-beat's two model classes, so that a migration may hand in its own.
+    """
+    for name, (task, seconds) in PERIODIC.items():
+        interval, _ = intervals.objects.get_or_create(every=seconds, period="seconds")
+        periodic_tasks.objects.get_or_create(
+            name=name,
+            defaults={
+                "task": task,
+                "interval": interval,
+                "queue": setting("SYSTEM_QUEUE"),
+                # At most one waits: a message that is older than its successor is dropped.
+                "expire_seconds": max(seconds, 2),
+                "headers": "{}",
+                "description": "Fairshift's own work. Disable it and nothing is lost, only late.",
+            },
+        )

@@ -1,0 +1,37 @@
+"""The system's own Celery tasks: thin, one call each, on a queue and a worker of their own.
+
+celery-beat sends them from the PeriodicTasks that `jobs/system_schedule.py` keeps.
+"""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from fleet import BrokerUnavailable
+from jobs import partitions, promotion
+from jobs import rescue as rescuing
+from jobs import sweep as sweeping
+
+
+@shared_task(name="fairshift.system.promote")
+def promote() -> int:
+    """Queue runs whose time has come, and end those whose deadline has passed."""
+    return promotion.expire() + promotion.promote()
+
+
+@shared_task(name="fairshift.system.rescue")
+def rescue() -> int:
+    """Take back the runs of workers that are gone."""
+    return rescuing.rescue()
+
+
+@shared_task(name="fairshift.system.sweep", throws=(BrokerUnavailable,))
+def sweep() -> dict[str, int]:
+    """Publish hints that may be missing in the broker."""
+    return sweeping.sweep()
+
+
+@shared_task(name="fairshift.system.make_partitions")
+def make_partitions() -> list[str]:
+    """Make the partitions of the coming days."""
+    return partitions.make_partitions()

@@ -1,0 +1,47 @@
+"""Unblocking: runs that wait for a cap, a lock or the end of a pause get a hint again.
+
+A refused hint is dropped, and the row remembers why (`blocked_by`). When a run ends, those
+that waited for its owner's cap or for its lock are published, as many as there is now room
+for; the sweep does the same for all, should a worker die in between.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+
+from fleet import BrokerUnavailable
+from jobs import database
+from jobs.dispatch import publish
+from jobs.states import ENDED, State
+
+logger = logging.getLogger(__name__)
+
+
+def after_end(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Publish what waited for these runs (rows with state, owner_id and lock_key) to end."""
+    freed = [row for row in rows if row["state"] in ENDED or row["state"] == State.RETRYING]
+    if freed:
+        publish_freed(
+            owner_ids=sorted({row["owner_id"] for row in freed}),
+            lock_keys=sorted({row["lock_key"] for row in freed if row["lock_key"]}),
+        )
+
+
+def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:
+    """Publish blocked runs whose cap, lock or pause lets them go; return how many.
+
+    None means: of every owner, every lock.
+    """
+    with transaction.atomic():
+        rows = database.run("unblock", {"owners": owner_ids, "locks": lock_keys})
+    if not rows:
+        return 0
+    try:
+        return publish([row["id"] for row in rows])
+    except BrokerUnavailable as error:
+        logger.warning("%d freed runs wait for the sweep: %s", len(rows), error)
+        return 0
