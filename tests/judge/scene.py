@@ -102,11 +102,15 @@ class Story:
         row = self.row
         return self.move("admitted", token=row.token + 1, attempt_count=row.attempt_count + 1)
 
-    def start(self) -> "Story":
-        """Admit and start, in a fresh process."""
+    def accept(self) -> "Story":
+        """Admit and let the pool accept it, in a fresh process; the body has not begun."""
         self.admit().move("running")
         self.started_at = self.scene.now()
-        self._log("start")
+        return self
+
+    def start(self) -> "Story":
+        """Admit and start, in a fresh process."""
+        self.accept()._log("start")
         return self
 
     def succeed(self) -> "Story":
@@ -131,6 +135,11 @@ class Story:
         if self.row.state != "running":
             return self.move("cancelled")
         return self.move("cancelling")._close("cancelled", then="cancelled")
+
+    def reopen(self) -> "Story":
+        """Let an operator retry it, with a fresh set of attempts."""
+        self.number = 0
+        return self.move("queued", attempt_count=0)
 
     def _close(self, outcome: str, then: str, **columns: Any) -> "Story":
         self.scene.attempts.append(

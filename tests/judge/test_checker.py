@@ -41,17 +41,18 @@ def test_a_clean_scene_is_clean(scene: Scene) -> None:
     scene.run("cancelled early").cancel()
     scene.run("cancelled late").start().cancel()
     scene.run("expired").move("expired")
-    scene.run("by hand").start().fail().move("queued").start().succeed()
+    scene.run("by hand").start().lose().start().fail().reopen().start().succeed()
+    scene.run("died early").accept().lose("child lost", again=False)
     scene.say("intend", "rolled back", count=2)
     scene.say("failed", "rolled back", ids=("run-never-1", "run-never-2"), total=2)
     scene.say("intend", "killed before its commit", count=5)
     verdict = scene.judged()
     assert verdict.ok, verdict.report()
     assert verdict.figures == {
-        "submits": 15,
-        "runs": 13,
-        "starts": 15,
-        "lost leases": 5,
+        "submits": 16,
+        "runs": 14,
+        "starts": 16,
+        "lost leases": 7,
         "retries": 1,
     }
 
@@ -163,6 +164,14 @@ def test_a_submit_killed_before_it_was_prepared_left_nothing(scene: Scene) -> No
     assert found(scene) == {"ghosts"}
 
 
+def test_a_row_with_the_key_of_a_submit_that_was_never_prepared_is_a_ghost(scene: Scene) -> None:
+    """The key in the row names the submit that cannot have made it."""
+    run = scene.run().start().succeed()
+    scene.submit_events[-2:] = [replace(scene.submit_events[-2], prepares=True)]
+    scene.change(run, key="acme-1")
+    assert facts(scene, "ghosts").startswith("exists, but submit acme-1 never reached its COMMIT")
+
+
 # Unknown submits.
 
 
@@ -220,6 +229,28 @@ def test_an_ok_cut_short_still_confirms(scene: Scene) -> None:
     assert scene.judged().ok
 
 
+def test_one_key_gives_one_run(scene: Scene) -> None:
+    """A caller that asks twice under one key is told of the same run twice."""
+    first, second = scene.run("acme-1"), scene.run("acme-2")
+    for story in (first, second):
+        story.start().succeed()
+    scene.submit_events[-2:] = [replace(scene.submit_events[-1], key="acme-1")]
+    assert facts(scene, "torn") == "2 ids for 1 runs"
+
+
+def test_a_failed_submit_may_be_tried_again(scene: Scene) -> None:
+    """After a second intent its outcome is unknown until it is said."""
+    run = scene.run().start().succeed()
+    scene.submit_events[-1:] = [
+        replace(scene.submit_events[-1], event="failed", ids=(), total=0),
+        scene.submit_events[-2],
+        replace(scene.submit_events[-1], event="prepared"),
+    ]
+    assert scene.judged().ok
+    scene.say("ok", "acme-1", ids=(run.id,), total=1)
+    assert scene.judged().ok
+
+
 # Starts.
 
 
@@ -240,7 +271,7 @@ def test_each_lost_lease_explains_one_start(scene: Scene) -> None:
 
 
 def overlapping(scene: Scene, *disturbance: tuple[str, int]) -> None:
-    """Let a run be rescued while its first body is alive, after these disturbances."""
+    """Let a run be rescued while its first body is alive and these disturbances happened."""
     run = scene.run().start()
     first_pid = run.pid
     for how, pid in disturbance:
@@ -268,6 +299,21 @@ def test_a_disturbed_process_may_overlap(scene: Scene, how: str, pid: int) -> No
 def test_a_stranger_frozen_excuses_nobody(scene: Scene) -> None:
     """Only the process itself or its worker counts."""
     overlapping(scene, ("frozen", 999))
+    assert found(scene) == {"overlaps"}
+
+
+def test_a_worker_frozen_before_the_start_is_excused() -> None:
+    """Its child may start what it was given before, and is an orphan in all but name."""
+    scene = Scene()
+    scene.log("frozen", pid=WORKER)
+    overlapping(scene)
+    assert scene.judged().ok
+
+
+def test_a_kill_afterwards_excuses_nobody(scene: Scene) -> None:
+    """What happens after the second start cannot be its reason."""
+    overlapping(scene)
+    scene.log("killed", pid=WORKER)
     assert found(scene) == {"overlaps"}
 
 
@@ -310,6 +356,17 @@ def test_an_attempt_after_success_is_stale(scene: Scene) -> None:
     scene.run().start().lose().start().succeed()
     scene.change_attempt(-2, outcome="succeeded")
     assert facts(scene, "stale") == "token 1 succeeded, row is at 2"
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_success_that_was_overruled_is_stale(scene: Scene, state: str) -> None:
+    """Asked to stop, a task may finish first: then its outcome stands."""
+    run = scene.run().start().cancel()
+    if state == "failed":
+        *earlier, last = run.row.history
+        scene.change(run, state=state, history=(*earlier, replace(last, state=state)))
+    scene.change_attempt(-1, outcome="succeeded")
+    assert f"{state}, but token 1 succeeded" in facts(scene, "stale")
 
 
 def test_success_that_the_task_log_denies_is_stale(scene: Scene) -> None:
@@ -361,6 +418,14 @@ def test_an_unknown_state_breaks_the_history(scene: Scene) -> None:
     assert found(scene) == {"history"}
 
 
+def test_an_admission_that_gave_no_token_is_found(scene: Scene) -> None:
+    """Each admission in the history handed out a token."""
+    run = scene.run().move("admitted").move("queued").start().succeed()
+    assert facts(scene, "history") == "admitted 2 times, row is at token 1"
+    assert run.row.token == 1
+    assert found(scene) == {"history"}
+
+
 def test_time_does_not_go_backwards(scene: Scene) -> None:
     """Moves are stamped by one clock, in order."""
     run = scene.run().start().succeed()
@@ -376,7 +441,7 @@ def test_a_row_behind_its_attempts_is_found(scene: Scene) -> None:
     """A token that an attempt holds was issued by the row."""
     run = scene.run().start().lose().start().succeed()
     scene.change(run, token=1, outcome_token=1, attempt_count=1)
-    assert "tokens" in found(scene)
+    assert "row is at token 1, an attempt has 2" in facts(scene, "tokens")
 
 
 def test_a_token_that_was_never_issued_is_found(scene: Scene) -> None:
@@ -425,6 +490,13 @@ def test_attempts_out_of_order_are_found(scene: Scene) -> None:
     scene.change_attempt(-2, number=2)
     scene.change_attempt(-1, number=1)
     assert facts(scene, "tokens") == "numbers of the attempts fall 1 times"
+
+
+def test_starts_in_the_rows_follow_their_tokens(scene: Scene) -> None:
+    """The rows tell the same order as the tokens."""
+    scene.run().start().fail(again=True).start().succeed()
+    scene.change_attempt(-2, started_at=scene.now())
+    assert facts(scene, "tokens") == "token 2 started before token 1"
 
 
 def test_a_missing_attempt_is_found(scene: Scene) -> None:
