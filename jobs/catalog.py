@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, Final
 
 from celery import Task, current_app, shared_task
@@ -95,14 +96,14 @@ def job(
 def resolve(task: Task | str) -> Task:
     """Return the registered task of this name, task object or `shared_task` proxy.
 
-    Nothing is imported. Raises UnknownTask, with the near miss, for what the current
+    No name makes an import happen. Raises UnknownTask, with the near miss, for what the current
     Celery app has not registered and for internal tasks.
     """
     name = task if isinstance(task, str) else getattr(task, "name", None)
     if not isinstance(name, str):
         # A function that is not a task, most likely: say its name as people know it.
         raise UnknownTask(getattr(task, "__qualname__", type(task).__name__))
-    found = current_app.tasks.get(name)
+    found = _registered().get(name)
     if found is None or _is_internal(name):
         raise UnknownTask(name[:NAME_LIMIT], _near_miss(name))
     return found
@@ -125,7 +126,7 @@ def offered() -> list[OfferedTask]:
     patterns = setting("OFFERED_TASKS")
     found = [
         OfferedTask(name=name, task=task, offer=offer_of(task))
-        for name, task in current_app.tasks.items()
+        for name, task in _registered().items()
         if not _is_internal(name)
         and (
             hasattr(task, "fairshift_offer")
@@ -133,6 +134,17 @@ def offered() -> list[OfferedTask]:
         )
     ]
     return sorted(found, key=lambda item: (item.offer.title, item.name))
+
+
+@cache
+def _loaded() -> None:
+    """Load the task modules of the installed apps, as a worker does when it boots."""
+    current_app.loader.import_default_modules()
+
+
+def _registered() -> Mapping[str, Task]:
+    _loaded()
+    return current_app.tasks
 
 
 def _is_internal(name: str) -> bool:
@@ -143,7 +155,7 @@ def _near_miss(name: str) -> str | None:
     # Comparing takes time by the square of the length; no real name is longer.
     if len(name) > NAME_LIMIT:
         return None
-    known = [candidate for candidate in current_app.tasks if not _is_internal(candidate)]
+    known = [candidate for candidate in _registered() if not _is_internal(candidate)]
     return next(iter(get_close_matches(name, known, n=1)), None)
 
 

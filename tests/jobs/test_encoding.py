@@ -54,7 +54,7 @@ def round_trip(value: Any) -> Any:
         b"\xff\x00",
         b"text",
         datetime(2026, 3, 1, 12, 30, 1, 5, tzinfo=UTC),
-        datetime(2026, 3, 1),
+        datetime(2026, 3, 1),  # noqa: DTZ001  a naive time stays naive
         date(2026, 3, 1),
         time(12, 30),
         Decimal("0.10"),
