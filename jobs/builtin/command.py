@@ -1,0 +1,77 @@
+"""The management command task: one of the commands that the settings allow."""
+
+from __future__ import annotations
+
+import io
+from typing import Annotated, Any, Final
+
+from django.core.management import CommandError, call_command
+from pydantic import StringConstraints
+
+from jobs.builtin.errors import CommandFailed
+from jobs.catalog import job
+from jobs.conf import setting
+
+OUTPUT_LIMIT: Final = 64 * 1024
+"""In characters; of a longer output the end is kept, where errors are."""
+SHOWN_LIMIT: Final = 1_000
+
+
+@job(label="Management command", name="fairshift.management_command", max_attempts=1)
+def management_command(
+    name: Annotated[str, StringConstraints(min_length=1, max_length=100)],
+    args: list[str] = [],  # noqa: B006  only read
+) -> dict[str, Any]:
+    """Run one of Django's management commands that the settings allow and keep its output.
+
+    `args` are written as on a command line, an item each: `["--days", "30"]`. What the
+    command writes with Python's `print` goes to the worker's log. Tried once by default,
+    because few commands may be repeated. Raises CommandFailed.
+    """
+    allowed = setting("MANAGEMENT_COMMANDS")
+    if name not in allowed:
+        problem = "is not allowed; add it to FAIRSHIFT['MANAGEMENT_COMMANDS']"
+        raise CommandFailed(name, problem)
+    output = Tail(limit=OUTPUT_LIMIT)
+    try:
+        call_command(name, *args, stdout=output, stderr=output, no_color=True)
+    except CommandError as error:
+        raise CommandFailed(name, str(error), output.text()[-SHOWN_LIMIT:]) from error
+    except SystemExit as error:
+        # As for a shell: 0 and nothing mean success.
+        if error.code not in (None, 0):
+            problem = f"ended with exit code {error.code}"
+            raise CommandFailed(name, problem, output.text()[-SHOWN_LIMIT:]) from error
+    return {"output": output.text(), "is_cut": output.is_cut}
+
+
+class Tail(io.TextIOBase):
+    """A text stream that keeps the last `limit` characters written to it."""
+
+    def __init__(self, *, limit: int) -> None:
+        self.limit = limit
+        self.parts: list[str] = []
+        self.kept = 0
+        self.written = 0
+
+    @property
+    def is_cut(self) -> bool:
+        """True when the beginning is gone."""
+        return self.written > self.limit
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        self.parts.append(text)
+        self.kept += len(text)
+        self.written += len(text)
+        # Cut at twice the limit only: a cut for each write would copy everything each time.
+        if self.kept > 2 * self.limit:
+            self.parts = [self.text()]
+            self.kept = self.limit
+        return len(text)
+
+    def text(self) -> str:
+        """Return what is kept."""
+        return "".join(self.parts)[-self.limit :]

@@ -1,0 +1,44 @@
+"""An error keeps its facts wherever it travels."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from jobs.builtin.errors import CommandFailed, HttpRequestFailed, HttpRequestRefused
+from jobs.errors import (
+    ArgumentError,
+    FairshiftError,
+    IdempotencyConflict,
+    OptionError,
+    PayloadTooLarge,
+    ResultError,
+    UnknownOwner,
+    UnknownTask,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ArgumentError("host", "is required"), "argument host: is required"),
+        (UnknownTask("pign", "ping"), "'pign' may be submitted; did you mean 'ping'?"),
+        (UnknownTask("pign"), "no task named 'pign' may be submitted"),
+        (PayloadTooLarge(300_000, 262_144), "at least 300,000 bytes, the limit is 262,144"),
+        (OptionError("priority", "is from 0 to 9"), "option priority: is from 0 to 9"),
+        (UnknownOwner("acme"), "no owner 'acme'"),
+        (IdempotencyConflict("k-1"), "'k-1' was used with"),
+        (ResultError("too large"), "cannot be kept: too large"),
+        (HttpRequestFailed("GET x", "answered 503", 5.0), "GET x: answered 503; asked to wait 5 s"),
+        (HttpRequestRefused("GET x", "answered 404"), "GET x: answered 404"),
+        (CommandFailed("clean", "failed", "line"), "command clean: failed\nline"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, FairshiftError) else "",
+)
+def test_an_error_survives_pickling(error: FairshiftError, text: str) -> None:
+    """What a pool's child raises reaches its parent as it was, facts and text."""
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert vars(copy) == vars(error)
+    assert text in str(copy)
