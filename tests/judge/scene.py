@@ -73,6 +73,14 @@ class Scene:
             attempts=self.attempts,
         )
 
+    def found(self) -> set[str]:
+        """The kinds of which the judge finds something."""
+        return set(self.judged().findings)
+
+    def facts(self, kind: str) -> str:
+        """What the judge says about one kind."""
+        return "; ".join(finding.fact for finding in self.judged().findings[kind])
+
 
 class Story:
     """One run, act by act."""
