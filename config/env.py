@@ -113,7 +113,7 @@ class Environment:
         return path
 
     def url(self, name: str, *, schemes: Iterable[str], default: str | None = None) -> str:
-        """Return a URL with one of `schemes`; its text is never repeated, it may hold a password."""
+        """Return a URL with one of `schemes`; no error repeats it, as it may hold a password."""
         if not self.has(name):
             return _required(name, default)
         scheme, separator, _ = self.text(name).partition("://")

@@ -21,6 +21,7 @@ from fleet.tether import tether
 
 RESTART_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 HEALTHY_SECONDS = 30.0
+FAILED_STARTS = 3  # as many deaths before it was ever ready are no accident
 
 
 class StackError(RuntimeError):
@@ -83,6 +84,8 @@ class Stack:
         for running in self._running.values():
             while not running.is_ready():
                 self.watch()
+                if running.failures >= FAILED_STARTS:
+                    raise running.error(f"ended with {running.returncode} at each start")
                 if time.monotonic() > deadline:
                     raise running.error(f"was not ready within {seconds:g} s")
                 time.sleep(0.05)
@@ -133,7 +136,7 @@ class _Running:
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
         self._due_at: float | None = None
-        self._failures = 0
+        self.failures = 0
         self._read_to = 0
 
     @property
@@ -175,8 +178,8 @@ class _Running:
         if self._due_at is None:
             self.kill()  # children that the dead process left behind
             lived = now - self._started_at
-            self._failures = 0 if lived > HEALTHY_SECONDS else self._failures + 1
-            self._due_at = now + RESTART_SECONDS[min(self._failures, len(RESTART_SECONDS) - 1)]
+            self.failures = 0 if lived > HEALTHY_SECONDS else self.failures + 1
+            self._due_at = now + RESTART_SECONDS[min(self.failures, len(RESTART_SECONDS) - 1)]
         if now >= self._due_at:
             self.spawn()
 

@@ -59,7 +59,8 @@ def _installation(client: Redis) -> Iterator[CheckMessage]:
     if ours is None:
         return
     client.set(INSTALLATION_KEY, ours, nx=True)
-    found = str(client.get(INSTALLATION_KEY), "ascii")
+    stored = client.get(INSTALLATION_KEY)
+    found = stored.decode() if isinstance(stored, bytes) else str(stored)
     if found != ours:
         yield Error(
             f"This Redis database belongs to the installation with database {found}, ours is"
