@@ -34,7 +34,7 @@ class Places:
 
     @property
     def runs(self) -> str:
-        return self.site + reverse("admin:jobs_run_changelist")
+        return f"{self.admin}jobs/run/"
 
     def log_ends(self) -> Iterator[str]:
         """Yield the last lines of each process's log, under its name."""

@@ -1,0 +1,100 @@
+"""The demo's task against real devices, outside of any worker."""
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jobs.demo import tasks
+from jobs.demo.devices import PLANNED_FAILURES
+from tests.jobs.demo.conftest import RunningServer
+
+Start = Callable[..., RunningServer]
+
+
+@pytest.fixture
+def devices(start_server: Start, settings: Any) -> Callable[..., RunningServer]:
+    """Start devices that the task of this process will talk to."""
+
+    def start(*options: str) -> RunningServer:
+        server = start_server("--lab-devices", "0", *options)
+        settings.DEMO_DEVICES_URL = f"http://127.0.0.1:{server.port}"
+        tasks._kept.connection = None
+        return server
+
+    return start
+
+
+def report(server: RunningServer) -> dict[str, Any]:
+    connection = server.connect()
+    connection.request("GET", "/report?version=42")
+    return dict(json.loads(connection.getresponse().read()))
+
+
+def test_it_activates_and_returns_what_the_device_has(devices: Start) -> None:
+    """Outside of a run it has no run id and no attempt to pass on."""
+    server = devices("--devices", "1", "--failing-share", "0")
+    answer = tasks.activate_ruleset.run("fw-0001", 42)
+    assert answer == {"device": "fw-0001", "version": 42}
+    event = {"outcome": "activated", "version": 42, "run": None, "attempt": None}
+    assert report(server)["events"] == {"fw-0001": [event]}
+
+
+def test_calls_share_one_connection(devices: Start) -> None:
+    """The connection stays open between calls."""
+    devices("--devices", "2", "--failing-share", "0")
+    tasks.activate_ruleset.run("fw-0001", 42)
+    first = tasks._kept.connection
+    assert first is not None
+    socket = first.sock
+    tasks.activate_ruleset.run("fw-0002", 42)
+    assert tasks._kept.connection is first
+    assert first.sock is socket
+
+
+def test_it_raises_on_each_failure_and_works_when_tried_again(
+    devices: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refusal, a lost connection and a late answer are errors; none spoils the next call."""
+    monkeypatch.setattr(tasks, "CALL_SECONDS", 1.0)
+    kinds = len(PLANNED_FAILURES)
+    server = devices("--devices", str(kinds), "--failing-share", "1")
+    errors = []
+    for number in range(1, kinds + 1):
+        for _ in range(3):
+            try:
+                tasks.activate_ruleset.run(f"fw-{number:04}", 42)
+                break
+            except (tasks.DeviceError, OSError) as error:
+                errors.append(error)
+    seen = report(server)
+    assert (seen["verified"], seen["doubled"]) == (kinds, 0)
+    assert len(errors) == seen["failed_attempts"]
+    assert {TimeoutError, tasks.DeviceError} < {type(error) for error in errors}
+
+
+def test_an_unknown_device_is_named_in_the_error(devices: Start) -> None:
+    """The error says what was asked for and what came back."""
+    devices("--devices", "1")
+    with pytest.raises(tasks.DeviceError, match=r"/devices/no%2Fsuch/ruleset.*404"):
+        tasks.activate_ruleset.run("no/such", 42)
+
+
+def test_a_fork_does_not_speak_on_its_parents_connection(devices: Start) -> None:
+    """Parent and child use a connection each, so neither reads the other's answer."""
+    server = devices("--devices", "2", "--failing-share", "0")
+    tasks.activate_ruleset.run("fw-0001", 42)
+    kept = tasks._kept.connection
+    child = os.fork()
+    if child == 0:
+        try:
+            tasks.activate_ruleset.run("fw-0002", 42)
+            os._exit(0 if tasks._kept.connection is not kept else 2)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    tasks.activate_ruleset.run("fw-0001", 42)
+    assert tasks._kept.connection is kept
+    assert report(server)["verified"] == 2
