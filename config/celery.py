@@ -3,6 +3,7 @@
 import os
 
 from celery import Celery
+from celery.signals import worker_init
 
 import fleet
 
@@ -11,11 +12,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("fairshift")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.autodiscover_tasks(["jobs"], related_name="builtin")
 
 
-@app.on_after_finalize.connect
-def _wire(sender: Celery, **_kwargs: object) -> None:
-    """Hand the application's half of the journey to fleet, once the apps are loaded."""
+@worker_init.connect
+def _wire(sender: object, **_kwargs: object) -> None:
+    """Hand the application's half of the journey to a worker, before its boot steps are built."""
     from jobs.wiring import edges
 
-    fleet.install(sender, edges())
+    fleet.install(app, edges())

@@ -34,7 +34,7 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
     """Admit what may start now to one worker; return the answer to every ask, by run id."""
     ids = [UUID(ask.run_id) for ask in asks]
     with transaction.atomic():
-        database.run("lock_limited", {"ids": ids})
+        limits = _limits(ids)
         rows = database.run(
             "admit",
             {
@@ -42,9 +42,30 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
                 "tasks": [ask.task for ask in asks],
                 "worker": worker_id,
                 "lease": setting("LEASE_SECONDS"),
+                **limits,
             },
         )
     return {str(row["id"]): _answer(row) for row in rows}
+
+
+def _limits(ids: Sequence[UUID]) -> dict[str, list[Any]]:
+    """Take the locks of every cap and lock key among these runs; return the room that is left."""
+    limited = database.run("lock_limited", {"ids": ids})
+    if not limited:
+        return {"owners": [], "rooms": [], "held_locks": []}
+    rows = database.run(
+        "room",
+        {
+            "owners": [row["owner_id"] for row in limited if row["owner_id"]],
+            "locks": [row["lock_key"] for row in limited if row["lock_key"]],
+        },
+    )
+    capped = [row for row in rows if row["owner_id"]]
+    return {
+        "owners": [row["owner_id"] for row in capped],
+        "rooms": [row["room"] for row in capped],
+        "held_locks": [row["lock_key"] for row in rows if row["lock_key"]],
+    }
 
 
 def _answer(row: Mapping[str, Any]) -> Admission | Refusal:

@@ -10,7 +10,8 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, ClassVar, Final, cast
+from types import GenericAlias
+from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from celery import Task
@@ -76,10 +77,8 @@ class ArgumentSchema:
             checked = self.model.model_validate(given)
         except ValidationError as error:
             raise self._argument_error(error, given) from None
-        args, kwargs = self._placed(checked)
-        if self.dump_models is not None:
-            args, kwargs = self.dump_models(args, kwargs)
-        return args, kwargs
+        placed = self._placed(checked)
+        return placed if self.dump_models is None else self.dump_models(*placed)
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema (2020-12) of the arguments as one object."""
@@ -142,7 +141,7 @@ class ArgumentSchema:
 class _LenientJsonSchema(GenerateJsonSchema):
     """A type that JSON schema does not know becomes "anything", instead of an error."""
 
-    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # a class attribute in pydantic, too
         "skipped-choice",
         "non-serializable-default",
     }
@@ -192,7 +191,8 @@ def _schema(task: Task) -> ArgumentSchema:
 def _base(task: Task, parameters: list[inspect.Parameter]) -> type[BaseModel]:
     """Return what the model of a task derives from: its rule for unknown names."""
     extra = next((p for p in parameters if p.kind is p.VAR_KEYWORD), None)
-    annotations = {} if extra is None else {"__pydantic_extra__": dict[str, extra.annotation]}
+    values = None if extra is None else GenericAlias(dict, (str, extra.annotation))
+    annotations = {} if extra is None else {"__pydantic_extra__": values}
     config = ConfigDict(
         extra="forbid" if extra is None else "allow", title=task.name, arbitrary_types_allowed=True
     )

@@ -22,13 +22,12 @@ logger = logging.getLogger(__name__)
 
 
 def after_end(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Publish what waited for these runs (rows with state, owner_id and lock_key) to end."""
+    """Publish what waited for these runs to end: rows with state, owner_id, lock_key, is_capped."""
     freed = [row for row in rows if row["state"] in ENDED or row["state"] == State.RETRYING]
-    if freed:
-        publish_freed(
-            owner_ids=sorted({row["owner_id"] for row in freed}),
-            lock_keys=sorted({row["lock_key"] for row in freed if row["lock_key"]}),
-        )
+    owner_ids = sorted({row["owner_id"] for row in freed if row["is_capped"]})
+    lock_keys = sorted({row["lock_key"] for row in freed if row["lock_key"]})
+    if owner_ids or lock_keys:
+        publish_freed(owner_ids=owner_ids, lock_keys=lock_keys)
 
 
 def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:

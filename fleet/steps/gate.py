@@ -145,7 +145,8 @@ class Gate:
     # --- out: from the pool ------------------------------------------------------------
 
     def _accepted(self, held: Held, pid: int, time_accepted: float) -> None:
-        held.started_at = time.monotonic()
+        # The child's monotonic clock is this process's too: one boot, one machine.
+        held.started_at = time_accepted
         held.options["accept_callback"](pid, time_accepted)
         self._edge.report(
             Report(held.admission.run_id, held.admission.token, Kind.STARTED, held.started_at)

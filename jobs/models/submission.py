@@ -60,7 +60,7 @@ class Submission(models.Model):
     @property
     def progress(self) -> Progress:
         """Count the runs by state, now."""
-        rows = self.runs.order_by().values_list("state").annotate(Count("*"))
+        rows = self.runs.order_by().values_list("state").annotate(count=Count("*"))
         return Progress({State(state): count for state, count in rows})
 
     def wait(self, *, timeout: float | None = None, poll: float = 0.2) -> Progress:

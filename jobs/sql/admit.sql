@@ -1,10 +1,12 @@
 -- Admit queued runs to one worker: the first of the two doors.
--- Parameters: ids uuid[], tasks text[] (each hint's run and task), worker uuid, lease seconds.
+-- Parameters: ids uuid[], tasks text[] (each hint's run and task), worker uuid, lease seconds;
+-- owners bigint[] and rooms bigint[] (how many more runs of a capped owner may run),
+-- held_locks text[].
 -- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'lock', 'cap', 'busy', 'gone',
 -- 'stale'), and for an admitted run what the worker needs to start it.
 -- Keeps true: rows are locked in id order and rows that others hold are skipped; every time is
 -- clock_timestamp(), read after the locks; a token is handed out once; a cap or a lock key is
--- counted on a snapshot younger than the advisory locks that lock_limited.sql took.
+-- counted (by room.sql) on a snapshot younger than the advisory locks of lock_limited.sql.
 WITH hint AS (
     SELECT * FROM unnest(%(ids)s::uuid[], %(tasks)s::text[]) AS h(id, task)
 ), node AS (
@@ -19,31 +21,27 @@ WITH hint AS (
     ORDER BY r.id
     FOR UPDATE OF r SKIP LOCKED
 ), gated AS (
-    SELECT l.*, o.max_running,
+    SELECT l.*, room.most,
         CASE
             WHEN l.deadline_at <= clock_timestamp() THEN 'expired'
             WHEN o.paused_at IS NOT NULL
              AND (o.paused_until IS NULL OR o.paused_until > clock_timestamp()) THEN 'paused'
             WHEN l.lock_key <> '' AND (
-                row_number() OVER (PARTITION BY l.lock_key ORDER BY l.priority DESC, l.id) > 1
-                OR EXISTS (
-                    SELECT FROM jobs_run a
-                    WHERE a.lock_key = l.lock_key AND a.lock_key <> ''
-                      AND a.state IN ('admitted', 'running', 'cancelling'))
+                l.lock_key = ANY(%(held_locks)s::text[])
+                OR row_number() OVER (PARTITION BY l.lock_key ORDER BY l.priority DESC, l.id) > 1
             ) THEN 'lock'
             ELSE ''
         END AS verdict
-    FROM locked l JOIN jobs_owner o ON o.id = l.owner_id
+    FROM locked l
+    JOIN jobs_owner o ON o.id = l.owner_id
+    LEFT JOIN unnest(%(owners)s::bigint[], %(rooms)s::bigint[]) AS room(owner_id, most)
+        ON room.owner_id = l.owner_id
 ), judged AS (
     SELECT g.id,
         CASE
-            WHEN g.verdict = '' AND g.max_running IS NOT NULL
+            WHEN g.verdict = '' AND g.most IS NOT NULL
              AND count(*) FILTER (WHERE g.verdict = '') OVER (
-                    PARTITION BY g.owner_id ORDER BY g.priority DESC, g.id)
-                 + (SELECT count(*) FROM jobs_run a
-                    WHERE a.owner_id = g.owner_id
-                      AND a.state IN ('admitted', 'running', 'cancelling'))
-                 > g.max_running THEN 'cap'
+                    PARTITION BY g.owner_id ORDER BY g.priority DESC, g.id) > g.most THEN 'cap'
             ELSE g.verdict
         END AS verdict
     FROM gated g

@@ -10,14 +10,14 @@ WITH locked AS MATERIALIZED (
     FOR UPDATE
 )
 UPDATE jobs_run r SET
-    state = %(target)s,
+    state = %(target)s::text,
     blocked_by = '',
-    queued_at = CASE WHEN %(target)s = 'queued' THEN clock_timestamp() ELSE r.queued_at END,
-    ended_at = CASE WHEN %(target)s IN ('cancelled', 'expired', 'failed')
+    queued_at = CASE WHEN %(target)s::text = 'queued' THEN clock_timestamp() ELSE r.queued_at END,
+    ended_at = CASE WHEN %(target)s::text IN ('cancelled', 'expired', 'failed')
         THEN clock_timestamp() END,
-    attempt_count = coalesce(%(attempts)s, r.attempt_count),
+    attempt_count = coalesce(%(attempts)s::int, r.attempt_count),
     history = r.history || jsonb_build_array(jsonb_build_array(
-        %(target)s, extract(epoch FROM clock_timestamp()), %(cause)s))
+        %(target)s::text, extract(epoch FROM clock_timestamp()), %(cause)s::text))
 FROM locked l
 WHERE r.id = l.id AND r.id = ANY(%(ids)s)
 RETURNING r.id

@@ -2,7 +2,7 @@
 -- Parameters: arrays, one element a run: ids, tokens, started_ages (seconds since the pool
 -- accepted it, or null), kinds (null: only started), ended_ages (seconds), results, error_types,
 -- error_messages, tracebacks, delays (seconds until the next attempt), causes.
--- Result: a row per run that was moved: id, state now, owner_id, lock_key.
+-- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped.
 -- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
 -- being cancelled is cancelled, unless it succeeded or could not be stopped; an attempt's row is
 -- written in the statement that moves its run, so both exist or neither.
@@ -15,15 +15,17 @@ WITH report AS (
     ) AS p(id, token, started_age, kind, ended_age, result, error_type, error_message, traceback,
            delay, cause)
 ), locked AS MATERIALIZED (
-    SELECT r.id, r.state
+    SELECT r.id, r.state, to_timestamp((r.history -> -1 ->> 1)::float8) AS moved_at
     FROM jobs_run r JOIN report p ON p.id = r.id AND p.token = r.token
     WHERE r.id = ANY(%(ids)s) AND r.state IN ('admitted', 'running', 'cancelling')
     ORDER BY r.id
     FOR UPDATE OF r
 ), judged AS (
+    -- A worker's ages are its own; clipped, so that no move comes before the one it follows.
     SELECT p.*, l.state AS before,
-        now.at - make_interval(secs => p.started_age) AS started_at,
-        now.at - make_interval(secs => coalesce(p.ended_age, 0)) AS ended_at,
+        greatest(now.at - make_interval(secs => p.started_age), l.moved_at) AS started_at,
+        greatest(now.at - make_interval(secs => coalesce(p.ended_age, 0)),
+                 now.at - make_interval(secs => p.started_age), l.moved_at) AS ended_at,
         CASE
             WHEN p.kind IS NULL THEN CASE l.state WHEN 'admitted' THEN 'running' ELSE l.state END
             WHEN l.state = 'cancelling' AND p.kind <> 'succeeded' THEN 'cancelled'
@@ -35,9 +37,9 @@ WITH report AS (
 ), moved AS (
     UPDATE jobs_run r SET
         state = j.after,
-        started_at = coalesce(r.started_at, j.started_at),
+        started_at = coalesce(r.started_at, CASE WHEN j.started_age IS NOT NULL THEN j.started_at END),
         ended_at = CASE WHEN j.after IN ('succeeded', 'failed', 'cancelled')
-            THEN greatest(j.ended_at, r.admitted_at) END,
+            THEN j.ended_at END,
         due_at = CASE j.after WHEN 'retrying'
             THEN clock_timestamp() + make_interval(secs => j.delay) ELSE r.due_at END,
         queued_at = CASE j.after WHEN 'queued' THEN clock_timestamp() ELSE r.queued_at END,
@@ -46,13 +48,13 @@ WITH report AS (
         error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,
         error_message = CASE WHEN j.kind IS NULL THEN r.error_message ELSE j.error_message END,
         history = r.history
-            || CASE WHEN j.before = 'admitted' AND j.started_at IS NOT NULL
+            || CASE WHEN j.before = 'admitted' AND j.started_age IS NOT NULL
                 THEN jsonb_build_array(jsonb_build_array(
-                    'running', extract(epoch FROM greatest(j.started_at, r.admitted_at)), ''))
+                    'running', extract(epoch FROM j.started_at), ''))
                 ELSE '[]' END
             || CASE WHEN j.kind IS NOT NULL
                 THEN jsonb_build_array(jsonb_build_array(
-                    j.after, extract(epoch FROM greatest(j.ended_at, r.admitted_at)), j.cause))
+                    j.after, extract(epoch FROM j.ended_at), j.cause))
                 ELSE '[]' END
     FROM judged j
     WHERE r.id = j.id AND r.id = ANY(%(ids)s)
@@ -67,9 +69,10 @@ WITH report AS (
             WHEN j.cause IN ('worker lost', 'child lost', 'time limit') THEN j.cause
             ELSE j.kind
         END,
-        m.admitted_at, m.started_at, greatest(j.ended_at, m.admitted_at),
+        m.admitted_at, m.started_at, j.ended_at,
         j.error_type, j.error_message, j.traceback
     FROM moved m JOIN judged j ON j.id = m.id
     WHERE j.kind IS NOT NULL
 )
-SELECT id, state, owner_id, lock_key FROM moved
+SELECT m.id, m.state, m.owner_id, m.lock_key, o.max_running IS NOT NULL AS is_capped
+FROM moved m JOIN jobs_owner o ON o.id = m.owner_id

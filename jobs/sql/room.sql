@@ -1,0 +1,17 @@
+-- Count what limits the asked runs, after lock_limited.sql has taken its locks.
+-- Parameters: owners bigint[] (those with a cap), locks text[].
+-- Result: a row per owner: owner_id and room (how many more may run); and a row per lock key
+-- that an active run holds: lock_key.
+-- Apart from admit.sql, because these counts look into every partition, and planning that
+-- takes longer than an admission.
+SELECT o.id AS owner_id, NULL AS lock_key,
+    o.max_running - (
+        SELECT count(*) FROM jobs_run a
+        WHERE a.owner_id = o.id AND a.state IN ('admitted', 'running', 'cancelling')) AS room
+FROM jobs_owner o
+WHERE o.id = ANY(%(owners)s) AND o.max_running IS NOT NULL
+UNION ALL
+SELECT DISTINCT NULL::bigint, a.lock_key, NULL::bigint
+FROM jobs_run a
+WHERE a.lock_key = ANY(%(locks)s) AND a.lock_key <> ''
+  AND a.state IN ('admitted', 'running', 'cancelling')
