@@ -32,12 +32,12 @@ def postgresql_settings(url: str) -> dict[str, Any]:
     """Return the DATABASES entry for a libpq URL; its own query options win over ours."""
     try:
         given = conninfo_to_dict(url)
-    except ProgrammingError as error:
+    except ProgrammingError:
         # libpq repeats parts of the URL in its message, and a password may be one of them.
         raise ImproperlyConfigured(
             "DATABASE_URL is not a valid PostgreSQL URL; its form is"
             " postgresql://user:password@host:port/name?option=value."
-        ) from error
+        ) from None
     if not given.get("dbname"):
         raise ImproperlyConfigured("DATABASE_URL names no database; add it as /name.")
     named = {DJANGO_NAMES[key]: str(given.pop(key)) for key in DJANGO_NAMES if key in given}

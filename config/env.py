@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -111,6 +112,16 @@ class Environment:
         if not path.is_absolute():
             raise _refusal(name, self.text(name), "an absolute path")
         return path
+
+    def time_zone(self, name: str, *, default: str | None = None) -> str:
+        """Return the name of an IANA time zone."""
+        if not self.has(name):
+            return _required(name, default)
+        given, zones = self.text(name), available_timezones()
+        if given not in zones:
+            near = _near(given, zones)
+            raise _refusal(name, given, "an IANA time zone such as Europe/Paris", near=near)
+        return given
 
     def url(self, name: str, *, schemes: Iterable[str], default: str | None = None) -> str:
         """Return a URL with one of `schemes`; no error repeats it, as it may hold a password."""

@@ -141,7 +141,7 @@ STATIC_ROOT = STATE_DIR / "static"
 WHITENOISE_USE_FINDERS = True
 
 LANGUAGE_CODE = "en"
-TIME_ZONE = env.text("TIME_ZONE", default="UTC")
+TIME_ZONE = env.time_zone("TIME_ZONE", default="UTC")
 USE_I18N = True
 USE_TZ = True
 

@@ -1,0 +1,104 @@
+"""config/settings.py: what an installation may set, and what is refused at boot."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+READ = """
+import json, sys
+import config.settings as settings
+print(json.dumps({name: getattr(settings, name) for name in sys.argv[1:]}, default=str))
+"""
+SERVERS = {
+    "DATABASE_URL": "postgresql://app:sesame@db.example:5433/jobs?sslmode=require",
+    "REDIS_URL": "redis://redis.example/0",
+    "SECRET_KEY": "k" * 50,
+}
+KEPT = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+
+
+def boot(*names: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Load the settings in a process of its own, with these variables alone."""
+    return subprocess.run(
+        [sys.executable, "-c", READ, *names],
+        env=KEPT | {"FAIRSHIFT_STATE_DIR": str(folder)} | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_production_starts_nothing_and_is_strict(tmp_path: Path) -> None:
+    """With URLs given: no debugging, secure cookies, JSON logs, and nothing embedded is loaded."""
+    done = boot("DEBUG", "SESSION_COOKIE_SECURE", "LOG_FORMAT", folder=tmp_path, **SERVERS)
+    assert json.loads(done.stdout) == {
+        "DEBUG": False,
+        "SESSION_COOKIE_SECURE": True,
+        "LOG_FORMAT": "json",
+    }
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_database_url_becomes_a_connection_with_deadlines(tmp_path: Path) -> None:
+    """libpq's own URL form; a dead peer is noticed, and the URL's options win."""
+    url = SERVERS["DATABASE_URL"] + "&connect_timeout=2"
+    done = boot("DATABASES", folder=tmp_path, **(SERVERS | {"DATABASE_URL": url}))
+    database = json.loads(done.stdout)["DATABASES"]["default"]
+    assert (database["HOST"], database["PORT"]) == ("db.example", "5433")
+    assert (database["NAME"], database["USER"]) == ("jobs", "app")
+    options = database["OPTIONS"]
+    assert (options["connect_timeout"], options["sslmode"]) == ("2", "require")
+    assert {"keepalives_idle", "tcp_user_timeout"} < set(options)
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"SECRET_KEY": ""}, "SECRET_KEY is required but not set."),
+        ({"REDIS_URL": "amqp://h"}, "REDIS_URL is not a URL with one of the schemes redis://"),
+        ({"DATABASE_URL": "sqlite:///x"}, "DATABASE_URL is not a URL with one of the schemes"),
+        ({"DATABASE_URL": "postgresql://app:sesame@h"}, "DATABASE_URL names no database"),
+        (
+            {"DATABASE_URL": "postgresql://app:sesame@h/x?sslmod=no"},
+            "DATABASE_URL is not a valid PostgreSQL URL",
+        ),
+        ({"DATABASE_URL": "postgresql://app:sesame@h:x/y"}, "DATABASE_URL is not a valid URL"),
+        ({"DEBUG": "maybe"}, "DEBUG is 'maybe', but must be one of"),
+        ({"LOG_LEVEL": "verbose"}, "LOG_LEVEL is 'verbose', but must be one of DEBUG, INFO"),
+        ({"TIME_ZONE": "Mars/Base"}, "TIME_ZONE is 'Mars/Base', but must be an IANA time zone"),
+        ({"FAIRSHIFT_MAX_ATTEMPTS": "0"}, "FAIRSHIFT_MAX_ATTEMPTS is '0', but must be a whole"),
+        ({"FAIRSHIFT_LEASE": "5"}, "FAIRSHIFT_LEASE is not a known variable. Did you mean"),
+    ],
+)
+def test_bad_variable_stops_the_boot(
+    tmp_path: Path, variables: dict[str, str], message: str
+) -> None:
+    """Every process refuses a bad setting by name before it does anything; no password is told."""
+    done = boot(folder=tmp_path, **(SERVERS | variables))
+    assert done.returncode == 1
+    last_line = done.stderr.strip().splitlines()[-1]
+    assert last_line.startswith(f"django.core.exceptions.ImproperlyConfigured: {message}")
+    assert "sesame" not in done.stderr
+
+
+def test_secret_key_of_a_first_start_is_kept(tmp_path: Path) -> None:
+    """While debugging, the key is made once, stays the same, and only its owner may read it."""
+    variables = SERVERS | {"DEBUG": "1", "SECRET_KEY": ""}
+    first, second = (
+        json.loads(boot("SECRET_KEY", folder=tmp_path, **variables).stdout) for _ in range(2)
+    )
+    assert first == second
+    assert len(first["SECRET_KEY"]) >= 50
+    assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
+
+
+def test_queues_are_bound_apart(tmp_path: Path) -> None:
+    """Each queue has its own exchange: sharing one would deliver every message to both."""
+    done = boot("CELERY_TASK_QUEUES", folder=tmp_path, **SERVERS)
+    jobs, system = json.loads(done.stdout)["CELERY_TASK_QUEUES"]
+    assert "Exchange jobs" in jobs and "Exchange system" in system

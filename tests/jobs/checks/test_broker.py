@@ -1,0 +1,59 @@
+"""jobs/checks/broker.py: a Redis that drops messages or is another's is refused."""
+
+from collections.abc import Iterator
+
+import pytest
+from celery import current_app
+from redis import Redis
+
+from jobs.checks import broker
+
+
+@pytest.fixture
+def client() -> Iterator[Redis]:
+    with current_app.connection_for_write() as connection:
+        client = connection.default_channel.client
+        client.delete(broker.INSTALLATION_KEY)
+        yield client
+        client.config_set("maxmemory-policy", "noeviction")
+        client.delete(broker.INSTALLATION_KEY)
+
+
+@pytest.mark.django_db
+def test_embedded_redis_passes_twice(client: Redis) -> None:
+    """The first look makes the Redis ours, the next ones find that it is."""
+    assert broker.check_broker() == []
+    assert broker.check_broker() == []
+
+
+@pytest.mark.django_db
+def test_foreign_installation_is_an_error(client: Redis) -> None:
+    """Two installations on one Redis database would take each other's messages."""
+    client.set(broker.INSTALLATION_KEY, "1/other")
+    (message,) = broker.check_broker()
+    assert message.id == "fairshift.E204"
+    assert "1/other" in message.msg
+
+
+@pytest.mark.django_db
+def test_evicting_redis_is_an_error(client: Redis) -> None:
+    """A full Redis must refuse, not forget."""
+    client.config_set("maxmemory-policy", "allkeys-lru")
+    (message,) = broker.check_broker()
+    assert message.id == "fairshift.E203"
+
+
+@pytest.mark.django_db
+def test_old_redis_is_an_error(client: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older than the oldest supported version."""
+    monkeypatch.setattr(broker, "OLDEST_VERSION", (99, 0))
+    (message,) = broker.check_broker()
+    assert message.id == "fairshift.E202"
+
+
+def test_missing_redis_is_an_error_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that does not answer gets a sentence and a fix."""
+    monkeypatch.setattr(current_app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
+    (message,) = broker.check_broker()
+    assert message.id == "fairshift.E201"
+    assert message.hint == "Start it, or correct REDIS_URL."

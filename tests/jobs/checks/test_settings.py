@@ -1,0 +1,54 @@
+"""jobs/checks/settings.py: settings that would make a promise false are errors with ids."""
+
+import pytest
+from django.core.checks import run_checks
+from pytest_django import Settings
+
+from jobs.checks.settings import check_flower
+
+
+def ids() -> list[str | None]:
+    """Return the ids of what our checks of the settings find."""
+    return [message.id for message in run_checks(tags=["fairshift"])]
+
+
+def test_shipped_settings_pass() -> None:
+    """What we ship breaks no promise."""
+    assert ids() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("FAIRSHIFT", {"LEASE_SECOND": 30}, "fairshift.E001"),
+        ("FAIRSHIFT", {"LEASE_SECONDS": 15, "HEARTBEAT_SECONDS": 10}, "fairshift.E002"),
+        ("CELERY_ACCEPT_CONTENT", ["json", "pickle"], "fairshift.E003"),
+        ("CELERY_RESULT_ACCEPT_CONTENT", ["yaml"], "fairshift.E003"),
+        ("CELERY_TASK_ACKS_LATE", False, "fairshift.E004"),
+        ("CELERY_TASK_SERIALIZER", "pickle", "fairshift.E005"),
+    ],
+)
+def test_unsafe_setting_is_an_error(
+    settings: Settings, name: str, value: object, expected: str
+) -> None:
+    """Each finding has the id of its promise."""
+    setattr(settings, name, value)
+    assert ids() == [expected]
+
+
+def test_misspelt_key_is_met_with_the_near_miss(settings: Settings) -> None:
+    """The hint names the key that was probably meant."""
+    settings.FAIRSHIFT = {"LEASE_SECOND": 30}
+    (message,) = run_checks(tags=["fairshift"])
+    assert message.msg == "FAIRSHIFT has no setting 'LEASE_SECOND'."
+    assert message.hint == "Did you mean LEASE_SECONDS?"
+
+
+@pytest.mark.parametrize(
+    ("url", "count"),
+    [("http://127.0.0.1:5555", 0), ("https://flower.example", 0), ("http://flower.example", 1)],
+)
+def test_flower_in_clear_text_is_warned_of(settings: Settings, url: str, count: int) -> None:
+    """Plain http is for this machine alone."""
+    settings.FLOWER_URL = url
+    assert len(check_flower()) == count
