@@ -5,14 +5,13 @@ test never meets the data of a running `make up`. With DATABASE_URL and
 REDIS_URL given, those servers are used as they are.
 """
 
+import atexit
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-import pytest
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -22,6 +21,12 @@ def new_state_dir() -> Path:
     path = Path(tempfile.mkdtemp(prefix="fairshift-test-"))
     path.chmod(0o755)
     return path
+
+
+def remove_own_servers(path: Path, *, owner: int) -> None:
+    """Remove them at the end of the test run, not at the end of a child that it forked."""
+    if os.getpid() == owner:
+        remove_state_dir(path)
 
 
 def remove_state_dir(path: Path) -> None:
@@ -35,14 +40,7 @@ def remove_state_dir(path: Path) -> None:
     shutil.rmtree(path)
 
 
-OWN_STATE_DIR = None
 if not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL")):
-    OWN_STATE_DIR = new_state_dir()
-    os.environ["FAIRSHIFT_STATE_DIR"] = str(OWN_STATE_DIR)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_unconfigure() -> None:
-    """Leave nothing behind."""
-    if OWN_STATE_DIR is not None:
-        remove_state_dir(OWN_STATE_DIR)
+    own_state_dir = new_state_dir()
+    os.environ["FAIRSHIFT_STATE_DIR"] = str(own_state_dir)
+    atexit.register(remove_own_servers, own_state_dir, owner=os.getpid())
