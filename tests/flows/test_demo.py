@@ -1,15 +1,18 @@
 """`manage.py demo` as a user starts it: real processes, real servers, judged by the devices."""
 
+import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -91,6 +94,24 @@ def _verdict(demo: subprocess.Popen[str]) -> dict[str, Any]:
     return dict(json.loads(out.splitlines()[-1]))
 
 
+def _until(lines: Iterable[str], text: str) -> str:
+    """Read lines up to the one with `text`; return all of them."""
+    read = ""
+    for line in lines:
+        read += line
+        if text in line:
+            return read
+    raise AssertionError(f"It ended before it said {text!r}:\n{read[-3000:]}")
+
+
+def _status(address: str, **headers: str) -> int:
+    try:
+        with urlopen(Request(address, headers=headers), timeout=20) as response:
+            return int(response.status)
+    except HTTPError as error:
+        return error.code
+
+
 def test_the_demo_ends_well_twice_and_leaves_nothing(world: World) -> None:
     """Every device is verified, none doubled, every run recorded; and so the second time."""
     for version in (42, 43):
@@ -105,20 +126,33 @@ def test_the_demo_ends_well_twice_and_leaves_nothing(world: World) -> None:
         wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupting_it_in_the_middle_leaves_nothing(world: World, number: signal.Signals) -> None:
+def test_it_stays_up_until_it_is_told(world: World) -> None:
+    """After the verdict site and Flower answer at the printed addresses, with the printed login."""
+    demo = world.start("--json")
+    assert demo.stdout is not None and demo.stderr is not None
+    assert json.loads(demo.stdout.readline())["verified"] == 64
+    told = dict(
+        re.findall(r"^  (Site|Flower|Login) +(.*)$", _until(demo.stderr, "stays up"), re.MULTILINE)
+    )
+    user, password = told["Login"].split()[0:3:2]
+    secret = base64.b64encode(f"{user}:{password}".encode()).decode()
+    assert _status(told["Site"]) == 200, "it leads to the page to log in"
+    assert _status(told["Flower"]) == 401
+    assert _status(told["Flower"], Authorization=f"Basic {secret}") == 200
+    demo.terminate()
+    demo.communicate(timeout=30)
+    assert demo.returncode == 0
+    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+
+
+def test_interrupting_it_in_the_middle_leaves_nothing(world: World) -> None:
     """Ctrl-C while runs are under way ends every process."""
     demo = world.start("--devices", "3000", "--json")
     assert demo.stderr is not None
-    for line in demo.stderr:
-        if "done," in line:
-            break
-    else:
-        pytest.fail(f"it ended with {demo.wait()} before it showed progress")
-    demo.send_signal(number)
-    begin = time.monotonic()
+    _until(demo.stderr, "done,")
+    demo.send_signal(signal.SIGINT)
     demo.communicate(timeout=30)
-    assert demo.returncode == 130, f"after {time.monotonic() - begin:.1f} s"
+    assert demo.returncode == 130
     wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
 
 
