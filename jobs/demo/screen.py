@@ -118,21 +118,24 @@ def _text(line: Line) -> str:
 
 
 def _table(lines: Sequence[Line]) -> Table:
+    # Fits 80 columns; dead letters are rare and get a column once there are any.
+    names = ["done", "running", "waiting", "retrying", "/s", "time"]
+    names += ["failed"] if any(line.failed for line in lines) else []
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("submission", no_wrap=True)
-    table.add_column("", min_width=20, max_width=32)
-    for name in ("done", "running", "waiting", "retrying", "failed", "per second", "time"):
+    table.add_column("", min_width=8, max_width=32)
+    for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for line in lines:
-        table.add_row(
-            line.label,
-            ProgressBar(total=max(line.total, 1), completed=line.done, width=32),
-            f"{line.done}/{line.total}",
-            str(line.running),
-            str(line.waiting),
-            str(line.retrying),
-            str(line.failed),
-            f"{line.rate:.0f}",
-            f"{line.seconds:.1f} s",
-        )
+        figures = {
+            "done": f"{line.done}/{line.total}",
+            "running": str(line.running),
+            "waiting": str(line.waiting),
+            "retrying": str(line.retrying),
+            "/s": f"{line.rate:.0f}",
+            "time": f"{line.seconds:.1f} s",
+            "failed": str(line.failed),
+        }
+        bar = ProgressBar(total=max(line.total, 1), completed=line.done)
+        table.add_row(line.label, bar, *(figures[name] for name in names))
     return table

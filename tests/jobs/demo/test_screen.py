@@ -42,12 +42,18 @@ def test_failures_are_named_and_markup_is_text() -> None:
     assert "[bold]label[/]" in stream.getvalue()
 
 
-def test_bars_draw_a_row_a_submission() -> None:
-    """On a terminal each submission has one row with its counts."""
+def test_bars_draw_a_row_a_submission_within_80_columns() -> None:
+    """On a terminal each submission has one row that shows all its counts."""
     stream = StringIO()
     stream.isatty = lambda: True  # type: ignore[method-assign]
     screen = Screen(stream)
-    screen.console.width = 140
+    screen.console.width = 80
+    good = Line("lab ruleset 42", 3000, 3000, failed=0, running=0, retrying=0, seconds=123.4)
     with screen.follow() as progress:
-        progress.show([HALF_WAY])
-    assert "1500/3000" in stream.getvalue()
+        progress.show([good])
+    assert all(text in stream.getvalue() for text in ("3000/3000", "123.4 s", "retrying", "24"))
+    assert "failed" not in stream.getvalue()
+    screen.console.width = 100
+    with screen.follow() as progress:
+        progress.show([good, HALF_WAY])
+    assert "failed" in stream.getvalue()
