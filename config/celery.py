@@ -16,7 +16,7 @@ app.autodiscover_tasks(["jobs"], related_name="builtin")
 
 
 @worker_init.connect
-def _wire(sender: object, **_kwargs: object) -> None:
+def _wire(**_signal: object) -> None:
     """Hand the application's half of the journey to a worker, before its boot steps are built."""
     from jobs.wiring import edges
 

@@ -42,7 +42,6 @@ class Flight:
 
 
 _flight: contextvars.ContextVar[Flight | None] = contextvars.ContextVar("flight", default=None)
-_edges: Edges | None = None
 
 
 def install(tasks: Mapping[str, Task], edges: Edges) -> None:
@@ -50,12 +49,10 @@ def install(tasks: Mapping[str, Task], edges: Edges) -> None:
 
     Celery's own `autoretry_for` replaces `run` in the same way.
     """
-    global _edges
-    _edges = edges
     for name, task in tasks.items():
         if not name.startswith("celery.") and not hasattr(task, "_fairshift_guarded"):
             task._fairshift_guarded = True
-            task.run = _guarded_run(task, task.run)
+            task.run = _guarded_run(task, task.run, edges)
             task.retry = _guarded_retry(task, task.retry)
 
 
@@ -71,8 +68,6 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
         failed, value, runtime = trace(*args, **kwargs)
     finally:
         _flight.reset(slot)
-        if _edges is not None:
-            _edges.leave_clean()
     crash_point("child.after_run")
     report = flight.report
     if failed and (report is None or report.kind is Kind.SUCCEEDED):
@@ -84,7 +79,7 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
     return failed, value, runtime, report
 
 
-def _guarded_run(task: Task, run: Callable[..., Any]) -> Callable[..., Any]:
+def _guarded_run(task: Task, run: Callable[..., Any], edges: Edges) -> Callable[..., Any]:
     @functools.wraps(run)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         flight = _flight.get()
@@ -93,7 +88,11 @@ def _guarded_run(task: Task, run: Callable[..., Any]) -> Callable[..., Any]:
             return run(*args, **kwargs)
         flight.entered = True
         crash_point("child.before_run")
-        return _run(flight, run, args, kwargs)
+        try:
+            return _run(flight, edges, functools.partial(run, *args, **kwargs))
+        finally:
+            # Before Celery stores an outcome over a connection that the task may have broken.
+            edges.leave_clean()
 
     return guarded
 
@@ -111,11 +110,10 @@ def _guarded_retry(task: Task, retry: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def _run(flight: Flight, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    assert _edges is not None
+def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
     try:
-        value = run(*args, **kwargs)
-        result = _edges.encode_result(value)
+        value = call()
+        result = edges.encode_result(value)
     except (WorkerShutdown, WorkerTerminate):
         raise
     except (Ignore, Reject):
@@ -124,9 +122,9 @@ def _run(flight: Flight, run: Callable[..., Any], args: Any, kwargs: Any) -> Any
     except Retry as asked:
         error = asked.exc if isinstance(asked.exc, BaseException) else asked
         wanted = asked.when if isinstance(asked.when, int | float) else None
-        raise _settle(flight, error, wanted=wanted) from None
+        raise _settle(flight, edges, error, wanted=wanted) from None
     except BaseException as error:
-        shown = _settle(flight, error, wanted=getattr(error, "retry_after", None))
+        shown = _settle(flight, edges, error, wanted=_asked_delay(error))
         if shown is error:
             raise
         raise shown from error
@@ -136,11 +134,18 @@ def _run(flight: Flight, run: Callable[..., Any], args: Any, kwargs: Any) -> Any
     return value
 
 
-def _settle(flight: Flight, error: BaseException, *, wanted: float | None) -> BaseException:
+def _asked_delay(error: BaseException) -> float | None:
+    """Return the seconds that the other side asked to be left alone (a Retry-After), if any."""
+    delay = getattr(error, "retry_after", None)
+    return float(delay) if isinstance(delay, int | float) else None
+
+
+def _settle(
+    flight: Flight, edges: Edges, error: BaseException, *, wanted: float | None
+) -> BaseException:
     """Decide between retry and failure, note it, and return what Celery shall see raised."""
-    assert _edges is not None
     text = format_traceback(error)
-    delay = _edges.retry_delay(flight.policy, flight.attempt, class_names(error), wanted)
+    delay = edges.retry_delay(flight.policy, flight.attempt, class_names(error), wanted)
     flight.report = failure(flight.run_id, flight.token, error, text, delay=delay)
     if delay is not None:
         # A bare Retry stores RETRY and publishes nothing: promotion queues the run again.

@@ -122,7 +122,7 @@ class Edges:
     """
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]
-    record: Callable[[UUID, Sequence[Report]], Mapping[str, str]]
+    record: Callable[[Sequence[Report]], Mapping[str, str]]
     beat: Callable[[Node], Sequence[str]]
     leave: Callable[[UUID], None]
     close: Callable[[], None]

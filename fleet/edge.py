@@ -114,7 +114,7 @@ class Edge(threading.Thread):
 
     def _record(self, reports: list[tuple[Report, Then | None]]) -> None:
         crash_point("ledger.before_record")
-        states = self._edges.record(self._node, [report for report, _ in reports])
+        states = self._edges.record([report for report, _ in reports])
         crash_point("ledger.after_record")
         for report, then in reports:
             if then is not None:

@@ -58,7 +58,8 @@ class Broker:
         """Return the ready messages of a queue, priority lists included."""
         with self._lock:
             try:
-                return int(self._connect(timeout=timeout).default_channel._size(queue))
+                channel: Any = self._connect(timeout=timeout).default_channel
+                return int(channel._size(queue))
             except Exception as error:
                 self._drop(pause=PAUSE_AFTER_FAILURE)
                 raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
@@ -70,7 +71,8 @@ class Broker:
         """
         with self._lock:
             try:
-                client = self._connect(timeout=timeout).default_channel.client
+                channel: Any = self._connect(timeout=timeout).default_channel
+                client = channel.client
                 if become is not None:
                     client.set(epoch_key(), become)
                 known = client.get(epoch_key())
@@ -130,4 +132,4 @@ class Broker:
         connection, self._connection = self._connection, None
         self._resume_at = time.monotonic() + pause
         if connection is not None:
-            connection.collapse()
+            connection.release()

@@ -121,7 +121,7 @@ class ArgumentSchema:
         return [*args, *rest], values
 
     def _argument_error(self, error: ValidationError, given: dict[str, Any]) -> ArgumentError:
-        # Without input: a value may be a secret, or too deep for a repr.
+        # Without input: a value may be a secret.
         faults = error.errors(include_url=False, include_input=False)
         unknown = next((fault for fault in faults if fault["type"] == "extra_forbidden"), None)
         first = unknown or faults[0]

@@ -105,7 +105,8 @@ def resolve(task: Task | str) -> Task:
         raise UnknownTask(getattr(task, "__qualname__", type(task).__name__))
     found = _registered().get(name)
     if found is None or _is_internal(name):
-        raise UnknownTask(name[:NAME_LIMIT], _near_miss(name))
+        name = name[:NAME_LIMIT]
+        raise UnknownTask(name, _near_miss(name))
     return found
 
 
@@ -152,9 +153,6 @@ def _is_internal(name: str) -> bool:
 
 
 def _near_miss(name: str) -> str | None:
-    # Comparing takes time by the square of the length; no real name is longer.
-    if len(name) > NAME_LIMIT:
-        return None
     known = [candidate for candidate in _registered() if not _is_internal(candidate)]
     return next(iter(get_close_matches(name, known, n=1)), None)
 

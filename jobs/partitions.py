@@ -64,12 +64,13 @@ def _make(table: str, column: str, *, day: datetime) -> str:
     name = _name(table, day)
     low, high = first_id_of(day), first_id_of(day + timedelta(days=1))
     with connection.cursor() as cursor:
+        # Names come from this file and from the calendar; PostgreSQL takes none as parameters.
         cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         cursor.execute(
             f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
         )
         cursor.execute(
-            f"WITH moved AS (DELETE FROM {table}_default "
+            f"WITH moved AS (DELETE FROM {table}_default "  # noqa: S608
             f"WHERE {column} >= %s AND {column} < %s RETURNING *) "
             f"INSERT INTO {name} SELECT * FROM moved",
             [low, high],

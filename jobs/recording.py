@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -20,7 +21,7 @@ from jobs.dispatch import publish_on_commit
 from jobs.states import State, sources
 
 
-def record(worker_id: UUID, reports: Sequence[Report]) -> dict[str, str]:
+def record(reports: Sequence[Report]) -> dict[str, str]:
     """Write what a worker reports, in one statement; return the state that each run has now.
 
     A run is missing in the answer when its token was out of date: another attempt stands.
@@ -33,7 +34,7 @@ def record(worker_id: UUID, reports: Sequence[Report]) -> dict[str, str]:
     return {str(row["id"]): row["state"] for row in rows}
 
 
-def write(reports: Sequence[Report]) -> list[dict[str, object]]:
+def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
     """Write reports in the caller's transaction; return the rows that were moved."""
     merged = _merged(reports)
     if not merged:
@@ -92,20 +93,20 @@ def move(
 
 
 def _merged(reports: Iterable[Report]) -> list[Report]:
-    """Put a start and its end, when they come together, into one report a run and token."""
-    by_attempt: dict[tuple[str, int], Report] = {}
+    """Put a start and its end, when they come together, into one report a run."""
+    starts: dict[tuple[str, int], float] = {}
+    newest: dict[str, Report] = {}
     for report in reports:
-        key = (report.run_id, report.token)
         if report.kind is Kind.STARTED:
-            report = replace(report, started_at=report.at)
-        earlier = by_attempt.get(key)
-        if earlier is not None:
-            first, last = (report, earlier) if report.kind is Kind.STARTED else (earlier, report)
-            report = replace(last, started_at=first.started_at)
-        by_attempt[key] = report
-    # One row a run: of two attempts in one batch the older one is fenced off anyway.
-    newest = {key[0]: by_attempt[key] for key in sorted(by_attempt)}
-    return list(newest.values())
+            starts[report.run_id, report.token] = report.at
+        kept = newest.get(report.run_id)
+        # Of two attempts in one batch the older one is fenced off anyway.
+        if kept is None or kept.token < report.token or kept.kind is Kind.STARTED:
+            newest[report.run_id] = report
+    return [
+        replace(report, started_at=starts.get((report.run_id, report.token)))
+        for report in newest.values()
+    ]
 
 
 def _age(moment: float | None, now: float) -> float | None:

@@ -19,10 +19,9 @@ def why_waiting(run: Run) -> str:
     if run.state == State.SCHEDULED:
         return f"Due {_moment(run)}."
     if run.state == State.RETRYING:
-        return (
-            f"Attempt {run.attempt_count} of {run.max_attempts} failed"
-            f"{f' ({run.error_type})' if run.error_type else ''}; the next one is due {_moment(run)}."
-        )
+        error = f" ({run.error_type})" if run.error_type else ""
+        tried = f"Attempt {run.attempt_count} of {run.max_attempts} failed{error}"
+        return f"{tried}; the next one is due {_moment(run)}."
     if run.state == State.HELD:
         return f"Held until {_moment(run)}."
     return _why_queued(run)

@@ -138,7 +138,9 @@ class Gate:
         if len(args) < 3 or not isinstance(args[2], Mapping):
             return None
         facts = args[2].get(HEADER)
-        held = self._held.get(facts["run"]) if facts and "token" in facts else None
+        if not facts or "token" not in facts:
+            return None
+        held = self._held.get(facts["run"])
         # The same run may be here under an older token, whose child is still busy.
         return held if held and held.admission.token == facts["token"] else None
 
@@ -155,6 +157,7 @@ class Gate:
             self._stop(held)
 
     def _returned(self, held: Held, answer: tuple[Any, ...]) -> None:
+        """Take Celery's three values and the child's report."""
         *celerys, report = answer
         celery_next = functools.partial(held.options["callback"], tuple(celerys))
         self._settle(held, report, celery_next)

@@ -66,17 +66,17 @@ class DurableRuns(bootsteps.StartStopStep):
         for run_id in run_ids:
             self.gate.cancel(run_id)
 
-    def stop(self, worker: Any) -> None:
+    def stop(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
         # The consumer has stopped, the pool still works: its outcomes are recorded as they
         # come, until `worker_shutdown`.
         self.gate.close()
 
-    def terminate(self, worker: Any) -> None:
+    def terminate(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
         self.gate.close()
         self._leave()
 
     def _leave(self, **_signal: Any) -> None:
-        """Record what is left, then end this node's row, so that rescue need not wait for a lease."""
+        """Record what is left, then end this node's row: rescue need not wait for a lease."""
         if not self.edge.flush(timeout=FLUSH_SECONDS):
             logger.error("outcomes are not recorded; their runs will be rescued")
         self.edge.stop()

@@ -112,7 +112,7 @@ def exchange(connection: socket.socket, request: Request, deadline: Deadline) ->
     """Send a request and return its answer; closes the connection."""
     http = HTTPConnection(request.url.host)
     # A socket that is there already keeps http.client from looking up and connecting.
-    http.sock = _TimedSocket(connection, deadline)  # type: ignore[assignment]
+    http.sock = _TimedSocket(connection, deadline)
     try:
         http.putrequest(request.method, request.url.path, skip_host=True, skip_accept_encoding=True)
         for name, value in request.headers.items():

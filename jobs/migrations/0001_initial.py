@@ -1,3 +1,5 @@
+from typing import Any
+
 import django.contrib.postgres.fields
 import django.core.validators
 import django.db.models.deletion
@@ -10,7 +12,7 @@ from jobs.database import statement
 from jobs.partitions import make_partitions
 
 
-def _make_partitions(apps, schema_editor):
+def _make_partitions(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001  Django hands both in
     make_partitions()
 
 

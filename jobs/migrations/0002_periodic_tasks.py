@@ -1,9 +1,11 @@
+from typing import Any
+
 from django.db import migrations
 
 from jobs.system_schedule import keep_periodic_tasks
 
 
-def _keep(apps, schema_editor):
+def _keep(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001  Django hands both in
     keep_periodic_tasks(
         periodic_tasks=apps.get_model("django_celery_beat", "PeriodicTask"),
         intervals=apps.get_model("django_celery_beat", "IntervalSchedule"),

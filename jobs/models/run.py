@@ -163,7 +163,7 @@ class Run(models.Model):
         return bool(moved)
 
     def retry(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> None:
-        """Queue an ended run again with a fresh set of attempts; raise StateConflict if it may not."""
+        """Queue an ended run again with fresh attempts; raise StateConflict if it may not."""
         from jobs.reopening import reopen_runs
 
         reopen_runs([self.id], actor=actor, reason=reason)

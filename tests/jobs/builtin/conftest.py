@@ -19,7 +19,7 @@ from pytest_django import Settings
 
 
 class Behaviour(BaseHTTPRequestHandler):
-    """Answers by path: /echo, /status/N, /bytes/N, /drip/headers, /drip/body, /cut, /nonsense."""
+    """Answers by path: /echo, /status/N, /bytes/N, /drip/headers, /drip/body, /flood/ …"""
 
     protocol_version = "HTTP/1.1"
     server: Server
@@ -63,6 +63,12 @@ class Behaviour(BaseHTTPRequestHandler):
             self.wfile.write(b"Content-Length: 100000\r\n\r\n")
         while not self.server.stopping.wait(0.02):
             self.wfile.write(b"x")
+
+    def flood(self, _rest: str) -> None:
+        """Send at full speed, and never come to an end."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
+        while not self.server.stopping.is_set():
+            self.wfile.write(b"x" * 65_536)
 
     def silent(self, _rest: str) -> None:
         self.server.stopping.wait()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from email.message import Message
 from typing import Any
 
@@ -21,11 +22,21 @@ from jobs.catalog import offer_of, resolve
 from jobs.errors import ArgumentError
 from tests.jobs.builtin.conftest import Certificate, Server
 
+LIMIT_SECONDS = 0.3
 Resolver = Callable[..., Callable[[str, int], list[str]]]
 
 
 def get(url: str) -> Any:
     return build_request("GET", url, headers={}, body="", json=None)
+
+
+@contextmanager
+def ended_in_time() -> Iterator[None]:
+    """The request within fails for its time limit, with generous slack for a busy machine."""
+    started = time.monotonic()
+    with pytest.raises(HttpRequestFailed, match=r"took longer than the limit of 0\.3 s"):
+        yield
+    assert time.monotonic() - started < LIMIT_SECONDS + 2.5
 
 
 def test_the_answer_is_kept(allowed: str) -> None:
@@ -61,7 +72,7 @@ def test_head_has_no_body(allowed: str) -> None:
 
 def test_only_the_beginning_of_a_large_body_is_kept(allowed: str) -> None:
     """64 KiB are kept, the rest is never read, and the result says so."""
-    result = http_request("GET", f"{allowed}/bytes/50000000")
+    result = http_request("GET", f"{allowed}/flood/", timeout_seconds=5)
     assert (len(result["body"]), result["is_cut"]) == (BODY_LIMIT, True)
     assert not http_request("GET", f"{allowed}/bytes/{BODY_LIMIT}")["is_cut"]
 
@@ -106,10 +117,8 @@ def test_redirects_are_not_followed(allowed: str, server: Server) -> None:
 @pytest.mark.parametrize("path", ["drip/headers", "drip/body", "silent/"])
 def test_the_time_limit_is_for_the_whole_exchange(allowed: str, path: str) -> None:
     """A server that sends a byte now and then gains nothing by it."""
-    started = time.monotonic()
-    with pytest.raises(HttpRequestFailed, match=r"took longer than the limit of 0\.3 s"):
-        http_request("GET", f"{allowed}/{path}", timeout_seconds=0.3)
-    assert time.monotonic() - started < 3
+    with ended_in_time():
+        http_request("GET", f"{allowed}/{path}", timeout_seconds=LIMIT_SECONDS)
 
 
 def test_the_time_limit_is_for_a_reader_that_does_not_read() -> None:
@@ -117,8 +126,8 @@ def test_the_time_limit_is_for_a_reader_that_does_not_read() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         request = build_request("POST", url, headers={}, body="x" * 30_000_000, json=None)
-        with pytest.raises(HttpRequestFailed, match="took longer"):
-            fetch(request, timeout_seconds=0.3, allowed=["127.0.0.1"])
+        with ended_in_time():
+            fetch(request, timeout_seconds=LIMIT_SECONDS, allowed=["127.0.0.1"])
 
 
 def test_the_time_limit_is_for_the_look_up(server: Server) -> None:
@@ -128,8 +137,8 @@ def test_the_time_limit_is_for_the_look_up(server: Server) -> None:
         server.stopping.wait()
         return []
 
-    with pytest.raises(HttpRequestFailed, match="took longer"):
-        fetch(get("https://device.test/"), timeout_seconds=0.2, allowed=[], resolve=hang)
+    with ended_in_time():
+        fetch(get("https://device.test/"), timeout_seconds=LIMIT_SECONDS, allowed=[], resolve=hang)
 
 
 @pytest.mark.parametrize("path", ["cut/", "nonsense/"])
