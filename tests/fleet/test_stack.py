@@ -11,6 +11,7 @@ import pytest
 
 from fleet.programs import flower
 from fleet.stack import Program, Stack, StackError, free_port
+from tests.processes import is_running
 from tests.waiting import wait_for
 
 SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
@@ -38,14 +39,6 @@ def program(
     """Return a program that runs a piece of Python."""
     command = [sys.executable, "-c", code]
     return Program(name, command, ready_text=ready_text, ready_port=ready_port)
-
-
-def is_running(pid: int) -> bool:
-    """Say whether a process exists and is not merely waiting to be collected."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def child_of(log: Path) -> int:

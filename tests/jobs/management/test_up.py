@@ -1,0 +1,88 @@
+"""manage.py up: the whole stack in one terminal."""
+
+import base64
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from config.state import PROJECT
+from tests.own_servers import new_state_dir, remove_state_dir
+from tests.processes import descendants, is_running
+from tests.waiting import wait_for
+
+START_SECONDS = 60
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    state = new_state_dir()
+    yield state
+    remove_state_dir(state)
+
+
+def status(url: str, login: str = "") -> int:
+    """Return the HTTP status of a page."""
+    request = urllib.request.Request(url)
+    if login:
+        request.add_header("Authorization", "Basic " + base64.b64encode(login.encode()).decode())
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_stack_runs_until_it_is_told_to_stop(state: Path) -> None:
+    """Site and Flower answer behind logins; the end is an exit code 0 and no process left."""
+    output = state / "output"
+    with output.open("wb") as out:
+        up = subprocess.Popen(
+            [sys.executable, "manage.py", "up", "--slots", "1"],
+            cwd=PROJECT,
+            env=os.environ | {"FAIRSHIFT_STATE_DIR": str(state)},
+            stdout=out,
+            stderr=out,
+        )
+    try:
+
+        def started() -> bool:
+            assert up.poll() is None, output.read_text()
+            return "Everything runs" in output.read_text()
+
+        wait_for(started, seconds=START_SECONDS, what="the stack runs")
+        text = output.read_text()
+        site = re.search(r"^Site +(\S+) +login admin / \S+$", text, re.MULTILINE)
+        flower = re.search(r"^Flower +(\S+) +login admin / (\S+)$", text, re.MULTILINE)
+        assert site and flower
+        assert status(f"{site[1]}admin/login/") == 200
+        assert status(flower[1]) == 401
+        assert status(flower[1], login=f"admin:{flower[2]}") == 200
+        family = descendants(up.pid)
+        assert len(family) >= 5
+        up.send_signal(signal.SIGTERM)
+        assert up.wait(30) == 0
+        wait_for(lambda: not any(map(is_running, family)), what="every process has ended")
+    finally:
+        up.kill()
+        up.wait()
+
+
+def test_impossible_number_is_refused() -> None:
+    """The error names the option and the limit, before anything starts."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up", "--workers", "0"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "--workers is 0, but must be 1 or more." in done.stderr
