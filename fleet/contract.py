@@ -116,14 +116,14 @@ class Edges:
     """What a worker asks of the application. All but the last four run in a thread of their own.
 
     `admit` answers every ask by run id; `record` returns the state that each run has now,
-    without the runs whose token was out of date; `beat` returns the ids of runs of this worker
-    that are to be cancelled; `leave` ends the worker's row; `close` drops the thread's
+    without the runs whose token was out of date; `beat` is told which runs the worker holds and
+    returns those that are to be cancelled; `leave` ends the worker's row; `close` drops the thread's
     connection after an error.
     """
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]
     record: Callable[[Sequence[Report]], Mapping[str, str]]
-    beat: Callable[[Node], Sequence[str]]
+    beat: Callable[[Node, Sequence[str]], Sequence[str]]
     leave: Callable[[UUID], None]
     close: Callable[[], None]
     requires_row: Callable[[str], bool]

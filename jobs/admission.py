@@ -8,16 +8,18 @@ changes latency and nothing else.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
 
-from fleet import Admission, Ask, Refusal
+from fleet import Admission, Ask, Kind, Refusal, Report
 from jobs import database
 from jobs.conf import setting
 from jobs.payloads import open_bytes
+from jobs.recording import write
 
 _REFUSALS: Final = {
     "busy": Refusal.BUSY,
@@ -45,7 +47,13 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
                 **limits,
             },
         )
-    return {str(row["id"]): _answer(row) for row in rows}
+        answers = {str(row["id"]): _answer(row) for row in rows}
+        # A payload that cannot be read must end its own run and nobody else's admission.
+        write([answer for answer in answers.values() if isinstance(answer, Report)])
+    return {
+        run_id: Refusal.GONE if isinstance(answer, Report) else answer
+        for run_id, answer in answers.items()
+    }
 
 
 def _limits(ids: Sequence[UUID]) -> dict[str, list[Any]]:
@@ -68,9 +76,24 @@ def _limits(ids: Sequence[UUID]) -> dict[str, list[Any]]:
     }
 
 
-def _answer(row: Mapping[str, Any]) -> Admission | Refusal:
+def _answer(row: Mapping[str, Any]) -> Admission | Refusal | Report:
     if row["verdict"]:
         return _REFUSALS[row["verdict"]]
+    try:
+        return _admission(row)
+    except (LookupError, ValueError, TypeError) as error:
+        return Report(
+            str(row["id"]),
+            row["token"],
+            Kind.FAILED,
+            time.monotonic(),
+            error_type=type(error).__name__,
+            error_message=f"the run cannot be started: {error}",
+            cause="unreadable",
+        )
+
+
+def _admission(row: Mapping[str, Any]) -> Admission:
     policy = json.loads(row["policy"])
     options = json.loads(row["options"])
     return Admission(

@@ -8,8 +8,10 @@ the sweep publishes it. A hint may be published twice: the row admits it once.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from functools import cache, partial
+from typing import Final
 from uuid import UUID
 
 from celery import current_app
@@ -20,6 +22,8 @@ from jobs import database
 from jobs.conf import setting
 
 logger = logging.getLogger(__name__)
+
+SLICE: Final = 1_000
 
 _HINTS = """
 SELECT r.id, r.task, r.queue, o.slug, r.submission_id, r.attempt_count + 1, r.priority
@@ -48,31 +52,50 @@ def publish_on_commit(run_ids: Sequence[UUID]) -> None:
 
 def _publish_committed(run_ids: Sequence[UUID], outbox_id: int) -> None:
     crash_point("dispatch.after_commit")
+    limit = time.monotonic() + setting("PUBLISH_TIMEOUT_SECONDS")
+    published = 0
     try:
-        publish(run_ids)
+        for start in range(0, len(run_ids), SLICE):
+            publish(run_ids[start : start + SLICE])
+            published = min(start + SLICE, len(run_ids))
+            if time.monotonic() > limit:
+                # A large bulk: the caller goes on, the sweep publishes the rest.
+                break
     except BrokerUnavailable as error:
-        logger.warning("%d hints stay in the outbox: %s", len(run_ids), error)
-        return
+        logger.warning("%d hints stay in the outbox: %s", len(run_ids) - published, error)
     crash_point("dispatch.after_publish")
-    clear_outbox([outbox_id])
+    if published == len(run_ids):
+        clear_outbox([outbox_id])
+    elif published:
+        database.query(
+            "UPDATE jobs_outbox SET run_ids = %s WHERE id = %s",
+            [list(run_ids[published:]), outbox_id],
+        )
     crash_point("dispatch.after_outbox_delete")
 
 
 def publish(run_ids: Sequence[UUID]) -> int:
     """Publish a hint for each of these runs that is queued; return how many.
 
-    Raises BrokerUnavailable after PUBLISH_TIMEOUT_SECONDS.
+    A slice of them has PUBLISH_TIMEOUT_SECONDS; raises BrokerUnavailable when it takes longer.
     """
+    count = 0
+    for start in range(0, len(run_ids), SLICE):
+        hints = _hints(run_ids[start : start + SLICE])
+        crash_point("dispatch.before_publish")
+        if hints:
+            broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+        count += len(hints)
+    return count
+
+
+def _hints(run_ids: Sequence[UUID]) -> list[Hint]:
     with connection.cursor() as cursor:
         cursor.execute(_HINTS, [list(run_ids)])
-        hints = [
+        return [
             Hint(str(run_id), task, queue, owner, submission, attempt, priority)
             for run_id, task, queue, owner, submission, attempt, priority in cursor
         ]
-    crash_point("dispatch.before_publish")
-    if hints:
-        broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
-    return len(hints)
 
 
 def clear_outbox(ids: Sequence[int]) -> None:

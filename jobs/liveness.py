@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from uuid import UUID
 
@@ -20,8 +21,11 @@ _CANCELLED = "SELECT id FROM jobs_run WHERE worker_id = %s AND state = 'cancelli
 _LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
 
 
-def beat(node: Node) -> list[str]:
-    """Note that a worker lives; return the ids of its runs that are to be cancelled."""
+def beat(node: Node, held: Sequence[str]) -> list[str]:
+    """Note that a worker lives and which runs it holds; return the ids of those to be cancelled.
+
+    What was admitted to it and never reached it is taken back.
+    """
     database.query(
         _BEAT,
         {
@@ -34,6 +38,7 @@ def beat(node: Node) -> list[str]:
             "version": _version(),
         },
     )
+    rescue(worker_id=node.id, held=[UUID(run_id) for run_id in held])
     return [str(row["id"]) for row in database.query(_CANCELLED, [node.id])]
 
 

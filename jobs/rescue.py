@@ -1,6 +1,7 @@
 """Rescue: runs whose worker is gone are tried again, or end as dead letters.
 
-A worker is gone when it said so, or when its heartbeat is older than the lease. The row
+A worker is gone when it said so, or when its heartbeat is older than the lease. A run is also
+taken back when its worker lives and does not hold it. The row
 decides: the runs move under the very token that the lost worker held, so if it thaws and
 reports after all, it is fenced off.
 """
@@ -10,7 +11,9 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import transaction
 
@@ -29,18 +32,30 @@ CHUNK: Final = 1_000
 CAUSE: Final = "worker lost"
 
 
-def rescue() -> int:
-    """Take back every run of every worker that is gone; return how many."""
+def rescue(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
+    """Take back every run of every worker that is gone; return how many.
+
+    With a living worker and the runs that it holds, also what was admitted to it more than
+    a lease ago and is not among them.
+    """
     total = 0
-    while rescued := _rescue_chunk():
+    while rescued := _rescue_chunk(worker_id, held):
         crash_point("rescue.after_move")
         total += rescued
     return total
 
 
-def _rescue_chunk() -> int:
+def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
     with transaction.atomic():
-        lost = database.run("lost_runs", {"lease": setting("LEASE_SECONDS"), "most": CHUNK})
+        lost = database.run(
+            "lost_runs",
+            {
+                "lease": setting("LEASE_SECONDS"),
+                "most": CHUNK,
+                "worker": worker_id,
+                "held": list(held),
+            },
+        )
         rows = write([_report(run) for run in lost])
         failed = [row["id"] for row in rows if row["state"] != State.RETRYING]
         transaction.on_commit(lambda: tell_celery(failed), robust=True)

@@ -28,8 +28,6 @@ def keep_periodic_tasks(*, periodic_tasks: Any, intervals: Any) -> None:
                 "task": task,
                 "interval": interval,
                 "queue": setting("SYSTEM_QUEUE"),
-                # At most one waits: a message that is older than its successor is dropped.
-                "expire_seconds": max(seconds, 2),
                 "headers": "{}",
                 "description": "Fairshift's own work. Disable it and nothing is lost, only late.",
             },

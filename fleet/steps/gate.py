@@ -74,7 +74,7 @@ class Gate:
     def on_request(self, request: Request) -> None:
         """Take a message: a plain task goes on, a hint waits for its admission."""
         if HEADER not in request.request_dict:
-            if self._edges.requires_row(request.name):
+            if self._edges.requires_row(request.type):
                 logger.warning("dropped %s[%s]: it runs only with a row", request.name, request.id)
                 self._drop(request)
             else:
@@ -88,7 +88,7 @@ class Gate:
         if self._closing:
             self._give_back(request)
         elif not self._edge.ask(
-            Ask(run_id, request.name), functools.partial(self._answer, request)
+            Ask(run_id, request.type), functools.partial(self._answer, request)
         ):
             self._drop(request)
 
@@ -210,6 +210,10 @@ class Gate:
         worker_state.task_ready(held.request)
         held.request.acknowledge()
         held.request.send_event("task-retried", exception=repr(error), traceback="")
+
+    def held(self) -> list[str]:
+        """Return the ids of all runs that this worker was given and that are not yet recorded."""
+        return list(self._held)
 
     # --- cancelled, or not started ------------------------------------------------------
 

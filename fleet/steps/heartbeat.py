@@ -21,11 +21,18 @@ class Heartbeat(threading.Thread):
     """Beats for one worker node, until stopped."""
 
     def __init__(
-        self, edges: Edges, node: Node, cancel: Callable[[Sequence[str]], None], *, watch_loop: bool
+        self,
+        edges: Edges,
+        node: Node,
+        *,
+        held: Callable[[], Sequence[str]],
+        cancel: Callable[[Sequence[str]], None],
+        watch_loop: bool,
     ) -> None:
         super().__init__(name="fairshift-heartbeat", daemon=True)
         self._edges = edges
         self._node = node
+        self._held = held
         self._cancel = cancel
         self._watch_loop = watch_loop
         self._loop_turned_at = time.monotonic()
@@ -37,7 +44,7 @@ class Heartbeat(threading.Thread):
 
     def beat(self) -> None:
         """Beat once, now."""
-        self._cancel(self._edges.beat(self._node))
+        self._cancel(self._edges.beat(self._node, self._held()))
 
     def stop(self) -> None:
         self._stopped.set()

@@ -48,7 +48,8 @@ class DurableRuns(bootsteps.StartStopStep):
         self.heartbeat = Heartbeat(
             self.edges,
             node,
-            lambda run_ids: post(partial(self._cancel, run_ids)),
+            held=self.gate.held,
+            cancel=lambda run_ids: post(partial(self._cancel, run_ids)),
             # A solo pool runs its task in the loop: a long task is no hang.
             watch_loop=worker.hub is not None and node.pool != "solo",
         )

@@ -1,12 +1,19 @@
--- Runs that are held by a worker which has stopped or whose heartbeat is older than the lease.
--- Parameters: lease seconds, most int.
+-- Runs that nobody works on any more: their worker has stopped, its heartbeat is older than the
+-- lease, its row is gone, or it lives and does not know of them (the answer to an admission
+-- was lost on its way).
+-- Parameters: lease seconds, most int; worker uuid and held uuid[]: a living worker and the runs
+-- that it holds, or null.
 -- Result: what a decision on the next attempt needs. Rows are locked; those that others hold
 -- are left for the next call.
-SELECT r.id, r.token, r.attempt_count, r.max_attempts, r.policy, w.hostname
-FROM jobs_run r JOIN jobs_worker w ON w.id = r.worker_id
+SELECT r.id, r.token, r.attempt_count, r.max_attempts, r.policy, coalesce(w.hostname, '') AS hostname
+FROM jobs_run r LEFT JOIN jobs_worker w ON w.id = r.worker_id
 WHERE r.state IN ('admitted', 'running', 'cancelling')
-  AND (w.stopped_at IS NOT NULL
-       OR w.heartbeat_at < clock_timestamp() - make_interval(secs => %(lease)s))
+  AND (w.id IS NULL
+       OR w.stopped_at IS NOT NULL
+       OR w.heartbeat_at < clock_timestamp() - make_interval(secs => %(lease)s)
+       OR (r.worker_id = %(worker)s::uuid
+           AND r.admitted_at < clock_timestamp() - make_interval(secs => %(lease)s)
+           AND NOT r.id = ANY(%(held)s::uuid[])))
 ORDER BY r.id
 LIMIT %(most)s
 FOR UPDATE OF r SKIP LOCKED
