@@ -117,8 +117,8 @@ class Edges:
 
     `admit` answers every ask by run id; `record` returns the state that each run has now,
     without the runs whose token was out of date; `beat` is told which runs the worker holds and
-    returns those that are to be cancelled; `leave` ends the worker's row; `close` drops the thread's
-    connection after an error.
+    returns those that are to be cancelled; `leave` ends the worker's row; `close` drops the
+    thread's connection after an error.
     """
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]

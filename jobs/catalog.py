@@ -139,8 +139,14 @@ def offered() -> list[OfferedTask]:
 
 @cache
 def _loaded() -> None:
-    """Load the task modules of the installed apps, as a worker does when it boots."""
-    current_app.loader.import_default_modules()
+    """Load the task modules that a worker loads when it boots.
+
+    Without the signal that a worker sends then: it would run all system checks, here in the
+    middle of a caller's transaction.
+    """
+    current_app.autodiscover_tasks(force=True)
+    for module in current_app.loader.default_modules:
+        current_app.loader.import_task_module(module)
 
 
 def _registered() -> Mapping[str, Task]:

@@ -29,7 +29,7 @@ def split(
     """Tell options from arguments among the keywords of a submit."""
     if arguments is not None:
         return options(given), arguments
-    taken = ArgumentSchema.of(task).model.model_fields
+    taken = ArgumentSchema.of(task).names
     for name in given:
         if name in NAMES and name in taken:
             raise OptionError(

@@ -11,6 +11,16 @@ from fleet import BrokerUnavailable
 from jobs import partitions, promotion
 from jobs import rescue as rescuing
 from jobs import sweep as sweeping
+from jobs.builtin import http_request, management_command
+
+__all__ = [
+    "http_request",
+    "make_partitions",
+    "management_command",
+    "promote",
+    "rescue",
+    "sweep",
+]
 
 
 @shared_task(name="fairshift.system.promote")
