@@ -1,0 +1,63 @@
+"""The project's Markdown files, read as text, tables and code blocks."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+_BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: the words after the fence, and what stands in it."""
+
+    info: str
+    text: str
+
+
+def pages() -> list[Path]:
+    """Return every Markdown file that belongs to the project's documentation."""
+    return [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
+
+
+def read(name: str) -> str:
+    """Return the text of one page, named from the project's folder."""
+    return (PROJECT / name).read_text(encoding="utf-8")
+
+
+def prose(text: str) -> str:
+    """Return a page's text without its fenced blocks."""
+    return _BLOCK.sub("", text)
+
+
+def blocks(text: str, *, info: str) -> list[Block]:
+    """Return the fenced blocks that begin with these words."""
+    found = (Block(match[1].strip(), match[2]) for match in _BLOCK.finditer(text))
+    return [block for block in found if block.info.split(" ")[0] == info]
+
+
+def table(text: str, *, after: str) -> list[list[str]]:
+    """Return the cells of the first table after a heading, without its two head lines."""
+    page = f"\n{text}"
+    lines = iter(page[page.index(f"\n{after}\n") :].splitlines())
+    rows = list(_rows(lines))
+    return rows[2:]
+
+
+def _rows(lines: Iterator[str]) -> Iterator[list[str]]:
+    started = False
+    for line in lines:
+        if line.startswith("|"):
+            started = True
+            # A cell's own bars are written as \|.
+            yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        elif started:
+            return
+
+
+def code_words(cell: str) -> list[str]:
+    """Return what stands between backticks."""
+    return re.findall(r"`([^`]+)`", cell)
