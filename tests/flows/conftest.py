@@ -1,0 +1,251 @@
+"""What flows are made of: real servers with empty data, real processes, and a judge."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import redis
+from celery import current_app
+from django.apps import apps
+from django.conf import settings
+from django.db import connection, connections
+from django.test import override_settings
+from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
+
+import tests.tasks  # noqa: F401 - registers the tasks that scenes submit
+from jobs.models import Owner, Run, Submission
+from jobs.partitions import make_partitions
+from jobs.states import ACTIVE, ENDED, State
+from jobs.system_schedule import keep_periodic_tasks
+from tests.flows.processes import QUICK, Processes, database_url
+from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
+from tests.judge.log import SubmitEvent
+from tests.judge.sqlreader import read_rows
+from tests.waiting import wait_for
+
+OURS = ("jobs", "django_celery_beat", "django_celery_results")
+# In the order of their keys. Deleting disturbs no worker; TRUNCATE would wait for all of them.
+OF_RUNS = (
+    "jobs_outbox",
+    "jobs_idempotencykey",
+    "jobs_attempt",
+    "jobs_run",
+    "jobs_submission",
+    "jobs_job",
+    "jobs_target",
+    "django_celery_results_chordcounter",
+    "django_celery_results_taskresult",
+)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Show the end of every log beside a failure."""
+    report = yield
+    scene = getattr(item, "funcargs", {}).get("scene")
+    if report.failed and scene is not None:
+        report.sections.append(("logs of the processes", scene.log_ends()))
+    return report
+
+
+@pytest.fixture(scope="module")
+def db(django_db_setup, django_db_blocker) -> Iterator[None]:
+    """The test database with real commits that other processes see, and short times.
+
+    In place of pytest-django's fixture, whose name tells it to make the database: no
+    transaction and no flush around each test, since workers live longer than one.
+    """
+    quick = override_settings(FAIRSHIFT={**settings.FAIRSHIFT, **QUICK})
+    with django_db_blocker.unblock(), quick:
+        yield
+        _empty()
+        connections.close_all()
+
+
+@pytest.fixture(scope="module")
+def shared(db, tmp_path_factory) -> Iterator[Processes]:
+    """The long-lived processes of a module: started by the first scene that wants them."""
+    processes = Processes(tmp_path_factory.mktemp("shared"))
+    yield processes
+    processes.stop()
+
+
+@pytest.fixture
+def scene(request, shared: Processes, tmp_path: Path) -> Iterator[Processes]:
+    """The processes of this scene, over empty tables."""
+    wants_own = "processes" in request.fixturenames
+    processes = Processes(tmp_path) if wants_own else shared
+    if wants_own or not _is_at_rest(shared):
+        shared.stop()
+        _empty()
+        _hurry_beat()
+    else:
+        _forget_runs()
+    processes.tasks.path.write_bytes(b"")
+    (processes.folder / "submits.log").write_bytes(b"")
+    yield processes
+    if wants_own:
+        processes.stop()
+
+
+@pytest.fixture
+def processes(scene: Processes) -> Processes:
+    """A factory of processes for a scene that kills, restarts or starves them."""
+    return scene
+
+
+@pytest.fixture
+def stack(scene: Processes, owner: Owner) -> Processes:
+    """A worker with four slots, the system's worker and beat, shared by the module's scenes."""
+    if not scene.started:
+        scene.start_worker("shared", slots=4)
+        scene.start_system()
+        scene.start_beat()
+    scene.ready()
+    return scene
+
+
+@pytest.fixture
+def owner(scene: Processes) -> Owner:
+    """The owner acme, without limits."""
+    return make_owner("acme")
+
+
+@pytest.fixture
+def broker(db) -> Iterator[redis.Redis]:
+    """A client of the Redis that is the broker."""
+    with broker_client() as client:
+        yield client
+
+
+@pytest.fixture
+def submits(scene: Processes) -> SubmitLog:
+    """The log in which submitters say what they asked for; `verdict()` reads it."""
+    return SubmitLog(scene.folder / "submits.log")
+
+
+@pytest.fixture
+def verdict(scene: Processes, submits: SubmitLog) -> Callable[..., Verdict]:
+    """Have the judge look at logs and rows; a bad verdict fails the test.
+
+    Without arguments the submitters' log says what was asked for; with them, these
+    runs and submissions were asked for and nothing else.
+    """
+
+    def judged(*submitted: Run | Submission) -> Verdict:
+        asked = _as_events(submitted) if submitted else read_submit_events(submits.path)
+        runs, attempts = read_rows(database_url())
+        found = judge(
+            task_events=read_task_events(scene.tasks.path),
+            submit_events=asked,
+            runs=runs,
+            attempts=attempts,
+        )
+        assert found.ok, found.report()
+        return found
+
+    return judged
+
+
+@pytest.fixture
+def starts(scene: Processes) -> Callable[[Run], int]:
+    """Count how often a run's body has begun, by the tasks' own log."""
+
+    def count(run: Run) -> int:
+        events = read_task_events(scene.tasks.path)
+        return sum(event.event == "start" and event.run == str(run.id) for event in events)
+
+    return count
+
+
+@contextmanager
+def broker_client() -> Iterator[redis.Redis]:
+    """A client of the Redis that is the broker, whatever form its URL has."""
+    with current_app.connection_for_write() as connected:
+        yield connected.default_channel.client
+
+
+def make_owner(slug: str, **fields: object) -> Owner:
+    """Return an owner with these fields, and no limits else."""
+    free = {"max_running": None, "paused_at": None, "paused_until": None, "paused_reason": ""}
+    made, _ = Owner.objects.update_or_create(slug=slug, defaults={**free, **fields})
+    return made
+
+
+def ended(run: Run | UUID, *, seconds: float = 20) -> Run:
+    """Wait until a run has ended; return it as it is then."""
+    return reached(run, *ENDED, seconds=seconds)
+
+
+def reached(run: Run | UUID, *states: State, seconds: float = 20) -> Run:
+    """Wait until a run is in one of these states; return it as it is then."""
+    run_id = run.id if isinstance(run, Run) else run
+    wanted = Run.objects.filter(id=run_id, state__in=states)
+    try:
+        return wait_for(wanted.first, seconds=seconds)
+    except AssertionError:
+        last = Run.objects.get(id=run_id)
+        raise AssertionError(
+            f"run {run_id} is {last.state}, not {', '.join(states)}: {last.history}"
+        ) from None
+
+
+def _as_events(submitted: tuple[Run | Submission, ...]) -> list[SubmitEvent]:
+    events = []
+    for number, item in enumerate(submitted):
+        runs = [item.id] if isinstance(item, Run) else item.runs.values_list("id", flat=True)
+        ids = tuple(str(run_id) for run_id in runs)
+        key = f"submit-{number}"
+        events.append(SubmitEvent(event="intend", key=key, count=len(ids)))
+        events.append(SubmitEvent(event="ok", key=key, ids=ids, total=len(ids)))
+    return events
+
+
+def _is_at_rest(shared: Processes) -> bool:
+    """Say whether the shared processes are all up, and none is busy with an old scene."""
+    if not shared.started or not shared.all_alive():
+        return False
+    return not Run.objects.filter(state__in=ACTIVE).exists()
+
+
+def _nobody_connected() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() "
+            "AND backend_type = 'client backend'"
+        )
+        return cursor.fetchone()[0] == 0
+
+
+def _forget_runs() -> None:
+    with connection.cursor() as cursor:
+        for table in OF_RUNS:
+            cursor.execute(f"DELETE FROM {table}")
+
+
+def _empty() -> None:
+    """Empty our tables and Redis, and put back what every installation has."""
+    assert connection.settings_dict["NAME"].startswith("test_")
+    wait_for(_nobody_connected, what="every process to leave the database")
+    tables = [
+        model._meta.db_table
+        for label in OURS
+        for model in apps.get_app_config(label).get_models()
+        if model._meta.managed
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
+    make_partitions()
+    keep_periodic_tasks(periodic_tasks=PeriodicTask, intervals=IntervalSchedule)
+    with broker_client() as client:
+        client.flushdb()
+
+
+def _hurry_beat() -> None:
+    """Have the system's own tasks sent every second."""
+    second, _ = IntervalSchedule.objects.get_or_create(every=1, period="seconds")
+    PeriodicTask.objects.filter(interval__every=5).update(interval=second)
+    PeriodicTasks.update_changed()

@@ -1,0 +1,184 @@
+"""Workers and beat as processes of a scene, on the tests' own servers and with short times."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.db import connection
+
+from fleet import programs
+from fleet.stack import Program, Stack
+from tests.judge import TaskLog
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Seconds, but for the last. Long enough for two busy cores, short enough to wait for.
+QUICK = {
+    "HEARTBEAT_SECONDS": 0.5,
+    "LEASE_SECONDS": 2.0,
+    "SWEEP_SECONDS": 1.0,
+    "CANCEL_GRACE_SECONDS": 1.0,
+    "BACKOFF_SECONDS": 0.1,
+    "BACKOFF_CAP_SECONDS": 0.4,
+    "PARTITION_DAYS_AHEAD": 2,
+}
+
+# What a worker tells its neighbours is not looked at here, and costs a boot a second.
+ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+
+
+def database_url() -> str:
+    """Return the URL of the test database, as another process can use it."""
+    given = connection.settings_dict
+    parts = {key: given[key.upper()] for key in ("user", "password", "host", "port")}
+    query = urlencode({key: value for key, value in parts.items() if value})
+    return f"postgresql:///{given['NAME']}?{query}"
+
+
+def environment(log: Path) -> dict[str, str]:
+    """Return what every process of a scene has in its environment."""
+    return {
+        "DATABASE_URL": database_url(),
+        "REDIS_URL": settings.REDIS_URL,
+        "SECRET_KEY": "only for tests",
+        "DEBUG": "0",
+        "LOG_FORMAT": "console",
+        "PYTHONPATH": str(ROOT),
+        "FAIRSHIFT_TASKS": "tests.tasks",
+        "JUDGE_LOG": str(log),
+        **{f"FAIRSHIFT_{name}": str(value) for name, value in QUICK.items()},
+    }
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a scene, with its children, and its log."""
+
+    name: str
+    stack: Stack
+    log: Path
+    tasks: TaskLog
+
+    @property
+    def pid(self) -> int:
+        """Its process id; fails when it is down."""
+        pid = self.stack.pid(self.name)
+        assert pid is not None, f"{self.name} is down:\n{self.log_end()}"
+        return pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self.stack.pid(self.name) is not None
+
+    def ready(self, *, seconds: float = 30) -> None:
+        """Return when it works; fails when it ends before."""
+        self.stack.wait_ready(seconds=seconds)
+
+    def kill(self) -> None:
+        """SIGKILL it with all its children, and tell the judge before."""
+        self.tasks.disturb(self.pid, how="killed")
+        self.stack.kill_group(self.name)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the main process alone."""
+        os.kill(self.pid, number)
+
+    def stop(self, *, grace_seconds: float = 10) -> None:
+        """End it by SIGTERM, and by SIGKILL after the grace."""
+        self.stack.stop(grace_seconds=grace_seconds)
+
+    def children(self) -> list[int]:
+        """Return the process ids of its direct children."""
+        found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
+        return [int(pid) for pid in found.split()]
+
+    def log_end(self, *, lines: int = 40) -> str:
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return "\n".join([f"--- {self.name}", *text.splitlines()[-lines:]])
+
+
+class Processes:
+    """Starts processes for one scene. `start_...` returns at once; `ready` waits for all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tasks = TaskLog(folder / "tasks.log")
+        self.started: list[Process] = []
+
+    def start_worker(
+        self,
+        name: str = "worker",
+        slots: int = 2,
+        *,
+        queue: str = "jobs",
+        options: Sequence[str] = (),
+        **environ: str,
+    ) -> Process:
+        """Start a worker; options are those of Celery's command line, and win over ours."""
+        program = programs.job_worker(name, slots=slots, queue=queue)
+        return self.start(program, options=(*ALONE, *options), **environ)
+
+    def start_system(self, **environ: str) -> Process:
+        """Start the worker of the system's own tasks."""
+        return self.start(programs.system_worker(), options=["--without-heartbeat"], **environ)
+
+    def start_beat(self, **environ: str) -> Process:
+        return self.start(programs.beat(), **environ)
+
+    def start(self, program: Program, *, options: Sequence[str] = (), **environ: str) -> Process:
+        """Start any program of a stack with the environment of the scene."""
+        program = replace(
+            program,
+            command=[*program.command, *options],
+            environment={**environment(self.tasks.path), **program.environment, **environ},
+        )
+        stack = Stack([program], log_folder=self.folder / str(len(self.started)))
+        log = self.folder / str(len(self.started)) / f"{program.name}.log"
+        process = Process(program.name, stack, log, self.tasks)
+        self.started.append(process)
+        stack.start()
+        return process
+
+    def ready(self, *, seconds: float = 30) -> None:
+        """Return when every process that is not dead yet works."""
+        for process in self.started:
+            if process.is_alive:
+                process.ready(seconds=seconds)
+
+    def python(self, code: str, **environ: str) -> subprocess.Popen[str]:
+        """Start Python with Django set up: a web process, say, that submits and dies."""
+        prelude = "import django; django.setup()\nimport tests.tasks\n"
+        return subprocess.Popen(
+            [sys.executable, "-c", prelude + code],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "config.settings",
+                **environment(self.tasks.path),
+                **environ,
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def all_alive(self) -> bool:
+        return all(process.is_alive for process in self.started)
+
+    def stop(self) -> None:
+        """End every process, quickly, and leave none behind."""
+        for process in self.started:
+            if process.is_alive:
+                process.signal(signal.SIGTERM)
+        for process in self.started:
+            process.stop(grace_seconds=3)
+        self.started.clear()
+
+    def log_ends(self) -> str:
+        return "\n".join(process.log_end() for process in self.started)
