@@ -116,28 +116,35 @@ def test_an_answer_that_was_not_read_counts_as_failed(start_server: Start) -> No
     assert report["doubled"] == 0
 
 
+PUT = b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\n"
+
+
 @pytest.mark.parametrize(
-    "sent",
+    ("sent", "named"),
     [
-        b"\x00\xff\xfe garbage\r\n\r\n",
-        b"\r\n\r\n",
-        b"GET /report\r\n\r\n",
-        b"GET /report HTTP/9.9\r\n\r\n",
-        b"BREW /report HTTP/1.1\r\n\r\n",
-        b"GET /report?version=1 HTTP/1.1\r\nno colon\r\n\r\n",
-        b"GET / HTTP/1.1\r\nx: " + b"y" * 40_000 + b"\r\n\r\n",
-        b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-        b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\nContent-Length: 1e3\r\n\r\n",
-        b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n",
-        b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        (b"\x00\xff\xfe garbage\r\n\r\n", "head"),
+        (b"\r\n\r\n", "not complete"),
+        (b"GET /report\r\n\r\n", "request line"),
+        (b"GET /report HTTP/9.9\r\n\r\n", "request line"),
+        (b"BREW /report HTTP/1.1\r\n\r\n", "request line"),
+        (b"GET /report?version=1 HTTP/1.1\r\nno colon\r\n\r\n", "headers"),
+        (b"GET / HTTP/1.1\r\nx: " + b"y" * 40_000 + b"\r\n\r\n", "head"),
+        (PUT + b"Content-Length: -1\r\n\r\n", "content-length"),
+        (PUT + b"Content-Length: 1e3\r\n\r\n", "content-length"),
+        (PUT + b"Content-Length: 999999999\r\n\r\n", "content-length"),
+        (PUT + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "transfer-encoding"),
     ],
 )
-def test_malformed_bytes_get_400_and_stop_nothing(start_server: Start, sent: bytes) -> None:
-    """Bytes that are no request get 400, the connection ends, the next client is served."""
+def test_malformed_bytes_get_400_and_stop_nothing(
+    start_server: Start, sent: bytes, named: str
+) -> None:
+    """Bytes that are no request get 400 with a reason; the next client is served."""
     server = start_server(*ONE_DEVICE)
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
         client.sendall(sent)
-        assert client.recv(100).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        answer = client.recv(1000)
+        assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert named.encode() in answer.partition(b"\r\n\r\n")[2]
     assert the_report(server)["events"] == {}
     assert activate(server.connect(), "fw-0001")[0] == 200
 
