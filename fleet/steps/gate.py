@@ -49,6 +49,11 @@ class Held:
     settled: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the start deadline has passed."""
+        return time.monotonic() - self.admitted_at > self.admission.start_within
+
 
 class Gate:
     """What one worker node holds, and the hooks that Celery calls."""
@@ -110,14 +115,17 @@ class Gate:
 
     def apply_async(self, target: Any, args: Any = (), kwargs: Any = None, **options: Any) -> Any:
         """Hand a task to the pool; a durable one only past its start gate."""
-        held = self._holding(args)
-        if held is None:
+        facts = _facts_of(args)
+        if facts is None:
             return self._pool_apply(target, args, kwargs, **options)
-        late = time.monotonic() - held.admitted_at > held.admission.start_within
-        if held.cancelled or late:
+        held = self._held.get(facts["run"])
+        if held is None or held.settled or held.admission.token != facts["token"]:
+            # It waited for a slot and was handed back meanwhile. Celery's worker frees the
+            # slot on this error, and on no other.
+            raise TaskRevokedError(facts["run"])
+        if held.cancelled or held.is_late:
             self._hand_back(held)
-            # Celery's worker frees the slot on this error, and on no other.
-            raise TaskRevokedError(held.admission.run_id)
+            raise TaskRevokedError(facts["run"])
         crash_point("gate.before_pool")
         held.in_pool = True
         held.options = options
@@ -133,16 +141,6 @@ class Gate:
                 "timeout_callback": functools.partial(self._timed_out, held),
             },
         )
-
-    def _holding(self, args: Any) -> Held | None:
-        if len(args) < 3 or not isinstance(args[2], Mapping):
-            return None
-        facts = args[2].get(HEADER)
-        if not facts or "token" not in facts:
-            return None
-        held = self._held.get(facts["run"])
-        # The same run may be here under an older token, whose child is still busy.
-        return held if held and held.admission.token == facts["token"] else None
 
     # --- out: from the pool ------------------------------------------------------------
 
@@ -246,6 +244,12 @@ class Gate:
         kind = Kind.CANCELLED if held.cancelled else Kind.GIVEN_BACK
         self._settle(held, self._report(held, kind), functools.partial(self._drop, held.request))
 
+    def hand_back_late(self) -> None:
+        """Hand back what did not reach the pool in time: no slot, or a lost connection."""
+        for held in list(self._held.values()):
+            if not held.in_pool and held.is_late:
+                self._hand_back(held)
+
     def close(self) -> None:
         """Admit nothing more; hand back what is admitted and not in the pool."""
         self._closing = True
@@ -285,6 +289,13 @@ def _dress(request: Request, admission: Admission) -> None:
         "attempt": admission.attempt,
     }
     request._ignore_result = request.request_dict.get("ignore_result")
+
+
+def _facts_of(args: Any) -> Mapping[str, Any] | None:
+    """Return what admission put into a request on its way to the pool; None for a plain task."""
+    request = args[2] if len(args) > 2 else None
+    facts = request.get(HEADER) if isinstance(request, Mapping) else None
+    return facts if isinstance(facts, Mapping) and "token" in facts else None
 
 
 def _exit_of(error: BaseException) -> BaseException:

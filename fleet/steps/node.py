@@ -20,6 +20,7 @@ from fleet.steps.heartbeat import Heartbeat
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 10.0
+LOOK_SECONDS: Final = 1.0
 
 
 class DurableRuns(bootsteps.StartStopStep):
@@ -57,7 +58,8 @@ class DurableRuns(bootsteps.StartStopStep):
         self.heartbeat.beat()
         self.gate.attach(worker)
         self.node = node
-        worker.timer.call_repeatedly(1.0, self.heartbeat.loop_turns)
+        worker.timer.call_repeatedly(LOOK_SECONDS, self.heartbeat.loop_turns)
+        worker.timer.call_repeatedly(LOOK_SECONDS, self.gate.hand_back_late)
         # After the pool has forked: a thread would not survive it, and a held lock would.
         self.edge.start()
         self.heartbeat.start()
