@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Final, ParamSpec, TypeVar
 
 from celery import current_app
 from django.db import connection, connections
@@ -14,14 +16,20 @@ from jobs.conf import setting
 from jobs.encoding import encode_result
 from jobs.run_policies import delay_after
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LOCK_TIMEOUT: Final = "5s"
+STATEMENT_TIMEOUT: Final = "20s"
+
 
 def edges() -> Edges:
     """Return the application's half of the journey."""
     return Edges(
-        admit=admission.admit,
-        record=recording.record,
-        beat=liveness.beat,
-        leave=liveness.leave,
+        admit=_bounded(admission.admit),
+        record=_bounded(recording.record),
+        beat=_bounded(liveness.beat),
+        leave=_bounded(liveness.leave),
         close=close_connection,
         requires_row=requires_row,
         retry_delay=delay_after,
@@ -31,6 +39,24 @@ def edges() -> Edges:
         lease_seconds=setting("LEASE_SECONDS"),
         cancel_grace_seconds=setting("CANCEL_GRACE_SECONDS"),
     )
+
+
+def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
+    """Run a verb of a worker's edge on a connection that does not wait for ever.
+
+    A row that an operator's transaction holds, or a database that thinks for long, then is an
+    error that the edge's thread survives and tries again.
+    """
+
+    @wraps(verb)
+    def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
+        if connection.connection is None:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
+                cursor.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'")
+        return verb(*args, **kwargs)
+
+    return bounded
 
 
 def requires_row(name: str) -> bool:
