@@ -1,0 +1,57 @@
+"""Programs that are started again when they die, as a supervisor would do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from fleet.stack import Program, Stack
+from jobs.models import Run
+from jobs.states import ENDED
+from tests.flows.processes import ALONE, Processes, environment
+from tests.waiting import wait_for
+
+
+@contextmanager
+def kept(scene: Processes, *programs: Program, **environ: str) -> Iterator[Stack]:
+    """Run these programs in the scene's environment until the block ends."""
+    stack = Stack(
+        [_in_scene(program, scene, environ) for program in programs],
+        log_folder=scene.folder / "kept",
+        restart=True,
+    )
+    with stack:
+        stack.wait_ready()
+        yield stack
+
+
+def _in_scene(program: Program, scene: Processes, environ: dict[str, str]) -> Program:
+    return replace(
+        program,
+        command=[*program.command, *(ALONE if "worker" in program.command else ())],
+        environment={**environment(scene.tasks.path), **program.environment, **environ},
+    )
+
+
+def drained(stack: Stack | None = None, *, seconds: float = 60) -> None:
+    """Wait until every run has ended; what dies of the stack meanwhile is started again."""
+
+    def rested() -> bool:
+        if stack is not None:
+            stack.watch()
+        return not open_count()
+
+    try:
+        wait_for(rested, seconds=seconds)
+    except AssertionError:
+        left = list(Run.objects.exclude(state__in=ENDED).values_list("id", "state", "history")[:5])
+        raise AssertionError(f"{open_count()} runs have not ended, such as {left}") from None
+
+
+def open_count() -> int:
+    """Return how many runs have not ended."""
+    return Run.objects.exclude(state__in=ENDED).count()
+
+
+def ended_count() -> int:
+    """Return how many runs have ended."""
+    return Run.objects.filter(state__in=ENDED).count()

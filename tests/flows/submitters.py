@@ -1,0 +1,55 @@
+"""Submitting processes of a scene: real ones, which a scene may end at any point."""
+
+import os
+import signal
+import subprocess
+import sys
+
+from tests.flows.processes import ROOT, Processes, environment
+
+
+class Submitter:
+    """One `python -m tests.submitter`; its submits are in the scene's submitters' log."""
+
+    def __init__(self, scene: Processes, *options: str, prefix: str, **environ: str) -> None:
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.submitter"),
+                *("--log", str(scene.folder / "submits.log")),
+                *("--prefix", prefix, *options),
+            ],
+            cwd=ROOT,
+            env={**os.environ, **environment(scene.tasks.path), **environ},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def until(self, word: str) -> None:
+        """Return when it has printed a line that begins with this word."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(word):
+                return
+        raise AssertionError(f"it ended before it said {word!r}:\n{self._end()}")
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self._process.kill()
+        assert self.wait() == -signal.SIGKILL
+
+    def wait(self, *, seconds: float = 60) -> int:
+        """Wait for its end; return its exit status, below 0 when a signal ended it."""
+        self._printed, self._errors = self._process.communicate(timeout=seconds)
+        return self._process.returncode
+
+    def waits(self, *, seconds: float = 60) -> list[float]:
+        """Wait for its good end; return how many seconds each submit took."""
+        assert self.wait(seconds=seconds) == 0, self._errors[-3000:]
+        lines = [line.split() for line in self._printed.splitlines()]
+        return [float(words[1]) for words in lines if len(words) == 2]
+
+    def _end(self) -> str:
+        self.wait()
+        return self._errors[-3000:]

@@ -1,0 +1,106 @@
+"""A process that submits in a loop and keeps the judge's submitters' log: stands for a web process.
+
+Real Django, real transactions. With FAULT set it dies at the named crash point. Each submit
+prints its key and the seconds that the caller waited; "open" means that it stands inside an
+open transaction and waits for a line of input.
+"""
+
+import argparse
+import os
+import time
+from typing import Any
+
+import django
+from django.db import DatabaseError, InterfaceError, close_old_connections, transaction
+
+from tests.judge.log import SubmitLog
+
+OWNERS = ("acme", "globex")
+
+
+class RolledBack(Exception):
+    """The caller changed its mind: everything since the start of its block is undone."""
+
+
+def main() -> None:
+    """Submit `--count` times: alone, in a caller's block, in bulk, and rolled back, in turn."""
+    chosen = _options()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    log = SubmitLog(chosen.log)
+    for number in range(1, chosen.count + 1):
+        key = f"{chosen.prefix}-{number}"
+        is_held = number == chosen.hold_at
+        close_old_connections()  # as Django does before each request
+        began_at = time.monotonic()
+        try:
+            if is_held or number % 2 == 0:
+                # Every fourth one is rolled back.
+                _submit_in_block(log, key, chosen, is_held=is_held, rolls_back=number % 4 == 0)
+            else:
+                _submit_alone(log, key, chosen)
+        except (DatabaseError, InterfaceError) as error:
+            # Whether it was committed is not known: the log says no more.
+            print("unknown", key, type(error).__name__, flush=True)
+        print(key, f"{time.monotonic() - began_at:.3f}", flush=True)
+        time.sleep(chosen.pause)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.submitter", description=__doc__)
+    parser.add_argument("--log", required=True, help="the submitters' log")
+    parser.add_argument("--prefix", default="submit", help="how its keys begin")
+    parser.add_argument("--count", type=int, default=20, help="submits to make")
+    parser.add_argument("--size", type=int, default=3, help="runs of each bulk submit")
+    parser.add_argument("--seconds", type=float, default=0.0, help="that each run takes")
+    parser.add_argument("--attempts", type=int, default=9, help="that each run may take")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds between two submits")
+    parser.add_argument("--hold-at", type=int, default=0, help="the submit to stay in, uncommitted")
+    return parser.parse_args()
+
+
+def _submit_alone(log: SubmitLog, key: str, chosen: argparse.Namespace) -> None:
+    """Submit one run in the transaction that submit opens itself."""
+    from jobs import submit
+    from tests.tasks import record
+
+    log.intend(key)
+    run = submit(record, n=1, seconds=chosen.seconds, **_options_of(key, chosen))
+    log.ok(key, [run.id])
+
+
+def _submit_in_block(
+    log: SubmitLog, key: str, chosen: argparse.Namespace, *, is_held: bool, rolls_back: bool
+) -> None:
+    """Submit several runs in a block of the caller, whose ids are noted before its COMMIT."""
+    from jobs import submit_many
+    from jobs.models import Run
+    from tests.tasks import record
+
+    log.intend(key, count=chosen.size, prepares=True)
+    calls = [{"n": n, "seconds": chosen.seconds} for n in range(chosen.size)]
+    ids: list[object] = []
+    try:
+        with transaction.atomic():
+            submission = submit_many(record, calls, **_options_of(key, chosen))
+            ids += Run.objects.filter(submission=submission).values_list("id", flat=True)
+            log.prepared(key, ids)
+            if is_held:
+                print("open", flush=True)
+                input()
+            if rolls_back:
+                raise RolledBack
+    except RolledBack as error:
+        log.failed(key, ids=ids, error=type(error).__name__)
+    else:
+        log.ok(key, ids)
+
+
+def _options_of(key: str, chosen: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of a submit under this key: both owners take their turn."""
+    owner = OWNERS[int(key.rpartition("-")[2]) // 2 % len(OWNERS)]
+    return {"owner": owner, "labels": {"judge_key": key}, "max_attempts": chosen.attempts}
+
+
+if __name__ == "__main__":
+    main()
