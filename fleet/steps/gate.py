@@ -13,8 +13,7 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any, Final
 
 from billiard.common import human_status
@@ -23,36 +22,17 @@ from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
 from celery.exceptions import TaskRevokedError
 from celery.worker import state as worker_state
 from celery.worker.request import Request
-from kombu.utils import json
 
 from fleet.child import class_names, failure, traced
 from fleet.contract import HEADER, Admission, Ask, Edges, Kind, Refusal, Report
 from fleet.edge import Edge
 from fleet.faults import crash_point
+from fleet.steps.held import Held, dress, facts_of
 
 logger = logging.getLogger(__name__)
 
 CHILD_LOST: Final = "child lost"
 TIME_LIMIT: Final = "time limit"
-
-
-@dataclass(slots=True)
-class Held:
-    """One admitted run on this worker."""
-
-    admission: Admission
-    request: Request
-    admitted_at: float
-    in_pool: bool = False
-    started_at: float | None = None
-    cancelled: bool = False
-    settled: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the start deadline has passed."""
-        return time.monotonic() - self.admitted_at > self.admission.start_within
 
 
 class Gate:
@@ -108,14 +88,14 @@ class Gate:
             if self._closing:
                 self._hand_back(held)
                 return
-            _dress(request, verdict)
+            dress(request, verdict)
             self._forward(request)
 
     # --- through: to the pool ----------------------------------------------------------
 
     def apply_async(self, target: Any, args: Any = (), kwargs: Any = None, **options: Any) -> Any:
         """Hand a task to the pool; a durable one only past its start gate."""
-        facts = _facts_of(args)
+        facts = facts_of(args)
         if facts is None:
             return self._pool_apply(target, args, kwargs, **options)
         held = self._held.get(facts["run"])
@@ -270,32 +250,6 @@ class Gate:
     def _give_back(self, request: Request) -> None:
         worker_state.task_ready(request)
         request.reject(requeue=True)
-
-
-def _dress(request: Request, admission: Admission) -> None:
-    """Put the row's payload, limits and headers into a request that came as a bare hint."""
-    args, kwargs, embed = json.loads(admission.body)
-    request._body = admission.body
-    request._content_type, request._content_encoding = "application/json", "utf-8"
-    request._args, request._kwargs = args, kwargs
-    # Celery keeps the decoded message here and reads errbacks and chords from it.
-    request.__dict__["_payload"] = (args, kwargs, embed)
-    request.time_limits = (admission.time_limit, admission.soft_time_limit)
-    request.request_dict.update(admission.headers, args=args, kwargs=kwargs)
-    request.request_dict[HEADER] = {
-        **admission.context,
-        "run": admission.run_id,
-        "token": admission.token,
-        "attempt": admission.attempt,
-    }
-    request._ignore_result = request.request_dict.get("ignore_result")
-
-
-def _facts_of(args: Any) -> Mapping[str, Any] | None:
-    """Return what admission put into a request on its way to the pool; None for a plain task."""
-    request = args[2] if len(args) > 2 else None
-    facts = request.get(HEADER) if isinstance(request, Mapping) else None
-    return facts if isinstance(facts, Mapping) and "token" in facts else None
 
 
 def _exit_of(error: BaseException) -> BaseException:

@@ -1,0 +1,58 @@
+"""An admitted run on its worker: what the gate keeps of it, and how its request is dressed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from celery.worker.request import Request
+from kombu.utils import json
+
+from fleet.contract import HEADER, Admission
+
+
+@dataclass(slots=True)
+class Held:
+    """One admitted run on this worker."""
+
+    admission: Admission
+    request: Request
+    admitted_at: float
+    in_pool: bool = False
+    started_at: float | None = None
+    cancelled: bool = False
+    settled: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the start deadline has passed."""
+        return time.monotonic() - self.admitted_at > self.admission.start_within
+
+
+def dress(request: Request, admission: Admission) -> None:
+    """Put the row's payload, limits and headers into a request that came as a bare hint."""
+    args, kwargs, embed = json.loads(admission.body)
+    request._body = admission.body
+    request._content_type, request._content_encoding = "application/json", "utf-8"
+    request._args, request._kwargs = args, kwargs
+    # Celery keeps the decoded message here and reads errbacks and chords from it.
+    request.__dict__["_payload"] = (args, kwargs, embed)
+    request.time_limits = (admission.time_limit, admission.soft_time_limit)
+    request.request_dict.update(admission.headers, args=args, kwargs=kwargs)
+    request.request_dict[HEADER] = {
+        **admission.context,
+        "run": admission.run_id,
+        "token": admission.token,
+        "attempt": admission.attempt,
+    }
+    request._ignore_result = request.request_dict.get("ignore_result")
+
+
+def facts_of(args: Any) -> Mapping[str, Any] | None:
+    """Return what admission put into a request on its way to the pool; None for a plain task."""
+    request = args[2] if len(args) > 2 else None
+    facts = request.get(HEADER) if isinstance(request, Mapping) else None
+    return facts if isinstance(facts, Mapping) and "token" in facts else None
