@@ -10,19 +10,16 @@ from __future__ import annotations
 import contextvars
 import functools
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from celery import Task
 from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTerminate
 
 from fleet.contract import HEADER, Edges, Kind, Report
+from fleet.failures import class_names, failure, format_traceback, safe_text
 from fleet.faults import crash_point
-
-MESSAGE_CHARACTERS: Final = 2_000
-TRACEBACK_CHARACTERS: Final = 16_000
 
 
 class TaskExited(Exception):
@@ -158,63 +155,3 @@ def _presentable(error: BaseException) -> Exception:
     if isinstance(error, Exception) and not isinstance(error, MemoryError):
         return error
     return TaskExited(f"{type(error).__name__}: {safe_text(error)}")
-
-
-def failure(
-    run_id: str,
-    token: int,
-    error: BaseException,
-    trace: str,
-    *,
-    delay: float | None = None,
-    cause: str = "",
-) -> Report:
-    """Return the report of an attempt that failed: to be retried after `delay`, else for good."""
-    return Report(
-        run_id,
-        token,
-        Kind.FAILED if delay is None else Kind.RETRYING,
-        time.monotonic(),
-        error_type=type(error).__name__[:200],
-        error_message=safe_text(error),
-        traceback=_clipped(trace, TRACEBACK_CHARACTERS),
-        delay=delay,
-        cause=cause,
-    )
-
-
-def class_names(error: BaseException) -> tuple[str, ...]:
-    """Return the names of an error's class and its parents, bare and with their module."""
-    names: list[str] = []
-    for cls in type(error).__mro__:
-        names += (cls.__name__, f"{cls.__module__}.{cls.__qualname__}")
-    return tuple(names)
-
-
-def safe_text(error: BaseException) -> str:
-    """Return an error's text, whatever its own `__str__` does."""
-    try:
-        return _clipped(str(error), MESSAGE_CHARACTERS)
-    except Exception as broken:
-        return f"(its text could not be read: {type(broken).__name__})"
-
-
-def format_traceback(error: BaseException) -> str:
-    """Return an error's traceback from the task's own frame on."""
-    lines = traceback.TracebackException(
-        type(error), error, error.__traceback__, limit=-40, compact=True
-    ).format()
-    try:
-        return "".join(lines)
-    except Exception as broken:
-        return f"(the traceback could not be read: {type(broken).__name__})"
-
-
-def _clipped(text: str, most: int) -> str:
-    """Keep the head and the tail: the cause is at the one end, the place at the other."""
-    # PostgreSQL's text holds no NUL, and UTF-8 no lone surrogate.
-    text = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
-    if len(text) <= most:
-        return text
-    half = most // 2
-    return f"{text[:half]}\n… {len(text) - most} characters left out …\n{text[-half:]}"

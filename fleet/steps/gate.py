@@ -23,9 +23,10 @@ from celery.exceptions import TaskRevokedError
 from celery.worker import state as worker_state
 from celery.worker.request import Request
 
-from fleet.child import class_names, failure, traced
+from fleet.child import traced
 from fleet.contract import HEADER, Admission, Ask, Edges, Kind, Refusal, Report
 from fleet.edge import Edge
+from fleet.failures import class_names, failure
 from fleet.faults import crash_point
 from fleet.steps.held import Held, dress, facts_of
 

@@ -1,0 +1,72 @@
+"""Failures as text that is safe to keep: clipped, without what PostgreSQL cannot hold. Pure."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from typing import Final
+
+from fleet.contract import Kind, Report
+
+MESSAGE_CHARACTERS: Final = 2_000
+TRACEBACK_CHARACTERS: Final = 16_000
+
+
+def failure(
+    run_id: str,
+    token: int,
+    error: BaseException,
+    trace: str,
+    *,
+    delay: float | None = None,
+    cause: str = "",
+) -> Report:
+    """Return the report of an attempt that failed: to be retried after `delay`, else for good."""
+    return Report(
+        run_id,
+        token,
+        Kind.FAILED if delay is None else Kind.RETRYING,
+        time.monotonic(),
+        error_type=type(error).__name__[:200],
+        error_message=safe_text(error),
+        traceback=_clipped(trace, TRACEBACK_CHARACTERS),
+        delay=delay,
+        cause=cause,
+    )
+
+
+def class_names(error: BaseException) -> tuple[str, ...]:
+    """Return the names of an error's class and its parents, bare and with their module."""
+    names: list[str] = []
+    for cls in type(error).__mro__:
+        names += (cls.__name__, f"{cls.__module__}.{cls.__qualname__}")
+    return tuple(names)
+
+
+def safe_text(error: BaseException) -> str:
+    """Return an error's text, whatever its own `__str__` does."""
+    try:
+        return _clipped(str(error), MESSAGE_CHARACTERS)
+    except Exception as broken:
+        return f"(its text could not be read: {type(broken).__name__})"
+
+
+def format_traceback(error: BaseException) -> str:
+    """Return an error's traceback from the task's own frame on."""
+    lines = traceback.TracebackException(
+        type(error), error, error.__traceback__, limit=-40, compact=True
+    ).format()
+    try:
+        return "".join(lines)
+    except Exception as broken:
+        return f"(the traceback could not be read: {type(broken).__name__})"
+
+
+def _clipped(text: str, most: int) -> str:
+    """Keep the head and the tail: the cause is at the one end, the place at the other."""
+    # PostgreSQL's text holds no NUL, and UTF-8 no lone surrogate.
+    text = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n… {len(text) - most} characters left out …\n{text[-half:]}"
