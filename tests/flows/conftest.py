@@ -1,25 +1,24 @@
 """What flows are made of: real servers with empty data, real processes, and a judge."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 import redis
-from celery import current_app
 from django.apps import apps
 from django.conf import settings
 from django.db import connection, connections
 from django.test import override_settings
 from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
-import tests.tasks  # noqa: F401 - registers the tasks that scenes submit
+import tests.flows.tasks
+import tests.tasks  # noqa: F401 - both register the tasks that scenes submit
 from jobs.models import Owner, Run, Submission
 from jobs.partitions import make_partitions
-from jobs.states import ACTIVE, ENDED, State
+from jobs.states import ACTIVE
 from jobs.system_schedule import keep_periodic_tasks
-from tests.flows.processes import QUICK, Processes, database_url
+from tests.flows.processes import QUICK, Layout, Processes, database_url
+from tests.flows.world import broker_client, make_owner
 from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
 from tests.judge.log import SubmitEvent
 from tests.judge.sqlreader import read_rows
@@ -41,7 +40,9 @@ OF_RUNS = (
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show the end of every log beside a failure."""
     report = yield
     scene = getattr(item, "funcargs", {}).get("scene")
@@ -50,8 +51,8 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-@pytest.fixture(scope="module")
-def db(django_db_setup, django_db_blocker) -> Iterator[None]:
+@pytest.fixture(scope="package")
+def db(django_db_setup: None, django_db_blocker: pytest.FixtureDef) -> Iterator[None]:
     """The test database with real commits that other processes see, and short times.
 
     In place of pytest-django's fixture, whose name tells it to make the database: no
@@ -64,20 +65,28 @@ def db(django_db_setup, django_db_blocker) -> Iterator[None]:
         connections.close_all()
 
 
-@pytest.fixture(scope="module")
-def shared(db, tmp_path_factory) -> Iterator[Processes]:
-    """The long-lived processes of a module: started by the first scene that wants them."""
+@pytest.fixture(scope="package")
+def shared(db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    """The long-lived processes: started by the first scene that wants them."""
     processes = Processes(tmp_path_factory.mktemp("shared"))
     yield processes
     processes.stop()
 
 
+@pytest.fixture(scope="module")
+def layout(request: pytest.FixtureRequest) -> Layout:
+    """The shared workers that a module wants; it may parametrize this fixture."""
+    return getattr(request, "param", Layout())
+
+
 @pytest.fixture
-def scene(request, shared: Processes, tmp_path: Path) -> Iterator[Processes]:
-    """The processes of this scene, over empty tables."""
+def scene(
+    request: pytest.FixtureRequest, shared: Processes, layout: Layout, tmp_path: Path
+) -> Iterator[Processes]:
+    """The processes of this scene, over empty tables and empty logs."""
     wants_own = "processes" in request.fixturenames
     processes = Processes(tmp_path) if wants_own else shared
-    if wants_own or not _is_at_rest(shared):
+    if wants_own or shared.layout != layout or not _is_at_rest(shared):
         shared.stop()
         _empty()
         _hurry_beat()
@@ -97,10 +106,10 @@ def processes(scene: Processes) -> Processes:
 
 
 @pytest.fixture
-def stack(scene: Processes, owner: Owner) -> Processes:
-    """A worker with four slots, the system's worker and beat, shared by the module's scenes."""
+def stack(scene: Processes, owner: Owner, layout: Layout) -> Processes:
+    """Workers in this layout, the system's worker and beat, shared by all scenes that fit."""
     if not scene.started:
-        scene.start_worker("shared", slots=4)
+        scene.start_layout(layout)
         scene.start_system()
         scene.start_beat()
     scene.ready()
@@ -114,7 +123,7 @@ def owner(scene: Processes) -> Owner:
 
 
 @pytest.fixture
-def broker(db) -> Iterator[redis.Redis]:
+def broker(db: None) -> Iterator[redis.Redis]:
     """A client of the Redis that is the broker."""
     with broker_client() as client:
         yield client
@@ -149,50 +158,7 @@ def verdict(scene: Processes, submits: SubmitLog) -> Callable[..., Verdict]:
     return judged
 
 
-@pytest.fixture
-def starts(scene: Processes) -> Callable[[Run], int]:
-    """Count how often a run's body has begun, by the tasks' own log."""
-
-    def count(run: Run) -> int:
-        events = read_task_events(scene.tasks.path)
-        return sum(event.event == "start" and event.run == str(run.id) for event in events)
-
-    return count
-
-
-@contextmanager
-def broker_client() -> Iterator[redis.Redis]:
-    """A client of the Redis that is the broker, whatever form its URL has."""
-    with current_app.connection_for_write() as connected:
-        yield connected.default_channel.client
-
-
-def make_owner(slug: str, **fields: object) -> Owner:
-    """Return an owner with these fields, and no limits else."""
-    free = {"max_running": None, "paused_at": None, "paused_until": None, "paused_reason": ""}
-    made, _ = Owner.objects.update_or_create(slug=slug, defaults={**free, **fields})
-    return made
-
-
-def ended(run: Run | UUID, *, seconds: float = 20) -> Run:
-    """Wait until a run has ended; return it as it is then."""
-    return reached(run, *ENDED, seconds=seconds)
-
-
-def reached(run: Run | UUID, *states: State, seconds: float = 20) -> Run:
-    """Wait until a run is in one of these states; return it as it is then."""
-    run_id = run.id if isinstance(run, Run) else run
-    wanted = Run.objects.filter(id=run_id, state__in=states)
-    try:
-        return wait_for(wanted.first, seconds=seconds)
-    except AssertionError:
-        last = Run.objects.get(id=run_id)
-        raise AssertionError(
-            f"run {run_id} is {last.state}, not {', '.join(states)}: {last.history}"
-        ) from None
-
-
-def _as_events(submitted: tuple[Run | Submission, ...]) -> list[SubmitEvent]:
+def _as_events(submitted: Sequence[Run | Submission]) -> list[SubmitEvent]:
     events = []
     for number, item in enumerate(submitted):
         runs = [item.id] if isinstance(item, Run) else item.runs.values_list("id", flat=True)

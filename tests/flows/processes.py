@@ -50,7 +50,7 @@ def environment(log: Path) -> dict[str, str]:
         "DEBUG": "0",
         "LOG_FORMAT": "console",
         "PYTHONPATH": str(ROOT),
-        "FAIRSHIFT_TASKS": "tests.tasks",
+        "FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks",
         "JUDGE_LOG": str(log),
         **{f"FAIRSHIFT_{name}": str(value) for name, value in QUICK.items()},
     }
@@ -103,11 +103,21 @@ class Process:
         return "\n".join([f"--- {self.name}", *text.splitlines()[-lines:]])
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How many workers with how many slots each; options are those of Celery's command line."""
+
+    workers: int = 2
+    slots: int = 2
+    options: tuple[str, ...] = ()
+
+
 class Processes:
     """Starts processes for one scene. `start_...` returns at once; `ready` waits for all."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.layout: Layout | None = None
         self.tasks = TaskLog(folder / "tasks.log")
         self.started: list[Process] = []
 
@@ -123,6 +133,12 @@ class Processes:
         """Start a worker; options are those of Celery's command line, and win over ours."""
         program = programs.job_worker(name, slots=slots, queue=queue)
         return self.start(program, options=(*ALONE, *options), **environ)
+
+    def start_layout(self, layout: Layout) -> None:
+        """Start workers for several scenes."""
+        self.layout = layout
+        for number in range(layout.workers):
+            self.start_worker(f"shared-{number}", layout.slots, options=layout.options)
 
     def start_system(self, **environ: str) -> Process:
         """Start the worker of the system's own tasks."""

@@ -2,7 +2,7 @@
 
 from jobs import submit
 from jobs.states import State
-from tests.flows.conftest import ended
+from tests.flows.world import ended
 from tests.tasks import add
 
 

@@ -1,0 +1,81 @@
+"""Tasks for the flows: one that misbehaves in every way, and ends of chords and links."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Literal, NoReturn
+
+from celery import current_task, shared_task
+from celery.exceptions import SoftTimeLimitExceeded
+
+from jobs import job
+from tests.tasks import DEATHS, ERRORS, RESULTS, logged
+
+
+def _raising(make: Callable[[], BaseException]) -> Callable[[], NoReturn]:
+    def act() -> NoReturn:
+        raise make()
+
+    return act
+
+
+def _hang() -> None:
+    time.sleep(60)
+
+
+def _hang_on() -> None:
+    """Past the soft time limit as well."""
+    while True:
+        try:
+            time.sleep(60)
+        except SoftTimeLimitExceeded:
+            continue
+
+
+def _retry() -> NoReturn:
+    raise current_task.retry(countdown=0.1, exc=ValueError("asked for another try"))
+
+
+WAYS: dict[str, Callable[[], Any]] = {
+    **{name: _raising(make) for name, make in ERRORS.items()},
+    "memory_error": _raising(MemoryError),
+    **DEATHS,
+    **RESULTS,
+    "hang": _hang,
+    "hang_on": _hang_on,
+    "retry": _retry,
+}
+
+
+@shared_task(name="flows.misbehave")
+def misbehave(way: str, times: int = 100, n: int = 0) -> Any:
+    """Misbehave in that way in the first `times` attempts; then return n."""
+    with logged() as facts:
+        return WAYS[way]() if facts["attempt"] <= times else n
+
+
+@shared_task(
+    name="flows.autoretry",
+    autoretry_for=(ConnectionError,),
+    max_retries=50,
+    retry_backoff=True,
+    retry_kwargs={"countdown": 0.1},
+)
+def autoretry(times: int) -> int:
+    """Fail as Celery's own `autoretry_for` expects it, in the first `times` attempts."""
+    with logged() as facts:
+        if facts["attempt"] <= times:
+            raise ConnectionError("the other side hung up")
+        return int(facts["attempt"])
+
+
+@shared_task(name="flows.told")
+def told(text: Any) -> Any:
+    """Return what it was told: the end of a link, an errback or a chord."""
+    return text
+
+
+@job(name="flows.offered")
+def offered(kind: Literal["row", "no row"]) -> str:
+    """Run only with a row."""
+    with logged():
+        return kind

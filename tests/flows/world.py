@@ -1,0 +1,71 @@
+"""The small world of the scenes, and what they wait for."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+import redis
+from celery import current_app
+
+from jobs.models import Owner, Run
+from jobs.states import ENDED, State
+from tests.judge import TaskLog, read_task_events
+from tests.judge.log import TaskEvent
+from tests.waiting import wait_for
+
+
+def make_owner(slug: str, **fields: object) -> Owner:
+    """Return an owner with these fields, and no limits else."""
+    free = {"max_running": None, "paused_at": None, "paused_until": None, "paused_reason": ""}
+    made, _ = Owner.objects.update_or_create(slug=slug, defaults={**free, **fields})
+    return made
+
+
+def reached(run: Run | UUID, *states: State, seconds: float = 20) -> Run:
+    """Wait until a run is in one of these states; return it as it is then."""
+    run_id = run.id if isinstance(run, Run) else run
+    wanted = Run.objects.filter(id=run_id, state__in=states)
+    try:
+        return wait_for(wanted.first, seconds=seconds)
+    except AssertionError:
+        last = Run.objects.get(id=run_id)
+        raise AssertionError(
+            f"run {run_id} is {last.state}, not {', '.join(states)}: {last.history}"
+        ) from None
+
+
+def ended(run: Run | UUID, *, seconds: float = 20) -> Run:
+    """Wait until a run has ended; return it as it is then."""
+    return reached(run, *ENDED, seconds=seconds)
+
+
+def states(run: Run) -> list[str]:
+    """Return the states of a run's history, first to last."""
+    return [state for state, _, _ in run.moves]
+
+
+def outcomes(run: Run) -> list[str]:
+    """Return how each attempt of a run ended, first to last."""
+    return [attempt.outcome for attempt in run.attempts]
+
+
+def bodies(log: TaskLog, run: Run) -> list[TaskEvent]:
+    """Return the starts and ends of a run's bodies, by the tasks' own log."""
+    return [event for event in read_task_events(log.path) if event.run == str(run.id)]
+
+
+def most_at_once(log: TaskLog, runs: set[str]) -> int:
+    """Return how many bodies of these runs were alive together at most."""
+    alive = most = 0
+    for event in read_task_events(log.path):
+        if event.run in runs:
+            alive += {"start": 1, "end": -1}[event.event]
+            most = max(most, alive)
+    return most
+
+
+@contextmanager
+def broker_client() -> Iterator[redis.Redis]:
+    """A client of the Redis that is the broker, whatever form its URL has."""
+    with current_app.connection_for_write() as connected:
+        yield connected.default_channel.client
