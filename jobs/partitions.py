@@ -17,6 +17,7 @@ from jobs.ids import first_id_of
 
 TABLES: Final = (("jobs_run", "id"), ("jobs_attempt", "run_id"))
 LOCK_TIMEOUT: Final = "5s"
+ALARM_DAYS: Final = 7
 _LOCK: Final = 1717
 
 

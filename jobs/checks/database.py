@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
+
+from jobs.partitions import ALARM_DAYS, days_left
 
 OLDEST_VERSION = 15
 # Off, a crash of the server could give the same token out twice.
@@ -25,7 +27,9 @@ def check_database(
 def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
     """Check the default database also without `--database`, and that it is migrated."""
     connection = connections["default"]
-    return list(_problems(connection)) or list(_unmigrated(connection))
+    return (
+        list(_problems(connection)) or list(_unmigrated(connection)) or list(_partitions_end())
+    )
 
 
 def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
@@ -75,6 +79,17 @@ def _unmigrated(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
             f"{len(missing)} migrations are not applied, the first is {missing[0][0]}.",
             hint="Run manage.py migrate.",
             id="fairshift.E105",
+        )
+
+
+def _partitions_end() -> Iterator[CheckMessage]:
+    days = days_left()
+    if days < ALARM_DAYS:
+        yield Warning(
+            f"Partitions for runs are made for only {max(days, 0)} more days.",
+            hint="See why fairshift.system.make_partitions does not run; later runs go to the"
+            " default partition and are moved once it does.",
+            id="fairshift.W106",
         )
 
 
