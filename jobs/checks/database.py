@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core import checks
+from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
@@ -85,7 +86,7 @@ def _unmigrated(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
 def _partitions_end() -> Iterator[CheckMessage]:
     days = days_left()
     if days < ALARM_DAYS:
-        yield Warning(
+        yield checks.Warning(
             f"Partitions for runs are made for only {max(days, 0)} more days.",
             hint="See why fairshift.system.make_partitions does not run; later runs go to the"
             " default partition and are moved once it does.",
