@@ -100,6 +100,7 @@ class Postgres:
         while (pid := self._running_pid(pid_file)) is not None:
             late = time.monotonic() > deadline
             os.kill(pid, self.kill_signal if late else self.stop_signal)
+            os.kill(pid, signal.SIGCONT)  # a frozen one does not notice
             time.sleep(0.1)
         # Its number may belong to another process by now, which would stop the next start.
         pid_file.unlink(missing_ok=True)

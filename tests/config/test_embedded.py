@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from config.embedded.client import ask, connect
-from config.embedded.places import Places
+from config.embedded.places import Places, server_account
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
@@ -173,6 +173,24 @@ def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
     end(lost)
     end(client)
     wait_for(world.is_empty, what="everything stopped and removed")
+
+
+def test_reused_process_number_does_not_stop_the_start(world: World) -> None:
+    """A pid file of a power cut may name a living process that is not PostgreSQL at all."""
+    client, _ = world.client("postgres")
+    end(client)
+    wait_for(world.is_empty, what="everything stopped and removed")
+    account = server_account()
+    stranger = subprocess.Popen(["sleep", "60"], user=account.uid, group=account.gid)
+    try:
+        lines = [str(stranger.pid), str(world.postmaster_pid.parent), "0", "5432", ""]
+        world.postmaster_pid.write_text("\n".join(lines))
+        _, urls = world.client("postgres")
+        assert answer(urls["postgres"]) == "18"
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
 
 
 def test_start_that_fails_says_why(world: World) -> None:
