@@ -10,6 +10,9 @@ from typing import Final
 LOST: Final = "WorkerLostError"
 """The name of the error that stands for a worker, or a process of its pool, that is gone."""
 
+LONGEST: Final = 30 * 86_400.0
+"""Seconds. No delay is longer, whoever asks for it: it must fit into a date."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -61,5 +64,6 @@ def retry_delay(
     if narrowed and set(policy.retry_on).isdisjoint(names):
         return None
     if wanted is not None:
-        return max(0.0, wanted)
+        # The constant first: it is what `max` keeps when the other one is NaN.
+        return min(LONGEST, max(0.0, wanted))
     return backoff(policy, attempt=attempt, rand=rand)
