@@ -4,6 +4,10 @@ from django.contrib import admin
 from django.urls import path
 from django.views.generic import RedirectView
 
+admin.site.site_header = "Fairshift"
+admin.site.site_title = "Fairshift"
+admin.site.index_title = "Overview"
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("", RedirectView.as_view(pattern_name="admin:index")),

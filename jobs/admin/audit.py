@@ -1,0 +1,82 @@
+"""The audit: who did what, to what, and why. Read only."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin import marks
+from jobs.admin.base import RecordAdmin
+from jobs.admin.filters import OwnerFilter
+from jobs.admin.story import as_json
+from jobs.models import AuditEntry
+
+
+class ActionFilter(admin.SimpleListFilter):
+    title = _("action")
+    parameter_name = "action"
+    actions = (
+        "cancel",
+        "cancel runs",
+        "retry",
+        "retry runs",
+        "run now",
+        "pause",
+        "resume",
+        "add",
+        "change",
+        "delete",
+    )
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(action, action) for action in self.actions]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        return queryset.filter(action=self.value()) if self.value() else queryset
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(RecordAdmin):
+    list_display = ("when", "actor_name", "action", "subject", "owner_link", "reason")
+    list_select_related = ("owner",)
+    list_filter = (ActionFilter, OwnerFilter)
+    search_fields = ("=object_id", "=actor_name")
+    search_help_text = _("The id of what was acted on, or a person's name.")
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = ("when_exactly", "actor_name", "action", "subject", "owner_link", "reason", "facts")
+    readonly_fields = fields
+
+    @marks.column(_("when"))
+    def when(self, entry: AuditEntry) -> str:
+        return marks.moment(entry.at)
+
+    @marks.column(_("when"))
+    def when_exactly(self, entry: AuditEntry) -> str:
+        return marks.exact(entry.at)
+
+    @marks.column(_("on"))
+    def subject(self, entry: AuditEntry) -> str:
+        text = f"{entry.object_type} {entry.object_id}"
+        try:
+            model = apps.get_model("jobs", entry.object_type)
+        except LookupError:
+            return text
+        address = reverse(f"admin:jobs_{model._meta.model_name}_change", args=[entry.object_id])
+        return format_html('<a href="{}">{}</a>', address, text)
+
+    @marks.column(_("owner"))
+    def owner_link(self, entry: AuditEntry) -> str:
+        return marks.link(entry.owner)
+
+    @marks.column(_("details"))
+    def facts(self, entry: AuditEntry) -> str:
+        return format_html("<pre>{}</pre>", as_json(entry.details))

@@ -1,0 +1,136 @@
+"""Submissions: how far each has come, and what went wrong in it."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin import marks
+from jobs.admin.base import RecordAdmin
+from jobs.admin.filters import OwnerFilter
+from jobs.admin.page_counts import states_by
+from jobs.admin.verbal import VerbalAdmin
+from jobs.admin.verbs import Act, Verb, always
+from jobs.models import Run, Submission
+from jobs.states import ENDED, State
+
+OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
+
+
+def _cancel(keys: Sequence[int], act: Act) -> int:
+    submissions = Submission.objects.select_related("owner").filter(pk__in=keys)
+    return sum(
+        submission.cancel(actor=act.actor, reason=act.reason) > 0 for submission in submissions
+    )
+
+
+def _with_open_runs(submissions: QuerySet[Any]) -> QuerySet[Any]:
+    return submissions.filter(Exists(Run.objects.filter(submission=OuterRef("pk"), state__in=OPEN)))
+
+
+CANCEL = Verb(
+    name="cancel",
+    label=_("Cancel"),
+    permission="jobs.cancel_submission",
+    applies=_with_open_runs,
+    act=_cancel,
+    done=_("cancelled"),
+    refused=always(_("Every run of this submission has ended.")),
+    warning=_("Every run of it that has not ended is cancelled."),
+)
+
+
+@admin.register(Submission)
+class SubmissionAdmin(VerbalAdmin, RecordAdmin):
+    verbs = (CANCEL,)
+    list_display = ("name", "owner_link", "task_name", "progress", "submitted", "number")
+    list_select_related = ("owner",)
+    list_filter = (OwnerFilter,)
+    list_per_page = 25
+    search_fields = ("=id", "label__startswith")
+    search_help_text = _("A submission's number, or how its label begins.")
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = (
+        "label",
+        "owner_link",
+        "task_full",
+        "queue",
+        "submitted",
+        "progress",
+        "runs",
+        "errors",
+    )
+    readonly_fields = fields
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        counts = states_by("submission", [row.pk for row in rows])
+        for row in rows:
+            row.page_counts = None if counts is None else counts.get(row.pk, {})
+
+    @marks.column(_("label"))
+    def name(self, submission: Submission) -> str:
+        return str(submission)
+
+    @marks.column(_("number"))
+    def number(self, submission: Submission) -> int:
+        return submission.pk
+
+    @marks.column(_("owner"))
+    def owner_link(self, submission: Submission) -> str:
+        return marks.link(submission.owner)
+
+    @marks.column(_("task"))
+    def task_name(self, submission: Submission) -> str:
+        return marks.task(submission.task)
+
+    @marks.column(_("task"))
+    def task_full(self, submission: Submission) -> str:
+        return marks.code(submission.task)
+
+    @marks.column(_("progress"))
+    def progress(self, submission: Submission) -> str:
+        counts = getattr(submission, "page_counts", _NOT_A_PAGE)
+        if counts is _NOT_A_PAGE:
+            counts = submission.progress.counts
+        if counts is None:
+            return marks.runs_link(_("see its runs"), submission=submission.pk)
+        return marks.progress_bar(counts, total=submission.run_count)
+
+    @marks.column(_("submitted"))
+    def submitted(self, submission: Submission) -> str:
+        return marks.moment(submission.created_at)
+
+    @marks.column(_("runs"))
+    def runs(self, submission: Submission) -> str:
+        counts = submission.progress.counts
+        links = [marks.runs_link(_("all %d") % submission.run_count, submission=submission.pk)]
+        links += [
+            marks.runs_link(f"{counts[state]} {state}", submission=submission.pk, state=state)
+            for state in marks.BAR_ORDER
+            if counts.get(state)
+        ]
+        return format_html_join(" · ", "{}", ((item,) for item in links))
+
+    @marks.column(_("errors"))
+    def errors(self, submission: Submission) -> str:
+        rows = (
+            Run.objects.filter(submission=submission, state=State.FAILED)
+            .order_by()
+            .values_list("error_type")
+            .annotate(count=Count("*"))
+            .order_by("-count")[:10]
+        )
+        lines = [(count, name or _("without a name")) for name, count in rows]
+        return format_html_join("", "<div>{} × <code>{}</code></div>", lines) or marks.NOTHING
+
+
+_NOT_A_PAGE: Any = object()

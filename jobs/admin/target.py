@@ -1,0 +1,45 @@
+"""Targets: what runs act on, and what happened to each."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin import marks
+from jobs.admin.base import OwnedAdmin
+from jobs.admin.filters import OwnerFilter
+from jobs.models import Target
+
+
+@admin.register(Target)
+class TargetAdmin(OwnedAdmin):
+    list_display = ("name", "owner_link", "label_marks", "runs", "created")
+    list_select_related = ("owner",)
+    list_filter = (OwnerFilter,)
+    search_fields = ("name__startswith",)
+    search_help_text = _("How the name begins.")
+    sortable_by = ()
+    autocomplete_fields = ("owner",)
+    fields = ("owner", "name", "labels", "runs", "created")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Target | None = None) -> list[str]:
+        return ["runs", "created", "owner"] if obj else ["runs", "created"]
+
+    @marks.column(_("owner"))
+    def owner_link(self, target: Target) -> str:
+        return marks.link(target.owner)
+
+    @marks.column(_("labels"))
+    def label_marks(self, target: Target) -> str:
+        return marks.pairs(target.labels)
+
+    @marks.column(_("runs"))
+    def runs(self, target: Target) -> str:
+        return marks.runs_link(_("its runs"), target=target.pk) if target.pk else marks.NOTHING
+
+    @marks.column(_("created"))
+    def created(self, target: Target) -> str:
+        return marks.moment(target.created_at) if target.pk else marks.NOTHING

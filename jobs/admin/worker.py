@@ -1,0 +1,113 @@
+"""Workers: which are alive, what each can take, and what it holds."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin import access, marks
+from jobs.admin.base import RecordAdmin
+from jobs.conf import setting
+from jobs.models import Run, Worker
+
+
+class LiveFilter(admin.SimpleListFilter):
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("alive", _("alive")), ("gone", _("lost or stopped"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        alive = Worker.objects.alive().values("pk")
+        if self.value() == "alive":
+            return queryset.filter(pk__in=alive)
+        return queryset.exclude(pk__in=alive) if self.value() == "gone" else queryset
+
+
+@admin.register(Worker)
+class WorkerAdmin(RecordAdmin):
+    owner_path = None
+    list_display = (
+        "hostname",
+        "life",
+        "heartbeat",
+        "held",
+        "pool",
+        "queue_names",
+        "version",
+        "started",
+        "pid",
+    )
+    list_filter = (LiveFilter,)
+    search_fields = ("hostname__startswith",)
+    search_help_text = _("How the node name begins.")
+    ordering = ("-started_at",)
+    sortable_by = ()
+    fields = (
+        "id",
+        "hostname",
+        "life",
+        "heartbeat",
+        "held",
+        "pid",
+        "pool",
+        "queue_names",
+        "version",
+        "started",
+        "stopped",
+    )
+    readonly_fields = fields
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            self.complete([row], request)
+        return row
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        # A person sees of a worker what it does for the owners that are theirs.
+        mine = access.narrowed(Run.objects.active(), request.user, path="owner")
+        held = mine.filter(worker__in=[row.pk for row in rows]).order_by()
+        counts = dict(held.values_list("worker_id").annotate(count=Count("*")))
+        for row in rows:
+            row.page_held = counts.get(row.pk, 0)
+
+    @marks.column(_("state"))
+    def life(self, worker: Worker) -> str:
+        if worker.stopped_at is not None:
+            return marks.badge(_("stopped"), "cancelled")
+        lease = timedelta(seconds=setting("LEASE_SECONDS"))
+        if timezone.now() - worker.heartbeat_at > lease:
+            return marks.badge(_("lost"), "failed")
+        return marks.badge(_("alive"), "succeeded")
+
+    @marks.column(_("last heartbeat"))
+    def heartbeat(self, worker: Worker) -> str:
+        return marks.moment(worker.heartbeat_at)
+
+    @marks.column(_("holds / slots"))
+    def held(self, worker: Worker) -> str:
+        text = f"{getattr(worker, 'page_held', 0)} / {worker.slots}"
+        return marks.runs_link(text, worker=worker.pk, state="active")
+
+    @marks.column(_("queues"))
+    def queue_names(self, worker: Worker) -> str:
+        return ", ".join(worker.queues)
+
+    @marks.column(_("started"))
+    def started(self, worker: Worker) -> str:
+        return marks.moment(worker.started_at)
+
+    @marks.column(_("stopped"))
+    def stopped(self, worker: Worker) -> str:
+        return marks.moment(worker.stopped_at)

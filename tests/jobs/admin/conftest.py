@@ -1,0 +1,93 @@
+"""The people of the named world, and runs in the states that pages must show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from fleet import Kind
+from jobs.models import Membership, Owner, Role, Run
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "/app/rules.py", line 7\nTimeoutError: no answer'
+)
+
+
+@pytest.fixture
+def root(db: None) -> User:
+    """A superuser, who looks after every owner."""
+    return User.objects.create_superuser("root", password="root")
+
+
+@pytest.fixture
+def as_root(root: User) -> Client:
+    """A browser in which the superuser is logged in."""
+    client = Client()
+    client.force_login(root)
+    return client
+
+
+@pytest.fixture
+def person(db: None) -> Callable[..., Client]:
+    """Log somebody in who is staff, has Django permissions, and roles for owners."""
+
+    def logged_in(name: str, *permissions: str, **roles: str) -> Client:
+        user = User.objects.create_user(name, password=name, is_staff=True)
+        user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+        for slug, role in roles.items():
+            Membership.objects.create(
+                owner=Owner.objects.get(slug=slug), user=user, role=Role(role)
+            )
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return logged_in
+
+
+@pytest.fixture
+def failed_run(acme: Owner) -> Run:
+    """A run of acme that failed in its only attempt."""
+    [run] = submitted(acme, max_attempts=1, labels={"site": "berlin"}, target="sw-1")
+    admission = admitted(living_worker(), run)
+    recorded(admission, Kind.STARTED)
+    recorded(
+        admission,
+        Kind.FAILED,
+        error_type="builtins.TimeoutError",
+        error_message="no answer within 5 s",
+        traceback=TRACEBACK,
+        cause="attempts exhausted",
+    )
+    run.refresh_from_db()
+    return run
+
+
+def confirm(client: Client, url: str, **fields: Any) -> Any:
+    """Open the page that asks, and send its form as a browser would."""
+    asked = client.get(url)
+    assert asked.status_code == 200, asked.status_code
+    hidden = asked.context["hidden"]
+    return client.post(url, {**hidden, **fields}, follow=True)
+
+
+def confirm_bulk(
+    client: Client, url: str, verb: str, keys: list[Any], *, across: bool = False, **fields: Any
+) -> Any:
+    """Choose a bulk action in a list, and send the form of the page that asks."""
+    chosen = {"action": verb, "_selected_action": keys, "select_across": "1" if across else "0"}
+    asked = client.post(url, {**chosen, "index": "0"})
+    if asked.status_code != 200:
+        return client.get(asked.url)
+    answer = {**asked.context["hidden"], "_selected_action": asked.context["keys"], **fields}
+    return client.post(url, answer, follow=True)
+
+
+def said(response: Any) -> list[str]:
+    """Return the messages on a page."""
+    return [str(message) for message in response.context["messages"]]

@@ -1,0 +1,112 @@
+"""Every page of the admin opens, also when a row of it is broken."""
+
+from __future__ import annotations
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import Job, Owner, Run, Submission, Target
+from jobs.pausing import pause_owner
+
+LISTS = ("owner", "job", "submission", "run", "target", "worker", "auditentry")
+MARKUP = "<script>alert(1)</script>"
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_each_list_opens_empty(as_root: Client, name: str) -> None:
+    """A fresh installation shows empty lists, not errors."""
+    assert as_root.get(reverse(f"admin:jobs_{name}_changelist")).status_code == 200
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_each_page_of_a_row_opens(as_root: Client, failed_run: Run, acme: Owner, name: str) -> None:
+    """Each row has a page, and its list shows it."""
+    Job.objects.create(owner=acme, key="nightly", task="tests.add", payload=b"[[], {}, {}]")
+    pause_owner(acme, reason="stocktaking")
+    row = apps.get_model("jobs", name).objects.first()
+    listed = as_root.get(reverse(f"admin:jobs_{name}_changelist"))
+    assert listed.status_code == 200
+    assert "unreadable" not in listed.content.decode()
+    page = as_root.get(reverse(f"admin:jobs_{name}_change", args=[row.pk]))
+    assert page.status_code == 200
+    assert "unreadable" not in page.content.decode()
+
+
+def test_the_overview_lists_ours_beside_celerys(as_root: Client) -> None:
+    """django-celery-beat's and django-celery-results' pages stand beside ours."""
+    page = as_root.get(reverse("admin:index")).content.decode()
+    for word in ("Fairshift", "Owners", "Runs", "Periodic tasks", "Task results"):
+        assert word in page
+
+
+def test_markup_in_every_field_is_escaped(as_root: Client, acme: Owner) -> None:
+    """Text of other people is shown as text, on every page that has it."""
+    owner = Owner.objects.create(slug="evil", name=MARKUP, paused_reason=MARKUP, zone=MARKUP[:64])
+    pause_owner(owner, reason=MARKUP)
+    target = Target.objects.create(owner=owner, name=MARKUP, labels={MARKUP: MARKUP})
+    job = Job.objects.create(
+        owner=owner, key=MARKUP, name=MARKUP, task=MARKUP, payload=b"{", cron=MARKUP, target=target
+    )
+    submission = Submission.objects.create(
+        owner=owner, label=MARKUP, task=MARKUP, queue=MARKUP, run_count=1
+    )
+    run = Run.objects.create(
+        id="01900000-0000-7000-8000-000000000001",
+        owner=owner,
+        job=job,
+        submission=submission,
+        target=target,
+        task=MARKUP,
+        queue=MARKUP,
+        state="failed",
+        payload=b'[[], {"x": "<script>alert(1)</script>"}, {}]',
+        labels={MARKUP: MARKUP},
+        policy={MARKUP: MARKUP},
+        lock_key=f"evil:{MARKUP}",
+        max_attempts=1,
+        error_type=MARKUP,
+        error_message=MARKUP,
+        history=[["queued", 1.0, ""], ["failed", 2.0, MARKUP]],
+    )
+    rows = {"owner": owner, "job": job, "submission": submission, "run": run, "target": target}
+    for name, row in rows.items():
+        for page in (
+            reverse(f"admin:jobs_{name}_changelist"),
+            reverse(f"admin:jobs_{name}_change", args=[row.pk]),
+        ):
+            answer = as_root.get(page)
+            assert answer.status_code == 200, page
+            assert MARKUP not in answer.content.decode(), page
+    audit = as_root.get(reverse("admin:jobs_auditentry_changelist")).content.decode()
+    assert MARKUP not in audit
+
+
+def test_a_broken_row_never_hides_the_others(as_root: Client, failed_run: Run, acme: Owner) -> None:
+    """What raw SQL has spoilt is shown as unreadable; the rest of the page is as ever."""
+    Job.objects.create(owner=acme, key="sound", task="tests.add", payload=b"[[], {}, {}]")
+    job = Job.objects.create(owner=acme, key="spoilt", task="no.such.task", payload=b"\xff")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs_job SET zone = 'Mars/Olympus', cron = '* * nonsense', schedule = 'cron', "
+            "payload_key = 7, labels = '[1]' WHERE id = %s",
+            [job.pk],
+        )
+        cursor.execute(
+            "UPDATE jobs_run SET payload = '\\xff', result = '\\xff', result_key = 9, "
+            "labels = '[1]', policy = '3', history = '[\"x\"]', job_id = 4711, worker_id = NULL "
+            "WHERE id = %s",
+            [failed_run.id],
+        )
+        cursor.execute("UPDATE jobs_owner SET zone = 'Mars/Olympus' WHERE id = %s", [acme.pk])
+    jobs = as_root.get(reverse("admin:jobs_job_changelist")).content.decode()
+    assert "sound" in jobs and "spoilt" in jobs
+    runs = as_root.get(reverse("admin:jobs_run_changelist")).content.decode()
+    assert str(failed_run.id) in runs
+    page = as_root.get(reverse("admin:jobs_run_change", args=[failed_run.id])).content.decode()
+    assert "cannot be read" in page and "no answer within 5 s" in page
+    form = as_root.get(reverse("admin:jobs_job_change", args=[job.pk])).content.decode()
+    assert "cannot be read" in form
+    assert as_root.get(reverse("admin:jobs_owner_changelist")).status_code == 200
