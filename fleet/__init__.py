@@ -20,6 +20,7 @@ from fleet.contract import (
 )
 from fleet.faults import crash_point
 from fleet.hints import Broker, BrokerUnavailable
+from fleet.keys import installation_key
 
 __all__ = [
     "HEADER",
@@ -35,6 +36,7 @@ __all__ = [
     "Report",
     "crash_point",
     "install",
+    "installation_key",
 ]
 
 

@@ -23,25 +23,25 @@ __all__ = [
 ]
 
 
-@shared_task(name="fairshift.system.promote")
+@shared_task(name="fairshift.system.promote", send_events=False)
 def promote() -> int:
     """Queue runs whose time has come, and end those whose deadline has passed."""
     return promotion.expire() + promotion.promote()
 
 
-@shared_task(name="fairshift.system.rescue")
+@shared_task(name="fairshift.system.rescue", send_events=False)
 def rescue() -> int:
     """Take back the runs of workers that are gone."""
     return rescuing.rescue()
 
 
-@shared_task(name="fairshift.system.sweep", throws=(BrokerUnavailable,))
+@shared_task(name="fairshift.system.sweep", send_events=False, throws=(BrokerUnavailable,))
 def sweep() -> dict[str, int]:
     """Publish hints that may be missing in the broker."""
     return sweeping.sweep()
 
 
-@shared_task(name="fairshift.system.make_partitions")
+@shared_task(name="fairshift.system.make_partitions", send_events=False)
 def make_partitions() -> list[str]:
     """Make the partitions of the coming days."""
     return partitions.make_partitions()

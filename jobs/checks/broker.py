@@ -8,8 +8,9 @@ from django.core.checks import CheckMessage, Error, register
 from django.db import DatabaseError, connections
 from redis import Redis
 
+from fleet import installation_key
+
 OLDEST_VERSION = (6, 2)
-INSTALLATION_KEY = "fairshift:installation"
 
 
 @register("fairshift", deploy=True)
@@ -58,15 +59,15 @@ def _installation(client: Redis) -> Iterator[CheckMessage]:
     ours = _installation_id()
     if ours is None:
         return
-    client.set(INSTALLATION_KEY, ours, nx=True)
-    stored = client.get(INSTALLATION_KEY)
+    client.set(installation_key(), ours, nx=True)
+    stored = client.get(installation_key())
     found = stored.decode() if isinstance(stored, bytes) else str(stored)
     if found != ours:
         yield Error(
             f"This Redis database belongs to the installation with database {found}, ours is"
             f" {ours}: the workers of both would take each other's messages.",
             hint="Give each installation a Redis, or a database number in REDIS_URL. If this"
-            f" database replaced the other, delete the key {INSTALLATION_KEY}.",
+            f" database replaced the other, delete the key {installation_key()}.",
             id="fairshift.E204",
         )
 
