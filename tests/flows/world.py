@@ -69,3 +69,20 @@ def broker_client() -> Iterator[redis.Redis]:
     """A client of the Redis that is the broker, whatever form its URL has."""
     with current_app.connection_for_write() as connected:
         yield connected.default_channel.client
+
+
+def keys_with(client: redis.Redis, texts: list[str]) -> list[str]:
+    """Return the keys of Redis that hold one of these texts anywhere."""
+    readers = {
+        b"string": client.get,
+        b"list": lambda key: client.lrange(key, 0, -1),
+        b"hash": client.hgetall,
+        b"set": client.smembers,
+        b"zset": lambda key: client.zrange(key, 0, -1),
+    }
+    # Bodies of messages are base64, headers are not.
+    return [
+        key.decode()
+        for key in client.scan_iter()
+        if any(text in str(readers[client.type(key)](key)) for text in texts)
+    ]

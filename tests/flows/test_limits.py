@@ -1,0 +1,84 @@
+"""Who may run now: priorities, caps, locks and pauses, over two workers."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from jobs import submit, submit_many
+from jobs.models import Owner, Run, Submission
+from jobs.pausing import pause_owner, resume_owner
+from jobs.states import State
+from tests.flows.processes import Processes
+from tests.flows.world import bodies, ended, make_owner, most_at_once
+from tests.waiting import wait_for
+
+
+def _ids(*submissions: Submission) -> set[str]:
+    return {str(run.id) for submission in submissions for run in submission.runs.all()}
+
+
+def test_higher_priority_starts_first(stack: Processes, verdict: Any) -> None:
+    """With every slot taken, what is more urgent overtakes what came before."""
+    sleeps = [{"seconds": 0.8}] * 4
+    busy = submit_many("tests.sleep", sleeps, owner="acme")
+    wait_for(lambda: Run.objects.filter(state=State.RUNNING).count() == 4)
+    calls = [{"n": n, "seconds": 0.3} for n in range(4)]
+    low = submit_many("tests.record", calls, owner="acme", priority=1)
+    high = submit_many("tests.record", calls, owner="acme", priority=9)
+    low.wait(timeout=20)
+    started = {
+        name: [bodies(stack.tasks, run)[0].position for run in submission.runs.all()]
+        for name, submission in (("low", low), ("high", high))
+    }
+    assert max(started["high"]) < min(started["low"])
+    verdict(busy, low, high)
+
+
+def test_an_owners_cap_holds_over_all_workers(stack: Processes, verdict: Any) -> None:
+    """No more than `max_running` bodies are alive at once, and as many as that."""
+    make_owner("acme", max_running=2)
+    calls = [{"n": n, "seconds": 0.1} for n in range(12)]
+    submission = submit_many("tests.record", calls, owner="acme")
+    submission.wait(timeout=20)
+    assert most_at_once(stack.tasks, _ids(submission)) == 2
+    verdict(submission)
+
+
+def test_a_lock_lets_one_run_at_a_time(stack: Processes, verdict: Any) -> None:
+    """Runs with one key never overlap; those with another key do not wait for them."""
+    calls = [{"n": n % 2, "seconds": 0.1} for n in range(10)]
+    submission = submit_many("tests.record", calls, owner="acme", lock="rack-{n}")
+    submission.wait(timeout=20)
+    by_key: dict[str, set[str]] = {}
+    for run in submission.runs.all():
+        by_key.setdefault(run.lock_key, set()).add(str(run.id))
+    assert [most_at_once(stack.tasks, ids) for ids in by_key.values()] == [1, 1]
+    assert most_at_once(stack.tasks, _ids(submission)) == 2
+    verdict(submission)
+
+
+def test_a_paused_owner_waits_and_others_do_not(
+    stack: Processes, owner: Owner, verdict: Any
+) -> None:
+    """Its runs stay queued and say why; after the pause they go on by themselves."""
+    make_owner("globex")
+    pause_owner(owner, reason="audit")
+    paused = submit_many("tests.record", [{"n": n} for n in range(5)], owner="acme")
+    other = ended(submit("tests.record", n=1, owner="globex"))
+    assert other.state == State.SUCCEEDED
+    wait_for(lambda: paused.runs.filter(blocked_by="paused").count() == 5)
+    assert paused.runs.first().why_waiting() == "Owner acme is paused: audit"
+    resume_owner(owner)
+    assert paused.wait(timeout=20)[State.SUCCEEDED] == 5
+    verdict(paused, other)
+
+
+def test_a_pause_ends_at_its_time(stack: Processes, owner: Owner, verdict: Any) -> None:
+    """Nobody needs to resume an owner that is paused until a time."""
+    until = timezone.now() + timedelta(seconds=0.8)
+    pause_owner(owner, until=until)
+    run = ended(submit("tests.record", n=1, owner="acme"))
+    assert run.state == State.SUCCEEDED
+    assert run.started_at >= until
+    verdict(run)
