@@ -62,6 +62,8 @@ class Options:
         refuse_text("idempotency_key", self.idempotency_key, most=KEY_LIMIT)
         _refuse_labels(self.labels)
         _refuse_time(self.countdown, self.eta)
+        if not isinstance(self.ignore_result, bool):
+            raise OptionError("ignore_result", "is True or False")
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -87,8 +89,9 @@ def _refuse_labels(labels: Any) -> None:
     if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
         raise OptionError("labels", f"is a mapping of at most {LABELS_LIMIT} texts to texts")
     for name, value in labels.items():
-        for text in (name, value):
-            refuse_text(f"labels.{name}", text, most=LABEL_LIMIT)
+        # The name first: a bad one must not stand in the error about its value.
+        refuse_text("labels", name, most=LABEL_LIMIT)
+        refuse_text(f"labels.{name}", value, most=LABEL_LIMIT)
 
 
 def _refuse_time(countdown: Any, eta: Any) -> None:
@@ -105,6 +108,6 @@ def _refuse_time(countdown: Any, eta: Any) -> None:
 
 
 def refuse_far(eta: datetime, *, now: datetime) -> None:
-    """Raise OptionError for a time more than a year from now."""
-    if eta > now + FARTHEST:
-        raise OptionError("eta", f"is at most {FARTHEST.days} days ahead")
+    """Raise OptionError for a time more than a year from now, in either direction."""
+    if abs(eta - now) > FARTHEST:
+        raise OptionError("eta", f"is at most {FARTHEST.days} days from now")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from string import Formatter
 from typing import Any, Final
 
 from celery import Task, current_app
@@ -14,7 +15,7 @@ from jobs.conf import setting
 from jobs.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
 from jobs.models import Owner, Target
 from jobs.options import LOCK_LIMIT, NAMES, POLICY_OPTIONS, Options, refuse_far, refuse_text
-from jobs.policies import refuse_unknown
+from jobs.policies import checked_policy, refuse_unknown
 from jobs.storing import Shared, now
 
 DEFAULT_PRIORITY: Final = 5
@@ -28,6 +29,8 @@ def split(
 ) -> tuple[Options, Mapping[str, Any]]:
     """Tell options from arguments among the keywords of a submit."""
     if arguments is not None:
+        if not isinstance(arguments, Mapping):
+            raise ArgumentError("arguments", "is a mapping of argument names to values")
         return options(given), arguments
     taken = ArgumentSchema.of(task).names
     for name in given:
@@ -90,33 +93,45 @@ def refuse_size(calls: Sequence[Any], label: str) -> None:
 
 def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a target or lock per call: the template with the call's arguments filled in."""
-    if "{" not in template:
-        return [template] * len(calls)
+    parts = _parts(option, template)
     most = TARGET_LIMIT if option == "target" else LOCK_LIMIT
     try:
-        texts = [template.format_map(_Named(call)) for call in calls]
-    except (LookupError, ValueError, AttributeError, TypeError) as error:
-        raise OptionError(option, f"{template!r} does not fit the arguments: {error}") from None
+        texts = [
+            "".join(text if name is None else f"{text}{call[name]}" for text, name in parts)
+            for call in calls
+        ]
+    except KeyError as error:
+        raise OptionError(
+            option, f"{template!r} names an argument that is not given: {error}"
+        ) from None
     for text in texts:
         refuse_text(option, text, most=most)
     return texts
 
 
-class _Named(dict[str, Any]):
-    """Arguments for a template: plain values only, so that `{x.__class__}` reads nothing."""
+def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
+    """Split a template into texts, each with the name of the argument that follows it.
 
-    def __missing__(self, name: str) -> Any:
-        raise LookupError(f"no argument {name!r}")
-
-    def __getitem__(self, name: str) -> Any:
-        return str(super().__getitem__(name))
+    Only a bare name may stand in braces: attributes would read our own objects, and a width
+    can be as large as memory.
+    """
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError as error:
+        raise OptionError(option, f"{template!r} is no template: {error}") from None
+    for _, name, spec, conversion in parts:
+        if name is not None and (not name.isidentifier() or spec or conversion):
+            raise OptionError(option, f"{template!r} may hold names of arguments only, as {{host}}")
+    return [(text, name) for text, name, _, _ in parts]
 
 
 def owner(given: Owner | str) -> Owner:
     """Return the owner with this slug."""
-    if isinstance(given, Owner):
+    if isinstance(given, Owner) and given.pk is not None:
         return given
-    found = Owner.objects.filter(slug=given).first() if isinstance(given, str) else None
+    # A slug is ASCII; PostgreSQL takes no NUL and no lone surrogate, not even in a question.
+    is_slug = isinstance(given, str) and given.isascii() and "\x00" not in given
+    found = Owner.objects.filter(slug=given).first() if is_slug else None
     if found is None:
         raise UnknownOwner(str(given)[:64])
     return found
@@ -169,7 +184,9 @@ def shared(
 ) -> Shared:
     """Return what all runs of a submit have in common: option, else task's policy, else setting."""
     offered = offer_of(task).policy
-    policy = {**{name: offered[name] for name in POLICY_OPTIONS & set(offered)}, **chosen.policy}
+    declared = {name: offered[name] for name in POLICY_OPTIONS & set(offered)}
+    # Checked again: of two limits that are good ones, each may come from another place.
+    policy = dict(checked_policy({**declared, **chosen.policy}))
     created_at = now()
     due_at = chosen.eta
     if chosen.countdown:

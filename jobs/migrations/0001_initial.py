@@ -759,7 +759,7 @@ class Migration(migrations.Migration):
                         (
                             "lock_key",
                             models.CharField(
-                                db_default="", max_length=255, verbose_name="lock key"
+                                db_default="", max_length=265, verbose_name="lock key"
                             ),
                         ),
                         (

@@ -22,7 +22,7 @@ CREATE TABLE jobs_run (
     max_attempts  smallint NOT NULL,
     policy        jsonb NOT NULL DEFAULT '{}',
     options       jsonb NOT NULL DEFAULT '{}',
-    lock_key      varchar(255) NOT NULL DEFAULT '',
+    lock_key      varchar(265) NOT NULL DEFAULT '',
     blocked_by    varchar(8) NOT NULL DEFAULT '',
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     due_at        timestamptz,

@@ -1,0 +1,84 @@
+"""The named world: two owners with unlike weights, one stranger; real commits where asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from django.conf import settings
+from django.db import connection, connections
+
+import tests.tasks  # noqa: F401  registers the tasks that scenes submit
+from jobs import dispatch
+from jobs.models import Owner
+
+# In the order of their keys. Deleting is faster than TRUNCATE over a hundred partitions.
+TABLES = (
+    "jobs_outbox",
+    "jobs_idempotencykey",
+    "jobs_attempt",
+    "jobs_run",
+    "jobs_submission",
+    "jobs_job",
+    "jobs_target",
+    "jobs_membership",
+    "jobs_owner",
+    "jobs_worker",
+    "django_celery_results_chordcounter",
+    "django_celery_results_taskresult",
+)
+
+
+@pytest.fixture
+def db(request: pytest.FixtureRequest) -> None:
+    """A transaction that is rolled back, as pytest-django's; with `committed`, real commits."""
+    is_committed = "committed" in request.fixturenames
+    request.getfixturevalue("_real_commits" if is_committed else "_django_db_helper")
+
+
+@pytest.fixture
+def committed(db: None) -> None:
+    """Real commits, which other threads see; what they leave is removed."""
+
+
+@pytest.fixture
+def _real_commits(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock():
+        yield
+        with connection.cursor() as cursor:
+            for table in TABLES:
+                cursor.execute(f"DELETE FROM {table}")
+            # Its trigger lets nobody delete.
+            cursor.execute("TRUNCATE jobs_auditentry")
+        connections.close_all()
+
+
+@pytest.fixture
+def broker(db: None) -> Iterator[redis.Redis]:
+    """A client of the Redis that is the broker, empty before and after."""
+    dispatch.broker.cache_clear()
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        client.flushdb()
+        yield client
+        client.flushdb()
+    dispatch.broker.cache_clear()
+
+
+@pytest.fixture
+def acme(db: None) -> Owner:
+    """An owner with three times northwind's share."""
+    return Owner.objects.create(slug="acme", weight=3)
+
+
+@pytest.fixture
+def northwind(db: None) -> Owner:
+    """An owner with a small share."""
+    return Owner.objects.create(slug="northwind", weight=1)
+
+
+@pytest.fixture
+def stranger(db: None) -> Owner:
+    """An owner of whom the others must learn nothing."""
+    return Owner.objects.create(slug="stranger")

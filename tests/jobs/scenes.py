@@ -1,0 +1,152 @@
+"""What scenes of the core are made of: runs, living workers, admissions, reports, threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+from django.db import connection, transaction
+
+from fleet import Admission, Ask, Kind, Node, Refusal, Report
+from jobs import submit_many
+from jobs.admission import admit
+from jobs.liveness import beat
+from jobs.models import Owner, Run
+from jobs.recording import record
+from jobs.states import ENDED, FIRST, MOVES
+from tests.waiting import wait_for
+
+T = TypeVar("T")
+
+
+def submitted(owner: Owner | str, count: int = 1, **options: Any) -> list[Run]:
+    """Submit runs that add n and 1; return them in the order of their ids."""
+    calls = [{"x": number, "y": 1} for number in range(count)]
+    submission = submit_many("tests.add", calls, owner=owner, **options)
+    return list(Run.objects.filter(submission=submission).order_by("id"))
+
+
+def living_worker(hostname: str = "w1@here", *, queues: Sequence[str] = ("jobs",)) -> UUID:
+    """Return the id of a worker that has just beaten."""
+    node = Node(uuid4(), hostname, 1, "prefork", 4, queues)
+    beat(node, [])
+    return node.id
+
+
+def silence(worker: UUID, *, seconds: float) -> None:
+    """Let a worker's last heartbeat be that long ago."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs_worker SET heartbeat_at = heartbeat_at - make_interval(secs => %s) "
+            "WHERE id = %s",
+            [seconds, worker],
+        )
+
+
+def ask(worker: UUID, runs: Iterable[Run]) -> list[Admission | Refusal]:
+    """Have a worker ask for runs; return the answers in their order."""
+    asked = list(runs)
+    answers = admit(worker, [Ask(str(run.id), run.task) for run in asked])
+    return [answers[str(run.id)] for run in asked]
+
+
+def admitted(worker: UUID, run: Run) -> Admission:
+    """Return the admission of a run that nothing keeps from starting."""
+    [answer] = ask(worker, [run])
+    assert isinstance(answer, Admission), answer
+    return answer
+
+
+def told(admission: Admission, kind: Kind, **facts: Any) -> Report:
+    """Return what a worker says of an admitted run."""
+    return Report(admission.run_id, admission.token, kind, time.monotonic(), **facts)
+
+
+def recorded(admission: Admission, kind: Kind, **facts: Any) -> str | None:
+    """Record one report; return the run's state, or None when the report was fenced off."""
+    return record([told(admission, kind, **facts)]).get(admission.run_id)
+
+
+def states(run: Run) -> list[str]:
+    """Return the states that a run has gone through, and hold it to the table of moves."""
+    run.refresh_from_db()
+    moves = run.moves
+    assert moves[0][0] in FIRST
+    assert moves[-1][0] == run.state
+    for (before, earlier, _), (after, later, _) in pairwise(moves):
+        assert after in MOVES[before], f"{before} to {after}"
+        assert earlier <= later
+    assert (run.ended_at is not None) == (run.state in ENDED)
+    return [state.value for state, _, _ in moves]
+
+
+def age(run: Run, column: str, *, seconds: float) -> None:
+    """Put one of a run's times that long before now."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE jobs_run SET {column} = clock_timestamp() - make_interval(secs => %s) "
+            "WHERE id = %s",
+            [seconds, run.id],
+        )
+    run.refresh_from_db()
+
+
+def at_once(*acts: Callable[[], T]) -> list[T | Exception]:
+    """Run acts at the same time, each in a thread with a connection of its own."""
+    gate = threading.Barrier(len(acts))
+    outcomes: list[Any] = [None] * len(acts)
+
+    def perform(index: int, act: Callable[[], T]) -> None:
+        try:
+            connection.ensure_connection()
+            gate.wait(10)
+            outcomes[index] = act()
+        except Exception as error:
+            outcomes[index] = error
+        finally:
+            connection.close()
+
+    threads = [
+        threading.Thread(target=perform, args=(index, act)) for index, act in enumerate(acts)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive(), "an act did not come to its end"
+    return outcomes
+
+
+@contextmanager
+def behind(act: Callable[[], T]) -> Iterator[list[T | Exception]]:
+    """Start an act that has to wait for a lock of this block's transaction.
+
+    Enters the block's second half once it waits; the outcome is there after the block.
+    """
+    outcomes: list[Any] = []
+    thread = threading.Thread(target=lambda: outcomes.extend(at_once(act)))
+    with transaction.atomic():
+        yield from _started(thread, outcomes)
+    thread.join(30)
+    assert not thread.is_alive(), "the act still waits"
+
+
+def _started(thread: threading.Thread, outcomes: list[Any]) -> Iterator[list[Any]]:
+    thread.start()
+    wait_for(is_somebody_blocked, what="the act waits for a lock")
+    yield outcomes
+
+
+def is_somebody_blocked() -> bool:
+    """Say whether a connection to this database waits for a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity "
+            "WHERE datname = current_database() AND wait_event_type = 'Lock')"
+        )
+        return bool(cursor.fetchone()[0])

@@ -1,0 +1,185 @@
+"""jobs/preparing.py: what a caller gives is checked field by field before anything is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from celery import current_app, shared_task
+from pytest_django import Settings
+
+from jobs import preparing
+from jobs.catalog import job, resolve
+from jobs.errors import ArgumentError, BatchError, OptionError, UnknownOwner
+from jobs.models import Owner, Run, Target
+from jobs.options import LOCK_LIMIT, Options
+
+CALLS = [{"host": "fw-1", "site": {"name": "berlin"}}, {"host": "fw-2", "site": {"name": "rome"}}]
+
+
+@shared_task(name="tests.preparing.clash")
+def clash(target: str, priority: int = 1) -> None: ...
+
+
+@job(name="tests.preparing.declared", max_attempts=9, soft_time_limit_seconds=60, priority=8)
+def declared() -> None: ...
+
+
+def test_a_name_that_is_argument_and_option_has_to_be_said_in_another_way() -> None:
+    """A guess would set the wrong one; `arguments={...}` tells them apart."""
+    with pytest.raises(OptionError, match=r"target: is also an argument of .*arguments=\{"):
+        preparing.split(resolve(clash), {"target": "fw-1"}, None)
+    options, arguments = preparing.split(resolve(clash), {"target": "site"}, {"target": "fw-1"})
+    assert (options.target, arguments) == ("site", {"target": "fw-1"})
+
+
+def test_with_a_mapping_of_arguments_every_keyword_is_an_option() -> None:
+    """A misspelt one is refused with the near miss."""
+    with pytest.raises(OptionError, match=r"priorty: is unknown; did you mean priority\?"):
+        preparing.split(resolve("tests.add"), {"priorty": 3}, {"x": 1, "y": 2})
+
+
+@pytest.mark.parametrize("arguments", [[1, 2], "x", 7])
+def test_arguments_are_a_mapping(arguments: Any) -> None:
+    """Anything else is refused by that name."""
+    with pytest.raises(ArgumentError, match="argument arguments: is a mapping"):
+        preparing.split(resolve("tests.add"), {}, arguments)
+
+
+def test_every_bad_element_of_a_bulk_is_listed() -> None:
+    """With its index and its own error."""
+    calls: list[Any] = [{"x": 1, "y": 2}, {"x": "one", "y": 2}, 7, {"x": 1}]
+    with pytest.raises(BatchError) as caught:
+        preparing.payloads(resolve("tests.add"), calls, embed={})
+    assert [index for index, _ in caught.value.problems] == [1, 2, 3]
+    assert "3 of 4 elements are wrong: element 1: argument x" in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [0, 100_001])
+def test_a_bulk_has_1_to_100000_elements(count: int) -> None:
+    """Beyond that it is a mistake, or several submits."""
+    with pytest.raises(OptionError, match=f"holds 1 to 100,000 elements; these are {count:,}"):
+        preparing.refuse_size([{}] * count, "")
+
+
+@pytest.mark.parametrize("label", ["x" * 201, "nul \x00", "\ud800", None])
+def test_the_label_of_a_submission_is_text(label: Any) -> None:
+    """At most 200 characters that a database holds."""
+    with pytest.raises(OptionError, match="label: "):
+        preparing.refuse_size([{}], label)
+
+
+def test_a_template_is_filled_with_each_call() -> None:
+    """Braces written twice stand for themselves; without any, all runs share the text."""
+    assert preparing.filled("lock", "all", CALLS) == ["all", "all"]
+    assert preparing.filled("target", "{host}", CALLS) == ["fw-1", "fw-2"]
+    assert preparing.filled("target", "{{{host}}}", CALLS) == ["{fw-1}", "{fw-2}"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{x.__class__}",
+        "{host.__class__.__mro__}",
+        "{site[name]}",
+        "{host!r}",
+        "{host:>2000000000}",
+        "{host:{host}}",
+        "{}",
+        "{0}",
+        "{missing}",
+        "{host",
+        "host}",
+    ],
+)
+@pytest.mark.parametrize("option", ["target", "lock"])
+def test_a_template_names_arguments_and_nothing_else(option: str, template: str) -> None:
+    """No attributes, items, conversions or widths: the error names the option."""
+    with pytest.raises(OptionError) as caught:
+        preparing.filled(option, template, CALLS)
+    assert caught.value.option == option
+
+
+@pytest.mark.parametrize("value", ["x" * 201, "nul \x00", "\ud800"])
+def test_a_filled_template_is_checked_again(value: str) -> None:
+    """What an argument brings in has to fit, too."""
+    with pytest.raises(OptionError, match="lock: "):
+        preparing.filled("lock", "{host}", [{"host": value}])
+
+
+@pytest.mark.parametrize("slug", ["nobody", "", "nul \x00", "\ud800", None, 7])
+@pytest.mark.django_db
+def test_an_unknown_owner_is_refused(slug: Any) -> None:
+    """Whatever was given; the error can be written to a log."""
+    with pytest.raises(UnknownOwner) as caught:
+        preparing.owner(slug)
+    assert str(caught.value).encode()
+
+
+def test_an_owner_is_found_by_its_slug_or_is_itself(acme: Owner) -> None:
+    """Both forms mean the same row."""
+    assert preparing.owner("acme") == preparing.owner(acme) == acme
+
+
+def test_an_owner_that_is_not_stored_is_unknown(acme: Owner) -> None:
+    """Its runs would belong to nobody."""
+    with pytest.raises(UnknownOwner):
+        preparing.owner(Owner(slug="draft"))
+
+
+def test_targets_are_made_once_and_belong_to_their_owner(acme: Owner, stranger: Owner) -> None:
+    """A name known to another owner is another target."""
+    first = preparing.targets(acme, ["fw-1", "", "fw-2", "fw-1"])
+    assert set(first) == {"fw-1", "fw-2"}
+    assert preparing.targets(acme, ["fw-2", "fw-3"])["fw-2"] == first["fw-2"]
+    assert preparing.targets(stranger, ["fw-1"])["fw-1"] != first["fw-1"]
+    assert Target.objects.filter(owner=acme).count() == 3
+    assert preparing.targets(acme, [""]) == {}
+
+
+def test_only_queues_that_workers_know_are_allowed() -> None:
+    """The system's own queue is not for callers."""
+    assert preparing.queue(Options()) == "jobs"
+    for name in ("nowhere", "system"):
+        with pytest.raises(OptionError, match="queue: is one of: jobs"):
+            preparing.queue(Options(queue=name))
+    assert "system" in current_app.amqp.queues
+
+
+def test_a_lock_is_scoped_to_its_owner_and_fits_the_row(acme: Owner) -> None:
+    """The longest slug and the longest lock fit together."""
+    assert preparing.lock_key(acme, "door") == "acme:door"
+    assert preparing.lock_key(acme, "") == ""
+    longest = preparing.lock_key(Owner(slug="s" * 64), "x" * LOCK_LIMIT)
+    field = Run._meta.get_field("lock_key")
+    assert len(longest) <= field.max_length
+
+
+def test_option_before_the_task_s_policy_before_the_setting(
+    acme: Owner, settings: Settings
+) -> None:
+    """Each leaves open what the next decides."""
+    settings.FAIRSHIFT = {"MAX_ATTEMPTS": 4}
+    task, plain = resolve(declared), resolve("tests.add")
+    assert preparing.shared(plain, acme, Options()).max_attempts == 4
+    shared = preparing.shared(task, acme, Options())
+    assert (shared.max_attempts, shared.priority) == (9, 8)
+    assert shared.policy == {"soft_time_limit_seconds": 60}
+    chosen = preparing.shared(task, acme, Options(max_attempts=2, priority=0))
+    assert (chosen.max_attempts, chosen.priority) == (2, 0)
+
+
+def test_a_hard_limit_below_the_task_s_soft_one_is_refused(acme: Owner) -> None:
+    """Together they make no sense, though each is a good one."""
+    with pytest.raises(OptionError, match="soft_time_limit_seconds: is less than"):
+        preparing.shared(resolve(declared), acme, Options(time_limit_seconds=30))
+
+
+def test_a_deadline_counts_from_the_moment_that_the_run_is_due(acme: Owner) -> None:
+    """Not from the submit."""
+    shared = preparing.shared(
+        resolve("tests.add"), acme, Options(countdown=600, deadline_seconds=30)
+    )
+    assert shared.due_at is not None and shared.deadline_at is not None
+    assert (shared.due_at - shared.created_at).total_seconds() == 600
+    assert (shared.deadline_at - shared.due_at).total_seconds() == 30
