@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 PROJECT = Path(__file__).resolve().parents[2]
 
-_BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,9 @@ def prose(text: str) -> str:
 
 
 def blocks(text: str, *, info: str) -> list[Block]:
-    """Return the fenced blocks that begin with these words."""
-    found = (Block(match[1].strip(), match[2]) for match in _BLOCK.finditer(text))
-    return [block for block in found if block.info.split(" ")[0] == info]
+    """Return the fenced blocks whose info is this word, or begins with it."""
+    found = (Block(match[2].strip(), dedent(match[3])) for match in _BLOCK.finditer(text))
+    return [block for block in found if f"{block.info} ".startswith(f"{info} ")]
 
 
 def table(text: str, *, after: str) -> list[list[str]]:

@@ -1,0 +1,44 @@
+"""Every page: what it links to is there, and it names no place of one machine."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PROJECT, pages, prose
+
+LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+# The first run of the demo in a browser makes them.
+MADE_LATER = {"docs/images/demo-light.png", "docs/images/demo-dark.png"}
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(PROJECT))
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor that a heading gets on a page."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("path", pages(), ids=name)
+def test_links_lead_somewhere(path: Path) -> None:
+    """A relative link names a file or folder of the project, and a heading that is on that page."""
+    for match in LINK.finditer(prose(path.read_text(encoding="utf-8"))):
+        target = match[1] or match[2]
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        file, _, heading = target.partition("#")
+        found = (path.parent / file).resolve() if file else path
+        assert found.exists() or str(found.relative_to(PROJECT)) in MADE_LATER, target
+        if heading:
+            headings = HEADING.findall(found.read_text(encoding="utf-8"))
+            assert heading in {anchor(text) for text in headings}, target
+
+
+@pytest.mark.parametrize("path", pages(), ids=name)
+def test_pages_name_no_private_place(path: Path) -> None:
+    """No home folder and no working folder of somebody's machine stands in a page."""
+    private = re.findall(r"/(?:home|root|Users|work)/\S*", path.read_text(encoding="utf-8"))
+    assert private == []

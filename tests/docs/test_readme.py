@@ -1,0 +1,85 @@
+"""README.md: its commands are run by CI, its code works, its tables are those of the code."""
+
+import re
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.conf import settings
+
+from jobs.catalog import offer_of
+from jobs.demo.verdict import Verdict
+from jobs.models import Owner, Run
+from jobs.options import NAMES
+from jobs.policies import CHECKS
+from jobs.states import State
+from tests.docs.pages import Block, blocks, code_words, read, table
+
+README = read("README.md")
+BUILT_BY_US = ("INSTALLED_APPS", "CELERY_TASK_QUEUES")
+
+
+def test_commands_are_run_by_ci() -> None:
+    """Each command that a reader is told to type is a line of .ci/run, but for its ARGS."""
+    ran = re.sub(r" ARGS=\".*\"", "", read(".ci/run")).splitlines()
+    typed = [line for block in blocks(README, info="sh") for line in block.text.splitlines()]
+    assert typed != []
+    assert [line for line in typed if line not in ran] == []
+
+
+@pytest.mark.parametrize("block", blocks(README, info="python"), ids=lambda block: block.info)
+def test_code_is_python(block: Block) -> None:
+    """Every piece of Python can be compiled."""
+    compile(block.text, "README.md", "exec")
+
+
+@pytest.mark.django_db
+def test_first_example_stores_a_run_for_each_device() -> None:
+    """The example at the top does what the sentence above it says."""
+    Owner.objects.create(slug="northwind")
+    [example] = blocks(README, info="python example")
+    given = {
+        "__name__": "readme",
+        "publish_ruleset": lambda: 7,
+        "device_names": ["edge-1", "edge-2", "edge-3"],
+    }
+    try:
+        exec(compile(example.text, "README.md", "exec"), given)
+        task = given["activate_ruleset"]
+        assert offer_of(task).policy["max_attempts"] == 5  # type: ignore[arg-type]
+        runs = Run.objects.filter(submission__label="ruleset 7").order_by("id")
+        assert [(run.state, run.target.name, run.arguments) for run in runs if run.target] == [
+            (State.QUEUED, name, ([], {"device": name, "version": 7}))
+            for name in ("edge-1", "edge-2", "edge-3")
+        ]
+    finally:
+        current_app.tasks.pop("readme.activate_ruleset", None)
+
+
+def test_settings_of_other_projects_are_ours() -> None:
+    """The settings to copy have the values with which Fairshift itself runs."""
+    [block] = blocks(README, info="python settings")
+    copied: dict[str, Any] = {}
+    exec(compile(block.text, "README.md", "exec"), copied)
+    names = [name for name in copied if name.isupper() and name not in BUILT_BY_US]
+    assert {name: copied[name] for name in names} == {
+        name: getattr(settings, name) for name in names
+    }
+    assert set(copied["INSTALLED_APPS"]) <= set(settings.INSTALLED_APPS)
+    assert repr(copied["CELERY_TASK_QUEUES"]) == repr(settings.CELERY_TASK_QUEUES)
+
+
+def test_options_are_those_of_a_submit() -> None:
+    """The table of options names each option, and no other; the policies are all named."""
+    rows = table(README, after="## Submitting")
+    assert sorted(code_words(row[0])[0] for row in rows) == sorted(NAMES)
+    sentence = README[README.index("A task declares its own policies") :].partition("\n\n")[0]
+    assert set(CHECKS) <= set(code_words(sentence))
+
+
+def test_keys_of_the_verdict_are_those_of_the_demo() -> None:
+    """The table of the demo's JSON names every key of its verdict."""
+    rows = table(README, after="object, last on standard output:")
+    listed = [word for row in rows for word in code_words(row[0])]
+    fields = set(Verdict.__dataclass_fields__) | {"workers", "slots"}
+    assert sorted(listed) == sorted(fields)

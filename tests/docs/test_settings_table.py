@@ -1,0 +1,87 @@
+"""README.md, Settings: the tables hold exactly the variables that the code reads."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.settings import env
+from jobs.conf import DEFAULTS
+from tests.docs.pages import PROJECT, code_words, read, table
+
+README = read("README.md")
+SETTINGS = ast.parse(read("config/settings.py"))
+OWN = table(README, after="### Fairshift's own")
+INSTALLATION = table(README, after="### The installation's")
+PREFIX = "FAIRSHIFT_"
+
+ENVIRON = re.compile(r"environ(?:\.get|\.setdefault|\.pop)?[\[(]\s*\"([A-Z_]+)\"")
+# Django's own, which names the settings file.
+NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
+
+
+def names(rows: list[list[str]]) -> list[str]:
+    return [code_words(row[0])[0] for row in rows]
+
+
+def limits() -> dict[str, tuple[float, float]]:
+    """Return (minimum, maximum) by key, as the readers in config/settings.py have them."""
+    dicts = (node for node in ast.walk(SETTINGS) if isinstance(node, ast.Dict))
+    entries = [entry for node in dicts for entry in zip(node.keys, node.values, strict=True)]
+    found: dict[str, tuple[float, float]] = {}
+    for key, reader in entries:
+        bounds = {word.arg: word.value for word in getattr(reader, "keywords", ())}
+        if isinstance(key, ast.Constant) and {"minimum", "maximum"} <= set(bounds):
+            found[str(key.value)] = number(bounds["minimum"]), number(bounds["maximum"])
+    return found
+
+
+def number(node: ast.expr) -> Any:
+    return eval(compile(ast.Expression(node), "limit", "eval"), {})
+
+
+def test_every_variable_is_listed_once_and_no_other() -> None:
+    """What the settings file reads is in the tables, and what is in the tables is read."""
+    listed = names(OWN) + names(INSTALLATION)
+    assert len(listed) == len(set(listed))
+    assert set(listed) == env._known
+
+
+def test_variables_read_elsewhere_are_known() -> None:
+    """A variable that another module reads is in README's tables or in CONTRIBUTING's."""
+    modules = [
+        path for top in ("config", "fleet", "jobs") for path in (PROJECT / top).rglob("*.py")
+    ]
+    found = {name for path in modules for name in ENVIRON.findall(path.read_text(encoding="utf-8"))}
+    aids = names(table(read("CONTRIBUTING.md"), after="### Variables for tests"))
+    assert found - NOT_OURS <= env._known | set(aids)
+
+
+def test_every_key_of_fairshift_is_described() -> None:
+    """Each key has a variable in the table, or is named as one that has none."""
+    with_variable = {name.removeprefix(PREFIX) for name in names(OWN)}
+    sentence = README[README.index("have no variable") :].partition("\n\n")[0]
+    without = {word for word in code_words(sentence) if word.isupper()}
+    assert with_variable.isdisjoint(without)
+    assert with_variable | without == set(DEFAULTS)
+
+
+@pytest.mark.parametrize("row", OWN, ids=lambda row: row[0])
+def test_default_and_limits_are_those_of_the_code(row: list[str]) -> None:
+    """The default is that of jobs/conf.py, the limits are those of the reader."""
+    key = names([row])[0].removeprefix(PREFIX)
+    default = DEFAULTS[key]
+    assert row[1] == (f"{default:g}" if isinstance(default, float) else str(default or "none"))
+    if key in limits():
+        minimum, maximum = limits()[key]
+        assert row[2].endswith(f", {minimum:,} to {maximum:,}")
+    else:
+        assert row[2] == "words, separated by commas"
+
+
+def test_modules_are_found() -> None:
+    """The search for variables sees the one module that is known to read some by itself."""
+    text = Path(PROJECT / "fleet/faults.py").read_text(encoding="utf-8")
+    assert set(ENVIRON.findall(text)) == {"FAULT", "FAULT_ONCE_DIR"}
