@@ -39,16 +39,24 @@ def flower(
     port: int,
     user: str,
     password: str,
+    site_url: str = "",
     options: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Program:
-    """Return Flower on 127.0.0.1 behind a login, which stands in no command line."""
+    """Return Flower on 127.0.0.1 behind a login, which stands in no command line.
+
+    With `site_url`, the page of a task links to its run in the admin there.
+    """
     if not user or not password:
         raise ValueError("Flower needs a user and a password: it never runs without a login.")
+    command = [sys.executable, "-m", "fleet.flower", "--app", APPLICATION]
+    ours = {"FLOWER_BASIC_AUTH": f"{user}:{password}"}
+    if site_url:
+        ours["FAIRSHIFT_SITE_URL"] = site_url
     return Program(
         "flower",
-        _celery("flower", ["--address=127.0.0.1", f"--port={port}", *options]),
-        environment={**(environment or {}), "FLOWER_BASIC_AUTH": f"{user}:{password}"},
+        [*command, "--address=127.0.0.1", f"--port={port}", *options],
+        environment={**(environment or {}), **ours},
         ready_port=port,
     )
 

@@ -11,6 +11,7 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from jobs.admin import access
@@ -53,6 +54,10 @@ class OwnedAdmin(admin.ModelAdmin):
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         """Attach to a page's rows what their columns need, in one query each."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        title = capfirst(self.opts.verbose_name_plural)
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return PageChangeList

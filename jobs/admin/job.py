@@ -137,7 +137,7 @@ class EnabledFilter(admin.SimpleListFilter):
 class JobAdmin(VerbalAdmin):
     form = JobForm
     verbs = (RUN_NOW, PAUSE, RESUME)
-    list_display = ("title", "life", "owner_link", "task_name", "target_link", "results", "changed")
+    list_display = ("title", "life", "owner_link", "results", "task_name", "target_link")
     list_display_links = ("title",)
     list_select_related = ("owner", "target")
     list_filter = (EnabledFilter, OwnerFilter)
@@ -229,10 +229,6 @@ class JobAdmin(VerbalAdmin):
             found = last_results([job.pk]).get(job.pk, [])
         more = marks.runs_link(_("all"), job=job.pk) if found else ""
         return format_html("{} {}", marks.strip(found), more)
-
-    @marks.column(_("changed"))
-    def changed(self, job: Job) -> str:
-        return marks.moment(job.changed_at)
 
     @marks.column(_("arguments"))
     def stored(self, job: Job) -> str:

@@ -58,6 +58,7 @@ class JobForm(forms.ModelForm):
             *POLICY_FIELDS,
             "lock_key",
         )
+        widgets = {"labels": forms.Textarea(attrs={"rows": 3, "cols": 80})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

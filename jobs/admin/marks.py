@@ -103,6 +103,19 @@ def exact(at: datetime | None) -> SafeString | str:
     )
 
 
+def clock(at: datetime, *, after: datetime | None) -> SafeString | str:
+    """Return a time of day, with the day when it is another than that of an earlier time."""
+    local = timezone.localtime(at)
+    if after is None or timezone.localtime(after).date() != local.date():
+        return exact(at)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        at.isoformat(),
+        f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3],
+        f"{local:%H:%M:%S.%f}"[:-3],
+    )
+
+
 def span(length: timedelta | None) -> str:
     """Return a length of time in the two units that matter."""
     if length is None:
@@ -203,9 +216,9 @@ def _in_words(at: datetime) -> str:
     return _("in %(span)s") % {"span": words} if ahead else _("%(span)s ago") % {"span": words}
 
 
-def identifier(key: Any) -> SafeString:
-    """Return a row's id in a narrow face."""
-    return format_html('<span class="fs-id">{}</span>', key)
+def short_identifier(key: Any) -> SafeString:
+    """Return the end of an id, which differs most, with the whole on hover."""
+    return format_html('<span class="fs-id" title="{}">…{}</span>', key, str(key)[-12:])
 
 
 def code(text: str) -> SafeString | str:

@@ -64,14 +64,14 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
     list_display = (
         "state_mark",
         "id_link",
-        "task_name",
         "owner_link",
         "target_name",
-        "origin",
-        "tries",
         "submitted",
         "took",
+        "tries",
         "error",
+        "task_name",
+        "origin",
     )
     list_display_links = ("id_link",)
     list_select_related = ("owner", "target", "submission", "job")
@@ -104,7 +104,7 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
         run: Any = kwargs.get("obj")
         may_see_arguments = request.user.has_perm("jobs.view_arguments")
         context["story"] = story_of(run, with_arguments=may_see_arguments)
-        context["title"] = _("Run")
+        context |= {"title": _("Run"), "subtitle": None}
         return super().render_change_form(request, context, *args, **kwargs)
 
     @marks.column(_("state"))
@@ -113,7 +113,7 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
 
     @marks.column(_("id"))
     def id_link(self, run: Run) -> str:
-        return marks.identifier(run.id)
+        return marks.short_identifier(run.id)
 
     @marks.column(_("task"))
     def task_name(self, run: Run) -> str:

@@ -131,16 +131,17 @@ def _steps(run: Run) -> list[Step]:
     ends: list[datetime | None] = [at for _state, at, _cause in moves[1:]]
     # The last state lasts until now, unless it is the end.
     ends.append(None if run.state in ENDED else timezone.now())
+    befores = [None, *(at for _state, at, _cause in moves)]
     return [
         Step(
             state=marks.badge(state),
-            at=marks.exact(at),
+            at=marks.clock(at, after=before),
             stayed=""
             if state in ENDED and until is None
             else marks.span(until - at if until else None),
             cause=cause or "",
         )
-        for (state, at, cause), until in zip(moves, ends, strict=True)
+        for (state, at, cause), until, before in zip(moves, ends, befores, strict=False)
     ]
 
 

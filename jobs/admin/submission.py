@@ -51,7 +51,7 @@ CANCEL = Verb(
 @admin.register(Submission)
 class SubmissionAdmin(VerbalAdmin, RecordAdmin):
     verbs = (CANCEL,)
-    list_display = ("name", "owner_link", "task_name", "progress", "submitted", "number")
+    list_display = ("name", "progress", "owner_link", "submitted", "task_name", "number")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)
     list_per_page = 25
