@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from fleet.faults import crash_point
 logger = logging.getLogger(__name__)
 
 Then = Callable[[str | None], None]
-Answer = Callable[[Admission | Refusal], None]
+Answer = Callable[[Admission | Refusal, float], None]
 
 RETRY_SECONDS: Final = 1.0
 # A start is not urgent: most tasks end before it is due, and both moves are then one write.
@@ -47,7 +48,10 @@ class Edge(threading.Thread):
         self._stopping = False
 
     def ask(self, ask: Ask, answer: Answer) -> bool:
-        """Have a hint admitted; False when the same run is being asked for already."""
+        """Have a hint admitted; False when the same run is being asked for already.
+
+        `answer` gets the verdict and the `time.monotonic()` before which it was not given.
+        """
         with self._ready:
             if ask.run_id in self._asks:
                 return False
@@ -118,18 +122,15 @@ class Edge(threading.Thread):
         crash_point("ledger.after_record")
         for report, then in reports:
             if then is not None:
-                self._post(_bound(then, states.get(report.run_id)))
+                self._post(partial(then, states.get(report.run_id)))
 
     def _admit(self, asks: Mapping[str, tuple[Ask, Answer]]) -> None:
         crash_point("gate.before_admit")
+        asked_at = time.monotonic()
         verdicts = self._edges.admit(self._node, [ask for ask, _ in asks.values()])
         crash_point("gate.after_admit")
         with self._ready:
             for run_id in asks:
                 del self._asks[run_id]
         for run_id, (_, answer) in asks.items():
-            self._post(_bound(answer, verdicts[run_id]))
-
-
-def _bound(function: Callable[[Any], None], value: Any) -> Callable[[], None]:
-    return lambda: function(value)
+            self._post(partial(answer, verdicts[run_id], asked_at))

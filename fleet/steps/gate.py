@@ -78,13 +78,14 @@ class Gate:
         ):
             self._drop(request)
 
-    def _answer(self, request: Request, verdict: Admission | Refusal) -> None:
+    def _answer(self, request: Request, verdict: Admission | Refusal, asked_at: float) -> None:
         if verdict is Refusal.BUSY:
             self._give_back(request)
         elif isinstance(verdict, Refusal):
             self._drop(request)
         else:
-            held = Held(verdict, request, time.monotonic())
+            # The start deadline counts from the question: a process may be frozen after it.
+            held = Held(verdict, request, asked_at)
             self._held[verdict.run_id] = held
             if self._closing:
                 self._hand_back(held)
