@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Final
 from uuid import UUID
 
@@ -47,7 +47,8 @@ def publish_on_commit(run_ids: Sequence[UUID]) -> None:
         [list(run_ids)],
     )
     # Robust: the caller's commit has happened, and no trouble of ours may look as if it had not.
-    transaction.on_commit(partial(_publish_committed, run_ids, row["id"]), robust=True)
+    # No `partial`: Django logs the callback's `__qualname__`, and falls over one that has none.
+    transaction.on_commit(lambda: _publish_committed(run_ids, row["id"]), robust=True)
 
 
 def _publish_committed(run_ids: Sequence[UUID], outbox_id: int) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import redis
-from django.conf import settings
 from django.db import connection, connections
 
 import tests.tasks  # noqa: F401  registers the tasks that scenes submit
 from jobs import dispatch
 from jobs.models import Owner
+from tests.flows.world import broker_client
 
 # In the order of their keys. Deleting is faster than TRUNCATE over a hundred partitions.
 TABLES = (
@@ -59,7 +59,7 @@ def _real_commits(django_db_setup: None, django_db_blocker: Any) -> Iterator[Non
 def broker(db: None) -> Iterator[redis.Redis]:
     """A client of the Redis that is the broker, empty before and after."""
     dispatch.broker.cache_clear()
-    with redis.Redis.from_url(settings.REDIS_URL) as client:
+    with broker_client() as client:
         client.flushdb()
         yield client
         client.flushdb()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,6 +11,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
+from celery import current_app
 from django.db import connection, transaction
 
 from fleet import Admission, Ask, Kind, Node, Refusal, Report
@@ -83,6 +85,22 @@ def states(run: Run) -> list[str]:
         assert earlier <= later
     assert (run.ended_at is not None) == (run.state in ENDED)
     return [state.value for state, _, _ in moves]
+
+
+def messages(queue: str = "jobs") -> list[dict[str, Any]]:
+    """Return the messages of a queue as Redis holds them, in the order of their delivery."""
+    with current_app.connection_for_write() as connected:
+        channel = connected.default_channel
+        keys = [channel._q_for_pri(queue, priority) for priority in channel.priority_steps]
+        # Pushed at the left, taken from the right.
+        return [
+            json.loads(text) for key in keys for text in channel.client.lrange(key, 0, -1)[::-1]
+        ]
+
+
+def hinted(queue: str = "jobs") -> list[UUID]:
+    """Return the ids of the runs that a queue holds hints of, in the order of their delivery."""
+    return [UUID(message["headers"]["id"]) for message in messages(queue)]
 
 
 def age(run: Run, column: str, *, seconds: float) -> None:
