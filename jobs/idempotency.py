@@ -26,15 +26,18 @@ class Claim:
         IdempotencyKey.objects.filter(id=self.id).update(**made)
 
 
-def claim(owner: Owner, key: str, task: str, payloads: Iterable[bytes]) -> Claim | None:
+def claim(
+    owner: Owner, key: str, task: str, payloads: Iterable[bytes], *, is_bulk: bool = False
+) -> Claim | None:
     """Take an owner's key for this transaction; None when no key was given.
 
     A concurrent transaction with the same key is waited for. Raises IdempotencyConflict when
-    the key stands for another task or other arguments.
+    the key stands for another task or other arguments, or for one run instead of a bulk.
     """
     if not key:
         return None
-    print_ = _fingerprint(task, payloads)
+    kind = b"bulk" if is_bulk else b"run"
+    print_ = _fingerprint((kind, task.encode(), *payloads))
     made = database.query(
         "INSERT INTO jobs_idempotencykey (owner_id, key, fingerprint, created_at) "
         "VALUES (%s, %s, %s, clock_timestamp()) ON CONFLICT (owner_id, key) DO NOTHING "
@@ -49,10 +52,10 @@ def claim(owner: Owner, key: str, task: str, payloads: Iterable[bytes]) -> Claim
     return Claim(kept.id, kept.run_id, kept.submission_id)
 
 
-def _fingerprint(task: str, payloads: Iterable[bytes]) -> bytes:
+def _fingerprint(parts: Iterable[bytes]) -> bytes:
     """Return a digest of what is asked for; each part is framed by its length."""
     digest = hashlib.sha256()
-    for part in (task.encode(), *payloads):
+    for part in parts:
         digest.update(len(part).to_bytes(8))
         digest.update(part)
     return digest.digest()

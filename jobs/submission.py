@@ -101,7 +101,9 @@ def submit_many(
     locks = preparing.filled("lock", settings.lock, calls)
     with transaction.atomic():
         owner = preparing.owner(owner)
-        claim = idempotency.claim(owner, settings.idempotency_key, task.name, payloads)
+        claim = idempotency.claim(
+            owner, settings.idempotency_key, task.name, payloads, is_bulk=True
+        )
         if claim and claim.submission_id:
             return Submission.objects.get(id=claim.submission_id)
         queue = preparing.queue(settings)

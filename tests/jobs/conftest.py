@@ -44,7 +44,9 @@ def committed(db: None) -> None:
 
 
 @pytest.fixture
-def _real_commits(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+def _real_commits(
+    django_db_setup: None, django_db_blocker: Any, broker: redis.Redis
+) -> Iterator[None]:
     with django_db_blocker.unblock():
         yield
         with connection.cursor() as cursor:
@@ -56,7 +58,7 @@ def _real_commits(django_db_setup: None, django_db_blocker: Any) -> Iterator[Non
 
 
 @pytest.fixture
-def broker(db: None) -> Iterator[redis.Redis]:
+def broker() -> Iterator[redis.Redis]:
     """A client of the Redis that is the broker, empty before and after."""
     dispatch.broker.cache_clear()
     with broker_client() as client:

@@ -141,30 +141,30 @@ def at_once(*acts: Callable[[], T]) -> list[T | Exception]:
 
 
 @contextmanager
-def behind(act: Callable[[], T]) -> Iterator[list[T | Exception]]:
-    """Start an act that has to wait for a lock of this block's transaction.
+def behind(act: Callable[[], T]) -> Iterator[tuple[Callable[[], None], list[T | Exception]]]:
+    """Run a block in a transaction, and an act that has to wait for one of its locks.
 
-    Enters the block's second half once it waits; the outcome is there after the block.
+    Yields a call that starts the act and returns once it waits, and the list in which its
+    outcome is found after the block.
     """
     outcomes: list[Any] = []
     thread = threading.Thread(target=lambda: outcomes.extend(at_once(act)))
-    with transaction.atomic():
-        yield from _started(thread, outcomes)
-    thread.join(30)
+
+    def begin() -> None:
+        thread.start()
+        wait_for(is_somebody_blocked, what="the act waits for a lock")
+
+    try:
+        with transaction.atomic():
+            yield begin, outcomes
+    finally:
+        thread.join(30)
     assert not thread.is_alive(), "the act still waits"
 
 
-def _started(thread: threading.Thread, outcomes: list[Any]) -> Iterator[list[Any]]:
-    thread.start()
-    wait_for(is_somebody_blocked, what="the act waits for a lock")
-    yield outcomes
-
-
 def is_somebody_blocked() -> bool:
-    """Say whether a connection to this database waits for a lock."""
+    """Say whether some connection waits for a lock."""
+    # Not pg_stat_activity, which stands still inside a transaction.
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity "
-            "WHERE datname = current_database() AND wait_event_type = 'Lock')"
-        )
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
         return bool(cursor.fetchone()[0])
