@@ -1,0 +1,109 @@
+"""jobs/wiring.py: what a worker is handed, and connections that a task leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from celery import shared_task
+from django.db import DatabaseError, connection, transaction
+from pytest_django import Settings
+
+from jobs.catalog import job, resolve
+from jobs.wiring import (
+    LOCK_TIMEOUT,
+    STATEMENT_TIMEOUT,
+    close_connection,
+    edges,
+    leave_clean,
+    requires_row,
+)
+
+
+@job(name="tests.wiring.durable")
+def durable() -> None: ...
+
+
+@job(name="tests.wiring.plain", plain=True)
+def plain() -> None: ...
+
+
+@shared_task(name="tests.wiring.celerys")
+def celerys() -> None: ...
+
+
+def test_only_offered_tasks_need_a_row() -> None:
+    """Plain ones, other people's tasks and unknown names trust the broker, as in Celery."""
+    resolve(durable)
+    assert requires_row("tests.wiring.durable")
+    for name in ("tests.wiring.plain", "tests.wiring.celerys", "no.such.task"):
+        assert not requires_row(name)
+
+
+def test_times_of_the_settings_reach_the_worker(settings: Settings) -> None:
+    """In seconds."""
+    settings.FAIRSHIFT = {"HEARTBEAT_SECONDS": 1.5, "LEASE_SECONDS": 4.5, "RESULT_MAX_BYTES": 4}
+    made = edges()
+    assert (made.heartbeat_seconds, made.lease_seconds) == (1.5, 4.5)
+    with pytest.raises(Exception, match="4"):
+        made.encode_result("too long")
+
+
+def fail() -> None:
+    with pytest.raises(DatabaseError):
+        connection.cursor().execute("SELECT 1 / 0")
+
+
+def leave_atomic_open() -> None:
+    transaction.atomic().__enter__()
+    fail()
+
+
+def leave_autocommit_off() -> None:
+    transaction.set_autocommit(False)
+    fail()
+
+
+def close_behind_django() -> None:
+    with transaction.atomic():
+        connection.connection.close()
+
+
+@pytest.mark.parametrize("spoil", [leave_atomic_open, leave_autocommit_off, close_behind_django])
+def test_a_spoilt_connection_is_dropped(committed: None, spoil: Callable[[], None]) -> None:
+    """The next statement, Celery's own, finds a good one that commits by itself."""
+    connection.ensure_connection()
+    with suppress(DatabaseError):
+        spoil()
+    leave_clean()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    assert connection.get_autocommit()
+    assert not connection.in_atomic_block
+
+
+def test_a_good_connection_is_kept(committed: None) -> None:
+    """Opening one takes longer than most statements."""
+    connection.ensure_connection()
+    before = connection.connection
+    leave_clean()
+    assert connection.connection is before
+    close_connection()
+    assert connection.connection is None
+
+
+def test_a_worker_waits_neither_for_a_lock_nor_for_a_statement_without_end(
+    committed: None,
+) -> None:
+    """The edges of a worker bound both, on the connection that they open."""
+    connection.close()
+    assert edges().record([]) == {}
+    with connection.cursor() as cursor:
+        for name, value in (
+            ("lock_timeout", LOCK_TIMEOUT),
+            ("statement_timeout", STATEMENT_TIMEOUT),
+        ):
+            cursor.execute(f"SHOW {name}")
+            assert cursor.fetchone() == (value,)
+    connection.close()
