@@ -137,6 +137,12 @@ def offered() -> list[OfferedTask]:
     return sorted(found, key=lambda item: (item.offer.title, item.name))
 
 
+def requires_row(name: str) -> bool:
+    """Say whether a task may run only with an admitted row: the offered ones, but for plain."""
+    task = _registered().get(name)
+    return hasattr(task, "fairshift_offer") and not offer_of(task).plain
+
+
 @cache
 def _loaded() -> None:
     """Load the task modules that a worker loads when it boots.

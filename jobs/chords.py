@@ -6,7 +6,7 @@ django-celery-results, written in the transaction that stores its runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,6 +15,7 @@ from celery.canvas import Signature
 from celery.result import AsyncResult
 from kombu.utils import json
 
+from jobs.catalog import requires_row
 from jobs.errors import OptionError
 from jobs.options import Options
 
@@ -49,4 +50,18 @@ def _listed(option: str, signature: Signature | None) -> list[Any] | None:
 def _plain(option: str, signature: Signature) -> Any:
     if not isinstance(signature, Signature):
         raise OptionError(option, "is a Celery signature, such as task.s()")
+    for name in _names(signature):
+        if requires_row(name):
+            # Celery sends callbacks as plain messages, and a worker would drop this one.
+            raise OptionError(option, f"calls {name}, which runs only with a row; make it plain")
     return json.loads(json.dumps(signature))
+
+
+def _names(signature: Signature) -> Iterator[str]:
+    """Yield the names of all tasks in a signature, those inside groups and chains too."""
+    inner = [*(getattr(signature, "tasks", None) or ()), getattr(signature, "body", None)]
+    parts = [part for part in inner if isinstance(part, dict)]
+    if not parts:
+        yield signature["task"]
+    for part in parts:
+        yield from _names(Signature.from_dict(part, app=current_app))

@@ -35,8 +35,9 @@ MOVES: Final[dict[State, frozenset[State]]] = {
     S.ADMITTED: frozenset({S.RUNNING, S.QUEUED, S.RETRYING, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.RUNNING: frozenset({S.SUCCEEDED, S.FAILED, S.RETRYING, S.CANCELLING, S.CANCELLED}),
     # Asked to stop, a task may still finish first: the outcome then stands.
-    S.CANCELLING: frozenset({S.CANCELLED, S.SUCCEEDED, S.FAILED}),
-    S.RETRYING: frozenset({S.QUEUED, S.HELD, S.CANCELLED, S.EXPIRED}),
+    S.CANCELLING: frozenset({S.CANCELLED, S.SUCCEEDED}),
+    # It has started before, so its deadline, which is one for the start, is kept.
+    S.RETRYING: frozenset({S.QUEUED, S.HELD, S.CANCELLED}),
     # An operator's retry opens an ended run again; what succeeded stays so.
     S.FAILED: frozenset({S.QUEUED}),
     S.CANCELLED: frozenset({S.QUEUED}),

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Final, ParamSpec, TypeVar
 
-from celery import current_app
 from django.db import connection, connections
 
 from fleet import Edges
 from jobs import admission, liveness, recording
-from jobs.catalog import offer_of
+from jobs.catalog import requires_row
 from jobs.conf import setting
 from jobs.encoding import encode_result
 from jobs.run_policies import delay_after
@@ -57,12 +56,6 @@ def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
         return verb(*args, **kwargs)
 
     return bounded
-
-
-def requires_row(name: str) -> bool:
-    """Say whether a task may run only with an admitted row: the offered ones, but for plain."""
-    task = current_app.tasks.get(name)
-    return hasattr(task, "fairshift_offer") and not offer_of(task).plain
 
 
 def close_connection() -> None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 from billiard.common import human_status
 from billiard.einfo import ExceptionInfo
 from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
+from celery.concurrency.prefork import TaskPool
 from celery.exceptions import TaskRevokedError
 from celery.worker import state as worker_state
 from celery.worker.request import Request
@@ -166,7 +167,12 @@ class Gate:
     def _timed_out(self, held: Held, soft: bool, timeout: float) -> None:
         if soft:
             held.options["timeout_callback"](soft, timeout)
-        # The hard limit also arrives as an error, which is where it is recorded.
+        elif not held.settled:
+            # Prefork tells of a hard limit by an error first; green pools only in this way.
+            try:
+                raise TimeLimitExceeded(timeout)
+            except TimeLimitExceeded:
+                self._lost(held, ExceptionInfo())
 
     def _settle(self, held: Held, report: Report, celery_next: Callable[[], Any]) -> None:
         """Record what became of the attempt, once; Celery hears of it after the commit."""
@@ -207,12 +213,12 @@ class Gate:
             self._stop(held)
 
     def _stop(self, held: Held) -> None:
-        pid = held.request.worker_pid
-        if pid in (None, os.getpid()) or not hasattr(self._pool, "terminate_job"):
+        # Only prefork's children are processes that can be told; elsewhere the task goes on.
+        if not isinstance(self._pool, TaskPool):
             return
         # The signal of Celery's soft time limit: the task sees SoftTimeLimitExceeded.
         try:
-            os.kill(pid, signal.SIGUSR1)
+            os.kill(held.request.worker_pid, signal.SIGUSR1)
         except ProcessLookupError:
             return
         self._later(self._edges.cancel_grace_seconds, self._kill, (held,))

@@ -15,7 +15,7 @@ WITH hint AS (
     WHERE id = %(worker)s AND stopped_at IS NULL
       AND heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
 ), locked AS MATERIALIZED (
-    SELECT r.id, r.owner_id, r.lock_key, r.priority, r.deadline_at
+    SELECT r.id, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count
     FROM jobs_run r JOIN hint h ON h.id = r.id AND h.task = r.task
     WHERE r.id = ANY(%(ids)s) AND r.state = 'queued' AND EXISTS (SELECT FROM node)
     ORDER BY r.id
@@ -23,7 +23,7 @@ WITH hint AS (
 ), gated AS (
     SELECT l.*, room.most,
         CASE
-            WHEN l.deadline_at <= clock_timestamp() THEN 'expired'
+            WHEN l.deadline_at <= clock_timestamp() AND l.attempt_count = 0 THEN 'expired'
             WHEN o.paused_at IS NOT NULL
              AND (o.paused_until IS NULL OR o.paused_until > clock_timestamp()) THEN 'paused'
             WHEN l.lock_key <> '' AND (

@@ -58,7 +58,7 @@ CREATE INDEX run_queued ON jobs_run (queue, queued_at) WHERE state = 'queued' AN
 CREATE INDEX run_blocked ON jobs_run (owner_id, blocked_by) WHERE state = 'queued' AND blocked_by <> '';
 -- Deadlines:
 CREATE INDEX run_deadline ON jobs_run (deadline_at)
-    WHERE state IN ('scheduled', 'held', 'queued', 'retrying') AND deadline_at IS NOT NULL;
+    WHERE state IN ('scheduled', 'held', 'queued') AND deadline_at IS NOT NULL;
 -- Rescue; caps; locks:
 CREATE INDEX run_on_worker ON jobs_run (worker_id) WHERE state IN ('admitted', 'running', 'cancelling');
 CREATE INDEX run_active_of_owner ON jobs_run (owner_id) WHERE state IN ('admitted', 'running', 'cancelling');

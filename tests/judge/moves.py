@@ -11,8 +11,8 @@ MOVES: dict[str, frozenset[str]] = {
     # To queued: given back before its start. To failed: lost before its start, for the last time.
     "admitted": frozenset({"running", "queued", "retrying", "failed", "cancelling", "cancelled"}),
     "running": frozenset({"succeeded", "failed", "retrying", "cancelling", "cancelled"}),
-    "cancelling": frozenset({"cancelled", "succeeded", "failed"}),
-    "retrying": frozenset({"queued", "held", "cancelled", "expired"}),
+    "cancelling": frozenset({"cancelled", "succeeded"}),
+    "retrying": frozenset({"queued", "held", "cancelled"}),
     "succeeded": frozenset(),
     "failed": frozenset({"queued"}),
     "cancelled": frozenset({"queued"}),

@@ -1,6 +1,5 @@
 """Rules about starts: excess, overlaps, and who is excused."""
 
-
 import pytest
 
 from tests.judge.scene import WORKER, Scene
