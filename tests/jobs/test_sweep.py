@@ -1,0 +1,149 @@
+"""jobs/sweep.py: what is committed and has no hint is found and published."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+from django.db import connection
+from pytest_django import Settings
+
+from fleet import BrokerUnavailable, Refusal
+from jobs import dispatch
+from jobs.models import Outbox, Owner, Run
+from jobs.sweep import publish_after_flush, publish_outbox, publish_overdue, sweep
+from tests.jobs.scenes import age, ask, hinted, living_worker, submitted
+
+NOTHING = {"flushed": 0, "outbox": 0, "overdue": 0, "freed": 0}
+
+
+@pytest.fixture(autouse=True)
+def known_epoch(committed: None, broker: redis.Redis) -> None:
+    """The broker has been swept before."""
+    assert publish_after_flush() == 0
+
+
+def lose_hints(broker: redis.Redis) -> None:
+    """Lose every message, and nothing else that the broker knows."""
+    for key in broker.keys("jobs*"):
+        broker.delete(key)
+
+
+def put_back_in_outbox(runs: list[Run], *, seconds: float) -> None:
+    """Stand where a process died between commit and publish, so long ago."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO jobs_outbox (run_ids, created_at) "
+            "VALUES (%s, clock_timestamp() - make_interval(secs => %s))",
+            [[run.id for run in runs], seconds],
+        )
+
+
+def test_where_nothing_is_missing_nothing_is_published(acme: Owner) -> None:
+    """Not one hint twice."""
+    runs = submitted(acme, 3)
+    assert sweep() == NOTHING
+    assert hinted() == [run.id for run in runs]
+
+
+def test_the_outbox_is_published_when_its_writer_had_its_time(
+    acme: Owner, broker: redis.Redis
+) -> None:
+    """A batch younger than a sweep is still its writer's own."""
+    old, young = submitted(acme, 2), submitted(acme, 3)
+    lose_hints(broker)
+    put_back_in_outbox(old, seconds=6)
+    put_back_in_outbox(young, seconds=1)
+    assert publish_outbox() == 2
+    assert hinted() == [run.id for run in old]
+    assert [row.run_ids for row in Outbox.objects.all()] == [[run.id for run in young]]
+
+
+def test_after_a_flush_every_queued_run_is_published(acme: Owner, broker: redis.Redis) -> None:
+    """Blocked and delayed ones are not; and only once."""
+    runs = submitted(acme, 3)
+    submitted(acme, 1, countdown=60)
+    [blocked] = submitted(acme)
+    Run.objects.filter(id=blocked.id).update(blocked_by="cap")
+    broker.flushdb()
+    assert publish_after_flush() == 3
+    assert hinted() == [run.id for run in runs]
+    assert publish_after_flush() == 0
+
+
+def test_a_flush_in_the_middle_of_the_rebuild_begins_it_again(
+    acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The epoch is named ready only when the broker still knows who builds it."""
+    runs = submitted(acme, 3)
+    broker.flushdb()
+
+    def flushed_behind(run_ids: list[object]) -> int:
+        count = dispatch.publish(run_ids)  # type: ignore[arg-type]
+        broker.flushdb()
+        return count
+
+    with monkeypatch.context() as patch:
+        patch.setattr("jobs.sweep.publish", flushed_behind)
+        publish_after_flush()
+    assert hinted() == []
+    assert publish_after_flush() == 3
+    assert hinted() == [run.id for run in runs]
+
+
+def test_an_overdue_hint_is_published_again(acme: Owner, broker: redis.Redis) -> None:
+    """Where the broker holds fewer messages than rows have waited longer than a lease."""
+    runs = submitted(acme, 3)
+    for run in runs:
+        age(run, "queued_at", seconds=60)
+    assert publish_overdue() == 0
+    lose_hints(broker)
+    assert publish_overdue() == 3
+    assert sorted(hinted()) == [run.id for run in runs]
+    assert publish_overdue() == 0
+
+
+def test_a_young_hint_is_on_its_way(acme: Owner, broker: redis.Redis) -> None:
+    """Within a lease nobody looks after it."""
+    submitted(acme, 3)
+    lose_hints(broker)
+    assert publish_overdue() == 0
+
+
+def test_the_oldest_of_the_overdue_come_first(acme: Owner, broker: redis.Redis) -> None:
+    """As many as the broker lacks."""
+    runs = submitted(acme, 3)
+    lose_hints(broker)
+    [there] = submitted(acme)
+    for seconds, run in enumerate([*runs, there], start=100):
+        age(run, "queued_at", seconds=seconds)
+    assert publish_overdue() == 3
+    assert set(hinted()) == {there.id, runs[2].id, runs[1].id}
+
+
+def test_what_is_free_again_is_published(acme: Owner, settings: Settings) -> None:
+    """Though nobody was there to do it when the pause ended."""
+    runs = submitted(acme, 2)
+    Owner.objects.filter(pk=acme.pk).update(paused_at="2026-01-01T00:00Z")
+    assert ask(living_worker(), runs) == [Refusal.WAITS] * 2
+    assert sweep()["freed"] == 0
+    Owner.objects.filter(pk=acme.pk).update(paused_until="2026-01-02T00:00Z")
+    assert sweep()["freed"] == 2
+    assert len(hinted()) == 4
+
+
+def test_while_the_broker_is_away_the_sweep_says_so(
+    acme: Owner, broker: redis.Redis, settings: Settings
+) -> None:
+    """It forgets nothing: the next one goes on."""
+    runs = submitted(acme, 2)
+    lose_hints(broker)
+    put_back_in_outbox(runs, seconds=60)
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    dispatch.broker.cache_clear()
+    broker.client_pause(500)
+    with pytest.raises(BrokerUnavailable):
+        sweep()
+    assert Outbox.objects.count() == 1
+    dispatch.broker.cache_clear()
+    settings.FAIRSHIFT = {}
+    assert sweep() == {**NOTHING, "outbox": 2}
