@@ -62,7 +62,7 @@ def test_what_has_not_ended_can_be_cancelled() -> None:
 def test_what_is_delayed_can_be_queued_or_expire() -> None:
     """Promotion and expiry can move everything that they look for."""
     assert sources(State.QUEUED) >= DELAYED
-    assert sources(State.EXPIRED) == WAITING
+    assert sources(State.EXPIRED) == FIRST
 
 
 def test_sources_turn_the_table_around() -> None:

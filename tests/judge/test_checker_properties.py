@@ -35,6 +35,9 @@ def tell(story: Story, tries: list[str], ending: str) -> None:
             story.start().lose("child lost", again=False)
         case "cancel":
             story.start().cancel()
+        case "expire" if tries:
+            # A run that has been tried has met its deadline.
+            story.start().succeed()
         case "expire":
             story.move("expired")
 

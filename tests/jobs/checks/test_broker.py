@@ -6,6 +6,7 @@ import pytest
 from celery import current_app
 from redis import Redis
 
+from fleet import installation_key
 from jobs.checks import broker
 
 
@@ -13,10 +14,10 @@ from jobs.checks import broker
 def client() -> Iterator[Redis]:
     with current_app.connection_for_write() as connection:
         client = connection.default_channel.client
-        client.delete(broker.INSTALLATION_KEY)
+        client.delete(installation_key())
         yield client
         client.config_set("maxmemory-policy", "noeviction")
-        client.delete(broker.INSTALLATION_KEY)
+        client.delete(installation_key())
 
 
 @pytest.mark.django_db
@@ -29,7 +30,7 @@ def test_embedded_redis_passes_twice(client: Redis) -> None:
 @pytest.mark.django_db
 def test_foreign_installation_is_an_error(client: Redis) -> None:
     """Two installations on one Redis database would take each other's messages."""
-    client.set(broker.INSTALLATION_KEY, "1/other")
+    client.set(installation_key(), "1/other")
     (message,) = broker.check_broker()
     assert message.id == "fairshift.E204"
     assert "1/other" in message.msg
