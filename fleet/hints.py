@@ -119,7 +119,7 @@ class Broker:
                 "socket_timeout": timeout,
                 "socket_connect_timeout": timeout,
                 "retry_on_timeout": False,
-                "max_retries": 1,
+                "max_retries": 0,
                 "interval_start": 0,
                 "interval_max": 0,
             }

@@ -12,6 +12,7 @@ from typing import Any, Final
 from celery import bootsteps, signals
 
 from fleet import child
+from fleet.consumer import Consumer
 from fleet.contract import Edges, Node
 from fleet.edge import Edge
 from fleet.steps.gate import Gate
@@ -32,6 +33,9 @@ class DurableRuns(bootsteps.StartStopStep):
     def create(self, worker: Any) -> DurableRuns:
         # Before the pool forks and before tracers are built from `run`.
         child.install(worker.app.tasks, self.edges)
+        worker.consumer_cls = Consumer
+        # A Redis that is full or read-only refuses commands: it is waited for like a lost one.
+        worker.app.conf.broker_channel_error_retry = True
         return self
 
     def start(self, worker: Any) -> None:

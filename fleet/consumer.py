@@ -1,0 +1,75 @@
+"""The consumer of a worker: goes on with what the worker has while the broker is away.
+
+Celery's own waits for the broker inside the event loop, up to 30 s between two looks, and
+gives up after 100. Meanwhile no outcome is read from the pool, no time limit is kept, and a
+worker that seems to hang loses its runs. This one turns the loop while it waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any, Final
+
+from celery.worker import consumer, state
+from kombu import Connection
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 1.0
+
+
+class Consumer(consumer.Consumer):
+    """Celery's consumer, with another way to wait for a lost broker."""
+
+    def connect(self) -> Connection:
+        """Return an open connection; after a lost one, rest before the first try."""
+        if self.hub is not None and self.restart_count > 0:
+            # The loss has cleared the loop: the pool is put back, as it is after a reconnect.
+            self.controller.register_with_event_loop(self.hub)
+            self._turn(LOOK_SECONDS)
+        return super().connect()
+
+    def ensure_connected(self, conn: Connection) -> Connection:
+        """Return the connection once it is open, however long that takes."""
+        if self.hub is None:
+            return super().ensure_connected(conn)
+        while True:
+            state.maybe_shutdown()
+            try:
+                conn.ensure_connection(max_retries=0)
+            except OperationalError as error:
+                logger.warning("no broker at %s: %s", conn.as_uri(), error)
+                conn.maybe_switch_next()
+                self._turn(LOOK_SECONDS)
+            else:
+                self.first_connection_attempt = False
+                return conn
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        """Let go of a lost connection."""
+        try:
+            super().on_connection_error_after_connected(exc)
+        except Exception as error:
+            # Kombu puts unacknowledged messages back over the connection that it has just
+            # closed. Without them it is as well: their rows say who holds them.
+            logger.warning("the lost connection did not close well: %r", error)
+
+    def _turn(self, seconds: float) -> None:
+        """Let the event loop work for at least so long."""
+        until = time.monotonic() + seconds
+        loop = self.hub.create_loop()
+        while time.monotonic() < until:
+            state.maybe_shutdown()
+            try:
+                next(loop)
+            except StopIteration:
+                loop = self.hub.create_loop()
+            except self.connection_errors as error:
+                logger.warning("while the broker is away: %r", error)
+                loop = self.hub.create_loop()
+
+    def call_soon_ack(self, p: Any, *args: Any, **kwargs: Any) -> Any:
+        """Acknowledge, unless the broker is away: the hint comes again, and its row refuses it."""
+        return super().call_soon_ack(p, *args, **kwargs) if self.connection else None
