@@ -54,7 +54,8 @@ WITH report AS (
                 ELSE '[]' END
             || CASE WHEN j.kind IS NOT NULL
                 THEN jsonb_build_array(jsonb_build_array(
-                    j.after, extract(epoch FROM j.ended_at), j.cause))
+                    j.after, extract(epoch FROM j.ended_at),
+                    coalesce(nullif(j.cause, ''), j.error_type)))
                 ELSE '[]' END
     FROM judged j
     WHERE r.id = j.id AND r.id = ANY(%(ids)s)
