@@ -129,7 +129,8 @@ class OwnedAdmin(admin.ModelAdmin):
                 for row in rows
                 if Run.objects.filter(**{field: row}).exists()
             ]
-        return to_delete, counts, missing, protected
+        # What is kept is the whole answer: permissions for what hangs on it would not help.
+        return to_delete, counts, set() if protected else missing, protected
 
 
 class RecordAdmin(OwnedAdmin):

@@ -51,13 +51,13 @@ class EstimatingPaginator(Paginator):
         return min(super().num_pages, max(1, CAP // self.per_page))
 
 
-def capped_count(rows: models.QuerySet[Any], *, cap: int = CAP) -> int:
-    """Count rows up to a cap, and give up when that takes long."""
-    some = rows.order_by().values("pk")[: cap + 1]
+def capped_count(rows: models.QuerySet[Any]) -> int:
+    """Count rows up to CAP, and give up when that takes long."""
+    some = rows.order_by().values("pk")[: CAP + 1]
     found = within(COUNT_MILLISECONDS, some.count)
     if found is None:
-        return RoundCount(cap + 1, "many")
-    return found if found <= cap else RoundCount(found, f"more than {cap:,}")
+        return RoundCount(CAP + 1, "many")
+    return found if found <= CAP else RoundCount(found, f"more than {CAP:,}")
 
 
 def estimated_count(model: type[models.Model]) -> int:

@@ -168,9 +168,11 @@ class JobAdmin(VerbalAdmin):
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """A form that only shows has no arguments of its own: it shows the stored ones."""
+        """Show the stored arguments where there is no form to hold them."""
         sets = super().get_fieldsets(request, obj)
-        if obj is None or self.has_change_permission(request, obj):
+        if obj is None:
+            return [(None, {"fields": ("owner", "key", "name", "enabled")}), *sets[1:]]
+        if self.has_change_permission(request, obj):
             return sets
         shown = "stored" if self._may_see_arguments(request) else "hidden_arguments"
         return [

@@ -28,6 +28,7 @@ POLICY_FIELDS = (
     "retry_on",
     "give_up_on",
 )
+HINTS = 10
 
 
 class JobForm(forms.ModelForm):
@@ -90,13 +91,10 @@ class JobForm(forms.ModelForm):
                 field.help_text = _("The stored arguments cannot be read (%s).") % error
 
     def _hint(self) -> str:
-        offer = self._offers.get(self.instance.task)
-        if offer is None:
-            return ""
-        return _("%(task)s takes: %(names)s.") % {
-            "task": offer.offer.title,
-            "names": ", ".join(ArgumentSchema.of(offer.task).names) or _("nothing"),
-        }
+        """Say what the chosen task takes; before one is chosen, what each takes."""
+        chosen = self._offers.get(self.data.get("task") or self.instance.task)
+        shown = [chosen] if chosen else list(self._offers.values())[:HINTS]
+        return " ".join(_takes(item) for item in shown)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -205,6 +203,19 @@ def _constant(name: str) -> Any:
 
 def _choice(item: OfferedTask) -> str:
     return f"{item.offer.title} ({item.name})"
+
+
+def _takes(item: OfferedTask) -> str:
+    """Return the arguments of a task, those that must be given marked by a star."""
+    schema = ArgumentSchema.of(item.task)
+    fields = schema.model.model_fields
+    names = [
+        f"{name}*" if fields[field].is_required() else name for field, name in schema.fields.items()
+    ]
+    return _("%(task)s takes %(names)s.") % {
+        "task": item.offer.title,
+        "names": ", ".join(names) or _("nothing"),
+    }
 
 
 def _queues() -> list[str]:

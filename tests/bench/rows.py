@@ -72,7 +72,7 @@ def _world(chance: random.Random) -> tuple[list[int], dict[int, list[int]], dict
                 defaults={
                     "name": f"Nightly backup {number}",
                     "task": "fairshift.http_request",
-                    "payload": b'[[], {"url": "https://example.org/"}, {}]',
+                    "payload": b'[[], {"method": "GET", "url": "https://example.org/"}, {}]',
                 },
             )[0].pk
             for number in range(10)

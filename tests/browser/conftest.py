@@ -1,0 +1,73 @@
+"""A real browser before a real web server, over real commits."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from fleet import programs
+from fleet.stack import Stack, free_port
+from jobs.models import Owner
+from tests.flows.processes import environment
+from tests.jobs.conftest import _real_commits, acme, broker, committed, db  # noqa: F401  fixtures
+
+CHROMIUM = shutil.which("chromium")
+NARROW = {"width": 360, "height": 740}
+WIDE = {"width": 1300, "height": 850}
+
+
+@pytest.fixture
+def site(committed: None, tmp_path: Path) -> Iterator[str]:  # noqa: F811
+    """The address of a web process of this test, with a superuser named root."""
+    User.objects.filter(username="root").delete()
+    User.objects.create_superuser("root", password="root")
+    port = free_port(8123)
+    given = {**environment(tmp_path / "tasks.log"), "DEBUG": "1", "ALLOWED_HOSTS": "127.0.0.1"}
+    with Stack([programs.web(port=port, processes=1, environment=given)], log_folder=tmp_path) as s:
+        s.wait_ready()
+        yield f"http://127.0.0.1:{port}"
+    User.objects.filter(username="root").delete()
+
+
+@pytest.fixture
+def browse(site: str, acme: Owner) -> Iterator[Callable[..., Any]]:  # noqa: F811
+    """Open pages as root; keywords are those of a browser's context, such as `viewport`.
+
+    Whatever a page complains about in the console fails the test.
+    """
+    sync_api = pytest.importorskip("playwright.sync_api")
+    # Playwright keeps an event loop in this thread; our queries beside it are not inside of it.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    complaints: list[str] = []
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+        def opened(path: str, **context: Any) -> Any:
+            page = chromium.new_context(
+                **{"base_url": site, "viewport": WIDE, **context}
+            ).new_page()
+            page.on("console", lambda said: _note(complaints, said))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.goto("/admin/login/")
+            page.fill("#id_username", "root")
+            page.fill("#id_password", "root")
+            page.click("[type=submit]")
+            page.goto(path)
+            return page
+
+        yield opened
+        chromium.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+    assert not complaints
+
+
+def _note(complaints: list[str], said: Any) -> None:
+    # Browsers ask for an icon by themselves; the site has none.
+    if said.type == "error" and not said.location["url"].endswith("/favicon.ico"):
+        complaints.append(f"{said.text} {said.location['url']}")

@@ -1,0 +1,93 @@
+"""Flower: its own pages behind a login, with a way back to the run."""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fleet import programs
+from fleet.flower import run_address
+from fleet.stack import Stack, free_port
+from jobs.models import Owner
+from tests.flows.processes import environment
+from tests.jobs.scenes import submitted
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
+
+SITE = "https://jobs.example.org/"
+
+
+@pytest.fixture
+def flower(committed: None, acme: Owner, tmp_path: Path) -> Iterator[str]:
+    """The address of a Flower that hears a worker."""
+    port = free_port(5599)
+    given = environment(tmp_path / "tasks.log")
+    stack = [
+        programs.flower(port=port, user="ann", password="secret", site_url=SITE, environment=given),
+        programs.job_worker("w1", slots=1, environment=given),
+    ]
+    with Stack(stack, log_folder=tmp_path) as running:
+        running.wait_ready()
+        yield f"http://127.0.0.1:{port}"
+
+
+def test_the_page_of_a_task_leads_to_its_run(flower: str) -> None:
+    """Flower's page is all there, and the link's id is the run's own."""
+    from jobs.models import Owner
+
+    [run] = submitted(Owner.objects.get(slug="acme"))
+    page = wait_for(lambda: _page(flower, f"/task/{run.id}"), what="Flower to hear of the run")
+    assert f'href="{SITE}admin/jobs/run/{run.id}/change/"' in page
+    assert "tests.add" in page and "Task details" in page
+
+
+def test_without_a_login_there_is_nothing(flower: str) -> None:
+    """Neither pages nor the API."""
+    for path in ("/", "/tasks", "/api/tasks"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(flower + path, timeout=10)
+        assert refused.value.code == 401
+
+
+def test_it_does_not_start_without_a_login() -> None:
+    """The refusal says what to set."""
+    without = {name: value for name, value in os.environ.items() if "FLOWER" not in name}
+    answer = subprocess.run(
+        [sys.executable, "-m", "fleet.flower", "--app", "config", f"--port={free_port(5599)}"],
+        env=without,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert answer.returncode != 0 and "FLOWER_BASIC_AUTH" in answer.stderr
+
+
+def test_only_runs_have_a_way_back() -> None:
+    """A plain task's id is of another version; and without a site there is no link."""
+    run = "01900000-0000-7000-8000-000000000001"
+    assert run_address("http://site", run) == f"http://site/admin/jobs/run/{run}/change/"
+    assert run_address("", run) == ""
+    assert run_address("http://site", "0b0f6d3c-5f0e-4d0b-9c7e-0a1b2c3d4e5f") == ""
+    assert run_address("http://site", "made-up") == ""
+
+
+def _page(flower: str, path: str) -> str:
+    login = base64.b64encode(b"ann:secret").decode()
+    asked = urllib.request.Request(flower + path, headers={"Authorization": f"Basic {login}"})
+    try:
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            return answer.read().decode()
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
+            return ""
+        raise

@@ -1,0 +1,215 @@
+"""Runs: searched by what an index answers, counted quickly, told whole on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from fleet import Kind
+from jobs.admin import counting
+from jobs.models import Owner, Run, Submission
+from jobs.pausing import pause_owner
+from tests.bench.rows import fill
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+
+RUNS = "admin:jobs_run_changelist"
+
+
+def found(client: Client, **query: Any) -> set[Run]:
+    page = client.get(reverse(RUNS), query)
+    assert page.status_code == 200, page
+    return set(page.context["cl"].result_list)
+
+
+def page_of(client: Client, run: Run) -> str:
+    page = client.get(reverse("admin:jobs_run_change", args=[run.id]))
+    assert page.status_code == 200
+    return page.content.decode()
+
+
+def test_search_understands_ids_numbers_targets_and_labels(
+    as_root: Client, failed_run: Run, northwind: Owner
+) -> None:
+    """Each finds the run that it names; what names nothing finds nothing."""
+    submitted(northwind, labels={"site": "oslo"}, target="sw-2")
+    for term in (
+        str(failed_run.id),
+        f" {str(failed_run.id).upper()} ",
+        str(failed_run.submission_id),
+        "sw-1",
+        "site:berlin",
+    ):
+        assert found(as_root, q=term) == {failed_run}, term
+    for term in ("sw", "site:", ":", "tests.add", "9" * 30, "'; --", "a\x00b", "²"):
+        assert failed_run not in found(as_root, q=term) or "\x00" in term, term
+
+
+def test_filters_narrow_by_state_owner_and_age(
+    as_root: Client, failed_run: Run, northwind: Owner
+) -> None:
+    """The filter is in the address; nonsense in it filters nothing out and breaks nothing."""
+    [queued] = submitted(northwind)
+    assert found(as_root, state="failed") == {failed_run}
+    assert found(as_root, state="open") == {queued}
+    assert found(as_root, owner="northwind") == {queued}
+    assert found(as_root, age="1h") == {failed_run, queued}
+    assert found(as_root, submission=failed_run.submission_id) == {failed_run}
+    assert found(as_root, submission="nonsense") == set()
+    assert found(as_root, owner="no-such") == set()
+    with connection.cursor() as cursor:
+        old = "01900000-0000-7000-8000-000000000001"
+        cursor.execute("UPDATE jobs_run SET id = %s WHERE id = %s", [old, queued.id])
+    assert found(as_root, age="30d") == {failed_run}
+
+
+def test_a_runs_page_tells_its_whole_story(as_root: Client, failed_run: Run) -> None:
+    """State, times, causes, the attempt with error and traceback, arguments, links."""
+    page = page_of(as_root, failed_run)
+    for text in (
+        "failed",
+        "acme",
+        "sw-1",
+        "w1@here",
+        "attempts exhausted",
+        "builtins.TimeoutError",
+        "no answer within 5 s",
+        "/app/rules.py",
+        "1 of at most 1",
+        "&quot;x&quot;: 0",
+        "<b>site</b> berlin",
+        f"{settings.FLOWER_URL}/task/{failed_run.id}",
+    ):
+        assert text in page, text
+    for state in ("queued", "admitted", "running", "failed"):
+        assert f"fs-{state}" in page
+
+
+def test_a_waiting_run_says_why(as_root: Client, acme: Owner) -> None:
+    """The sentence is on its page."""
+    [run] = submitted(acme)
+    pause_owner(acme, reason="stocktaking")
+    assert "Owner acme is paused: stocktaking" in page_of(as_root, run)
+
+
+def test_the_attempt_in_progress_is_shown(as_root: Client, acme: Owner) -> None:
+    """It has no row of its own yet, and is on the page all the same."""
+    [run] = submitted(acme)
+    recorded(admitted(living_worker("busy@here"), run), Kind.STARTED)
+    page = page_of(as_root, run)
+    assert "Attempt 1" in page and "busy@here" in page
+
+
+def test_arguments_and_result_need_a_permission(person: Callable[..., Client], acme: Owner) -> None:
+    """Without it the page says so."""
+    [run] = submitted(acme)
+    answer = admitted(living_worker(), run)
+    recorded(answer, Kind.SUCCEEDED, result=b'"a secret result"')
+    blind = page_of(person("ann", "view_run", acme="viewer"), run)
+    assert "Hidden: you need" in blind and "secret" not in blind and '"x"' not in blind
+    seeing = page_of(person("ben", "view_run", "view_arguments", acme="viewer"), run)
+    assert "a secret result" in seeing
+
+
+def test_lists_ask_a_fixed_number_of_questions(as_root: Client, acme: Owner) -> None:
+    """However many rows a page has, it takes the same number of queries."""
+    for name in ("run", "submission", "owner", "target"):
+        url = reverse(f"admin:jobs_{name}_changelist")
+        counts = []
+        for number in range(2):
+            Owner.objects.create(slug=f"more-{name}-{number}")
+            for _ in range(5):
+                submitted(acme, 2, target=f"sw-{name}-{number}")
+            as_root.get(url)
+            with CaptureQueriesContext(connection) as queries:
+                as_root.get(url)
+            counts.append(len(queries))
+        assert counts[0] == counts[1], name
+
+
+def test_large_counts_are_estimated_and_capped(
+    as_root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole table by PostgreSQL's estimate, a filter exactly up to a cap, pages to the cap."""
+    fill(3_000)
+    monkeypatch.setattr(counting, "CAP", 1_000)
+    every = as_root.get(reverse(RUNS)).context["cl"]
+    assert str(every.result_count) == "about 3,000"
+    assert every.paginator.num_pages == 10
+    some = as_root.get(reverse(RUNS), {"state": "succeeded"}).context["cl"]
+    assert str(some.result_count) == "more than 1,000"
+    few = as_root.get(reverse(RUNS), {"state": "failed"}).context["cl"]
+    assert few.result_count == Run.objects.filter(state="failed").count() < 1_000
+    assert as_root.get(reverse(RUNS), {"p": "11"}).status_code == 302
+
+
+def test_a_count_that_takes_too_long_is_given_up(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list comes without it, and the next query has no time limit."""
+
+    def slow() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(5)")
+        return 1
+
+    assert counting.within(20, slow) is None
+    assert counting.within(1_000, lambda: 7) == 7
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        [before] = cursor.fetchone()
+    assert before in ("0", "0ms") or not before.startswith("20")
+    monkeypatch.setattr(counting, "within", lambda _milliseconds, _ask: None)
+    page = as_root.get(reverse(RUNS), {"owner": "acme"})
+    assert str(page.context["cl"].result_count) == "many"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"state": "failed"},
+        {"owner": "acme", "state": "queued"},
+        {"age": "1h"},
+        {"q": "rack:7"},
+        {"q": "acme-sw-0007"},
+    ],
+)
+def test_no_question_of_the_run_list_reads_a_whole_partition(
+    as_root: Client, query: dict[str, str]
+) -> None:
+    """Each is answered by an index, once PostgreSQL knows that the table is large."""
+    fill(30_000)
+    with CaptureQueriesContext(connection) as asked:
+        page = as_root.get(reverse(RUNS), query)
+    assert page.status_code == 200
+    plans = []
+    for question in asked:
+        if 'FROM "jobs_run"' in question["sql"] and question["sql"].startswith("SELECT"):
+            with connection.cursor() as cursor:
+                cursor.execute("EXPLAIN (ANALYZE, COSTS OFF) " + question["sql"].replace("%", "%%"))
+                plans += [row[0] for row in cursor.fetchall()]
+    assert plans
+    scanned = [
+        line
+        for line in plans
+        if "Seq Scan on jobs_run" in line and "rows=0" not in line and "never executed" not in line
+    ]
+    assert not scanned, "\n".join(plans)
+
+
+def test_a_submissions_progress_is_told_in_words(as_root: Client, acme: Owner) -> None:
+    """The bar has a text, for those who do not see it; and its page leads to its runs."""
+    runs = submitted(acme, 4, label="ruleset 42")
+    recorded(admitted(living_worker(), runs[0]), Kind.SUCCEEDED, result=b"1")
+    page = as_root.get(reverse("admin:jobs_submission_changelist")).content.decode()
+    assert "1 succeeded · 3 queued" in page and "ruleset 42" in page
+    submission = Submission.objects.get()
+    detail = as_root.get(reverse("admin:jobs_submission_change", args=[submission.pk]))
+    assert f"submission={submission.pk}" in detail.content.decode()
