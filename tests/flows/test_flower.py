@@ -6,6 +6,7 @@ import base64
 import os
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,36 +17,37 @@ import pytest
 from fleet import programs
 from fleet.flower import run_address
 from fleet.stack import Stack, free_port
-from jobs.models import Owner
-from tests.flows.processes import environment
-from tests.jobs.scenes import submitted
+from jobs import submit
+from jobs.models import Owner, Run
+from tests.flows.processes import Processes, environment
 from tests.waiting import wait_for
-
-pytestmark = pytest.mark.proof
 
 SITE = "https://jobs.example.org/"
 
 
 @pytest.fixture
-def flower(committed: None, acme: Owner, tmp_path: Path) -> Iterator[str]:
-    """The address of a Flower that hears a worker."""
+def flower(stack: Processes, tmp_path: Path) -> Iterator[str]:
+    """The address of a Flower that hears the scene's workers."""
     port = free_port(5599)
     given = environment(tmp_path / "tasks.log")
-    stack = [
-        programs.flower(port=port, user="ann", password="secret", site_url=SITE, environment=given),
-        programs.job_worker("w1", slots=1, environment=given),
-    ]
-    with Stack(stack, log_folder=tmp_path) as running:
+    program = programs.flower(
+        port=port, user="ann", password="secret", site_url=SITE, environment=given
+    )
+    with Stack([program], log_folder=tmp_path) as running:
         running.wait_ready()
         yield f"http://127.0.0.1:{port}"
 
 
-def test_the_page_of_a_task_leads_to_its_run(flower: str) -> None:
+def test_the_page_of_a_task_leads_to_its_run(flower: str, owner: Owner) -> None:
     """Flower's page is all there, and the link's id is the run's own."""
-    from jobs.models import Owner
 
-    [run] = submitted(Owner.objects.get(slug="acme"))
-    page = wait_for(lambda: _page(flower, f"/task/{run.id}"), what="Flower to hear of the run")
+    def heard_of() -> tuple[Run, str] | None:
+        # Flower hears only what happens after it has begun to listen.
+        run = submit("tests.add", x=1, y=2, owner=owner)
+        page = _page(flower, f"/task/{run.id}", seconds=2)
+        return (run, page) if page else None
+
+    run, page = wait_for(heard_of, seconds=30, what="Flower to hear of a run")
     assert f'href="{SITE}admin/jobs/run/{run.id}/change/"' in page
     assert "tests.add" in page and "Task details" in page
 
@@ -81,7 +83,15 @@ def test_only_runs_have_a_way_back() -> None:
     assert run_address("http://site", "made-up") == ""
 
 
-def _page(flower: str, path: str) -> str:
+def _page(flower: str, path: str, *, seconds: float) -> str:
+    """Return a page as soon as it is there; empty when it is not in time."""
+    deadline = time.monotonic() + seconds
+    while not (page := _page_now(flower, path)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return page
+
+
+def _page_now(flower: str, path: str) -> str:
     login = base64.b64encode(b"ann:secret").decode()
     asked = urllib.request.Request(flower + path, headers={"Authorization": f"Basic {login}"})
     try:
