@@ -4,6 +4,9 @@ import sys
 from typing import Any
 
 import structlog
+from structlog.typing import EventDict
+
+TEXT_CHARACTERS = 20_000
 
 SHARED_PROCESSORS: list[Any] = [
     structlog.contextvars.merge_contextvars,
@@ -54,5 +57,20 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
 
 def _renderers(form: str) -> list[Any]:
     if form == "json":
-        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        last: Any = structlog.processors.JSONRenderer()
+    else:
+        last = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    # Tracebacks as Python writes them: a prettier one takes minutes over a message of a
+    # megabyte, and shows local variables, which may be secrets.
+    return [structlog.processors.format_exc_info, _clip, last]
+
+
+def _clip(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Shorten what a task's own error may make endless."""
+    for key in ("event", "exception"):
+        text = event.get(key)
+        if isinstance(text, str) and len(text) > TEXT_CHARACTERS:
+            half = TEXT_CHARACTERS // 2
+            left_out = len(text) - TEXT_CHARACTERS
+            event[key] = f"{text[:half]} … {left_out} characters left out … {text[-half:]}"
+    return event
