@@ -145,7 +145,8 @@ class Gate:
 
     def _lost(self, held: Held, einfo: ExceptionInfo) -> None:
         """The child died, ran over its hard limit or was terminated: decide in its place."""
-        error = einfo.exception
+        # Billiard wraps what is to be pickled, and here nothing was.
+        error = getattr(einfo.exception, "exc", einfo.exception)
         if isinstance(error, Terminated):
             report = self._report(held, Kind.CANCELLED, cause="terminated")
             self._settle(held, report, functools.partial(held.options["error_callback"], einfo))
