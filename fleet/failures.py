@@ -6,6 +6,8 @@ import time
 import traceback
 from typing import Final
 
+from billiard.exceptions import SoftTimeLimitExceeded, TimeLimitExceeded
+
 from fleet.contract import Kind, Report
 
 MESSAGE_CHARACTERS: Final = 2_000
@@ -45,6 +47,10 @@ def class_names(error: BaseException) -> tuple[str, ...]:
 
 def safe_text(error: BaseException) -> str:
     """Return an error's text, whatever its own `__str__` does."""
+    if isinstance(error, TimeLimitExceeded):
+        return f"ran longer than its time limit of {error.args[0]:g} s"
+    if isinstance(error, SoftTimeLimitExceeded) and not error.args:
+        return "was told to stop: it reached its soft time limit, or was cancelled"
     try:
         return _clipped(str(error), MESSAGE_CHARACTERS)
     except Exception as broken:
