@@ -12,12 +12,14 @@ from tests.waiting import wait_for
 
 
 @contextmanager
-def kept(scene: Processes, *programs: Program, **environ: str) -> Iterator[Stack]:
+def kept(
+    scene: Processes, *programs: Program, restart: bool = True, **environ: str
+) -> Iterator[Stack]:
     """Run these programs in the scene's environment until the block ends."""
     stack = Stack(
         [_in_scene(program, scene, environ) for program in programs],
         log_folder=scene.folder / "kept",
-        restart=True,
+        restart=restart,
     )
     with stack:
         stack.wait_ready()

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 from tests.flows.processes import ROOT, Processes, environment
 
@@ -33,6 +34,15 @@ class Submitter:
             if line.startswith(word):
                 return
         raise AssertionError(f"it ended before it said {word!r}:\n{self._end()}")
+
+    def go_on(self, *, key: str) -> float:
+        """Let it leave the block that it holds open; return the seconds until its answer."""
+        assert self._process.stdin is not None
+        began_at = time.monotonic()
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        self.until(key)
+        return time.monotonic() - began_at
 
     def kill(self) -> None:
         """End it as a power cut would."""

@@ -1,0 +1,125 @@
+"""An installation on servers of its own, which a scene may break without disturbing others."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fleet.programs import beat, job_worker, system_worker
+from tests.flows.kept import kept
+from tests.flows.processes import Processes
+from tests.flows.servers import Servers
+from tests.flows.submitters import Submitter
+from tests.judge import Verdict, judge, read_submit_events, read_task_events
+from tests.judge.sqlreader import read_rows
+from tests.own_servers import new_state_dir, remove_state_dir
+from tests.waiting import wait_for
+
+SET_UP = """
+from django.core.management import call_command
+from django_celery_beat.models import PeriodicTask, IntervalSchedule
+from jobs.models import Owner
+
+call_command("migrate", interactive=False, verbosity=0)
+for slug in ("acme", "globex"):
+    Owner.objects.create(slug=slug)
+IntervalSchedule.objects.filter(every=5, period="seconds").update(every=1)
+"""
+OF_RUNS = "jobs_outbox, jobs_attempt, jobs_run, jobs_submission"
+OPEN = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
+WAITING = "SELECT count(*) FROM jobs_run WHERE started_at IS NULL"
+ENDED = "SELECT count(*) FROM jobs_run WHERE ended_at IS NOT NULL"
+HEALED_SECONDS = 10.0
+
+
+class Installation(Processes):
+    """Two workers, the system's worker and beat, and two servers that may be broken."""
+
+    def __init__(self, folder: Path, servers: Servers) -> None:
+        super().__init__(folder)
+        self.servers = servers
+        self.urls = {"DATABASE_URL": servers.postgres.url, "REDIS_URL": servers.redis.url}
+        set_up = self.python(SET_UP, **self.urls)
+        output, _ = set_up.communicate(timeout=120)
+        assert set_up.returncode == 0, output
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the processes; one that ends fails the scene that looks next."""
+        programs = [
+            *(job_worker(name, slots=2) for name in ("one", "two")),
+            *(system_worker(), beat()),
+        ]
+        with kept(self, *programs, restart=False, **self.urls) as self.stack:
+            yield
+
+    def begin(self) -> None:
+        """Begin a scene without runs and with empty logs."""
+        self.servers.sql(f"TRUNCATE {OF_RUNS}")
+        for name in ("tasks.log", "submits.log"):
+            (self.folder / name).write_bytes(b"")
+
+    def submitter(self, *options: str, prefix: str = "steady", **environ: str) -> Submitter:
+        """Start a process that submits."""
+        return Submitter(self, *options, prefix=prefix, **self.urls, **environ)
+
+    def count(self, query: str) -> int:
+        """Return the one number that a query answers."""
+        [(number,)] = self.servers.sql(query)
+        return int(str(number))
+
+    def begun(self, count: int) -> None:
+        """Wait until bodies have begun so often."""
+        wait_for(lambda: self._starts() >= count, seconds=30, what=f"{count} starts")
+
+    def caught_up(self) -> float:
+        """Wait until all that was submitted up to now has been started; return the seconds."""
+        began_at = time.monotonic()
+        waiting = f"{WAITING} AND created_at < '{self.now()}'"
+        wait_for(lambda: self.count(waiting) == 0, seconds=HEALED_SECONDS, what="runs to start")
+        return time.monotonic() - began_at
+
+    def now(self) -> str:
+        """Return PostgreSQL's time, as text."""
+        [(moment,)] = self.servers.sql("SELECT clock_timestamp()::text")
+        return str(moment)
+
+    def drained(self, *, seconds: float = 60) -> None:
+        """Wait until every run has ended."""
+
+        def rested() -> bool:
+            self.stack.watch()
+            return self.count(OPEN) == 0
+
+        wait_for(rested, seconds=seconds, what="every run to end")
+
+    def verdict(self) -> Verdict:
+        """Have the judge look at logs and rows; a bad verdict fails the test."""
+        runs, attempts = read_rows(self.servers.postgres.url)
+        found = judge(
+            task_events=read_task_events(self.tasks.path),
+            submit_events=read_submit_events(self.folder / "submits.log"),
+            runs=runs,
+            attempts=attempts,
+        )
+        assert found.ok, found.report()
+        return found
+
+    def _starts(self) -> int:
+        return sum(event.event == "start" for event in read_task_events(self.tasks.path))
+
+
+@contextmanager
+def installed(folder: Path) -> Iterator[Installation]:
+    """Set an installation up and start it; afterwards nothing of it is left."""
+    state_dir = new_state_dir()
+    try:
+        servers = Servers(state_dir)
+        try:
+            installation = Installation(folder, servers)
+            with installation.running():
+                yield installation
+        finally:
+            servers.close()
+    finally:
+        remove_state_dir(state_dir)

@@ -1,0 +1,99 @@
+"""Redis is refused, hung, read-only, full or replaced: submits commit, and work goes on after."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.flows.installation import ENDED, Installation, installed
+from tests.waiting import wait_for
+
+FAULT_SECONDS = 4.0
+# The lease is two seconds here, so a run of this length outlives it within the fault.
+LONG_SECONDS = 6.0
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """One installation for all scenes."""
+    with installed(tmp_path_factory.mktemp("broker")) as installation:
+        yield installation
+
+
+@pytest.fixture
+def installation(running: Installation) -> Installation:
+    """The installation, at work and without runs."""
+    running.begin()
+    return running
+
+
+@pytest.mark.parametrize("how", ["refused", "read-only", "full", "replaced"])
+def test_submits_and_runs_go_on_without_redis(installation: Installation, how: str) -> None:
+    """No submit waits, what runs keeps its lease, and the rest starts soon after the end."""
+    long = installation.submitter("--count", "1", "--seconds", str(LONG_SECONDS), prefix="long")
+    installation.begun(1)
+    steady = installation.submitter("--count", "50", "--pause", "0.1")
+    wait_for(lambda: installation.count(ENDED) > 5)
+    _break(installation, how)
+    _last(FAULT_SECONDS)
+    _heal(installation, how)
+    installation.caught_up()
+    waits = [*steady.waits(), *long.waits()]
+    installation.drained()
+    figures = installation.verdict().figures
+    assert figures["starts"] == figures["runs"], figures
+    assert max(waits) < 1.0
+
+
+def test_a_hung_redis_holds_up_one_submit_for_its_deadline(installation: Installation) -> None:
+    """A block that is open commits and answers in time; those behind it hardly wait at all."""
+    held = installation.submitter("--count", "3", "--hold-at", "2", prefix="held")
+    held.until("open")
+    steady = installation.submitter("--count", "50", "--pause", "0.1")
+    wait_for(lambda: installation.count(ENDED) > 5)
+    _break(installation, "hung")
+    committing = held.go_on(key="held-2")
+    _last(FAULT_SECONDS)
+    _heal(installation, "hung")
+    installation.caught_up()
+    waits = [*steady.waits(), committing]
+    held.waits()
+    installation.drained()
+    installation.verdict()
+    assert max(waits) < 2.0
+    # Of the steady ones: one at the begin of each pause of the broker, and none in it.
+    assert sum(wait > 0.5 for wait in waits) <= 1 + 1 + FAULT_SECONDS // 2, waits
+
+
+def _last(seconds: float) -> None:
+    """Let a fault last: the one wait here that is for a time, because the time is the fault."""
+    time.sleep(seconds)
+
+
+def _break(installation: Installation, how: str) -> None:
+    redis = installation.servers.redis
+    match how:
+        case "refused":
+            redis.stop()
+        case "hung":
+            redis.freeze()
+        case "read-only":
+            installation.servers.client().replicaof("127.0.0.1", "1")
+        case "full":
+            installation.servers.client().config_set("maxmemory", 1)
+        case "replaced":
+            redis.kill()
+            redis.start()
+
+
+def _heal(installation: Installation, how: str) -> None:
+    redis = installation.servers.redis
+    match how:
+        case "refused":
+            redis.start()
+        case "hung":
+            redis.thaw()
+        case "read-only":
+            installation.servers.client().replicaof("NO", "ONE")
+        case "full":
+            installation.servers.client().config_set("maxmemory", 0)
