@@ -1,0 +1,236 @@
+"""jobs/admission.py: a hint becomes an attempt where its row allows it, and only once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from pytest_django import Settings
+
+from fleet import Admission, Ask, Kind, Refusal
+from jobs import submit
+from jobs.admission import admit
+from jobs.cancellation import cancel_runs
+from jobs.liveness import leave
+from jobs.models import Owner, Run
+from jobs.pausing import pause_owner
+from jobs.storing import now
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    ask,
+    at_once,
+    living_worker,
+    recorded,
+    silence,
+    states,
+    submitted,
+)
+
+GONE, WAITS, BUSY = Refusal.GONE, Refusal.WAITS, Refusal.BUSY
+
+
+def test_an_admission_brings_token_payload_and_context(acme: Owner) -> None:
+    """All that the worker needs to start; and the row knows who holds it."""
+    run = submit("tests.add", 1, y=2, owner=acme, labels={"site": "berlin"}, time_limit_seconds=60)
+    worker = living_worker()
+    answer = admitted(worker, run)
+    assert (answer.run_id, answer.token, answer.attempt) == (str(run.id), 1, 1)
+    assert answer.body == bytes(run.payload)
+    assert answer.context == {
+        "owner": "acme",
+        "job": None,
+        "submission": None,
+        "due_at": None,
+        "labels": {"site": "berlin"},
+        "policy": {"time_limit_seconds": 60.0, "max_attempts": 3},
+    }
+    assert (answer.time_limit, answer.soft_time_limit) == (60, None)
+    assert answer.headers == {"ignore_result": True}
+    assert states(run) == ["queued", "admitted"]
+    assert (run.worker_id, run.token, run.attempt_count) == (worker, 1, 1)
+    assert run.admitted_at is not None and run.started_at is None
+
+
+def test_every_hint_has_an_answer(acme: Owner) -> None:
+    """A thousand at once, in one statement."""
+    runs = submitted(acme, 1_000)
+    answers = ask(living_worker(), runs)
+    assert all(isinstance(answer, Admission) for answer in answers)
+    assert Run.objects.filter(state="admitted", token=1).count() == 1_000
+
+
+def test_the_same_hint_again_finds_nothing_to_do(acme: Owner) -> None:
+    """Doubled hints cost a look at the row."""
+    runs = submitted(acme, 3)
+    workers = [living_worker("w1@here"), living_worker("w2@here")]
+    ask(workers[0], runs)
+    for worker in workers:
+        assert ask(worker, runs) == [GONE] * 3
+    assert {run.token for run in Run.objects.all()} == {1}
+
+
+def test_of_two_at_once_one_gets_the_token(committed: None, acme: Owner) -> None:
+    """Of each run: the other worker is told that it is busy or gone."""
+    runs = submitted(acme, 60)
+    workers = [living_worker("w1@here"), living_worker("w2@here"), living_worker("w3@here")]
+    batches = [runs, runs[::-1], runs[30:] + runs[:30]]
+    outcomes = at_once(
+        *[
+            lambda w=w, b=b: admit(w, [Ask(str(r.id), r.task) for r in b])  # type: ignore[misc]
+            for w, b in zip(workers, batches, strict=True)
+        ]
+    )
+    for run in runs:
+        answers = [outcome[str(run.id)] for outcome in outcomes]  # type: ignore[index]
+        won = [answer for answer in answers if isinstance(answer, Admission)]
+        assert len(won) == 1
+        assert won[0].token == 1
+        assert {answer for answer in answers if answer not in won} <= {BUSY, GONE}
+
+
+def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None:
+    """Its hint is given back, and the others of the batch do not wait."""
+    runs = submitted(acme, 3)
+    worker = living_worker()
+    somebody = connection.copy()
+    try:
+        somebody.set_autocommit(False)
+        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [runs[1].id])
+        first, second, third = ask(worker, runs)
+    finally:
+        somebody.close()
+    assert (first.__class__, second, third.__class__) == (Admission, BUSY, Admission)
+    admitted(worker, runs[1])
+
+
+@pytest.mark.parametrize("cap", [1, 3])
+def test_a_cap_holds_against_workers_at_once(committed: None, acme: Owner, cap: int) -> None:
+    """However many ask, as many run as the owner may; the rest remembers why it waits."""
+    Owner.objects.update(max_running=cap)
+    runs = submitted(acme, 8)
+    workers = [living_worker(f"w{n}@here") for n in range(4)]
+    for round_ in range(2):
+        at_once(*[lambda w=w: ask(w, runs) for w in workers])  # type: ignore[misc]
+        active = list(Run.objects.active())
+        assert len(active) == cap
+        assert Run.objects.filter(state="queued", blocked_by="cap").count() == 8 - cap * (
+            round_ + 1
+        )
+        for run in active:
+            at = Admission(str(run.id), run.token, 1, b"", {})
+            recorded(at, Kind.STARTED)
+            recorded(at, Kind.SUCCEEDED)
+
+
+def test_under_a_cap_higher_priority_goes_first(acme: Owner) -> None:
+    """Inside a batch the worker's order means nothing."""
+    Owner.objects.update(max_running=1)
+    low, high = (submit("tests.add", 1, 2, owner=acme, priority=p) for p in (1, 9))
+    assert [type(answer) for answer in ask(living_worker(), [low, high])] == [Refusal, Admission]
+
+
+def test_a_cap_is_its_owner_s_own(acme: Owner, northwind: Owner) -> None:
+    """Another owner's runs do not count."""
+    Owner.objects.filter(pk=acme.pk).update(max_running=1)
+    runs = [*submitted(acme, 2), *submitted(northwind, 2)]
+    answers = ask(living_worker(), runs)
+    assert [isinstance(answer, Admission) for answer in answers] == [True, False, True, True]
+
+
+def test_a_lock_lets_one_run_at_a_time(committed: None, acme: Owner) -> None:
+    """Also against workers at once; when its holder has ended, the next may go."""
+    runs = submitted(acme, 4, lock="door")
+    workers = [living_worker(f"w{n}@here") for n in range(3)]
+    for left in (3, 2):
+        at_once(*[lambda w=w: ask(w, runs) for w in workers])  # type: ignore[misc]
+        holder = Run.objects.active().get()
+        assert Run.objects.filter(state="queued", blocked_by="lock").count() == left
+        at = Admission(str(holder.id), holder.token, 1, b"", {})
+        recorded(at, Kind.STARTED)
+        assert recorded(at, Kind.FAILED) == "failed"
+
+
+def test_the_same_key_of_another_owner_is_another_lock(acme: Owner, stranger: Owner) -> None:
+    """Nobody can keep out, or learn of, another owner's runs."""
+    [mine], [theirs] = submitted(acme, lock="door"), submitted(stranger, lock="door")
+    worker = living_worker()
+    admitted(worker, mine)
+    admitted(worker, theirs)
+
+
+@pytest.mark.parametrize("until", [None, timedelta(minutes=5)])
+def test_a_paused_owner_s_runs_wait(acme: Owner, until: timedelta | None) -> None:
+    """Their hints are dropped, the rows remember why."""
+    [run] = submitted(acme)
+    pause_owner(acme, until=until and now() + until)
+    assert ask(living_worker(), [run]) == [WAITS]
+    assert states(run) == ["queued"]
+    assert (run.blocked_by, run.token) == ("paused", 0)
+
+
+def test_a_pause_ends_by_itself(acme: Owner) -> None:
+    """On PostgreSQL's clock, with nobody resuming it."""
+    [run] = submitted(acme)
+    pause_owner(acme, until=now() - timedelta(milliseconds=1))
+    admitted(living_worker(), run)
+
+
+def test_past_its_deadline_a_run_expires(acme: Owner) -> None:
+    """Before it starts, with the reason in its history; also under a pause."""
+    runs = submitted(acme, 2, deadline_seconds=60)
+    age(runs[0], "deadline_at", seconds=1)
+    worker = living_worker()
+    assert isinstance(ask(worker, runs[1:])[0], Admission)
+    pause_owner(acme)
+    assert ask(worker, runs[:1]) == [GONE]
+    assert states(runs[0]) == ["queued", "expired"]
+    assert runs[0].moves[-1][2] == "deadline passed"
+    assert runs[0].attempt_count == 0
+
+
+def test_a_stale_worker_admits_nothing(acme: Owner, settings: Settings) -> None:
+    """Its leases may be others' by now: it has to beat first."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    silence(worker, seconds=31)
+    assert ask(worker, [run]) == [BUSY]
+    settings.FAIRSHIFT = {"LEASE_SECONDS": 60}
+    admitted(worker, run)
+
+
+def test_a_worker_that_has_left_or_never_was_admits_nothing(acme: Owner) -> None:
+    """A token needs a row to which it was given."""
+    runs = submitted(acme, 2)
+    gone = living_worker()
+    leave(gone)
+    assert ask(gone, runs) == ask(uuid4(), runs) == [BUSY, BUSY]
+    assert states(runs[0]) == ["queued"]
+
+
+def test_a_hint_that_names_another_task_is_gone(acme: Owner) -> None:
+    """Forged, or from before a rename: the row names the task."""
+    [run] = submitted(acme)
+    answers = admit(living_worker(), [Ask(str(run.id), "tests.total")])
+    assert answers == {str(run.id): GONE}
+    assert states(run) == ["queued"]
+
+
+def test_what_is_not_queued_is_gone(acme: Owner) -> None:
+    """Unknown, not yet due, cancelled: no hint can start it."""
+    [later], [cancelled] = submitted(acme, countdown=60), submitted(acme)
+    cancel_runs([cancelled.id])
+    stray = Run(id=UUID(int=7), task="tests.add")
+    assert ask(living_worker(), [later, cancelled, stray]) == [GONE] * 3
+
+
+def test_an_unreadable_payload_ends_its_own_run_only(acme: Owner) -> None:
+    """With a readable error; the rest of the batch is admitted."""
+    runs = submitted(acme, 2)
+    Run.objects.filter(id=runs[0].id).update(payload_key=F("payload_key") + 7)
+    assert [isinstance(a, Admission) for a in ask(living_worker(), runs)] == [False, True]
+    assert states(runs[0]) == ["queued", "admitted", "failed"]
+    assert "no key 7 is known here" in runs[0].error_message
