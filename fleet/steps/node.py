@@ -60,6 +60,8 @@ class DurableRuns(bootsteps.StartStopStep):
         )
         # The row must be there before the first admission names it.
         self.heartbeat.beat()
+        # This thread is next heard of at the end; a connection may not live as long as a worker.
+        self.edges.close()
         self.gate.attach(worker)
         self.node = node
         worker.timer.call_repeatedly(LOOK_SECONDS, self.heartbeat.loop_turns)
