@@ -66,10 +66,10 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
         "id_link",
         "owner_link",
         "target_name",
+        "error",
         "submitted",
         "took",
         "tries",
-        "error",
         "task_name",
         "origin",
     )
