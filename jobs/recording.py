@@ -100,13 +100,17 @@ def _merged(reports: Iterable[Report]) -> list[Report]:
         if report.kind is Kind.STARTED:
             starts[report.run_id, report.token] = report.at
         kept = newest.get(report.run_id)
-        # Of two attempts in one batch the older one is fenced off anyway.
-        if kept is None or kept.token < report.token or kept.kind is Kind.STARTED:
+        if kept is None or _rank(kept) < _rank(report):
             newest[report.run_id] = report
     return [
         replace(report, started_at=starts.get((report.run_id, report.token)))
         for report in newest.values()
     ]
+
+
+def _rank(report: Report) -> tuple[int, bool]:
+    """Of two attempts the older one is fenced off anyway; an end says more than a start."""
+    return report.token, report.kind is not Kind.STARTED
 
 
 def _age(moment: float | None, now: float) -> float | None:

@@ -5,7 +5,8 @@
 -- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped.
 -- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
 -- being cancelled is cancelled, unless it succeeded or could not be stopped; an attempt's row is
--- written in the statement that moves its run, so both exist or neither.
+-- written in the statement that moves its run, so both exist or neither; only the moves of
+-- jobs/states.py are made: what has started is not given back, what succeeded has started.
 WITH report AS (
     SELECT * FROM unnest(
         %(ids)s::uuid[], %(tokens)s::int[], %(started_ages)s::float8[], %(kinds)s::text[],
@@ -18,11 +19,14 @@ WITH report AS (
     SELECT r.id, r.state, to_timestamp((r.history -> -1 ->> 1)::float8) AS moved_at
     FROM jobs_run r JOIN report p ON p.id = r.id AND p.token = r.token
     WHERE r.id = ANY(%(ids)s) AND r.state IN ('admitted', 'running', 'cancelling')
+      AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
+           OR (r.state = 'admitted' AND p.started_age IS NULL))
     ORDER BY r.id
     FOR UPDATE OF r
 ), judged AS (
     -- A worker's ages are its own; clipped, so that no move comes before the one it follows.
     SELECT p.*, l.state AS before,
+        l.state = 'admitted' AND (p.started_age IS NOT NULL OR p.kind = 'succeeded') AS is_start,
         greatest(now.at - make_interval(secs => p.started_age), l.moved_at) AS started_at,
         greatest(now.at - make_interval(secs => coalesce(p.ended_age, 0)),
                  now.at - make_interval(secs => p.started_age), l.moved_at) AS ended_at,
@@ -37,18 +41,19 @@ WITH report AS (
 ), moved AS (
     UPDATE jobs_run r SET
         state = j.after,
-        started_at = coalesce(r.started_at, CASE WHEN j.started_age IS NOT NULL THEN j.started_at END),
+        started_at = coalesce(
+            r.started_at, CASE WHEN j.is_start OR j.started_age IS NOT NULL THEN j.started_at END),
         ended_at = CASE WHEN j.after IN ('succeeded', 'failed', 'cancelled')
             THEN j.ended_at END,
         due_at = CASE j.after WHEN 'retrying'
-            THEN clock_timestamp() + make_interval(secs => j.delay) ELSE r.due_at END,
+            THEN clock_timestamp() + make_interval(secs => coalesce(j.delay, 0)) ELSE r.due_at END,
         queued_at = CASE j.after WHEN 'queued' THEN clock_timestamp() ELSE r.queued_at END,
         attempt_count = r.attempt_count - (j.after = 'queued')::int,
         result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
         error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,
         error_message = CASE WHEN j.kind IS NULL THEN r.error_message ELSE j.error_message END,
         history = r.history
-            || CASE WHEN j.before = 'admitted' AND j.started_age IS NOT NULL
+            || CASE WHEN j.is_start
                 THEN jsonb_build_array(jsonb_build_array(
                     'running', extract(epoch FROM j.started_at), ''))
                 ELSE '[]' END
