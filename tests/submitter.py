@@ -15,6 +15,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, tran
 
 from tests.judge.log import SubmitLog
 
+AFTER_ERROR_SECONDS = 0.5
 OWNERS = ("acme", "globex")
 
 
@@ -42,6 +43,7 @@ def main() -> None:
         except (DatabaseError, InterfaceError) as error:
             # Whether it was committed is not known: the log says no more.
             print("unknown", key, type(error).__name__, flush=True)
+            time.sleep(AFTER_ERROR_SECONDS)
         print(key, f"{time.monotonic() - began_at:.3f}", flush=True)
         time.sleep(chosen.pause)
 

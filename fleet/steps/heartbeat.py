@@ -11,10 +11,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from fleet.contract import Edges, Node
 
 logger = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 1.0
 
 
 class Heartbeat(threading.Thread):
@@ -50,14 +53,18 @@ class Heartbeat(threading.Thread):
         self._stopped.set()
 
     def run(self) -> None:
-        while not self._stopped.wait(self._edges.heartbeat_seconds):
+        pause = self._edges.heartbeat_seconds
+        while not self._stopped.wait(pause):
+            pause = self._edges.heartbeat_seconds
             silent = time.monotonic() - self._loop_turned_at
             if self._watch_loop and silent > self._edges.lease_seconds:
                 logger.error("no heartbeat: the event loop has not turned for %.0f s", silent)
                 continue
             try:
                 self.beat()
-            except Exception:
-                # The database is away; the next beat tries again on a new connection.
-                logger.exception("no heartbeat")
+            except Exception as error:
+                # The database is away. The next beat is on a new connection, and soon: when
+                # the database is back, rescue must not find the lease of a living worker over.
+                logger.error("no heartbeat: %s", error)  # noqa: TRY400  one line a second
                 self._edges.close()
+                pause = min(pause, RETRY_SECONDS)
