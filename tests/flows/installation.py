@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from fleet.programs import beat, job_worker, system_worker
@@ -110,14 +110,14 @@ class Installation(Processes):
 
 
 @contextmanager
-def installed(folder: Path) -> Iterator[Installation]:
-    """Set an installation up and start it; afterwards nothing of it is left."""
+def installed(folder: Path, *, runs: bool = True) -> Iterator[Installation]:
+    """Set an installation up and, with `runs`, start it; afterwards nothing of it is left."""
     state_dir = new_state_dir()
     try:
         servers = Servers(state_dir)
         try:
             installation = Installation(folder, servers)
-            with installation.running():
+            with installation.running() if runs else nullcontext():
                 yield installation
         finally:
             servers.close()

@@ -49,6 +49,15 @@ class Submitter:
         self._process.kill()
         assert self.wait() == -signal.SIGKILL
 
+    def end(self) -> None:
+        """End it like `kill`, if it has not ended by itself."""
+        self._process.kill()
+        self.wait()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def wait(self, *, seconds: float = 60) -> int:
         """Wait for its end; return its exit status, below 0 when a signal ended it."""
         self._printed, self._errors = self._process.communicate(timeout=seconds)

@@ -1,0 +1,31 @@
+"""The long mixed proof: `make chaos WHAT=mixed`, with RUNS and SEED from the environment."""
+
+import os
+import secrets
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.mixed import Chaos
+from tests.flows.installation import installed
+
+RUNS = int(os.environ.get("RUNS") or 10_000)
+SEED = int(os.environ.get("SEED") or secrets.randbelow(10**6))
+
+
+@pytest.mark.chaos
+def test_mixed(tmp_path: Path) -> None:
+    """Whatever is killed, in any order: every committed run succeeds, and no other exists."""
+    print(f"\nSEED={SEED} RUNS={RUNS}")
+    began_at = time.monotonic()
+    with installed(tmp_path, runs=False) as installation:
+        chaos = Chaos(installation, run_count=RUNS, seed=SEED)
+        try:
+            verdict = chaos.play()
+        finally:
+            installation.stop()
+            print(dict(chaos.done), f"{time.monotonic() - began_at:.0f} s")
+        print(verdict.report())
+        states = installation.servers.sql("SELECT state, count(*) FROM jobs_run GROUP BY state")
+        assert [state for state, _ in states] == ["succeeded"], states
