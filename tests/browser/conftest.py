@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections
 
 from fleet import programs
 from fleet.stack import Stack, free_port
@@ -63,6 +64,8 @@ def browse(site: str, acme: Owner) -> Iterator[Callable[..., Any]]:  # noqa: F81
 
         yield opened
         chromium.close()
+        # Beside Playwright's loop Django keeps connections apart, and only there closes them.
+        connections.close_all()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
     assert not complaints
 
