@@ -1,43 +1,54 @@
 """Every crash point between two I/O steps: real processes end there, and the judge looks."""
 
+import os
+import secrets
 import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
 
 from fleet.faults import KNOWN
 from fleet.programs import beat, job_worker, system_worker
-from jobs.models import Run
+from jobs.models import Owner, Run
 from jobs.states import State
 from tests.flows.conftest import make_owner
 from tests.flows.kept import drained, kept
+from tests.flows.processes import Processes
 from tests.flows.submitters import Submitter
+from tests.judge import Verdict
 
+SUBMIT_POINTS = [name for name in KNOWN if name.startswith("submit.")]
+DISPATCH_POINTS = [name for name in KNOWN if name.startswith("dispatch.")]
 # The first submit is alone, the second in a caller's block, the fourth will be rolled back.
 SUBMITTER_FAULTS = [
-    *(f"{name}:{number}" for name in KNOWN if name.startswith("submit.") for number in (1, 2, 4)),
-    *(f"{name}:{number}" for name in KNOWN if name.startswith("dispatch.") for number in (1, 2)),
+    *(f"{name}:{number}" for name in SUBMIT_POINTS for number in (1, 2, 4)),
+    *(f"{name}:{number}" for name in DISPATCH_POINTS for number in (1, 2)),
+]
+WORKER_FAULTS = [
+    "gate.before_admit:3",
+    "gate.after_admit:2",
+    "gate.before_pool:4",
+    "child.before_run:2",
+    "child.after_run:3",
+    "ledger.before_record:2",
+    "ledger.after_record:3",
+    "ledger.after_ack:5",
+    "promotion.after_move:1",
+    "rescue.after_move:1",
+    "sweep.after_publish:2",
 ]
 AT_ONCE = 3
-WORKER_FAULTS = [
-    ("gate.before_admit", 3),
-    ("gate.after_admit", 5),
-    ("gate.before_pool", 4),
-    ("child.before_run", 2),
-    ("child.after_run", 3),
-    ("ledger.before_record", 4),
-    ("ledger.after_record", 6),
-    ("ledger.after_ack", 5),
-    ("promotion.after_move", 1),
-    ("rescue.after_move", 1),
-    ("sweep.after_publish", 2),
-]
+ROUNDS = 20
+
+Judge = Callable[..., Verdict]
 
 
-def test_a_submitter_may_end_anywhere(stack, owner, verdict) -> None:
+def test_a_submitter_may_end_anywhere(stack: Processes, owner: Owner, verdict: Judge) -> None:
     """What it had committed ends, though nobody published it; what it had not never exists."""
     make_owner("globex")
-    for start in range(0, len(SUBMITTER_FAULTS), AT_ONCE):
-        faults = SUBMITTER_FAULTS[start : start + AT_ONCE]
-        dying = [Submitter(stack, prefix=fault, FAULT=fault) for fault in faults]
-        assert [process.wait() for process in dying] == [-signal.SIGKILL] * len(dying)
+    _end_submitters(stack, SUBMITTER_FAULTS)
     held = Submitter(stack, "--hold-at", "2", prefix="held")
     held.until("open")
     held.kill()
@@ -46,25 +57,73 @@ def test_a_submitter_may_end_anywhere(stack, owner, verdict) -> None:
     for fault in SUBMITTER_FAULTS:
         name, _, number = fault.partition(":")
         last = Run.objects.filter(labels={"judge_key": f"{fault}-{number}"})
-        assert last.exists() == name.startswith("dispatch."), fault
+        assert last.exists() == (name in DISPATCH_POINTS), fault
     assert not Run.objects.filter(labels={"judge_key": "held-2"}).exists()
 
 
-def test_workers_may_end_anywhere(processes, owner, verdict, tmp_path) -> None:
+def test_workers_may_end_anywhere(
+    processes: Processes, owner: Owner, verdict: Judge, tmp_path: Path
+) -> None:
     """Each point of a worker and of the system's worker is met once; all runs end well."""
     make_owner("globex")
-    once = tmp_path / "fired"
+    _end_workers(processes, WORKER_FAULTS, submits=50, once=tmp_path / "once")
+    verdict()
+    assert not Run.objects.exclude(state=State.SUCCEEDED).exists()
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("number", range(1, ROUNDS + 1))
+def test_a_submitter_may_end_at_every_pass(
+    stack: Processes, owner: Owner, verdict: Judge, number: int
+) -> None:
+    """The n-th pass of each of its points."""
+    make_owner("globex")
+    points = [*SUBMIT_POINTS, *DISPATCH_POINTS]
+    _end_submitters(stack, [f"{name}:{number}" for name in points], "--count", "40")
+    drained()
+    verdict()
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("number", range(1, ROUNDS + 1))
+def test_workers_may_end_at_any_pass(
+    processes: Processes, owner: Owner, verdict: Judge, tmp_path: Path, number: int
+) -> None:
+    """A random pass of each of their points, by a seed."""
+    make_owner("globex")
+    seed = int(os.environ.get("SEED") or secrets.randbelow(10**6)) + number
+    print(f"SEED={seed - number} number={number}")
+    random = Random(seed)
+    points = [fault.partition(":")[0] for fault in WORKER_FAULTS]
+    # Rescue and promotion have as many passes as workers were lost; the others have many.
+    faults = [
+        f"{name}:{1 if name.startswith(('rescue.', 'promotion.')) else random.randint(1, 8)}"
+        for name in points
+    ]
+    _end_workers(processes, faults, submits=120, once=tmp_path / "once")
+    verdict()
+    assert not Run.objects.exclude(state=State.SUCCEEDED).exists()
+
+
+def _end_submitters(stack: Processes, faults: Sequence[str], *options: str) -> None:
+    """Let a submitter end at each of these faults, a few at a time."""
+    for start in range(0, len(faults), AT_ONCE):
+        dying = [
+            Submitter(stack, *options, prefix=fault, FAULT=fault)
+            for fault in faults[start : start + AT_ONCE]
+        ]
+        assert [process.wait() for process in dying] == [-signal.SIGKILL] * len(dying)
+
+
+def _end_workers(scene: Processes, faults: Sequence[str], *, submits: int, once: Path) -> None:
+    """Let processes end at each of these faults, once, and be started again until all is done."""
     once.mkdir()
-    faults = [f"{name}:{number}" for name, number in WORKER_FAULTS]
-    # Its outbox is left to the sweep, and its runs to promotion, once a worker was lost.
+    # What these leave in the outbox is for the sweep.
     for name in ("dispatch.after_commit", "dispatch.before_publish"):
-        assert Submitter(processes, prefix=name, FAULT=f"{name}:1").wait() == -signal.SIGKILL
+        assert Submitter(scene, prefix=name, FAULT=f"{name}:1").wait() == -signal.SIGKILL
     programs = [job_worker("one", slots=2), job_worker("two", slots=2), system_worker(), beat()]
-    with kept(processes, *programs, FAULT=",".join(faults), FAULT_ONCE_DIR=str(once)) as stack:
-        submits = Submitter(processes, "--count", "40", "--seconds", "0.05", prefix="steady")
-        submits.waits()
-        drained(stack, seconds=90)
+    with kept(scene, *programs, FAULT=",".join(faults), FAULT_ONCE_DIR=str(once)) as stack:
+        steady = Submitter(scene, "--count", str(submits), "--seconds", "0.05", prefix="steady")
+        steady.waits()
+        drained(stack, seconds=120)
     assert {marker.name for marker in once.iterdir()} == set(faults)
-    figures = verdict().figures
-    assert not Run.objects.exclude(state=State.SUCCEEDED).exists(), figures
-    print(figures)
