@@ -14,7 +14,7 @@ from fleet.stack import Program
 from tests.flows.installation import ENDED, OPEN, Installation
 from tests.flows.processes import ALONE, Process
 from tests.flows.submitters import Submitter
-from tests.judge import Verdict
+from tests.judge import Verdict, read_task_events
 from tests.waiting import wait_for
 
 RUNS = "SELECT count(*) FROM jobs_run"
@@ -84,8 +84,11 @@ class Chaos:
         self._start("beat")
 
     def _kill_child(self) -> None:
-        children = self.processes[self._random.choice(["one", "two"])].children()
-        if children:
+        """Kill a pool child that has worked: a worker whose first children die does not start."""
+        worker = self.processes[self._random.choice(["one", "two"])]
+        events = read_task_events(self.installation.tasks.path)
+        worked = {event.pid for event in events if event.parent_pid == worker.pid}
+        if children := sorted(worked & set(worker.children())):
             child = self._random.choice(children)
             self.installation.tasks.disturb(child, how="killed")
             os.kill(child, signal.SIGKILL)
