@@ -13,7 +13,6 @@ from uuid import UUID
 from billiard.exceptions import WorkerLostError
 from celery import current_app
 from celery.app.task import Context
-from celery.exceptions import TaskRevokedError
 from kombu.utils import json
 
 from jobs.models import Run
@@ -26,8 +25,9 @@ logger = logging.getLogger(__name__)
 def tell_celery(run_ids: Iterable[UUID]) -> None:
     """Mark these ended runs in the result backend, so that errbacks and chords go on.
 
-    Runs that never asked for a result are left out. Called after the commit; a failure is
-    logged, because the run's own end stands.
+    Runs for whose end nobody asked are left out. As in Celery, errbacks hear of failures and
+    not of what was revoked. Called after the commit; trouble is logged, because the run's own
+    end stands.
     """
     for run in Run.objects.filter(id__in=list(run_ids)).exclude(options={}):
         try:
@@ -38,11 +38,16 @@ def tell_celery(run_ids: Iterable[UUID]) -> None:
 
 def _tell(run: Run) -> None:
     _args, _kwargs, embed = json.loads(open_bytes(run.payload, key=run.payload_key))
-    request = Context({"id": str(run.id), "task": run.task, **run.options, **embed})
-    reason: Exception
+    # Celery looks into `delivery_info` before it sends an errback.
+    facts = {"id": str(run.id), "task": run.task, "delivery_info": {}}
+    request = Context({**facts, **run.options, **embed})
+    is_kept = not run.options.get("ignore_result", True)
     if run.state == State.FAILED:
         reason = WorkerLostError(run.error_message or "the worker was lost")
-        current_app.backend.mark_as_failure(str(run.id), reason, request=request)
+        current_app.backend.mark_as_failure(
+            str(run.id), reason, request=request, store_result=is_kept
+        )
     else:
-        reason = TaskRevokedError(run.state)
-        current_app.backend.mark_as_revoked(str(run.id), reason=run.state, request=request)
+        current_app.backend.mark_as_revoked(
+            str(run.id), reason=run.state, request=request, store_result=is_kept
+        )

@@ -170,8 +170,13 @@ def queue(chosen: Options) -> str:
 
 
 def message_options(chosen: Options) -> dict[str, Any]:
-    """Return the Celery headers that a run's message differs in."""
-    return {} if chosen.ignore_result else {"ignore_result": False}
+    """Return the Celery headers that a run's message differs in.
+
+    Not empty for all who wait for its end: `jobs/callbacks.py` finds them by that.
+    """
+    if chosen.ignore_result and chosen.link_error is None:
+        return {}
+    return {"ignore_result": chosen.ignore_result}
 
 
 def shared(

@@ -1,0 +1,94 @@
+"""jobs/callbacks.py: who asked for a run's end hears of it, also when no worker is there."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from celery import states
+from celery.result import AsyncResult
+from django_celery_results.models import TaskResult
+
+from fleet import Kind
+from jobs import submit, submit_many
+from jobs.cancellation import cancel_runs
+from jobs.catalog import resolve
+from jobs.liveness import leave
+from jobs.models import Owner, Run
+from jobs.promotion import expire
+from tests.jobs.scenes import admitted, age, hinted, living_worker, messages, recorded
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+def lose(run: Run) -> None:
+    """Have the run's worker die with it, for the last time."""
+    worker = living_worker()
+    recorded(admitted(worker, run), Kind.STARTED)
+    leave(worker)
+    run.refresh_from_db()
+    assert run.state == "failed"
+
+
+def called() -> list[tuple[str, Any]]:
+    """Return the callbacks that wait in the broker: task and arguments."""
+    plain = [message for message in messages() if "fairshift" not in message["headers"]]
+    return [
+        (message["headers"]["task"], json.loads(base64.b64decode(message["body"]))[0])
+        for message in plain
+    ]
+
+
+def test_a_result_that_was_asked_for_comes(acme: Owner) -> None:
+    """As a failure that names the lost worker, or as revoked."""
+    lost, cancelled, expired = (
+        submit("tests.add", 1, 2, owner=acme, ignore_result=False, max_attempts=1) for _ in range(3)
+    )
+    lose(lost)
+    cancel_runs([cancelled.id])
+    age(expired, "deadline_at", seconds=1)
+    expire()
+    assert AsyncResult(str(lost.id)).state == states.FAILURE
+    assert "worker w1@here was lost" in str(AsyncResult(str(lost.id)).result)
+    for run in (cancelled, expired):
+        assert AsyncResult(str(run.id)).state == states.REVOKED
+
+
+def test_nobody_asked_nothing_is_written(acme: Owner) -> None:
+    """A row for each cancelled run would cost as much as the run."""
+    runs = [submit("tests.add", 1, 2, owner=acme, max_attempts=1) for _ in range(2)]
+    lose(runs[0])
+    cancel_runs([runs[1].id])
+    assert not TaskResult.objects.exists()
+
+
+def test_an_errback_hears_of_a_lost_run(acme: Owner) -> None:
+    """Though no result is kept."""
+    errback = resolve("tests.total").s([1]).set(immutable=True)
+    run = submit("tests.add", 1, 2, owner=acme, link_error=errback, max_attempts=1)
+    lose(run)
+    assert called() == [("tests.total", [[1]])]
+    assert not TaskResult.objects.exists()
+
+
+def test_a_chord_does_not_wait_for_a_cancelled_run(acme: Owner) -> None:
+    """Its body's errback is called instead of the body."""
+    body = resolve("tests.total").s()
+    body.link_error(resolve("tests.total").si([7]))
+    submission = submit_many("tests.add", [{"x": 1, "y": 1}] * 2, owner=acme, chord=body)
+    cancel_runs([run.id for run in submission.runs.all()])
+    assert called() == [("tests.total", [[7]])]
+
+
+def test_trouble_with_the_backend_leaves_the_end_as_it_is(
+    acme: Owner, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged, and the other runs are told all the same."""
+    broken, good = (submit("tests.add", 1, 2, owner=acme, ignore_result=False) for _ in range(2))
+    Run.objects.filter(id=broken.id).update(payload=b"{")
+    assert len(cancel_runs([broken.id, good.id])) == 2
+    assert f"could not tell Celery that run {broken.id} ended" in caplog.text
+    assert AsyncResult(str(good.id)).state == states.REVOKED
+    assert len(hinted()) == 2
