@@ -71,7 +71,8 @@ def autoretry(times: int) -> int:
 @shared_task(name="flows.told")
 def told(text: Any) -> Any:
     """Return what it was told: the end of a link, an errback or a chord."""
-    return text
+    with logged():
+        return text
 
 
 @job(name="flows.offered")
@@ -79,3 +80,12 @@ def offered(kind: Literal["row", "no row"]) -> str:
     """Run only with a row."""
     with logged():
         return kind
+
+
+@shared_task(name="flows.count_owners")
+def count_owners() -> int:
+    """Use the database as any task does."""
+    from jobs.models import Owner
+
+    with logged():
+        return Owner.objects.filter(slug="acme").count()

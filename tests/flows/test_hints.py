@@ -99,7 +99,7 @@ def test_an_offered_task_runs_only_with_a_row(stack: Processes, verdict: Any) ->
 def test_what_is_no_task_message_stops_nobody(stack: Processes, verdict: Any) -> None:
     """Unknown tasks and bodies that are no arguments are refused by name in the log."""
     with current_app.producer_or_acquire() as producer:
-        for headers in ({}, {"task": "no.such", "id": str(uuid.uuid4())}, {"task": "tests.add"}):
+        for headers in ({}, {"task": "no.such", "id": str(uuid.uuid4())}):
             producer.publish(
                 {"not": "a task"}, routing_key="jobs", headers=headers, serializer="json"
             )

@@ -1,0 +1,98 @@
+"""With every slot taken by long runs, the system's own work still happens on time."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import redis
+from celery.result import AsyncResult
+
+from jobs import submit, submit_many
+from jobs.states import State
+from tests.flows.processes import QUICK, Processes
+from tests.flows.tasks import told
+from tests.flows.world import keys_with, make_owner, outcomes, reached
+from tests.tasks import total
+from tests.waiting import wait_for
+
+LONG = {"seconds": 60}
+
+
+def test_promotion_rescue_and_sweep_act_on_time(
+    processes: Processes, owner: Any, broker: redis.Redis
+) -> None:
+    """Due runs are queued, a killed worker's runs taken back, and lost hints published."""
+    processes.start_worker("busy", slots=2)
+    doomed = processes.start_worker("doomed", slots=2)
+    processes.start_system()
+    processes.start_beat()
+    long = submit_many("tests.sleep", [LONG] * 6, owner="acme")
+    running = long.runs.filter(state=State.RUNNING)
+    wait_for(lambda: running.count() == 4, seconds=40, what="every slot to be taken")
+
+    soon = [submit("tests.add", x=n, y=1, owner="acme", countdown=0.5) for n in range(10)]
+    for run in [reached(run, State.QUEUED, seconds=10) for run in soon]:
+        queued_at = run.moves[-1][1]
+        assert run.due_at <= queued_at < run.due_at + timedelta(seconds=2)
+
+    waiting = [str(run.id) for run in soon]
+    broker.flushall()
+    wait_for(lambda: keys_with(broker, waiting), seconds=5, what="hints after the flush")
+
+    lost = list(running.filter(worker__hostname__startswith="doomed"))
+    assert len(lost) == 2
+    killed_at = _now()
+    doomed.kill()
+    for run in lost:
+        again = reached(run, State.RETRYING, State.QUEUED, seconds=10)
+        taken_back_at = next(at for state, at, _ in again.moves if state == State.RETRYING)
+        assert taken_back_at - killed_at < timedelta(seconds=QUICK["LEASE_SECONDS"] + 3)
+        assert outcomes(again) == ["worker lost"]
+    assert long.progress[State.RUNNING] == 2
+
+
+def test_the_last_loss_is_told_to_celery(processes: Processes, owner: Any, verdict: Any) -> None:
+    """A run that is lost with its worker for the last time calls its errback, and its chord's."""
+    doomed = processes.start_worker("doomed", slots=2)
+    processes.start_system()
+    processes.start_beat()
+    told_alone, told_by_chord = str(uuid4()), str(uuid4())
+    alone = submit(
+        "tests.sleep",
+        **LONG,
+        owner="acme",
+        max_attempts=1,
+        ignore_result=False,
+        link_error=told.s().set(task_id=told_alone, ignore_result=False),
+    )
+    body = total.s().on_error(told.s().set(task_id=told_by_chord, ignore_result=False))
+    members = submit_many("tests.sleep", [LONG], owner="acme", max_attempts=1, chord=body)
+    for run in (alone, members.runs.get()):
+        reached(run, State.RUNNING, seconds=40)
+    doomed.kill()
+    processes.start_worker("next", slots=2)
+    assert reached(alone, State.FAILED, seconds=20).error_type == "WorkerLostError"
+    assert AsyncResult(told_alone).get(timeout=20) == str(alone.id)
+    assert AsyncResult(told_by_chord).get(timeout=20)
+    assert AsyncResult(str(alone.id)).state == "FAILURE"
+    verdict(reached(alone, State.FAILED), members)
+
+
+def test_a_short_run_does_not_wait_for_a_long_one(
+    processes: Processes, owner: Any, verdict: Any
+) -> None:
+    """A worker takes no more than its slots: what it cannot start stays for another worker."""
+    make_owner("globex")
+    processes.start_worker("one", slots=1)
+    long = reached(submit("tests.sleep", seconds=3, owner="acme"), State.RUNNING, seconds=40)
+    short = submit("tests.add", x=1, y=2, owner="globex")
+    processes.start_worker("two", slots=1)
+    short = reached(short, State.SUCCEEDED, seconds=40)
+    long = reached(long, State.SUCCEEDED)
+    verdict(long, short)
+
+
+def _now() -> Any:
+    from jobs.storing import now
+
+    return now()

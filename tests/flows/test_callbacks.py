@@ -1,0 +1,142 @@
+"""Celery's own ends: results, links, errbacks and chords see the final outcome, once."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from celery.canvas import Signature
+from celery.exceptions import TaskRevokedError
+from celery.result import AsyncResult
+
+from jobs import submit, submit_many
+from jobs.models import Owner
+from jobs.pausing import pause_owner
+from jobs.states import State
+from tests.flows.processes import Processes
+from tests.flows.tasks import told
+from tests.flows.world import ended, outcomes, reached
+from tests.judge import TaskLog, read_task_events
+from tests.tasks import total
+from tests.waiting import wait_for
+
+WAYS = ["value_error", "retry", "exit", "set", "unpicklable", "unloadable", "one_megabyte"]
+
+
+def _kept(signature: Signature) -> tuple[Signature, AsyncResult]:
+    """Give a callback an id and have its result kept."""
+    task_id = str(uuid4())
+    return signature.set(task_id=task_id, ignore_result=False), AsyncResult(task_id)
+
+
+def _calls(log: TaskLog, task: str) -> int:
+    """Count the starts of a task as a plain one."""
+    events = read_task_events(log.path)
+    return sum(e.event == "start" and e.run is None and e.task == task for e in events)
+
+
+def test_a_result_is_kept_for_who_asks(stack: Processes, verdict: Any) -> None:
+    """With `ignore_result=False` an AsyncResult of the run's id has what it returned."""
+    asked = submit("tests.add", x=1, y=2, owner="acme", ignore_result=False)
+    assert AsyncResult(str(asked.id)).get(timeout=20) == 3
+    silent = ended(submit("tests.add", x=1, y=2, owner="acme"))
+    assert AsyncResult(str(silent.id)).state == "PENDING"
+    verdict(ended(asked), silent)
+
+
+def test_link_and_result_see_the_success_after_retries(stack: Processes, verdict: Any) -> None:
+    """A link is called once, with the final result; the errback of an earlier attempt is not."""
+    link, linked = _kept(told.s())
+    run = submit(
+        "flows.misbehave",
+        way="value_error",
+        times=2,
+        n=7,
+        owner="acme",
+        ignore_result=False,
+        link=link,
+        link_error=told.s(),
+    )
+    assert AsyncResult(str(run.id)).get(timeout=20) == 7
+    assert linked.get(timeout=20) == 7
+    run = ended(run)
+    assert outcomes(run) == ["retrying", "retrying", "succeeded"]
+    assert _calls(stack.tasks, "flows.told") == 1, "the link alone"
+    verdict(run)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_errback_sees_the_last_failure_once(stack: Processes, verdict: Any, way: str) -> None:
+    """However the run failed, its errback is called when its attempts are spent, and once."""
+    run = submit(
+        "flows.misbehave",
+        way=way,
+        owner="acme",
+        max_attempts=2,
+        ignore_result=False,
+        link=total.s(),
+        link_error=told.s(),
+    )
+    run = reached(run, State.FAILED)
+    wait_for(lambda: _calls(stack.tasks, "flows.told") == 1, what="the errback's call")
+    assert AsyncResult(str(run.id)).state == "FAILURE"
+    # What might still call it a second time has passed through the queue before this one.
+    after = ended(submit("tests.add", x=1, y=2, owner="acme"))
+    assert _calls(stack.tasks, "flows.told") == 1
+    assert _calls(stack.tasks, "tests.total") == 0
+    verdict(run, after)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "expired"])
+def test_nobody_waits_for_the_result_of_what_never_started(
+    stack: Processes, owner: Owner, verdict: Any, how: str
+) -> None:
+    """It is revoked, in Celery's words, for which there is no errback."""
+    pause_owner(owner)
+    limits = {"deadline_seconds": 0.2} if how == "expired" else {}
+    run = submit(
+        "tests.add", x=1, y=2, owner="acme", ignore_result=False, link_error=told.s(), **limits
+    )
+    if how == "cancelled":
+        run.cancel()
+    assert ended(run).state == how
+    with pytest.raises(TaskRevokedError):
+        AsyncResult(str(run.id)).get(timeout=20)
+    assert _calls(stack.tasks, "flows.told") == 0
+    verdict(ended(run))
+
+
+def test_a_chord_ends_with_all_results(stack: Processes, verdict: Any) -> None:
+    """Its body is called once, with every result, after members that needed a retry."""
+    calls = [{"way": way, "times": 1, "n": n} for n, way in enumerate([*WAYS, "segv"], start=1)]
+    body, sum_of_all = _kept(total.s())
+    submission = submit_many("flows.misbehave", calls, owner="acme", chord=body)
+    assert sum_of_all.get(timeout=30) == sum(range(1, len(calls) + 1))
+    submission.wait(timeout=20)
+    assert all(outcomes(run)[-1] == "succeeded" for run in submission.runs.all())
+    assert _calls(stack.tasks, "tests.total") == 1
+    verdict(submission)
+
+
+@pytest.mark.parametrize("way", [*WAYS, "hang", "cancelled"])
+def test_a_chord_fails_when_a_member_fails(stack: Processes, verdict: Any, way: str) -> None:
+    """Its errback is called and its body is not, however the member came to its end."""
+    errback, heard = _kept(told.s())
+    body, never = _kept(total.s().on_error(errback))
+    calls = [{"way": "hang" if way == "cancelled" else way, "times": n, "n": 1} for n in (0, 100)]
+    submission = submit_many(
+        "flows.misbehave",
+        calls,
+        owner="acme",
+        chord=body,
+        max_attempts=1,
+        soft_time_limit_seconds=0.3 if way == "hang" else 30,
+    )
+    if way == "cancelled":
+        member = submission.runs.order_by("id").last()
+        reached(member, State.RUNNING)
+        member.cancel()
+    assert heard.get(timeout=20) == never.id
+    assert never.state == "FAILURE"
+    submission.wait(timeout=20)
+    assert _calls(stack.tasks, "tests.total") == 0
+    verdict(submission)

@@ -1,0 +1,127 @@
+"""Cancel: what waits never starts, what runs is told and then stopped, and it stays so."""
+
+from typing import Any
+
+import pytest
+import redis
+
+from jobs import submit, submit_many
+from jobs.cancellation import cancel_runs
+from jobs.models import Run
+from jobs.states import ENDED, State
+from tests.flows.processes import Processes
+from tests.flows.world import bodies, ended, outcomes, reached, states
+from tests.waiting import wait_for
+
+
+def _body_ended(stack: Processes, run: Run) -> str | None:
+    """Say how the run's only body ended; None when it was killed before it could tell."""
+    _start, *end = bodies(stack.tasks, run)
+    return end[0].outcome if end else None
+
+
+def test_a_running_task_is_told(stack: Processes, verdict: Any) -> None:
+    """Within a heartbeat it sees SoftTimeLimitExceeded, ends, and is cancelled."""
+    run = reached(submit("tests.sleep", seconds=30, owner="acme"), State.RUNNING)
+    assert run.cancel(reason="wrong site")
+    assert run.state == State.CANCELLING
+    run = ended(run)
+    assert states(run) == ["queued", "admitted", "running", "cancelling", "cancelled"]
+    assert run.moves[-2][2] == "wrong site"
+    assert outcomes(run) == ["cancelled"]
+    assert _body_ended(stack, run) == "raised SoftTimeLimitExceeded"
+    assert (run.moves[-1][1] - run.moves[-2][1]).total_seconds() < 3
+    verdict(run)
+
+
+def test_a_task_that_does_not_listen_is_killed(stack: Processes, verdict: Any) -> None:
+    """After the grace its process ends, and the next run has another one."""
+    submitted = submit("tests.sleep", seconds=30, ignore_soft=True, owner="acme")
+    run = reached(submitted, State.RUNNING)
+    run.cancel()
+    run = ended(run)
+    assert (run.state, outcomes(run)) == (State.CANCELLED, ["cancelled"])
+    assert _body_ended(stack, run) is None
+    after = [ended(submit("tests.record", n=n, owner="acme")) for n in range(4)]
+    verdict(run, *after)
+
+
+def test_a_second_cancel_changes_nothing(stack: Processes, verdict: Any) -> None:
+    """Neither while it stops nor after its end; and a success stays a success."""
+    run = reached(submit("tests.sleep", seconds=30, owner="acme"), State.RUNNING)
+    assert run.cancel()
+    assert not run.cancel()
+    run = ended(run)
+    assert not run.cancel()
+    done = ended(submit("tests.record", n=1, owner="acme"))
+    assert not done.cancel()
+    assert done.state == State.SUCCEEDED
+    verdict(run, done)
+
+
+def test_a_retrying_run_is_cancelled_at_once(stack: Processes, verdict: Any) -> None:
+    """Between two attempts nobody works on it."""
+    submitted = submit("tests.fail", times=9, owner="acme", max_attempts=9, backoff_seconds=60)
+    run = reached(submitted, State.RETRYING)
+    run.cancel()
+    assert run.state == State.CANCELLED
+    verdict(run)
+
+
+def test_none_that_was_cancelled_before_its_admission_starts(
+    stack: Processes, verdict: Any
+) -> None:
+    """Cancels race with four slots: what never was admitted has no body."""
+    calls = [{"n": n, "seconds": 0.01} for n in range(300)]
+    submission = submit_many("tests.record", calls, owner="acme")
+    ids = list(submission.runs.order_by("id").values_list("id", flat=True))
+    # From both ends, so that cancels meet admissions where the workers are.
+    for start in range(0, 300, 10):
+        cancel_runs(ids[start : start + 10])
+    submission.wait(timeout=30)
+    runs = list(submission.runs.all())
+    never = [run for run in runs if run.token == 0]
+    assert {run.state for run in never} == {State.CANCELLED}
+    assert [bodies(stack.tasks, run) for run in never] == [[]] * len(never)
+    print(f"{len(never)} of 300 were cancelled before their admission")
+    verdict(submission)
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+def test_a_cancelled_run_does_not_come_back(
+    processes: Processes, owner: Any, broker: redis.Redis, verdict: Any, *, flushed: bool
+) -> None:
+    """Not by a worker that starts later with its hint in hand, nor by a rebuilt Redis."""
+    cancelled = submit("tests.record", n=1, owner="acme")
+    other = submit("tests.record", n=2, owner="acme")
+    cancelled.cancel()
+    if flushed:
+        broker.flushall()
+    processes.start_worker()
+    processes.start_system()
+    processes.start_beat()
+    assert ended(other, seconds=40).state == State.SUCCEEDED
+    assert ended(cancelled).state == State.CANCELLED
+    assert bodies(processes.tasks, cancelled) == []
+    verdict(cancelled, other)
+
+
+def test_cancels_hold_while_the_worker_dies(processes: Processes, owner: Any, verdict: Any) -> None:
+    """Admitted, told and killed with its worker: rescue ends it, and it does not start again."""
+    worker = processes.start_worker("doomed", slots=2)
+    processes.start_system()
+    processes.start_beat()
+    calls = [{"seconds": 30, "ignore_soft": True}] * 4
+    submission = submit_many("tests.sleep", calls, owner="acme", max_attempts=3)
+    running = submission.runs.filter(state=State.RUNNING)
+    wait_for(lambda: running.count() == 2, seconds=40)
+    submission.cancel()
+    assert submission.progress[State.CANCELLING] >= 2
+    worker.kill()
+    processes.start_worker("next", slots=2)
+    submission.wait(timeout=30)
+    assert {run.state for run in submission.runs.all()} == {State.CANCELLED}
+    assert not Run.objects.exclude(state__in=ENDED).exists()
+    after = ended(submit("tests.record", n=1, owner="acme"), seconds=40)
+    assert sum(len(bodies(processes.tasks, run)) for run in submission.runs.all()) == 2
+    verdict(submission, after)
