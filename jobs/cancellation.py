@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from jobs import database
 from jobs.callbacks import tell_celery
 from jobs.models import AuditEntry, Run, Submission
 from jobs.recording import move
@@ -28,6 +29,11 @@ def cancel_runs(
     with the next heartbeat, and if the worker is lost instead, rescue ends it.
     """
     with transaction.atomic():
+        # Held through both moves: a run that is given back, or fails and waits for its next
+        # attempt, between the two would be missed by each.
+        database.query(
+            "SELECT id FROM jobs_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(run_ids)]
+        )
         ended = move(run_ids, to=State.CANCELLED, of=WAITING, cause=reason or "cancelled")
         stopping = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
         moved = ended + stopping

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from jobs.errors import StateConflict
 from jobs.models import AuditEntry, Run
@@ -27,7 +28,8 @@ def reopen_runs(
     may not move.
     """
     with transaction.atomic():
-        Run.objects.filter(id__in=run_ids, state=State.EXPIRED).update(deadline_at=None)
+        passed = Run.objects.filter(id__in=run_ids, state__in=REOPENABLE, deadline_at__lte=Now())
+        passed.update(deadline_at=None)
         moved = move(run_ids, to=State.QUEUED, of=REOPENABLE, cause=reason or "retry", attempts=0)
         if not moved and len(run_ids) == 1:
             run = Run.objects.get(id=run_ids[0])

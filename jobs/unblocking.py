@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 
@@ -19,6 +19,8 @@ from jobs.dispatch import publish
 from jobs.states import ENDED, State
 
 logger = logging.getLogger(__name__)
+
+CHUNK: Final = 1_000
 
 
 def after_end(rows: Iterable[Mapping[str, Any]]) -> None:
@@ -35,12 +37,14 @@ def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -
 
     None means: of every owner, every lock.
     """
-    with transaction.atomic():
-        rows = database.run("unblock", {"owners": owner_ids, "locks": lock_keys})
-    if not rows:
-        return 0
-    try:
-        return publish([row["id"] for row in rows])
-    except BrokerUnavailable as error:
-        logger.warning("%d freed runs wait for the sweep: %s", len(rows), error)
-        return 0
+    total = 0
+    while True:
+        with transaction.atomic():
+            rows = database.run("unblock", {"owners": owner_ids, "locks": lock_keys, "most": CHUNK})
+        try:
+            total += publish([row["id"] for row in rows])
+        except BrokerUnavailable as error:
+            logger.warning("%d freed runs wait for the sweep: %s", len(rows), error)
+            return total
+        if len(rows) < CHUNK:
+            return total

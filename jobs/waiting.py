@@ -23,14 +23,17 @@ def why_waiting(run: Run) -> str:
         tried = f"Attempt {run.attempt_count} of {run.max_attempts} failed{error}"
         return f"{tried}; the next one is due {_moment(run)}."
     if run.state == State.HELD:
-        return f"Held until {_moment(run)}."
+        return f"Held until {_moment(run)}." if run.due_at else "Held."
     return _why_queued(run)
 
 
 def _why_queued(run: Run) -> str:
-    from jobs.models import Run, Worker
+    from jobs.models import Owner, Run, Worker
 
-    owner = run.owner
+    try:
+        owner = run.owner
+    except Owner.DoesNotExist:
+        return "Its owner is gone."
     if owner.is_paused():
         until = f" until {owner.paused_until:%Y-%m-%d %H:%M %Z}" if owner.paused_until else ""
         reason = f": {owner.paused_reason}" if owner.paused_reason else "."
@@ -42,10 +45,10 @@ def _why_queued(run: Run) -> str:
         return f"Owner {owner.slug} runs {active} of at most {owner.max_running} at once."
     if not any(run.queue in worker.queues for worker in Worker.objects.alive()):
         return f"No worker takes from queue {run.queue!r}."
-    ahead = Run.objects.filter(
-        owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="", queued_at__lt=run.queued_at
-    ).count()
-    return f"In queue {run.queue!r}, behind {ahead} runs of {owner.slug}."
+    waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
+    ahead = waiting.filter(queued_at__lt=run.queued_at).count() if run.queued_at else 0
+    place = f"behind {ahead} of {owner.slug}'s runs" if ahead else f"next of {owner.slug}'s runs"
+    return f"In queue {run.queue!r}, {place}."
 
 
 def _moment(run: Run) -> str:

@@ -1,5 +1,5 @@
 -- Free runs whose cap, lock or pause no longer keeps them, as many as there is room for.
--- Parameters: owners bigint[] or null (all), locks text[] or null (all).
+-- Parameters: owners bigint[] or null (all), locks text[] or null (all), most int.
 -- Result: id of each freed run. Its hint is to be published; if that fails, it is an overdue
 -- hint, which the sweep finds.
 -- Keeps true: admission decides again; freeing one too many only costs a hint.
@@ -15,22 +15,24 @@ WITH waiting AS (
             SELECT FROM jobs_run a
             WHERE a.lock_key = r.lock_key AND a.lock_key <> ''
               AND a.state IN ('admitted', 'running', 'cancelling')))
-), ranked AS (
+), at_lock AS (
     SELECT w.*,
-        row_number() OVER (PARTITION BY w.owner_id ORDER BY w.priority DESC, w.id) AS place,
         row_number() OVER (
             PARTITION BY w.lock_key, CASE w.lock_key WHEN '' THEN w.id END
             ORDER BY w.priority DESC, w.id) AS place_at_lock
     FROM waiting w
+), ranked AS (
+    -- Only who is first at its lock takes a place under the cap.
+    SELECT l.*, row_number() OVER (PARTITION BY l.owner_id ORDER BY l.priority DESC, l.id) AS place
+    FROM at_lock l WHERE l.place_at_lock = 1
 ), chosen AS (
     SELECT k.id FROM ranked k
-    WHERE k.place_at_lock = 1 AND (
-        k.max_running IS NULL
+    WHERE k.max_running IS NULL
         OR k.place <= k.max_running - (
             SELECT count(*) FROM jobs_run a
-            WHERE a.owner_id = k.owner_id AND a.state IN ('admitted', 'running', 'cancelling')))
+            WHERE a.owner_id = k.owner_id AND a.state IN ('admitted', 'running', 'cancelling'))
     ORDER BY k.id
-    LIMIT 1000
+    LIMIT %(most)s
 )
 UPDATE jobs_run r SET blocked_by = '', queued_at = clock_timestamp()
 FROM chosen c

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from celery import current_app
+from celery import chain, current_app, group
 from django.db import transaction
 from django_celery_results.models import ChordCounter
 from kombu.utils import json
 
 from jobs import submit, submit_many
-from jobs.catalog import resolve
+from jobs.catalog import job, resolve
 from jobs.errors import OptionError
 from jobs.models import Owner, Run, Submission
 
@@ -67,6 +67,19 @@ def test_the_same_chord_again_is_the_same_submission(acme: Owner) -> None:
     for _ in range(2):
         submit_many("tests.add", CALLS, owner=acme, chord=body, idempotency_key="night")
     assert (Submission.objects.count(), ChordCounter.objects.count()) == (1, 1)
+
+
+@job(name="tests.chords.durable")
+def durable(value: int) -> None: ...
+
+
+def test_a_callback_that_needs_a_row_is_refused(acme: Owner) -> None:
+    """Celery would send it as a plain message; also deep inside a group or a chain."""
+    task, add = resolve(durable), resolve("tests.add")
+    bad = [task.s(), group(add.si(1, 2), task.s()), chain(add.si(1, 2), group(task.s(), task.s()))]
+    for signature in bad:
+        with pytest.raises(OptionError, match=r"option link: calls tests\.chords\.durable, which"):
+            submit("tests.add", 1, 2, owner=acme, link=signature)
 
 
 @pytest.mark.parametrize("option", ["link", "link_error"])

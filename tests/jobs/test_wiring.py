@@ -10,14 +10,13 @@ from celery import shared_task
 from django.db import DatabaseError, connection, transaction
 from pytest_django import Settings
 
-from jobs.catalog import job, resolve
+from jobs.catalog import job
 from jobs.wiring import (
     LOCK_TIMEOUT,
     STATEMENT_TIMEOUT,
     close_connection,
     edges,
     leave_clean,
-    requires_row,
 )
 
 
@@ -35,7 +34,7 @@ def celerys() -> None: ...
 
 def test_only_offered_tasks_need_a_row() -> None:
     """Plain ones, other people's tasks and unknown names trust the broker, as in Celery."""
-    resolve(durable)
+    requires_row = edges().requires_row
     assert requires_row("tests.wiring.durable")
     for name in ("tests.wiring.plain", "tests.wiring.celerys", "no.such.task"):
         assert not requires_row(name)

@@ -1,0 +1,189 @@
+"""jobs/rescue.py: what a lost worker held is tried again, or ends as a dead letter."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.db import connection
+
+from fleet import Admission, Kind
+from jobs import rescue as rescuing
+from jobs.cancellation import cancel_runs
+from jobs.liveness import leave
+from jobs.models import Owner, Run, Worker
+from jobs.promotion import promote
+from jobs.rescue import rescue
+from jobs.storing import now
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    ask,
+    hinted,
+    living_worker,
+    recorded,
+    silence,
+    states,
+    submitted,
+)
+
+
+@pytest.fixture
+def worker(db: None) -> UUID:
+    return living_worker("w1@here")
+
+
+def started(worker: UUID, run: Run) -> Admission:
+    at = admitted(worker, run)
+    recorded(at, Kind.STARTED)
+    return at
+
+
+def test_what_a_living_worker_holds_is_its_own(acme: Owner, worker: UUID) -> None:
+    """However long it runs."""
+    [run] = submitted(acme)
+    started(worker, run)
+    age(run, "started_at", seconds=86_400)
+    assert rescue() == 0
+
+
+def test_a_silent_worker_is_gone_after_a_lease(acme: Owner, worker: UUID) -> None:
+    """Not before."""
+    [run] = submitted(acme)
+    started(worker, run)
+    silence(worker, seconds=29)
+    assert rescue() == 0
+    silence(worker, seconds=2)
+    assert rescue() == 1
+    assert states(run) == ["queued", "admitted", "running", "retrying"]
+    assert rescue() == 0
+
+
+def test_a_worker_that_has_left_is_gone_at_once(acme: Owner, worker: UUID) -> None:
+    """It need not fall silent first."""
+    [run] = submitted(acme)
+    started(worker, run)
+    leave(worker)
+    assert states(run)[-1] == "retrying"
+    attempt = run.attempts.get()
+    assert (attempt.outcome, attempt.error_type) == ("worker lost", "WorkerLostError")
+    assert attempt.error_message == "worker w1@here was lost"
+
+
+def test_a_worker_without_a_row_is_gone(acme: Owner, worker: UUID) -> None:
+    """Somebody has deleted it."""
+    [run] = submitted(acme)
+    started(worker, run)
+    Worker.objects.all().delete()
+    assert rescue() == 1
+    assert states(run)[-1] == "retrying"
+
+
+def test_the_second_attempt_comes_at_once(acme: Owner, worker: UUID) -> None:
+    """The loss is seldom the run's fault; under a new token the old one is fenced off."""
+    [run] = submitted(acme)
+    old = started(worker, run)
+    leave(worker)
+    assert promote() == 1
+    new = admitted(living_worker(), run)
+    assert (new.token, new.attempt) == (2, 2)
+    assert recorded(old, Kind.SUCCEEDED) is None
+
+
+def test_a_run_that_kills_its_workers_is_slowed_down(acme: Owner) -> None:
+    """From the third attempt on its back-off holds."""
+    [run] = submitted(acme, backoff_seconds=600, max_attempts=5)
+    for _ in range(2):
+        worker = living_worker()
+        started(worker, run)
+        leave(worker)
+        promote()
+    assert states(run)[-1] == "retrying"
+    assert run.due_at is not None
+    assert run.due_at - now() > timedelta(seconds=200)
+
+
+def test_after_its_last_attempt_it_is_a_dead_letter(acme: Owner, worker: UUID) -> None:
+    """Never stuck, never started again and again."""
+    [run] = submitted(acme, max_attempts=1)
+    started(worker, run)
+    leave(worker)
+    assert states(run)[-1] == "failed"
+    assert run.moves[-1][2] == "worker lost"
+    assert list(Run.objects.failed()) == [run]
+
+
+def test_giving_up_on_lost_workers_can_be_asked_for(acme: Owner, worker: UUID) -> None:
+    """A task that must never start twice says so; `retry_on` does not say it."""
+    careful, narrow = (
+        submitted(acme, give_up_on="WorkerLostError")[0],
+        submitted(acme, retry_on="OSError")[0],
+    )
+    ask(worker, [careful, narrow])
+    leave(worker)
+    assert (states(careful)[-1], states(narrow)[-1]) == ("failed", "retrying")
+
+
+def test_what_was_being_cancelled_is_cancelled(acme: Owner, worker: UUID) -> None:
+    """Its worker can no longer be told."""
+    [run] = submitted(acme)
+    started(worker, run)
+    cancel_runs([run.id])
+    leave(worker)
+    assert states(run)[-2:] == ["cancelling", "cancelled"]
+
+
+def test_what_never_reached_a_living_worker_is_taken_back(acme: Owner, worker: UUID) -> None:
+    """The answer to its admission got lost; within a lease it may still be on its way."""
+    runs = submitted(acme, 3)
+    ask(worker, runs)
+    age(runs[0], "admitted_at", seconds=31)
+    age(runs[1], "admitted_at", seconds=31)
+    assert rescue(worker_id=worker, held=[runs[0].id]) == 1
+    assert [states(run)[-1] for run in runs] == ["admitted", "retrying", "admitted"]
+
+
+def test_another_worker_s_word_is_not_asked_for(acme: Owner, worker: UUID) -> None:
+    """What a worker does not hold may be held by another."""
+    [run] = submitted(acme)
+    started(worker, run)
+    age(run, "admitted_at", seconds=31)
+    assert rescue(worker_id=living_worker("w2@here"), held=[]) == 0
+
+
+def test_many_are_rescued_in_chunks(
+    acme: Owner, worker: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until none is left."""
+    monkeypatch.setattr(rescuing, "CHUNK", 10)
+    ask(worker, submitted(acme, 25))
+    silence(worker, seconds=31)
+    assert rescue() == 25
+
+
+def test_a_rescue_frees_what_waited_for_the_lost_run(committed: None, acme: Owner) -> None:
+    """Its place under a cap and its lock are free."""
+    Owner.objects.update(max_running=1)
+    runs = submitted(acme, 2)
+    worker = living_worker()
+    ask(worker, runs)
+    before = len(hinted())
+    leave(worker)
+    assert hinted()[before:] == [runs[1].id]
+
+
+def test_a_row_that_its_worker_is_writing_is_left_alone(committed: None, acme: Owner) -> None:
+    """A thawed worker may be faster than the rescue: then its word stands."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    started(worker, run)
+    silence(worker, seconds=31)
+    somebody = connection.copy()
+    try:
+        somebody.set_autocommit(False)
+        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [run.id])
+        assert rescue() == 0
+    finally:
+        somebody.close()
+    assert rescue() == 1

@@ -1,0 +1,108 @@
+"""jobs/unblocking.py: what waited for a cap, a lock or a pause gets its hint again."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet import Admission, Kind
+from jobs import submit, unblocking
+from jobs.models import Owner, Run
+from jobs.pausing import pause_owner, resume_owner
+from jobs.unblocking import publish_freed
+from tests.jobs.scenes import admitted, ask, hinted, living_worker, recorded, submitted
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+def freed() -> int:
+    return publish_freed(owner_ids=None, lock_keys=None)
+
+
+def blocked() -> set[Run]:
+    return set(Run.objects.exclude(blocked_by=""))
+
+
+def run_through(answer: object) -> None:
+    """Start and end what was admitted."""
+    assert isinstance(answer, Admission)
+    recorded(answer, Kind.STARTED)
+    recorded(answer, Kind.SUCCEEDED)
+
+
+def test_as_many_as_there_is_room_for(acme: Owner) -> None:
+    """One that is freed too early would only be refused again."""
+    Owner.objects.update(max_running=2)
+    runs = submitted(acme, 5)
+    worker = living_worker()
+    answers = ask(worker, runs)
+    assert blocked() == set(runs[2:])
+    assert freed() == 0
+    for ended in range(2):
+        run_through(answers[ended])
+        assert blocked() == set(runs[3 + ended :])
+        admitted(worker, runs[2 + ended])
+
+
+def test_higher_priorities_first(acme: Owner) -> None:
+    """As admission itself decides."""
+    Owner.objects.update(max_running=1)
+    first, low, high = (submit("tests.add", 1, 2, owner=acme, priority=p) for p in (9, 1, 8))
+    answer, *_ = ask(living_worker(), [first, low, high])
+    run_through(answer)
+    assert blocked() == {low}
+
+
+def test_who_waits_for_a_lock_takes_no_place_under_the_cap(acme: Owner) -> None:
+    """Only the first at each lock can start."""
+    Owner.objects.update(max_running=2)
+    pause_owner(acme)
+    locked = submitted(acme, 3, lock="door")
+    [free] = submitted(acme)
+    ask(living_worker(), [*locked, free])
+    assert blocked() == {*locked, free}
+    resume_owner(acme)
+    assert blocked() == set(locked[1:])
+
+
+def test_an_end_frees_its_own_lock_only(acme: Owner, northwind: Owner) -> None:
+    """And looks at nobody else's runs."""
+    doors = [submitted(owner, 2, lock="door") for owner in (acme, northwind)]
+    answer, *_ = ask(living_worker(), [*doors[0], *doors[1]])
+    before = hinted()
+    run_through(answer)
+    assert sorted(hinted()) == sorted([*before, doors[0][1].id])
+    assert blocked() == {doors[1][1]}
+
+
+def test_a_lock_of_a_capped_owner_waits_for_both(acme: Owner) -> None:
+    """Room without the lock, or the lock without room, is not enough."""
+    Owner.objects.update(max_running=1)
+    [holder], [waiting] = submitted(acme, lock="door"), submitted(acme, lock="door")
+    answer, _ = ask(living_worker(), [holder, waiting])
+    assert freed() == 0
+    Owner.objects.update(max_running=5)
+    assert freed() == 0
+    run_through(answer)
+    assert blocked() == set()
+
+
+def test_a_pause_that_goes_on_frees_nothing(acme: Owner, northwind: Owner) -> None:
+    """Each owner has its own."""
+    runs = [*submitted(acme, 2), *submitted(northwind, 1)]
+    for owner in (acme, northwind):
+        pause_owner(owner)
+    ask(living_worker(), runs)
+    resume_owner(northwind)
+    assert blocked() == set(runs[:2])
+    assert freed() == 0
+
+
+def test_many_are_freed_in_one_go(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunk by chunk, until none is left: a long pause leaves a long backlog."""
+    monkeypatch.setattr(unblocking, "CHUNK", 10)
+    runs = submitted(acme, 25)
+    pause_owner(acme)
+    ask(living_worker(), runs)
+    resume_owner(acme)
+    assert blocked() == set()
+    assert len(hinted()) == 50
