@@ -62,6 +62,9 @@ FAIRSHIFT: dict[str, Any] = env.section(
     },
 )
 FLOWER_URL = env.url("FLOWER_URL", schemes=("http", "https"), default="http://127.0.0.1:5555")
+# Read by Flower's own process, for the way back to the admin; known here so that one file of
+# variables may serve all processes.
+SITE_URL = env.url("FAIRSHIFT_SITE_URL", schemes=("http", "https"), default="")
 
 # Where the demo's own processes find its devices.
 DEMO_DEVICES_URL = env.url(

@@ -71,8 +71,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="fleet.flower", add_help=False, allow_abbrev=False)
     parser.add_argument("--app", default="config")
     ours, theirs = parser.parse_known_args(arguments)
-    # Taken out before the app is loaded: Django's settings refuse what they do not know.
-    site = os.environ.pop("FAIRSHIFT_SITE_URL", "")
+    site = os.environ.get("FAIRSHIFT_SITE_URL", "")
     # Flower's command makes its application by this name, after it has read all its options.
     command.Flower = partial(GuardedFlower, site=site)
     celery(["--app", ours.app, "flower", *theirs], prog_name="celery", auto_envvar_prefix="CELERY")

@@ -70,7 +70,11 @@ def make_stack(
         *(job_worker(name, slots=slots, environment=ours) for name in names),
         beat(environment=ours),
         flower(
-            port=_port(places.flower), user=login.user, password=login.password, environment=ours
+            port=_port(places.flower),
+            user=login.user,
+            password=login.password,
+            site_url=places.site,
+            environment=ours,
         ),
     ]
     return Stack(programs, log_folder=places.logs, restart=True)

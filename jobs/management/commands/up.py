@@ -86,7 +86,13 @@ class Command(BaseCommand):
             system_worker(environment=environment),
             *(job_worker(name, slots=given["slots"], environment=environment) for name in names),
             beat(environment=environment),
-            flower(port=flower_port, user=ADMIN, password=flower_password, environment=environment),
+            flower(
+                port=flower_port,
+                user=ADMIN,
+                password=flower_password,
+                site_url=f"http://127.0.0.1:{port}",
+                environment=environment,
+            ),
         ]
 
     def _port(self, what: str, preferred: int) -> int:
