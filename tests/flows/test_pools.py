@@ -1,4 +1,4 @@
-"""docs/pools.md: what it says of the threads and the solo pool, on real workers."""
+"""Pools without child processes: the journey holds; hard limits and kills do not exist there."""
 
 from typing import Any
 
@@ -6,44 +6,40 @@ import pytest
 
 from jobs import submit, submit_many
 from jobs.states import State
-from tests.flows.processes import QUICK, Layout, Processes
-from tests.flows.world import ended, outcomes, reached, states
+from tests.flows.processes import QUICK, Processes
+from tests.flows.world import bodies, ended, outcomes, reached, states
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        Layout(workers=1, slots=4, options=("--pool", "threads")),
-        Layout(workers=1, slots=1, options=("--pool", "solo")),
-    ],
-    ids=["threads", "solo"],
-)
-def layout(request: pytest.FixtureRequest) -> Layout:
-    layout: Layout = request.param
-    return layout
+@pytest.mark.parametrize("pool", ["threads", "solo"])
+def test_the_journey_on_other_pools(
+    processes: Processes, owner: Any, verdict: Any, pool: str
+) -> None:
+    """Outcomes, retries and cancels are recorded; a long run keeps its lease; limits do not end it.
 
+    A cancelled run that cannot be stopped ends by itself, and its success then stands.
+    """
+    worker = processes.start_worker(pool, 2, options=["--pool", pool])
+    processes.start_system()
+    processes.start_beat()
+    many = submit_many("tests.record", [{"n": n} for n in range(30)], owner="acme")
+    failed = submit("flows.misbehave", way="system_exit", owner="acme", max_attempts=2)
+    kept = submit("flows.misbehave", way="set", owner="acme", max_attempts=1)
+    retried = submit("tests.fail", times=1, owner="acme")
+    dropped = submit("tests.record", n=1, owner="acme", countdown=60)
+    dropped.cancel()
+    many.wait(timeout=40)
+    assert many.progress[State.SUCCEEDED] == 30
+    failed, kept, retried = ended(failed), ended(kept), ended(retried)
+    assert (failed.error_type, outcomes(failed)) == ("SystemExit", ["retrying", "failed"])
+    assert (kept.error_type, outcomes(kept)) == ("ResultError", ["failed"])
+    assert outcomes(retried) == ["retrying", "succeeded"]
 
-def test_runs_are_admitted_retried_and_recorded(stack: Processes, verdict: Any) -> None:
-    """Each attempt starts once, with its row's arguments; what fails has its attempts."""
-    failed = submit("tests.fail", times=9, owner="acme", max_attempts=2)
-    submission = submit_many("tests.record", [{"n": n} for n in range(8)], owner="acme")
-    submission.wait(timeout=20)
-    runs = list(submission.runs.order_by("id"))
-    assert [run.result_value["n"] for run in runs] == list(range(8))
-    assert {tuple(states(run)) for run in runs} == {("queued", "admitted", "running", "succeeded")}
-    failed = ended(failed)
-    assert (failed.state, outcomes(failed)) == (State.FAILED, ["retrying", "failed"])
-    verdict(submission, failed)
-
-
-def test_a_running_task_cannot_be_ended(stack: Processes, verdict: Any) -> None:
-    """Neither a time limit nor a cancel reaches it, and after two leases it is still the one."""
-    seconds = 2 * QUICK["LEASE_SECONDS"]
-    limits = {"soft_time_limit_seconds": 0.3, "time_limit_seconds": 0.6}
-    run = submit("tests.sleep", seconds=seconds, owner="acme", **limits)
-    run = reached(run, State.RUNNING)
-    run.cancel()
-    assert run.state == State.CANCELLING
-    run = ended(run)
-    assert (run.state, run.token, run.result_value) == (State.SUCCEEDED, 1, {"token": 1})
-    verdict(run)
+    seconds = QUICK["LEASE_SECONDS"] * 1.5
+    long = submit("tests.sleep", seconds=seconds, owner="acme", time_limit_seconds=1)
+    long = reached(long, State.RUNNING)
+    long.cancel()
+    long = ended(long)
+    assert states(long) == ["queued", "admitted", "running", "cancelling", "succeeded"]
+    assert len(bodies(processes.tasks, long)) == 2, "one start, one end"
+    assert worker.is_alive
+    verdict(many, failed, kept, retried, dropped, long)
