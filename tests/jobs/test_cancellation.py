@@ -1,0 +1,112 @@
+"""jobs/cancellation.py: what waits ends at once and for good, what runs is told to stop."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from fleet import Kind, Refusal
+from jobs import cancellation
+from jobs.cancellation import cancel_runs
+from jobs.models import AuditEntry, Owner, Run, Submission
+from jobs.recording import move
+from jobs.states import State
+from tests.jobs.scenes import admitted, ask, behind, living_worker, recorded, states, submitted
+
+
+def test_what_waits_is_cancelled_and_never_starts(acme: Owner) -> None:
+    """In every state in which nobody works on it; its hints find nothing to do."""
+    worker = living_worker()
+    [queued], [scheduled], [held], [retrying] = (
+        submitted(acme, countdown=seconds) for seconds in (0, 60, 60, 0)
+    )
+    move([held.id], to=State.HELD)
+    at = admitted(worker, retrying)
+    recorded(at, Kind.STARTED)
+    recorded(at, Kind.RETRYING, delay=0.0)
+    runs = [queued, scheduled, held, retrying]
+    assert set(cancel_runs([run.id for run in runs])) == {run.id for run in runs}
+    for run in runs:
+        assert states(run)[-1] == "cancelled"
+    assert ask(worker, runs) == [Refusal.GONE] * 4
+
+
+def test_what_a_worker_holds_is_told_to_stop(acme: Owner) -> None:
+    """Its own word then ends it."""
+    [run] = submitted(acme)
+    at = admitted(living_worker(), run)
+    recorded(at, Kind.STARTED)
+    assert run.cancel(reason="wrong version")
+    assert states(run) == ["queued", "admitted", "running", "cancelling"]
+    assert run.moves[-1][2] == "wrong version"
+    assert recorded(at, Kind.CANCELLED) == "cancelled"
+
+
+def test_cancelling_twice_is_harmless(acme: Owner) -> None:
+    """And so is cancelling what has ended."""
+    waiting, running, done = submitted(acme, 3)
+    worker = living_worker()
+    admitted(worker, running)
+    recorded(admitted(worker, done), Kind.SUCCEEDED)
+    assert len(cancel_runs([waiting.id, running.id, done.id])) == 2
+    before = list(Run.objects.order_by("id").values())
+    assert cancel_runs([waiting.id, running.id, done.id]) == []
+    assert not waiting.cancel()
+    assert list(Run.objects.order_by("id").values()) == before
+
+
+@pytest.mark.parametrize(("kind", "has_started"), [(Kind.GIVEN_BACK, False), (Kind.RETRYING, True)])
+def test_a_run_that_comes_back_meanwhile_is_not_missed(
+    committed: None, acme: Owner, kind: Kind, has_started: bool
+) -> None:
+    """Between the look at what waits and the look at what runs, it may change sides."""
+    [run] = submitted(acme)
+    at = admitted(living_worker(), run)
+    if has_started:
+        recorded(at, Kind.STARTED)
+    with behind(lambda: cancel_runs([run.id])) as (begin, outcomes):
+        recorded(at, kind, delay=0.0)
+        begin()
+    assert outcomes == [[run.id]]
+    assert states(run)[-1] == "cancelled"
+
+
+def test_a_run_that_is_admitted_meanwhile_is_told(committed: None, acme: Owner) -> None:
+    """The admission came first, so its worker has to hear of it."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    with behind(lambda: cancel_runs([run.id])) as (begin, outcomes):
+        admitted(worker, run)
+        begin()
+    assert outcomes == [[run.id]]
+    assert states(run)[-1] == "cancelling"
+
+
+def test_a_submission_is_cancelled_with_what_is_left_of_it(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunk by chunk; what has ended stays, and other submissions go on."""
+    monkeypatch.setattr(cancellation, "CHUNK", 10)
+    runs, others = submitted(acme, 25), submitted(acme, 2)
+    recorded(admitted(living_worker(), runs[0]), Kind.SUCCEEDED)
+    submission = Submission.objects.get(pk=runs[0].submission_id)
+    assert submission.cancel() == 24
+    assert submission.progress.counts == {State.SUCCEEDED: 1, State.CANCELLED: 24}
+    assert submission.progress.is_done
+    assert [states(run) for run in others] == [["queued"]] * 2
+
+
+def test_who_cancelled_and_why_is_in_the_audit(acme: Owner) -> None:
+    """For each run that moved, or once for a submission."""
+    actor = User.objects.create(username="ada")
+    one, other = submitted(acme, 2)
+    one.cancel()
+    cancel_runs([one.id, other.id], actor=actor, reason="wrong version")
+    entry = AuditEntry.objects.get()
+    assert (entry.actor_name, entry.action, entry.object_id) == ("ada", "cancel", str(other.id))
+    assert (entry.owner, entry.reason) == (acme, "wrong version")
+    [more] = submitted(acme)
+    assert more.submission is not None
+    more.submission.cancel(actor=actor, reason="again")
+    newest = AuditEntry.objects.latest("id")
+    assert (newest.object_type, newest.details) == ("submission", {"runs": 1})
