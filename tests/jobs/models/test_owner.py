@@ -1,0 +1,75 @@
+"""jobs/models/owner.py: what an owner may be is held by the form and by the table."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from jobs.models import Membership, Owner, Role
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("slug", "with space"),
+        ("slug", "x" * 65),
+        ("slug", "nul\x00"),
+        ("name", "nul\x00"),
+        ("weight", 0),
+        ("weight", 1001),
+        ("max_running", 0),
+        ("paused_reason", "nul\x00"),
+        ("zone", "Mars/Olympus"),
+        ("zone", "../etc/passwd"),
+    ],
+)
+@pytest.mark.django_db
+def test_a_bad_value_is_refused_by_its_field(field: str, value: Any) -> None:
+    """With a message that the admin shows beside it."""
+    owner = Owner(**{"slug": "acme", field: value})
+    with pytest.raises(ValidationError) as caught:
+        owner.full_clean()
+    assert list(caught.value.message_dict) == [field]
+
+
+@pytest.mark.parametrize("wrong", [{"weight": 0}, {"weight": 1001}, {"max_running": 0}])
+def test_the_table_refuses_it_too(acme: Owner, wrong: dict[str, int]) -> None:
+    """Also when no form is in between."""
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Owner.objects.update(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("has_begun", "until", "is_paused"),
+    [
+        (False, None, False),
+        (False, timedelta(hours=1), False),
+        (True, None, True),
+        (True, timedelta(hours=1), True),
+        (True, timedelta(hours=-1), False),
+    ],
+)
+def test_a_pause_has_begun_and_is_not_over(
+    acme: Owner, has_begun: bool, until: timedelta | None, is_paused: bool
+) -> None:
+    """The property and the query agree."""
+    moment = timezone.now()
+    acme.paused_at = moment if has_begun else None
+    acme.paused_until = moment + until if until else None
+    acme.save()
+    assert acme.is_paused() == is_paused
+    assert Owner.objects.paused().exists() == is_paused
+
+
+def test_a_person_has_one_role_for_an_owner(acme: Owner) -> None:
+    """And may have others elsewhere."""
+    ada = User.objects.create(username="ada")
+    Membership.objects.create(owner=acme, user=ada, role=Role.OPERATOR)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Membership.objects.create(owner=acme, user=ada, role=Role.ADMIN)

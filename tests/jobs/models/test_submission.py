@@ -1,0 +1,58 @@
+"""jobs/models/submission.py: a submission counts its runs and can be waited for."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from fleet import Kind
+from jobs import submit_many
+from jobs.models import Owner, Progress, Submission
+from jobs.states import State
+from tests.jobs.scenes import admitted, at_once, living_worker, recorded, submitted
+
+
+def test_progress_counts_by_state(acme: Owner) -> None:
+    """What has ended, and of how many."""
+    runs = submitted(acme, 3)
+    submitted(acme, 2)
+    recorded(admitted(living_worker(), runs[0]), Kind.SUCCEEDED)
+    submission = Submission.objects.get(pk=runs[0].submission_id)
+    progress = submission.progress
+    assert progress == Progress({State.SUCCEEDED: 1, State.QUEUED: 2})
+    assert (progress.total, progress.ended, progress.is_done) == (3, 1, False)
+    assert (progress[State.SUCCEEDED], progress[State.FAILED]) == (1, 0)
+
+
+def test_it_is_called_by_its_label_or_by_what_it_does(acme: Owner) -> None:
+    """So that lists can be read."""
+    for label, name in (("night", "night"), ("", "tests.add × 2")):
+        submission = submit_many("tests.add", [{"x": 1, "y": 1}] * 2, owner=acme, label=label)
+        assert str(submission) == name
+
+
+def test_waiting_ends_with_the_last_run(committed: None, acme: Owner) -> None:
+    """Whoever ends it."""
+    [run] = submitted(acme)
+    submission = Submission.objects.get()
+    is_waiting = threading.Event()
+
+    def wait() -> Progress:
+        is_waiting.set()
+        return submission.wait(timeout=20, poll=0.01)
+
+    def end() -> None:
+        is_waiting.wait(10)
+        recorded(admitted(living_worker(), run), Kind.SUCCEEDED)
+
+    progress, _ = at_once(wait, end)
+    assert progress == Progress({State.SUCCEEDED: 1})
+
+
+def test_waiting_in_vain_says_for_how_many(acme: Owner) -> None:
+    """After the time that the caller had."""
+    submitted(acme, 3)
+    submission = Submission.objects.get()
+    with pytest.raises(TimeoutError, match=rf"3 of 3 runs of submission {submission.pk} .* 0.05"):
+        submission.wait(timeout=0.05, poll=0.01)
