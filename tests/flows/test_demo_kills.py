@@ -1,0 +1,67 @@
+"""The demo, with its workers killed and its Redis emptied in the middle, judged by the devices."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import redis
+
+from config.embedded.places import Places
+from tests.flows.test_demo import (
+    SUPERVISOR_SECONDS,
+    World,
+    _until,
+    _verdict,
+    world,  # noqa: F401  the fixture
+)
+from tests.waiting import wait_for
+
+DEVICES = 400
+WORKERS, SLOTS = 2, 4
+
+
+@pytest.mark.parametrize(
+    ("killed", "flushed"),
+    [
+        pytest.param(True, False, id="kill", marks=pytest.mark.chaos),
+        pytest.param(False, True, id="flush", marks=pytest.mark.chaos),
+        pytest.param(True, True, id="both"),
+    ],
+)
+def test_every_device_is_verified_all_the_same(
+    world: World,  # noqa: F811  the fixture
+    *,
+    killed: bool,
+    flushed: bool,
+) -> None:
+    """Only what was in flight in the killed workers is done again."""
+    world.environment |= {"FAIRSHIFT_LEASE_SECONDS": "3", "FAIRSHIFT_HEARTBEAT_SECONDS": "1"}
+    demo = world.start("--devices", str(DEVICES), "--exit", "--json")
+    assert demo.stderr is not None
+    _until(demo.stderr, "done,")
+    if killed:
+        assert _kill_workers(world) == WORKERS
+    if flushed:
+        _flush(world)
+    verdict = _verdict(demo)
+    assert verdict["verified"] == verdict["runs_recorded"] == DEVICES + 4
+    assert verdict["doubled"] <= (WORKERS * SLOTS if killed else 0)
+    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+
+
+def _kill_workers(world: World) -> int:  # noqa: F811
+    """Kill the worker group: every worker of people's jobs with all its children."""
+    killed = 0
+    for line in world.processes():
+        pid, command = line.split(" ", 1)
+        if " --queues jobs " in command and os.getpgid(int(pid)) == int(pid):
+            os.killpg(int(pid), signal.SIGKILL)
+            killed += 1
+    return killed
+
+
+def _flush(world: World) -> None:  # noqa: F811
+    """Empty the demo's Redis."""
+    places = Places(Path(world.environment["FAIRSHIFT_STATE_DIR"]))
+    redis.Redis(unix_socket_path=str(places.sockets / "redis.sock")).flushall()
