@@ -6,9 +6,9 @@ from typing import Any
 from celery import current_app
 
 from fleet import HEADER, Hint
-from jobs import submit
+from jobs import submit, submit_many
 from jobs.dispatch import broker as hint_broker
-from jobs.models import Run
+from jobs.models import Run, Submission
 from jobs.states import State
 from tests.flows.processes import Processes
 from tests.flows.tasks import offered
@@ -17,12 +17,12 @@ from tests.judge import read_task_events
 from tests.waiting import wait_for
 
 
-def _publish(run_id: object, *, task: str = "tests.add", times: int = 1) -> None:
-    hint = Hint(run_id=str(run_id), task=task, queue="jobs", owner="acme")
+def _publish(run_id: object, *, task: str = "tests.add", times: int = 1, priority: int = 5) -> None:
+    hint = Hint(run_id=str(run_id), task=task, queue="jobs", owner="acme", priority=priority)
     hint_broker().publish([hint] * times, timeout=5)
 
 
-def _passed_through(verdict: Any, stack: Processes, *runs: Run) -> None:
+def _passed_through(verdict: Any, stack: Processes, *runs: Run | Submission) -> None:
     """Have ordinary runs pass behind the hints, through the same workers as before."""
     pids = [process.pid for process in stack.started]
     after = [submit("tests.record", n=n, seconds=0.02, owner="acme") for n in range(8)]
@@ -75,11 +75,14 @@ def test_a_hint_that_comes_fifty_times_starts_one_run(stack: Processes, verdict:
 
 def test_a_hint_may_not_name_another_task(stack: Processes, verdict: Any) -> None:
     """The payload of a run goes to the task that it was submitted for, and to no other."""
-    run = submit("tests.add", x=1, y=2, owner="acme", countdown=0.5)
-    _publish(run.id, task="tests.total", times=3)
+    busy = submit_many("tests.sleep", [{"seconds": 0.5}] * 4, owner="acme")
+    wait_for(lambda: busy.progress[State.RUNNING] == 4)
+    run = submit("tests.add", x=1, y=2, owner="acme")
+    # These overtake its own hint, while it is queued.
+    _publish(run.id, task="tests.total", times=4, priority=9)
     run = ended(run)
-    _publish(run.id, task="tests.total", times=3)
-    _passed_through(verdict, stack, run)
+    _passed_through(verdict, stack, run, busy)
+    assert outcomes(run) == ["succeeded"]
     assert {event.task for event in bodies(stack.tasks, run)} == {"tests.add"}
 
 

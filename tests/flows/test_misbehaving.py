@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from celery.result import AsyncResult
 
 from jobs import submit
 from jobs.models import Run
@@ -110,12 +111,13 @@ def test_each_way_ends_well(stack: Processes, verdict: Any, layout: Layout) -> N
 @kept_and_recycled
 @pytest.mark.parametrize("task", ["break_transaction", "close_connection", "fork_child"])
 def test_a_task_may_ruin_its_surroundings(stack: Processes, verdict: Any, task: str) -> None:
-    """Its own run succeeds; the next one in that process finds the database as it should be."""
-    ruined = submit(f"tests.{task}", owner="acme")
+    """It succeeds, also for Celery; the next run in that process finds a sound database."""
+    ruined = submit(f"tests.{task}", owner="acme", ignore_result=False)
     after = [submit("flows.count_owners", owner="acme") for _ in range(2)]
     runs = [ended(run) for run in (ruined, *after)]
     assert [outcomes(run) for run in runs] == [["succeeded"]] * 3
     assert [run.result_value for run in runs[1:]] == [1, 1]
+    assert AsyncResult(str(ruined.id)).get(timeout=10) == runs[0].result_value
     verdict(*runs)
 
 
