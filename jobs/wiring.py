@@ -64,10 +64,11 @@ def close_connection() -> None:
 
 
 def leave_clean() -> None:
-    """Drop connections that a task has left inside a transaction."""
+    """Drop connections that a task has left inside a transaction, or closed by hand."""
     for open_connection in connections.all(initialized_only=True):
-        is_manual = open_connection.connection is not None and not open_connection.autocommit
-        if open_connection.in_atomic_block or open_connection.closed_in_transaction or is_manual:
+        raw = open_connection.connection
+        is_ruined = raw is not None and (not open_connection.autocommit or raw.closed)
+        if open_connection.in_atomic_block or open_connection.closed_in_transaction or is_ruined:
             open_connection.in_atomic_block = False
             open_connection.savepoint_ids = []
             open_connection.atomic_blocks = []
