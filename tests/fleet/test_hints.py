@@ -1,0 +1,176 @@
+"""fleet/hints.py: hints reach Redis in time, or the caller knows that they did not."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from uuid import uuid4
+
+import pytest
+import redis
+from celery import Celery, current_app
+
+from fleet import HEADER, Broker, BrokerUnavailable, Hint
+from fleet.hints import CHUNK
+from tests.flows.world import broker_client
+from tests.jobs.scenes import hinted, messages
+from tests.waiting import wait_for
+
+QUEUE = "jobs"
+Make = Callable[..., Broker]
+
+
+@pytest.fixture
+def client() -> Iterator[redis.Redis]:
+    """A client of the empty Redis of the tests."""
+    with broker_client() as client:
+        client.flushdb()
+        yield client
+        client.flushdb()
+
+
+@pytest.fixture
+def broker(client: redis.Redis) -> Broker:
+    return Broker(current_app._get_current_object())
+
+
+@pytest.fixture
+def away() -> Iterator[Broker]:
+    """A broker at an address where nobody listens."""
+    with Celery("away", broker="redis://127.0.0.1:1/0", set_as_current=False) as app:
+        yield Broker(app)
+
+
+def hint(**facts: object) -> Hint:
+    return Hint(
+        **{"run_id": str(uuid4()), "task": "tests.add", "queue": QUEUE, "owner": "acme", **facts}
+    )  # type: ignore[arg-type]
+
+
+def unavailable(broker: Broker, *, timeout: float = 0.2) -> float:
+    """Publish in vain; return the seconds until the caller knew."""
+    started = time.monotonic()
+    with pytest.raises(BrokerUnavailable):
+        broker.publish([hint()], timeout=timeout)
+    return time.monotonic() - started
+
+
+def test_a_hint_is_a_celery_message_of_the_user_s_task(broker: Broker) -> None:
+    """Under the run's id, with the facts that scheduling needs, the attempt as `retries`."""
+    sent = hint(submission=7, attempt=3)
+    broker.publish([sent], timeout=5)
+    [message] = messages()
+    headers = message["headers"]
+    assert (headers["id"], headers["task"], headers["retries"]) == (sent.run_id, "tests.add", 2)
+    assert headers[HEADER] == {"owner": "acme", "submission": 7}
+    assert message["content-type"] == "application/json"
+
+
+def test_a_bulk_keeps_its_order(broker: Broker) -> None:
+    """Over several pipelines."""
+    sent = [hint() for _ in range(2 * CHUNK + 7)]
+    broker.publish(sent, timeout=30)
+    assert [str(run_id) for run_id in hinted()] == [one.run_id for one in sent]
+    assert broker.backlog(QUEUE, timeout=5) == len(sent)
+
+
+def test_the_backlog_counts_every_priority(broker: Broker) -> None:
+    """Of one queue."""
+    broker.publish([hint(priority=priority) for priority in range(10)], timeout=5)
+    broker.publish([hint(queue="system")], timeout=5)
+    assert broker.backlog(QUEUE, timeout=5) == 10
+    assert broker.backlog("nowhere", timeout=5) == 0
+
+
+def test_a_higher_priority_is_never_delivered_later(broker: Broker) -> None:
+    """The broker has fewer levels than we have priorities, and keeps their order."""
+    sent = {one.run_id: one.priority for one in (hint(priority=n) for n in [*range(10)] * 2)}
+    broker.publish([hint(run_id=run_id, priority=n) for run_id, n in sent.items()], timeout=5)
+    delivered = [sent[str(run_id)] for run_id in hinted()]
+    assert len(delivered) == 20
+    assert all(later < earlier + 3 for earlier, later in combinations(delivered, 2))
+
+
+def test_the_epoch_is_gone_after_a_flush(broker: Broker, client: redis.Redis) -> None:
+    """Until somebody names a new one."""
+    assert broker.epoch(timeout=5) is None
+    assert broker.epoch(timeout=5, become="ready:1") == "ready:1"
+    assert broker.epoch(timeout=5) == "ready:1"
+    client.flushdb()
+    assert broker.epoch(timeout=5) is None
+
+
+def test_a_refused_connection_is_told_at_once(away: Broker) -> None:
+    """By one class of error, for each of the three questions."""
+    assert unavailable(away) < 1.0
+    for question in (lambda: away.backlog(QUEUE, timeout=0.2), lambda: away.epoch(timeout=0.2)):
+        with pytest.raises(BrokerUnavailable):
+            question()
+
+
+def test_a_hung_broker_costs_the_deadline_once(broker: Broker, client: redis.Redis) -> None:
+    """After a failure it is left alone for a moment, so the next caller does not wait."""
+    client.client_pause(1_000)
+    assert unavailable(broker, timeout=0.2) < 0.9
+    assert unavailable(broker, timeout=0.2) < 0.1
+
+
+def test_threads_do_not_wait_one_after_the_other(broker: Broker, client: redis.Redis) -> None:
+    """All of them know within about one deadline."""
+    client.client_pause(2_000)
+    took: list[float] = []
+    threads = [
+        threading.Thread(target=lambda: took.append(unavailable(broker, timeout=0.3)))
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(took) == 6
+    assert max(took) < 1.3
+
+
+def test_it_comes_back_by_itself(
+    broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the moment in which it is left alone."""
+    monkeypatch.setattr("fleet.hints.PAUSE_AFTER_FAILURE", 0.05)
+    client.client_pause(300)
+    unavailable(broker, timeout=0.1)
+
+    def published() -> bool:
+        try:
+            broker.publish([hint()], timeout=0.5)
+        except BrokerUnavailable:
+            return False
+        return True
+
+    wait_for(published, what="the broker is back")
+    assert len(hinted()) >= 1
+
+
+def test_a_connection_that_was_cut_is_opened_again(broker: Broker, client: redis.Redis) -> None:
+    """A server that closes idle connections costs nobody a hint."""
+    broker.publish([hint()], timeout=5)
+    client.client_kill_filter(_type="normal", skipme=True)
+    broker.publish([hint()], timeout=5)
+    assert len(hinted()) == 2
+
+
+def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
+    """Parent and child publish, and neither reads the other's answer."""
+    broker.publish([hint()], timeout=5)
+    child = os.fork()
+    if child == 0:
+        try:
+            broker.publish([hint() for _ in range(50)], timeout=5)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    broker.publish([hint() for _ in range(50)], timeout=5)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert broker.backlog(QUEUE, timeout=5) == 101
