@@ -67,7 +67,8 @@ def leave_clean() -> None:
     """Drop connections that a task has left inside a transaction, or closed by hand."""
     for open_connection in connections.all(initialized_only=True):
         raw = open_connection.connection
-        is_ruined = raw is not None and (not open_connection.autocommit or raw.closed)
+        is_closed = getattr(raw, "closed", False)
+        is_ruined = raw is not None and (is_closed or not open_connection.autocommit)
         if open_connection.in_atomic_block or open_connection.closed_in_transaction or is_ruined:
             open_connection.in_atomic_block = False
             open_connection.savepoint_ids = []
