@@ -47,7 +47,8 @@ def class_names(error: BaseException) -> tuple[str, ...]:
 
 def safe_text(error: BaseException) -> str:
     """Return an error's text, whatever its own `__str__` does."""
-    if isinstance(error, TimeLimitExceeded):
+    # A task may raise either by itself, with other arguments or none.
+    if isinstance(error, TimeLimitExceeded) and [type(it) for it in error.args] in ([int], [float]):
         return f"ran longer than its time limit of {error.args[0]:g} s"
     if isinstance(error, SoftTimeLimitExceeded) and not error.args:
         return "was told to stop: it reached its soft time limit, or was cancelled"
