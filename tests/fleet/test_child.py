@@ -1,0 +1,299 @@
+"""fleet/child.py: what became of a task is found out in its own process, whatever it does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from billiard.einfo import ExceptionWithTraceback
+from celery import Celery, Task
+from celery.app.trace import trace_task_ret
+from celery.exceptions import Ignore, Reject
+from kombu.utils.json import dumps
+
+from fleet import HEADER, Kind, Report, child
+from jobs.wiring import edges as real_edges
+from tests.tasks import SpeechlessError, UnloadableError, UnpicklableError
+
+
+@dataclass
+class Child:
+    """A pool child: an app whose tasks are guarded."""
+
+    app: Celery
+    cleaned_count: int = 0
+    published: list[str] = field(default_factory=list)
+
+    def task(self, function: Callable[..., Any], **options: Any) -> Task:
+        """Register and guard a task."""
+        task = self.app.task(shared=False, name=f"tests.child.{uuid4()}", **options)(function)
+        child.install({task.name: task}, replace(real_edges(), leave_clean=self._clean))
+        return task
+
+    def fly(
+        self,
+        task: Task | Callable[..., Any],
+        *args: Any,
+        attempt: int = 1,
+        callbacks: Sequence[Any] = (),
+        **policy: Any,
+    ) -> tuple[Report, Any]:
+        """Run a durable run's attempt; return our report, and the error that Celery saw."""
+        if not isinstance(task, Task):
+            task = self.task(task)
+        run_id = str(uuid4())
+        facts = {"run": run_id, "token": 4, "attempt": attempt}
+        request = {
+            "id": run_id,
+            "task": task.name,
+            "ignore_result": True,
+            "delivery_info": {},
+            HEADER: {**facts, "policy": {"max_attempts": 3, **policy}},
+        }
+        body = dumps([args, {}, {"callbacks": list(callbacks) or None}]).encode()
+        failed, value, _, report = child.traced(
+            trace_task_ret,
+            task.name,
+            run_id,
+            request,
+            body,
+            "application/json",
+            "utf-8",
+            app=self.app,
+        )
+        assert (report.run_id, report.token) == (run_id, 4)
+        error = value.exception if failed else None
+        return report, error.exc if isinstance(error, ExceptionWithTraceback) else error
+
+    def _clean(self) -> None:
+        self.cleaned_count += 1
+
+
+@pytest.fixture
+def pool() -> Iterator[Child]:
+    with Celery(
+        "child", broker="memory://", backend="cache+memory://", set_as_current=False
+    ) as app:
+        app.conf.update(accept_content=["json"], task_ignore_result=True)
+        yield Child(app)
+
+
+def fail() -> None:
+    raise ValueError("the device said no")
+
+
+def succeed() -> int:
+    return 1
+
+
+def test_a_result_comes_back_as_bytes(pool: Child) -> None:
+    """As they will be stored; the task's connections are left clean."""
+
+    def add_one(x: int) -> dict[str, int]:
+        return {"sum": x + 1}
+
+    report, error = pool.fly(add_one, 2)
+    assert (report.kind, report.result, error) == (Kind.SUCCEEDED, b'{"sum":3}', None)
+    assert pool.cleaned_count == 1
+
+
+def test_a_failure_is_tried_again(pool: Child) -> None:
+    """Celery sees a retry, so errbacks and chords wait; the report says when and why."""
+    report, error = pool.fly(fail, backoff_seconds=8.0)
+    assert report.kind is Kind.RETRYING
+    assert 4 <= (report.delay or 0) <= 8
+    assert (report.error_type, report.error_message) == ("ValueError", "the device said no")
+    assert "in fail" in report.traceback and "fleet" not in report.traceback.split("in fail")[1]
+    assert type(error).__name__ == "Retry"
+
+
+def test_the_last_attempt_fails_for_good(pool: Child) -> None:
+    """Celery sees the task's own error, and with it errbacks and chords."""
+    report, error = pool.fly(fail, attempt=3)
+    assert (report.kind, report.delay) == (Kind.FAILED, None)
+    assert type(error).__name__ == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind"),
+    [
+        ({"give_up_on": ["ValueError"]}, Kind.FAILED),
+        ({"give_up_on": ["Exception"]}, Kind.FAILED),
+        ({"retry_on": ["OSError"]}, Kind.FAILED),
+        ({"retry_on": ["builtins.ValueError"]}, Kind.RETRYING),
+    ],
+)
+def test_the_policy_knows_the_error_by_its_class(
+    pool: Child, policy: dict[str, Any], kind: Kind
+) -> None:
+    """Or by a parent's."""
+    assert pool.fly(fail, **policy)[0].kind is kind
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), MemoryError()]
+)
+def test_what_would_end_the_process_ends_the_attempt_only(
+    pool: Child, error: BaseException
+) -> None:
+    """Celery would leave the child with it, or the worker."""
+
+    def leave() -> None:
+        raise error
+
+    report, seen = pool.fly(leave, attempt=3)
+    assert (report.kind, report.error_type) == (Kind.FAILED, type(error).__name__)
+    assert type(seen).__name__ == "TaskExited"
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (UnpicklableError, "holds a lock"),
+        (lambda: UnloadableError("one", "two"), "one two"),
+        (SpeechlessError, "its text could not be read"),
+        (lambda: ValueError("x" * 1_000_000), "characters left out"),
+        (lambda: ValueError("nul \x00 and \ud800"), "nul \ufffd and ?"),
+    ],
+)
+@pytest.mark.parametrize("attempt", [1, 3])
+def test_an_error_of_any_shape_is_told_in_safe_text(
+    pool: Child, make: Callable[[], BaseException], text: str, attempt: int
+) -> None:
+    """In the try that goes on and in the last one."""
+
+    def break_down() -> None:
+        raise make()
+
+    report, _ = pool.fly(break_down, attempt=attempt)
+    assert text in report.error_message
+    assert len(report.error_message) < 2_100 and len(report.traceback) < 16_100
+
+
+@pytest.mark.parametrize("result", [{1, 2}, object(), float("nan"), "x" * 10_000_000])
+def test_a_result_that_cannot_be_kept_is_a_failure(pool: Child, result: Any) -> None:
+    """It names the problem; Celery does not see a success."""
+
+    def give() -> Any:
+        return result
+
+    report, error = pool.fly(give, attempt=3)
+    assert (report.kind, report.error_type) == (Kind.FAILED, "ResultError")
+    assert "the task's result cannot be kept" in report.error_message
+    assert type(error).__name__ == "ResultError"
+
+
+@pytest.mark.parametrize(
+    ("asked", "delay"),
+    [
+        ({"countdown": 7}, 7),
+        ({"countdown": 0}, 0),
+        ({"countdown": float("inf")}, 30 * 86_400),
+        ({"countdown": -5}, 0),
+    ],
+)
+def test_a_task_may_ask_for_its_retry(pool: Child, asked: dict[str, Any], delay: float) -> None:
+    """With Celery's own `retry`, after the countdown that it gives, under the run's policy."""
+
+    def ask(self: Task) -> None:
+        raise self.retry(exc=OSError("no route"), **asked)
+
+    task = pool.task(ask, bind=True)
+    report, _ = pool.fly(task)
+    assert (report.kind, report.delay, report.error_type) == (Kind.RETRYING, delay, "OSError")
+    assert pool.fly(task, attempt=3)[0].kind is Kind.FAILED
+
+
+def test_a_retry_may_be_asked_for_at_a_time(pool: Child) -> None:
+    """As an aware time."""
+
+    def ask(self: Task) -> None:
+        raise self.retry(eta=datetime.now(UTC) + timedelta(seconds=60))
+
+    report, _ = pool.fly(pool.task(ask, bind=True))
+    assert 55 < (report.delay or 0) <= 60
+
+
+def test_an_error_may_say_how_long_to_wait(pool: Child) -> None:
+    """The other side's Retry-After."""
+
+    class TooManyRequestsError(Exception):
+        retry_after = 30
+
+    def call() -> None:
+        raise TooManyRequestsError
+
+    assert pool.fly(call)[0].delay == 30.0
+
+
+@pytest.mark.parametrize("error", [Ignore(), Reject()])
+def test_a_task_that_gives_up_its_message_is_done(pool: Child, error: Exception) -> None:
+    """It said itself that nothing more is to be done."""
+
+    def ignore() -> None:
+        raise error
+
+    assert pool.fly(ignore)[0].kind is Kind.SUCCEEDED
+
+
+def test_only_the_outermost_call_is_the_run(pool: Child) -> None:
+    """Calling another task's function, or its own again, decides nothing."""
+    inner = pool.task(fail)
+
+    def outer(self: Task, depth: int) -> str:
+        if depth:
+            return str(self.run(depth - 1))
+        with pytest.raises(ValueError, match="said no"):
+            inner()
+        return "done"
+
+    report, _ = pool.fly(pool.task(outer, bind=True), 3)
+    assert (report.kind, report.result) == (Kind.SUCCEEDED, b'"done"')
+    assert pool.cleaned_count == 1
+
+
+def test_a_plain_task_is_left_to_celery(pool: Child) -> None:
+    """Called, applied or retried, it behaves as if we were not here."""
+
+    def again(self: Task) -> int:
+        if not self.request.retries:
+            raise self.retry(countdown=0)
+        return int(self.request.retries)
+
+    with pytest.raises(ValueError, match="said no"):
+        pool.task(fail)()
+    assert pool.task(again, bind=True).apply().result == 1
+    assert pool.cleaned_count == 0
+
+
+def test_a_task_that_is_not_reached_has_failed(pool: Child) -> None:
+    """Arguments that no longer fit after a deploy."""
+    report, _ = pool.fly(succeed, "one too many", attempt=3)
+    assert (report.kind, report.error_type) == (Kind.FAILED, "TypeError")
+
+
+def test_a_callback_that_cannot_be_sent_is_a_failure(pool: Child) -> None:
+    """As Celery stores it: what was to follow will not happen."""
+    bad = {"task": "next", "args": [], "kwargs": {}, "options": {"serializer": "no such"}}
+    report, error = pool.fly(succeed, callbacks=[{**bad, "subtask_type": None, "immutable": False}])
+    assert report.kind is Kind.FAILED
+    assert error is not None
+
+
+def test_guarding_twice_is_guarding_once(pool: Child) -> None:
+    """A worker that boots again in one process finds its tasks guarded."""
+    task = pool.task(succeed)
+    before = task.run
+    child.install({task.name: task}, real_edges())
+    assert task.run is before
+
+
+def test_the_report_tells_when_it_happened(pool: Child) -> None:
+    """On the monotonic clock, which the main process shares."""
+    before = time.monotonic()
+    assert before <= pool.fly(succeed)[0].at <= time.monotonic()
