@@ -31,8 +31,11 @@ def _hang_on() -> None:
             continue
 
 
-def _retry() -> NoReturn:
-    raise current_task.retry(countdown=0.1, exc=ValueError("asked for another try"))
+def _retry(countdown: float) -> Callable[[], NoReturn]:
+    def act() -> NoReturn:
+        raise current_task.retry(countdown=countdown, exc=ValueError("asked for another try"))
+
+    return act
 
 
 WAYS: dict[str, Callable[[], Any]] = {
@@ -42,7 +45,8 @@ WAYS: dict[str, Callable[[], Any]] = {
     **RESULTS,
     "hang": _hang,
     "hang_on": _hang_on,
-    "retry": _retry,
+    "retry": _retry(0.1),
+    "retry_in_a_minute": _retry(60),
 }
 
 

@@ -3,16 +3,18 @@
 import os
 import signal
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import redis
 from celery.result import AsyncResult
 
 from jobs import submit
 from jobs.models import Run
 from jobs.states import State
 from tests.flows.processes import Layout, Processes
-from tests.flows.world import bodies, ended, outcomes
+from tests.flows.world import bodies, ended, keys_with, outcomes, reached
 from tests.judge import TaskLog
 from tests.waiting import wait_for
 
@@ -147,6 +149,17 @@ def test_celerys_own_retry_waits_in_the_row(stack: Processes, verdict: Any) -> N
     ]
     assert [outcomes(run) for run in runs] == [["retrying", "succeeded"], ["retrying", "failed"]]
     verdict(*runs)
+
+
+@kept
+def test_no_retry_is_published(stack: Processes, broker: redis.Redis, verdict: Any) -> None:
+    """`self.retry(countdown=...)` leaves nothing in Redis: the row knows when it is due."""
+    submitted = submit("flows.misbehave", way="retry_in_a_minute", owner="acme")
+    run = reached(submitted, State.RETRYING)
+    assert run.due_at - run.moves[-1][1] > timedelta(seconds=50)
+    wait_for(lambda: not keys_with(broker, [str(run.id)]), what="its hint to be acknowledged")
+    run.cancel()
+    verdict(run)
 
 
 @kept
