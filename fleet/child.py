@@ -12,14 +12,22 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
+from billiard.common import terminate_handler_fired
+from billiard.einfo import ExceptionWithTraceback
 from celery import Task
 from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTerminate
+from celery.utils.imports import symbol_by_name
+from celery.worker.request import Request
 
 from fleet.contract import HEADER, Edges, Kind, Report
 from fleet.failures import class_names, failure, format_traceback, safe_text
 from fleet.faults import crash_point
+
+# In the order of Celery's own `Task.retry`.
+RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
 
 
 class TaskExited(Exception):
@@ -49,8 +57,23 @@ def install(tasks: Mapping[str, Task], edges: Edges) -> None:
     for name, task in tasks.items():
         if not name.startswith("celery.") and not hasattr(task, "_fairshift_guarded"):
             task._fairshift_guarded = True
+            task.Request = _hint_request(task.Request)
             task.run = _guarded_run(task, task.run, edges)
             task.retry = _guarded_retry(task, task.retry)
+
+
+def _hint_request(base: Any) -> type[Request]:
+    """Return a request class whose hints only their row can refuse.
+
+    Celery drops what was revoked by message, or has an `expires`, before we see it: the run
+    would wait for ever. A durable run is cancelled through its row.
+    """
+
+    class HintRequest(symbol_by_name(base)):  # type: ignore[misc]
+        def revoked(self) -> bool:
+            return False if HEADER in self.request_dict else super().revoked()
+
+    return HintRequest
 
 
 def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -67,13 +90,20 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
         _flight.reset(slot)
     crash_point("child.after_run")
     report = flight.report
-    if failed and (report is None or report.kind is Kind.SUCCEEDED):
+    error = _unwrapped(value.exception) if failed else None
+    if error is None or isinstance(error, Ignore | Reject):
+        # A task that gives up its message has said that nothing more is to be done.
+        done = Report(flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic())
+        return failed, value, runtime, report or done
+    if report is None or report.kind is Kind.SUCCEEDED:
         # The task was not reached, or its callbacks could not be sent: Celery has stored
         # a failure, and so do we.
-        report = failure(flight.run_id, flight.token, value.exception, str(value.traceback))
-    elif report is None:
-        report = Report(flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic())
+        report = failure(flight.run_id, flight.token, error, str(value.traceback))
     return failed, value, runtime, report
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    return error.exc if isinstance(error, ExceptionWithTraceback) else error
 
 
 def _guarded_run(task: Task, run: Callable[..., Any], edges: Edges) -> Callable[..., Any]:
@@ -101,8 +131,15 @@ def _guarded_retry(task: Task, retry: Callable[..., Any]) -> Callable[..., Any]:
         if flight is None or task.request.id != flight.run_id:
             return retry(*args, **kwargs)
         # Celery's retry would publish the arguments; a durable run waits in its row instead.
-        error = kwargs.get("exc") or (args[2] if len(args) > 2 else None)
-        raise Retry(exc=error, when=kwargs.get("countdown"))
+        given = dict(zip(RETRY_PARAMETERS, args, strict=False)) | kwargs
+        if given.get("args") is not None or given.get("kwargs") is not None:
+            raise TypeError("a durable run keeps its arguments: retry() takes no others")
+        if not given.get("throw", True):
+            raise TypeError("a durable run is retried by leaving the task: not with throw=False")
+        when, eta = given.get("countdown"), given.get("eta")
+        if eta is not None:
+            when = (eta - datetime.now(eta.tzinfo)).total_seconds()
+        raise Retry(exc=given.get("exc"), when=when)
 
     return guarded
 
@@ -111,15 +148,17 @@ def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
     try:
         value = call()
         result = edges.encode_result(value)
-    except (WorkerShutdown, WorkerTerminate):
+    except (WorkerShutdown, WorkerTerminate, Ignore, Reject):
         raise
-    except (Ignore, Reject):
-        flight.report = Report(flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic())
-        raise
+    except SystemExit as error:
+        if terminate_handler_fired():
+            # Not the task's doing: this process is told to end, and the main one decides.
+            raise
+        raise _settle(flight, edges, error, wanted=None) from error
     except Retry as asked:
-        error = asked.exc if isinstance(asked.exc, BaseException) else asked
+        cause = asked.exc if isinstance(asked.exc, BaseException) else asked
         wanted = asked.when if isinstance(asked.when, int | float) else None
-        raise _settle(flight, edges, error, wanted=wanted) from None
+        raise _settle(flight, edges, cause, wanted=wanted) from None
     except BaseException as error:
         shown = _settle(flight, edges, error, wanted=_asked_delay(error))
         if shown is error:

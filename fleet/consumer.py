@@ -11,9 +11,12 @@ import logging
 import time
 from typing import Any, Final
 
-from celery.worker import consumer, state
+from celery.worker import consumer, loops, state
 from kombu import Connection
+from kombu.asynchronous import set_event_loop
 from kombu.exceptions import OperationalError
+
+from fleet.steps.gate import Gate
 
 logger = logging.getLogger(__name__)
 
@@ -23,10 +26,15 @@ LOOK_SECONDS: Final = 1.0
 class Consumer(consumer.Consumer):
     """Celery's consumer, with another way to wait for a lost broker."""
 
+    gate: Gate | None = None
+    timer_entries_before_start: set[Any] | None = None
+
     def connect(self) -> Connection:
         """Return an open connection; after a lost one, rest before the first try."""
         if self.hub is not None and self.restart_count > 0:
-            # The loss has cleared the loop: the pool is put back, as it is after a reconnect.
+            # The loss has cleared the loop, and with it what the pool's drain looks for: both
+            # are put back, as they are after a reconnect.
+            set_event_loop(self.hub)
             self.controller.register_with_event_loop(self.hub)
             self._turn(LOOK_SECONDS)
         return super().connect()
@@ -47,6 +55,17 @@ class Consumer(consumer.Consumer):
                 self.first_connection_attempt = False
                 return conn
 
+    def on_close(self) -> None:
+        """Forget what the connection brought, but not what is in the pool."""
+        in_pool = self.gate.waiting_in_pool() if self.gate else []
+        super().on_close()
+        semaphore = self.controller.semaphore
+        if semaphore is not None:
+            # Celery frees every slot; those of tasks that go on are taken.
+            semaphore.value = max(0, semaphore.initial_value - len(state.active_requests))
+        if self.gate:
+            self.gate.reclaim(in_pool)
+
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Let go of a lost connection."""
         try:
@@ -59,6 +78,7 @@ class Consumer(consumer.Consumer):
     def _turn(self, seconds: float) -> None:
         """Let the event loop work for at least so long."""
         until = time.monotonic() + seconds
+        timed_before = loops._timer_entries(self.hub.timer)
         loop = self.hub.create_loop()
         while time.monotonic() < until:
             state.maybe_shutdown()
@@ -69,6 +89,10 @@ class Consumer(consumer.Consumer):
             except self.connection_errors as error:
                 logger.warning("while the broker is away: %r", error)
                 loop = self.hub.create_loop()
+        # Time limits that began just now belong to runs, not to the connection that Celery
+        # takes all new entries of the timer for, and cancels with it.
+        added = loops._timer_entries(self.hub.timer) - timed_before
+        self.timer_entries_before_start = (self.timer_entries_before_start or set()) | added
 
     def call_soon_ack(self, p: Any, *args: Any, **kwargs: Any) -> Any:
         """Acknowledge, unless the broker is away: the hint comes again, and its row refuses it."""

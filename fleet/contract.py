@@ -67,6 +67,10 @@ class Refusal(StrEnum):
     BUSY = "busy"  # somebody else holds the row just now: give the hint back
 
 
+BUSY_ROW: Final = "busy"
+"""In place of a run's state, when somebody else holds its row: report it again."""
+
+
 class Kind(StrEnum):
     """What became of an attempt."""
 
@@ -116,9 +120,9 @@ class Edges:
     """What a worker asks of the application. All but the last four run in a thread of their own.
 
     `admit` answers every ask by run id; `record` returns the state that each run has now,
-    without the runs whose token was out of date; `beat` is told which runs the worker holds and
-    returns those that are to be cancelled; `leave` ends the worker's row; `close` drops the
-    thread's connection after an error.
+    BUSY_ROW for one that is held elsewhere, and leaves out runs whose token was out of date;
+    `beat` is told which runs the worker holds and returns those that are to be cancelled;
+    `leave` ends the worker's row; `close` drops the thread's connection after an error.
     """
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]

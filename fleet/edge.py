@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from fleet.contract import Admission, Ask, Edges, Kind, Refusal, Report
+from fleet.contract import BUSY_ROW, Admission, Ask, Edges, Kind, Refusal, Report
 from fleet.faults import crash_point
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class Edge(threading.Thread):
         self._reports: list[tuple[Report, Then | None]] = []
         self._urgent = False
         self._idle = True
+        self._postponed = 0
         self._stopping = False
 
     def ask(self, ask: Ask, answer: Answer) -> bool:
@@ -69,7 +70,10 @@ class Edge(threading.Thread):
     def flush(self, *, timeout: float) -> bool:
         """Wait until all reports are recorded; False when the time (seconds) ran out first."""
         with self._ready:
-            return self._ready.wait_for(lambda: self._idle and not self._reports, timeout)
+            return self._ready.wait_for(self._is_flushed, timeout)
+
+    def _is_flushed(self) -> bool:
+        return self._idle and not self._reports and not self._postponed
 
     def stop(self) -> None:
         """End the thread after the statement that it is in; asks are left unanswered."""
@@ -120,9 +124,30 @@ class Edge(threading.Thread):
         crash_point("ledger.before_record")
         states = self._edges.record([report for report, _ in reports])
         crash_point("ledger.after_record")
+        busy = []
         for report, then in reports:
-            if then is not None:
-                self._post(partial(then, states.get(report.run_id)))
+            state = states.get(report.run_id)
+            if state == BUSY_ROW:
+                # One row that an operator holds must not keep the others waiting.
+                busy.append((report, then))
+            elif then is not None:
+                self._post(partial(then, state))
+        if busy:
+            self._postpone(busy)
+
+    def _postpone(self, reports: list[tuple[Report, Then | None]]) -> None:
+        def again() -> None:
+            with self._ready:
+                self._postponed -= 1
+                self._reports[:0] = reports
+                self._urgent = True
+                self._ready.notify_all()
+
+        with self._ready:
+            self._postponed += 1
+        timer = threading.Timer(RETRY_SECONDS, again)
+        timer.daemon = True
+        timer.start()
 
     def _admit(self, asks: Mapping[str, tuple[Ask, Answer]]) -> None:
         crash_point("gate.before_admit")

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from celery import Celery
@@ -36,60 +37,66 @@ class Broker:
 
     def __init__(self, app: Celery) -> None:
         self._app = app
+        self._begin()
+        # A fork may copy the lock while another thread holds it.
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
-        self._pid = 0
         self._resume_at = 0.0
 
     def publish(self, hints: Sequence[Hint], *, timeout: float) -> None:
         """Publish all hints, pipelined, in `timeout` seconds; raise BrokerUnavailable if not."""
-        if time.monotonic() < self._resume_at and self._pid == os.getpid():
-            raise BrokerUnavailable("the broker failed a moment ago; the sweep will publish")
         deadline = time.monotonic() + timeout
-        with self._lock:
-            try:
-                self._publish(hints, timeout=timeout, deadline=deadline)
-            except Exception as error:
-                # Kombu, redis-py and sockets each raise classes of their own here.
-                self._drop(pause=PAUSE_AFTER_FAILURE)
-                raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
-
-    def backlog(self, queue: str, *, timeout: float) -> int:
-        """Return the ready messages of a queue, priority lists included."""
-        with self._lock:
-            try:
-                channel: Any = self._connect(timeout=timeout).default_channel
-                return int(channel._size(queue))
-            except Exception as error:
-                self._drop(pause=PAUSE_AFTER_FAILURE)
-                raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
-
-    def epoch(self, *, timeout: float, become: str | None = None) -> str | None:
-        """Return the epoch that the broker knows; with `become`, set it first.
-
-        A broker that was flushed, replaced or failed over to an empty one knows none.
-        """
-        with self._lock:
-            try:
-                channel: Any = self._connect(timeout=timeout).default_channel
-                client = channel.client
-                if become is not None:
-                    client.set(epoch_key(), become)
-                known = client.get(epoch_key())
-                return None if known is None else bytes(known).decode()
-            except Exception as error:
-                self._drop(pause=PAUSE_AFTER_FAILURE)
-                raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
-
-    def _publish(self, hints: Sequence[Hint], *, timeout: float, deadline: float) -> None:
-        connection = self._connect(timeout=timeout)
-        with self._app.amqp.Producer(connection, auto_declare=False) as producer:
+        with (
+            self._connected(timeout=timeout) as connection,
+            self._app.amqp.Producer(connection, auto_declare=False) as producer,
+        ):
             for start in range(0, len(hints), CHUNK):
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{start} of {len(hints)} hints in {timeout} seconds")
                 with producer.batch(max_size=CHUNK):
                     for hint in hints[start : start + CHUNK]:
                         self._send(producer, hint)
+
+    def backlog(self, queue: str, *, timeout: float) -> int:
+        """Return the ready messages of a queue, priority lists included."""
+        with self._connected(timeout=timeout) as connection:
+            channel: Any = connection.default_channel
+            return int(channel._size(queue))
+
+    def epoch(self, *, timeout: float, become: str | None = None) -> str | None:
+        """Return the epoch that the broker knows; with `become`, set it first.
+
+        A broker that was flushed, replaced or failed over to an empty one knows none.
+        """
+        with self._connected(timeout=timeout) as connection:
+            channel: Any = connection.default_channel
+            client = channel.client
+            if become is not None:
+                client.set(epoch_key(), become)
+            known = client.get(epoch_key())
+            return None if known is None else bytes(known).decode()
+
+    @contextmanager
+    def _connected(self, *, timeout: float) -> Iterator[Connection]:
+        """Give the connection to one caller at a time; its errors become BrokerUnavailable."""
+        if not self._lock.acquire(timeout=timeout):
+            raise BrokerUnavailable("another caller still waits for the broker")
+        try:
+            # Asked with the lock in hand: whoever waited for it may have waited for a failure.
+            if time.monotonic() < self._resume_at:
+                raise BrokerUnavailable("the broker failed a moment ago")
+            yield self._connect(timeout=timeout)
+        except BrokerUnavailable:
+            raise
+        except Exception as error:
+            # Kombu, redis-py and sockets each raise classes of their own here.
+            self._drop(pause=PAUSE_AFTER_FAILURE)
+            raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
+        finally:
+            self._lock.release()
 
     def _send(self, producer: Any, hint: Hint) -> None:
         message = self._app.amqp.as_task_v2(
@@ -113,7 +120,7 @@ class Broker:
         )
 
     def _connect(self, *, timeout: float) -> Connection:
-        if self._connection is None or self._pid != os.getpid():
+        if self._connection is None:
             options = {
                 **self._app.conf.broker_transport_options,
                 "socket_timeout": timeout,
@@ -124,8 +131,6 @@ class Broker:
                 "interval_max": 0,
             }
             self._connection = self._app.connection_for_write(transport_options=options)
-            self._pid = os.getpid()
-            self._resume_at = 0.0
         return self._connection
 
     def _drop(self, *, pause: float) -> None:

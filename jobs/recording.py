@@ -24,7 +24,8 @@ from jobs.states import State, sources
 def record(reports: Sequence[Report]) -> dict[str, str]:
     """Write what a worker reports, in one statement; return the state that each run has now.
 
-    A run is missing in the answer when its token was out of date: another attempt stands.
+    A run is missing in the answer when its token was out of date: another attempt stands. It is
+    `busy` when somebody else holds its row: the others are not kept waiting for it.
     Repeating a batch is harmless.
     """
     with transaction.atomic():

@@ -13,11 +13,11 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from billiard.common import human_status
-from billiard.einfo import ExceptionInfo
+from billiard.einfo import ExceptionInfo, ExceptionWithTraceback
 from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
 from celery.concurrency.prefork import TaskPool
 from celery.exceptions import TaskRevokedError
@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 CHILD_LOST: Final = "child lost"
 TIME_LIMIT: Final = "time limit"
+BUSY_SECONDS: Final = 0.5
 
 
 class Gate:
@@ -45,7 +46,6 @@ class Gate:
         self._edge = edge
         self._held: dict[str, Held] = {}
         self._closing = False
-        self.dropped_count = 0
 
     # --- in: from the consumer ---------------------------------------------------------
 
@@ -55,6 +55,7 @@ class Gate:
         self._later = worker.timer.call_after
         self._forward = worker.consumer.on_task_request
         self._pool_apply = worker.pool.apply_async
+        self._release_slot = getattr(worker, "_quick_release", _nothing)
         worker.consumer.on_task_request = self.on_request
         worker.pool.apply_async = self.apply_async
 
@@ -73,7 +74,7 @@ class Gate:
             self._drop(request)
             return
         if self._closing:
-            self._give_back(request)
+            self._requeue(request)
         elif not self._edge.ask(
             Ask(run_id, request.type), functools.partial(self._answer, request)
         ):
@@ -81,7 +82,8 @@ class Gate:
 
     def _answer(self, request: Request, verdict: Admission | Refusal, asked_at: float) -> None:
         if verdict is Refusal.BUSY:
-            self._give_back(request)
+            # Not at once: it would come back, and ask again, as long as the row is held.
+            self._later(BUSY_SECONDS, self._requeue, (request,))
         elif isinstance(verdict, Refusal):
             self._drop(request)
         else:
@@ -90,9 +92,18 @@ class Gate:
             self._held[verdict.run_id] = held
             if self._closing:
                 self._hand_back(held)
-                return
-            dress(request, verdict)
-            self._forward(request)
+            else:
+                self._begin(held)
+
+    def _begin(self, held: Held) -> None:
+        try:
+            dress(held.request, held.admission)
+        except Exception as error:
+            # Arguments of a type that only the submitting process could write, say.
+            report = failure(held.admission.run_id, held.admission.token, error, "")
+            self._settle(held, report, functools.partial(self._failed, held, error))
+        else:
+            self._forward(held.request)
 
     # --- through: to the pool ----------------------------------------------------------
 
@@ -112,7 +123,7 @@ class Gate:
         crash_point("gate.before_pool")
         held.in_pool = True
         held.options = options
-        return self._pool_apply(
+        held.job = self._pool_apply(
             traced,
             (target, *args),
             kwargs,
@@ -124,6 +135,7 @@ class Gate:
                 "timeout_callback": functools.partial(self._timed_out, held),
             },
         )
+        return held.job
 
     # --- out: from the pool ------------------------------------------------------------
 
@@ -145,12 +157,15 @@ class Gate:
 
     def _lost(self, held: Held, einfo: ExceptionInfo) -> None:
         """The child died, ran over its hard limit or was terminated: decide in its place."""
-        # Billiard wraps what is to be pickled, and here nothing was.
-        error = getattr(einfo.exception, "exc", einfo.exception)
+        error = einfo.exception
+        if isinstance(error, ExceptionWithTraceback):
+            error = error.exc
         if isinstance(error, Terminated):
-            report = self._report(held, Kind.CANCELLED, cause="terminated")
-            self._settle(held, report, functools.partial(held.options["error_callback"], einfo))
-            return
+            if held.cancelled or held.request._already_revoked:
+                self._settle(held, self._report(held, Kind.CANCELLED, cause="terminated"))
+                return
+            # A cold shutdown ends what runs; nobody has cancelled it.
+            error = WorkerLostError("the worker was told to stop at once")
         cause = TIME_LIMIT if isinstance(error, TimeLimitExceeded) else CHILD_LOST
         shown = _exit_of(error)
         delay = self._edges.retry_delay(
@@ -159,11 +174,8 @@ class Gate:
         report = failure(
             held.admission.run_id, held.admission.token, shown, "", delay=delay, cause=cause
         )
-        if delay is None:
-            celery_next = functools.partial(held.options["error_callback"], einfo)
-        else:
-            celery_next = functools.partial(self._retried, held, shown)
-        self._settle(held, report, celery_next)
+        tell = self._failed if delay is None else self._retried
+        self._settle(held, report, functools.partial(tell, held, shown))
 
     def _timed_out(self, held: Held, soft: bool, timeout: float) -> None:
         if soft:
@@ -175,7 +187,9 @@ class Gate:
             except TimeLimitExceeded:
                 self._lost(held, ExceptionInfo())
 
-    def _settle(self, held: Held, report: Report, celery_next: Callable[[], Any]) -> None:
+    def _settle(
+        self, held: Held, report: Report, celery_next: Callable[[], Any] | None = None
+    ) -> None:
         """Record what became of the attempt, once; Celery hears of it after the commit."""
         if held.settled:
             return
@@ -184,14 +198,27 @@ class Gate:
         def then(state: str | None) -> None:
             if self._held.get(held.admission.run_id) is held:
                 del self._held[held.admission.run_id]
-            if report.kind is Kind.RETRYING and state == "cancelled":
-                # The child asked for another try, and a cancel has come in between.
-                held.request._announce_revoked("terminated", True, "cancelled", False)
+            if celery_next is None or (state == "cancelled" and report.kind is not Kind.FAILED):
+                # Also for a try that was to be followed by another, when a cancel came between.
+                _announce_cancelled(held.request)
             else:
                 celery_next()
             crash_point("ledger.after_ack")
 
         self._edge.report(report, then)
+
+    def _failed(self, held: Held, error: BaseException) -> None:
+        """Tell Celery of a failure that no child told it.
+
+        Not through `Request.on_failure`, whose options may publish or requeue the message.
+        """
+        request = held.request
+        worker_state.task_ready(request)
+        request.task.backend.mark_as_failure(
+            request.id, error, request=request._context, store_result=request.store_errors
+        )
+        request.acknowledge()
+        request.send_event("task-failed", exception=repr(error), traceback="")
 
     def _retried(self, held: Held, error: BaseException) -> None:
         worker_state.task_ready(held.request)
@@ -234,10 +261,43 @@ class Gate:
         self._settle(held, self._report(held, kind), functools.partial(self._drop, held.request))
 
     def hand_back_late(self) -> None:
-        """Hand back what did not reach the pool in time: no slot, or a lost connection."""
+        """Hand back what did not begin in time: no slot, no child, or a lost connection."""
         for held in list(self._held.values()):
-            if not held.in_pool and held.is_late:
+            if held.is_late and (not held.in_pool or self._withdraw(held)):
                 self._hand_back(held)
+
+    def _withdraw(self, held: Held) -> bool:
+        """Take a run back from the pool; False when a child has it, or is about to."""
+        pool = getattr(self._pool, "_pool", None)
+        waiting = getattr(pool, "outbound_buffer", None)
+        if waiting is None or held.job not in waiting:
+            return False
+        waiting.remove(held.job)
+        held.job.discard()
+        self._release_slot()
+        return True
+
+    def waiting_in_pool(self) -> list[Held]:
+        """Return the runs that are in the pool and that no child has accepted yet."""
+        return [
+            held
+            for held in self._held.values()
+            if held.in_pool and held.started_at is None and not held.settled
+        ]
+
+    def reclaim(self, waiting: Sequence[Held]) -> None:
+        """Deal with runs that Celery's pool has forgotten with a lost connection.
+
+        What no child was sent is handed back; what one was sent it will run, so the pool is
+        made to remember it.
+        """
+        pool = getattr(self._pool, "_pool", None)
+        for held in waiting:
+            job = held.job
+            if getattr(job, "_write_to", None) is None:
+                self._hand_back(held)
+            elif pool is not None:
+                pool._cache[job._job] = job
 
     def close(self) -> None:
         """Admit nothing more; hand back what is admitted and not in the pool."""
@@ -252,13 +312,22 @@ class Gate:
         )
 
     def _drop(self, request: Request) -> None:
-        self.dropped_count += 1
         worker_state.task_ready(request)
         request.acknowledge()
 
-    def _give_back(self, request: Request) -> None:
+    def _requeue(self, request: Request) -> None:
         worker_state.task_ready(request)
         request.reject(requeue=True)
+
+
+def _announce_cancelled(request: Request) -> None:
+    # Celery's own `terminate` has announced it already.
+    if not request._already_revoked:
+        request._announce_revoked("terminated", True, "cancelled", False)
+
+
+def _nothing() -> None:
+    """Release no slot: pools without a semaphore count none."""
 
 
 def _exit_of(error: BaseException) -> BaseException:

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from fleet.contract import Edges, Node
@@ -45,6 +46,10 @@ class Heartbeat(threading.Thread):
         """Called by the event loop, every now and then."""
         self._loop_turned_at = time.monotonic()
 
+    def loop_ends(self) -> None:
+        """The loop turns no more because the worker drains: that is no hang."""
+        self._watch_loop = False
+
     def beat(self) -> None:
         """Beat once, now."""
         self._cancel(self._edges.beat(self._node, self._held()))
@@ -66,5 +71,6 @@ class Heartbeat(threading.Thread):
                 # The database is away. The next beat is on a new connection, and soon: when
                 # the database is back, rescue must not find the lease of a living worker over.
                 logger.error("no heartbeat: %s", error)  # noqa: TRY400  one line a second
-                self._edges.close()
+                with suppress(Exception):
+                    self._edges.close()
                 pause = min(pause, RETRY_SECONDS)

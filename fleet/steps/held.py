@@ -25,6 +25,8 @@ class Held:
     cancelled: bool = False
     settled: bool = False
     options: dict[str, Any] = field(default_factory=dict)
+    job: Any = None
+    """The pool's own handle of it."""
 
     @property
     def is_late(self) -> bool:

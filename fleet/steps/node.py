@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from celery import bootsteps, signals
+from celery.exceptions import ImproperlyConfigured
 
 from fleet import child
 from fleet.consumer import Consumer
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
+DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 
 
 class DurableRuns(bootsteps.StartStopStep):
@@ -32,6 +34,7 @@ class DurableRuns(bootsteps.StartStopStep):
 
     def create(self, worker: Any) -> DurableRuns:
         # Before the pool forks and before tracers are built from `run`.
+        _refuse_what_breaks(worker)
         child.install(worker.app.tasks, self.edges)
         worker.consumer_cls = Consumer
         # A Redis that is full or read-only refuses commands: it is waited for like a lost one.
@@ -63,6 +66,7 @@ class DurableRuns(bootsteps.StartStopStep):
         # This thread is next heard of at the end; a connection may not live as long as a worker.
         self.edges.close()
         self.gate.attach(worker)
+        worker.consumer.gate = self.gate
         self.node = node
         worker.timer.call_repeatedly(LOOK_SECONDS, self.heartbeat.loop_turns)
         worker.timer.call_repeatedly(LOOK_SECONDS, self.gate.hand_back_late)
@@ -78,13 +82,19 @@ class DurableRuns(bootsteps.StartStopStep):
         for run_id in run_ids:
             self.gate.cancel(run_id)
 
-    def stop(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
-        # The consumer has stopped, the pool still works: its outcomes are recorded as they
-        # come, until `worker_shutdown`.
+    def close(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
+        # Before the pool closes: what it would not take any more is handed back.
+        self.heartbeat.loop_ends()
         self.gate.close()
 
-    def terminate(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
+    def stop(self, worker: Any) -> None:
+        # The pool drains: its outcomes are recorded as they come, until `worker_shutdown`.
+        pass
+
+    def terminate(self, worker: Any) -> None:
         self.gate.close()
+        # Whoever rescues these runs must not find their tasks still at work.
+        worker.pool.terminate()
         self._leave()
 
     def _leave(self, **_signal: Any) -> None:
@@ -103,6 +113,25 @@ def _post(worker: Any, callback: Callable[[], None]) -> None:
     """Run a callback in the worker's event loop; here, where there is none."""
     hub = worker.hub
     if hub is None or worker.blueprint.state != bootsteps.RUN:
-        callback()
+        _survive(callback)
     else:
-        hub.call_soon(callback)
+        hub.call_soon(_survive, callback)
+
+
+def _survive(callback: Callable[[], None]) -> None:
+    """Run a callback; its error concerns one run, and must not end the worker."""
+    try:
+        callback()
+    except Exception:
+        logger.exception("a run's answer was not dealt with")
+
+
+def _refuse_what_breaks(worker: Any) -> None:
+    if worker.app.conf.worker_pool_start_method == "spawn":
+        raise ImproperlyConfigured(
+            "worker_pool_start_method is spawn: a spawned child would run tasks unguarded; use fork"
+        )
+    if worker.app.conf.worker_consumer != DEFAULT_CONSUMER:
+        raise ImproperlyConfigured(
+            f"worker_consumer is {worker.app.conf.worker_consumer}: durable runs need their own"
+        )

@@ -2,7 +2,8 @@
 -- Parameters: arrays, one element a run: ids, tokens, started_ages (seconds since the pool
 -- accepted it, or null), kinds (null: only started), ended_ages (seconds), results, error_types,
 -- error_messages, tracebacks, delays (seconds until the next attempt), causes.
--- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped.
+-- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped; and one with
+-- state 'busy' per run whose row somebody else holds: report it again.
 -- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
 -- being cancelled is cancelled, unless it succeeded or could not be stopped; an attempt's row is
 -- written in the statement that moves its run, so both exist or neither; only the moves of
@@ -15,6 +16,13 @@ WITH report AS (
         %(causes)s::text[]
     ) AS p(id, token, started_age, kind, ended_age, result, error_type, error_message, traceback,
            delay, cause)
+), due AS (
+    -- Those that should be written, to tell a row that is held from a token that is old.
+    SELECT r.id
+    FROM jobs_run r JOIN report p ON p.id = r.id AND p.token = r.token
+    WHERE r.id = ANY(%(ids)s) AND r.state IN ('admitted', 'running', 'cancelling')
+      AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
+           OR (r.state = 'admitted' AND p.started_age IS NULL))
 ), locked AS MATERIALIZED (
     SELECT r.id, r.state, to_timestamp((r.history -> -1 ->> 1)::float8) AS moved_at
     FROM jobs_run r JOIN report p ON p.id = r.id AND p.token = r.token
@@ -22,7 +30,7 @@ WITH report AS (
       AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
            OR (r.state = 'admitted' AND p.started_age IS NULL))
     ORDER BY r.id
-    FOR UPDATE OF r
+    FOR UPDATE OF r SKIP LOCKED
 ), judged AS (
     -- A worker's ages are its own; clipped, so that no move comes before the one it follows.
     SELECT p.*, l.state AS before,
@@ -82,3 +90,5 @@ WITH report AS (
 )
 SELECT m.id, m.state, m.owner_id, m.lock_key, o.max_running IS NOT NULL AS is_capped
 FROM moved m JOIN jobs_owner o ON o.id = m.owner_id
+UNION ALL
+SELECT d.id, 'busy', NULL, NULL, false FROM due d WHERE NOT EXISTS (SELECT FROM locked l WHERE l.id = d.id)
