@@ -1,0 +1,212 @@
+"""fleet/edge.py: the loop goes on while the database is asked, and nothing said gets lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from fleet import Ask, Edges, Kind, Refusal, Report
+from fleet import edge as edge_module
+from fleet.contract import BUSY_ROW
+from fleet.edge import Edge
+from jobs.wiring import edges as real_edges
+from tests.waiting import wait_for
+
+
+class Application:
+    """The other side of an edge: notes what it is asked, and answers when it may."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, list[Any]]] = []
+        self.answers: list[Any] = []
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.fails: list[str] = []
+        self.busy: list[str] = []
+        self.closed_count = 0
+
+    def edges(self) -> Edges:
+        return replace(real_edges(), admit=self._admit, record=self._record, close=self._close)
+
+    def _wait(self, verb: str, batch: list[Any]) -> None:
+        self.calls.append((verb, batch))
+        assert self.may_answer.wait(20)
+        if self.fails:
+            raise OSError(self.fails.pop())
+
+    def _admit(self, _node: UUID, asks: Sequence[Ask]) -> Mapping[str, Refusal]:
+        self._wait("admit", [ask.run_id for ask in asks])
+        return {ask.run_id: Refusal.GONE for ask in asks}
+
+    def _record(self, reports: Sequence[Report]) -> Mapping[str, str]:
+        self._wait("record", [(report.run_id, report.kind.value) for report in reports])
+        busy, self.busy = self.busy, []
+        return {
+            report.run_id: BUSY_ROW if report.run_id in busy else str(report.kind)
+            for report in reports
+            if report.token == 1
+        }
+
+    def _close(self) -> None:
+        self.closed_count += 1
+
+
+@pytest.fixture
+def application() -> Application:
+    return Application()
+
+
+@pytest.fixture
+def edge(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[Edge]:
+    """A running edge; what it posts is done in its own thread."""
+    monkeypatch.setattr(edge_module, "RETRY_SECONDS", 0.02)
+    edge = Edge(application.edges(), uuid4(), lambda step: step())
+    edge.start()
+    yield edge
+    application.may_answer.set()
+    edge.stop()
+    edge.join(20)
+    assert not edge.is_alive()
+
+
+def asking(edge: Edge, application: Application, *run_ids: str) -> list[bool]:
+    """Ask for runs; their verdicts go to the application's list of answers."""
+    return [
+        edge.ask(
+            Ask(run_id, "tests.add"),
+            lambda verdict, _at, run_id=run_id: application.answers.append((run_id, verdict)),  # type: ignore[misc]
+        )
+        for run_id in run_ids
+    ]
+
+
+def telling(edge: Edge, application: Application, run_id: str, kind: Kind, token: int = 1) -> None:
+    """Report; the state goes to the application's list of answers."""
+    report = Report(run_id, token, kind, time.monotonic())
+    edge.report(report, lambda state: application.answers.append((run_id, state)))
+
+
+def wait_for_answers(application: Application, count: int) -> list[Any]:
+    wait_for(lambda: len(application.answers) >= count, what=f"{count} answers")
+    return application.answers
+
+
+def test_every_ask_gets_its_verdict(edge: Edge, application: Application) -> None:
+    """In one batch, when they come together."""
+    asking(edge, application, "a", "b")
+    assert sorted(wait_for_answers(application, 2)) == [("a", Refusal.GONE), ("b", Refusal.GONE)]
+
+
+def test_batches_form_while_a_statement_runs(edge: Edge, application: Application) -> None:
+    """What gathers meanwhile goes together; reports go before asks."""
+    application.may_answer.clear()
+    asking(edge, application, "a")
+    wait_for(lambda: application.calls, what="the first statement")
+    asking(edge, application, "b", "c")
+    telling(edge, application, "x", Kind.SUCCEEDED)
+    telling(edge, application, "y", Kind.FAILED)
+    application.may_answer.set()
+    wait_for_answers(application, 5)
+    assert application.calls == [
+        ("admit", ["a"]),
+        ("record", [("x", "succeeded"), ("y", "failed")]),
+        ("admit", ["b", "c"]),
+    ]
+
+
+def test_a_run_is_asked_for_once_at_a_time(edge: Edge, application: Application) -> None:
+    """A doubled hint is told so; after the verdict it may be asked for again."""
+    application.may_answer.clear()
+    assert asking(edge, application, "a", "a") == [True, False]
+    application.may_answer.set()
+    wait_for_answers(application, 1)
+    assert asking(edge, application, "a") == [True]
+
+
+def test_a_large_number_of_asks_is_taken_in_parts(
+    edge: Edge, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no statement grows without bound."""
+    monkeypatch.setattr(edge_module, "ADMIT_AT_MOST", 10)
+    application.may_answer.clear()
+    asking(edge, application, "first")
+    wait_for(lambda: application.calls, what="the first statement")
+    asking(edge, application, *(str(number) for number in range(25)))
+    application.may_answer.set()
+    wait_for_answers(application, 26)
+    assert [len(batch) for _, batch in application.calls] == [1, 10, 10, 5]
+
+
+def test_a_start_waits_a_moment_for_its_end(edge: Edge, application: Application) -> None:
+    """Both are then one write; alone, it is written after that moment."""
+    telling(edge, application, "a", Kind.STARTED)
+    telling(edge, application, "a", Kind.SUCCEEDED)
+    wait_for_answers(application, 2)
+    assert application.calls == [("record", [("a", "started"), ("a", "succeeded")])]
+    telling(edge, application, "b", Kind.STARTED)
+    wait_for_answers(application, 3)
+    assert application.calls[1:] == [("record", [("b", "started")])]
+
+
+def test_an_old_token_is_told_so(edge: Edge, application: Application) -> None:
+    """By no state at all."""
+    telling(edge, application, "a", Kind.SUCCEEDED, token=0)
+    assert wait_for_answers(application, 1) == [("a", None)]
+
+
+def test_what_could_not_be_written_is_written_again(edge: Edge, application: Application) -> None:
+    """The same reports, before newer ones, on a new connection; told once."""
+    application.fails = ["down", "down"]
+    telling(edge, application, "a", Kind.SUCCEEDED)
+    assert wait_for_answers(application, 1) == [("a", "succeeded")]
+    assert application.calls == [("record", [("a", "succeeded")])] * 3
+    assert application.closed_count == 2
+
+
+def test_what_could_not_be_asked_is_asked_again(edge: Edge, application: Application) -> None:
+    """A database that is away costs time and nothing else."""
+    application.fails = ["down"]
+    asking(edge, application, "a")
+    assert wait_for_answers(application, 1) == [("a", Refusal.GONE)]
+    assert application.calls == [("admit", ["a"])] * 2
+
+
+def test_a_row_that_somebody_holds_keeps_nobody_else(edge: Edge, application: Application) -> None:
+    """It is reported again after a moment, and counts as unwritten until then."""
+    application.busy = ["a"]
+    telling(edge, application, "a", Kind.SUCCEEDED)
+    telling(edge, application, "b", Kind.SUCCEEDED)
+    assert edge.flush(timeout=10)
+    assert application.answers == [("b", "succeeded"), ("a", "succeeded")]
+
+
+def test_flush_waits_for_every_report(edge: Edge, application: Application) -> None:
+    """Or says that the time was too short."""
+    application.may_answer.clear()
+    telling(edge, application, "a", Kind.SUCCEEDED)
+    assert not edge.flush(timeout=0.05)
+    application.may_answer.set()
+    assert edge.flush(timeout=10)
+    assert application.answers == [("a", "succeeded")]
+
+
+def test_a_stopped_edge_writes_what_it_has_and_asks_no_more(
+    edge: Edge, application: Application
+) -> None:
+    """An ask without a verdict is a hint that goes back."""
+    application.may_answer.clear()
+    telling(edge, application, "a", Kind.SUCCEEDED)
+    wait_for(lambda: application.calls, what="the statement")
+    telling(edge, application, "b", Kind.SUCCEEDED)
+    asking(edge, application, "c")
+    edge.stop()
+    application.may_answer.set()
+    edge.join(10)
+    assert sorted(application.answers) == [("a", "succeeded"), ("b", "succeeded")]
+    assert {verb for verb, _ in application.calls} == {"record"}

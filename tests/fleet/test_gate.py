@@ -1,0 +1,316 @@
+"""fleet/steps/gate.py: a hint starts when its row is admitted, and is acked when it is recorded."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from billiard.einfo import ExceptionInfo
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from celery import current_app, shared_task
+from celery.concurrency.solo import TaskPool
+from celery.exceptions import TaskRevokedError
+from celery.worker.request import Request
+
+from fleet import HEADER, child
+from fleet.edge import Edge
+from fleet.steps import gate as gate_module
+from fleet.steps.gate import Gate
+from jobs import submit
+from jobs.cancellation import cancel_runs
+from jobs.catalog import job, resolve
+from jobs.dispatch import publish
+from jobs.models import Owner, Run
+from jobs.pausing import pause_owner
+from jobs.wiring import edges
+from tests.jobs.scenes import admitted, hinted, living_worker, silence, states
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+@shared_task(name="tests.gate.double")
+def double(x: int) -> int:
+    return 2 * x
+
+
+@shared_task(name="tests.gate.fail")
+def fail() -> None:
+    raise ValueError("the device said no")
+
+
+@job(name="tests.gate.durable")
+def durable() -> None: ...
+
+
+class FailingPool(TaskPool):
+    """A pool whose children do not survive their task."""
+
+    error: BaseException
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.on_apply = self._lose
+
+    def _lose(self, *_args: Any, **options: Any) -> None:
+        options["accept_callback"](4711, time.monotonic())
+        try:
+            raise self.error
+        except BaseException:
+            options["error_callback"](ExceptionInfo())
+
+
+class Node:
+    """A worker node without Celery's worker: a real edge, gate and pool, and a loop to turn."""
+
+    def __init__(self, pool: TaskPool) -> None:
+        self.app = current_app._get_current_object()
+        self.posted: queue.Queue[Callable[[], None]] = queue.Queue()
+        self.begun: list[Request] = []
+        self.later: list[tuple[float, Callable[..., None], tuple[Any, ...]]] = []
+        made = edges()
+        self.id = living_worker()
+        self.edge = Edge(made, self.id, self.posted.put)
+        self.gate = Gate(made, self.edge)
+        for task in (resolve(double), resolve(fail)):
+            child.install({task.name: task}, made)
+        self.pool = pool
+        worker = SimpleNamespace(
+            pool=pool,
+            consumer=SimpleNamespace(on_task_request=self.begun.append),
+            timer=SimpleNamespace(call_after=lambda *later: self.later.append(later)),
+        )
+        self.gate.attach(worker)
+        self.take = worker.consumer.on_task_request
+        self.connection = self.app.connection_for_read()
+        self.channel = self.connection.default_channel
+        self.edge.start()
+
+    def receive(self) -> Any:
+        """Take the next message off the broker and pass it to the gate; return it."""
+        message = self.channel.basic_get("jobs")
+        assert message is not None, "a message waits"
+        request = Request(
+            message,
+            on_ack=message.ack_log_error,
+            on_reject=message.reject_log_error,
+            app=self.app,
+            hostname="w1@here",
+            task=self.app.tasks[message.headers["task"]],
+            connection_errors=(OSError,),
+            body=message.body,
+            headers=message.headers,
+            decoded=False,
+        )
+        self.take(request)
+        return message
+
+    def turn(self, *, until: Callable[[], object]) -> None:
+        """Turn the loop until something holds."""
+        deadline = time.monotonic() + 20
+        while not until():
+            assert time.monotonic() < deadline, "the loop turned in vain"
+            try:
+                self.posted.get(timeout=0.01)()
+            except queue.Empty:
+                continue
+
+    def begin(self) -> None:
+        """Give what was admitted a slot of the pool, as Celery's worker does."""
+        self.turn(until=lambda: self.begun)
+        with suppress(TaskRevokedError):
+            self.begun.pop(0).execute_using_pool(self.pool)
+
+    def end(self) -> None:
+        self.edge.stop()
+        self.edge.join(20)
+        self.connection.release()
+
+
+@pytest.fixture
+def node(request: pytest.FixtureRequest) -> Iterator[Node]:
+    """A node over a pool that runs its tasks at once, in this thread."""
+    pool_class = getattr(request, "param", TaskPool)
+    node = Node(pool_class(1, app=current_app))
+    yield node
+    node.end()
+
+
+def run_one(node: Node, run: Run) -> Any:
+    """Have the node do all that is to be done for one run; return its message."""
+    message = node.receive()
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    run.refresh_from_db()
+    assert node.gate.held() == []
+    return message
+
+
+def test_a_hint_is_admitted_run_recorded_and_acknowledged(node: Node, acme: Owner) -> None:
+    """In this order: the message outlives everything that can go wrong before."""
+    run = submit(double, 21, owner=acme)
+    message = node.receive()
+    node.begin()
+    assert node.gate.held() == [str(run.id)]
+    assert not message.acknowledged
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
+    assert (run.result_value, run.worker_id) == (42, node.id)
+    assert node.gate.held() == []
+    assert node.channel.qos.restore_unacked() is None and hinted() == []
+
+
+def test_a_failed_try_is_recorded_and_its_message_forgotten(node: Node, acme: Owner) -> None:
+    """Its row brings the next one."""
+    run = submit(fail, owner=acme)
+    run_one(node, run)
+    assert states(run)[-1] == "retrying"
+    assert run.error_message == "the device said no"
+    assert hinted() == []
+
+
+def test_a_plain_task_passes(node: Node) -> None:
+    """With the arguments of its message; nothing is asked or recorded."""
+    current_app.send_task("tests.gate.double", (3,), queue="jobs")
+    node.receive()
+    assert node.begun[0].args == [3]
+    node.begin()
+    assert node.gate.held() == []
+
+
+def test_an_offered_task_without_a_row_is_dropped(node: Node) -> None:
+    """Whoever wrote the message: only its row could start it."""
+    resolve(durable)
+    current_app.send_task("tests.gate.durable", queue="jobs")
+    assert node.receive().acknowledged
+    assert node.begun == []
+
+
+@pytest.mark.parametrize("run_id", ["no uuid", "01987f3c-0000-7000-8000-000000000001"])
+def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
+    """Without a word to anybody else."""
+    current_app.send_task(
+        "tests.gate.double", (3,), task_id=run_id, queue="jobs", headers={HEADER: {"owner": "acme"}}
+    )
+    message = node.receive()
+    node.turn(until=lambda: message.acknowledged)
+    assert node.begun == []
+
+
+def test_a_hint_that_waits_is_dropped(node: Node, acme: Owner) -> None:
+    """Its row remembers why, and publishes it when the time has come."""
+    run = submit(double, 1, owner=acme)
+    pause_owner(acme)
+    message = node.receive()
+    node.turn(until=lambda: message.acknowledged)
+    run.refresh_from_db()
+    assert (run.blocked_by, hinted()) == ("paused", [])
+
+
+def test_a_busy_row_s_hint_goes_back_after_a_moment(node: Node, acme: Owner) -> None:
+    """Not at once, or it would turn round and round."""
+    run = submit(double, 1, owner=acme)
+    # A worker that has fallen silent is told that every row is busy.
+    silence(node.id, seconds=60)
+    message = node.receive()
+    node.turn(until=lambda: node.later)
+    assert (message.acknowledged, hinted()) == (False, [])
+    [(seconds, requeue, arguments)] = node.later
+    assert seconds == gate_module.BUSY_SECONDS
+    requeue(*arguments)
+    assert hinted() == [run.id]
+
+
+def test_a_doubled_hint_is_dropped(node: Node, acme: Owner) -> None:
+    """While the first one is asked for, and after it was admitted."""
+    run = submit(double, 1, owner=acme)
+    publish([run.id])
+    first, second = node.receive(), node.receive()
+    node.begin()
+    node.turn(until=lambda: first.acknowledged and second.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
+
+
+def test_what_is_cancelled_while_it_waits_for_a_slot_never_starts(node: Node, acme: Owner) -> None:
+    """The word came with a heartbeat, in time."""
+    run = submit(double, 1, owner=acme)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    cancel_runs([run.id])
+    node.gate.cancel(str(run.id))
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "cancelling", "cancelled"]
+    assert run.started_at is None
+
+
+def test_what_has_no_slot_in_time_is_handed_back(node: Node, acme: Owner) -> None:
+    """Past its start deadline another worker may have it; no attempt is spent."""
+    run = submit(double, 1, owner=acme)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    node.gate.hand_back_late()
+    assert not message.acknowledged
+    node.gate._held[str(run.id)].admitted_at -= 31
+    node.gate.hand_back_late()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "queued"]
+    assert (run.attempt_count, hinted()) == (0, [run.id])
+    node.begin()
+    assert states(run)[-1] == "queued"
+
+
+def test_a_stopping_node_hands_back_and_takes_nothing_more(node: Node, acme: Owner) -> None:
+    """What is not in the pool starts elsewhere, without waiting for a lease."""
+    runs = [submit(double, number, owner=acme) for number in range(2)]
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    node.gate.close()
+    node.turn(until=lambda: message.acknowledged)
+    node.receive()
+    assert states(runs[0]) == ["queued", "admitted", "queued"]
+    assert set(hinted()) == {run.id for run in runs}
+    assert admitted(living_worker("w2@here"), runs[0]).attempt == 1
+
+
+@pytest.mark.parametrize("node", [FailingPool], indirect=True)
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (WorkerLostError("signal 9"), "child lost"),
+        (TimeLimitExceeded(5.0), "time limit"),
+        (SystemExit(3), "child lost"),
+    ],
+)
+@pytest.mark.parametrize(("most", "state"), [(3, "retrying"), (1, "failed")])
+def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them by name
+    node: Node,
+    acme: Owner,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    cause: str,
+    most: int,
+    state: str,
+) -> None:
+    """Its word is missing, the policy is not."""
+    monkeypatch.setattr(FailingPool, "error", error, raising=False)
+    run = submit(double, 1, owner=acme, max_attempts=most)
+    run_one(node, run)
+    assert states(run) == ["queued", "admitted", "running", state]
+    assert run.attempts.get().outcome == cause
+    assert run.error_message
+
+
+def test_a_payload_that_cannot_be_dressed_fails_its_run(node: Node, acme: Owner) -> None:
+    """And leaves the node as it was."""
+    run = submit(double, 1, owner=acme)
+    Run.objects.filter(id=run.id).update(payload=b'{"not": "a body"}')
+    message = node.receive()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "failed"]
+    assert node.begun == []
+    run_one(node, submit(double, 2, owner=acme))
