@@ -20,12 +20,12 @@ class RetryPolicy:
 
     `retry_on` and `give_up_on` hold names of exception classes, with or without their
     module; a subclass matches by its parent's name. An empty `retry_on` means any error;
-    `give_up_on` wins.
+    `give_up_on` wins. The defaults of the numbers are settings (`jobs/conf.py`).
     """
 
-    max_attempts: int = 3
-    backoff_seconds: float = 2.0
-    backoff_cap_seconds: float = 600.0
+    max_attempts: int
+    backoff_seconds: float
+    backoff_cap_seconds: float
     jitter: bool = True
     retry_on: tuple[str, ...] = ()
     give_up_on: tuple[str, ...] = ()
