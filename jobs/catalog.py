@@ -29,13 +29,17 @@ REPLACED: Final = {
     "time_limit": "time_limit_seconds",
     "soft_time_limit": "soft_time_limit_seconds",
 }
+# Celery's options that acknowledge, send back or publish a message by themselves.
+BEHIND_THE_ROW: Final = frozenset(
+    {"acks_late", "acks_on_failure_or_timeout", "acks_on_failure", "acks_on_timeout"}
+    | {"reject_on_worker_lost", "retry_on_worker_lost"}
+)
 CELERY_OPTIONS: Final = frozenset(
     {"name", "base", "bind", "typing", "queue", "routing_key", "exchange", "shadow_name"}
     | {"pydantic", "pydantic_strict", "pydantic_context", "pydantic_dump_kwargs"}
     | {"ignore_result", "store_errors_even_if_ignored", "track_started", "throws", "trail"}
-    | {"acks_late", "acks_on_failure_or_timeout", "reject_on_worker_lost", "expires"}
     | {"serializer", "compression", "rate_limit", "send_events", "retry_kwargs", "retry_jitter"}
-    | {"default_retry_delay"}
+    | {"default_retry_delay", "expires"}
 )
 
 
@@ -73,12 +77,19 @@ def job(
     describes it. Options are policies (see `jobs.policies.CHECKS`) and those of Celery's
     `shared_task`. Raises OptionError at import for an unknown option or a bad value.
     """
-    refuse_unknown(options, known={*CHECKS, *CELERY_OPTIONS, *REPLACED})
+    refuse_unknown(options, known={*CHECKS, *CELERY_OPTIONS, *REPLACED, *BEHIND_THE_ROW})
     policy = checked_policy({name: value for name, value in options.items() if name in CHECKS})
     celery_options = {name: value for name, value in options.items() if name not in CHECKS}
     for name in () if plain else celery_options:
         if name in REPLACED:
             problem = f"is for plain Celery calls; use {REPLACED[name]}, or plain=True"
+            raise OptionError(name, problem)
+        if name in BEHIND_THE_ROW:
+            problem = (
+                "would move messages behind the row's back: Fairshift acknowledges after the"
+                " outcome is committed, and its row decides on another attempt; leave it out,"
+                " or use plain=True"
+            )
             raise OptionError(name, problem)
 
     def registered(function: Callable[..., Any]) -> Any:

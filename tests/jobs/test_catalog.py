@@ -108,12 +108,24 @@ def test_a_job_is_an_ordinary_celery_task() -> None:
         ({"max_attempts": 0}, "max_attempts: is a whole number from 1 to 100"),
         ({"max_retries": 3}, "max_retries: .* use max_attempts, or plain=True"),
         ({"queues": "x"}, "queues: is unknown; did you mean queue?"),
+        *(
+            ({option: value}, f"{option}: would move messages behind the row's back.*plain=True")
+            for option in ("acks_late", "acks_on_failure_or_timeout")
+            for value in (True, False)
+        ),
+        ({"reject_on_worker_lost": True}, "reject_on_worker_lost: would move messages"),
+        ({"retry_on_worker_lost": True}, "retry_on_worker_lost: would move messages"),
     ],
 )
 def test_wrong_options_are_refused_at_import(options: dict[str, object], message: str) -> None:
     """The decorator raises, so that a wrong policy cannot be deployed."""
     with pytest.raises(OptionError, match=message):
         job(**options)
+
+
+def test_a_plain_task_keeps_celery_s_word_on_lost_workers() -> None:
+    """Its message is all that there is of it."""
+    job(name="tests.catalog.lossy", plain=True, reject_on_worker_lost=True, acks_late=True)
 
 
 def test_offered_are_jobs_and_what_the_settings_name(settings: Settings) -> None:
