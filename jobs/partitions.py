@@ -61,12 +61,22 @@ def _make(table: str, column: str, *, day: datetime) -> str:
     """Make one partition beside the table, fill it from the default one, then attach it.
 
     Attaching locks the table less than creating a partition in place would: inserts go on.
+    Only where rows are to be moved does everybody wait.
     """
     name = _name(table, day)
     low, high = first_id_of(day), first_id_of(day + timedelta(days=1))
     with connection.cursor() as cursor:
         # Names come from this file and from the calendar; PostgreSQL takes none as parameters.
         cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+        cursor.execute(
+            f"SELECT EXISTS (SELECT FROM {table}_default "  # noqa: S608
+            f"WHERE {column} >= %s AND {column} < %s)",
+            [low, high],
+        )
+        if cursor.fetchone()[0]:
+            # Else an outcome that waits for a row which is being moved would find it gone. The
+            # table itself, not its default partition: who waits for it plans with the new one.
+            cursor.execute(f"LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE")
         cursor.execute(
             f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
         )

@@ -7,14 +7,17 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
+from fleet import Kind
 from jobs import database
 from jobs.ids import first_id_of, new_ids
 from jobs.models import Owner, Run
 from jobs.partitions import days_left, make_partitions
+from jobs.recording import move
+from jobs.states import State
 from jobs.storing import New, Shared, now, store
-from tests.jobs.scenes import at_once
+from tests.jobs.scenes import admitted, at_once, behind, living_worker, recorded
 
 AHEAD = 33  # days; migrations and settings make 30
 
@@ -124,6 +127,19 @@ def test_two_at_once_make_each_partition_once(removed: None) -> None:
     assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     made = [name for outcome in outcomes for name in outcome]  # type: ignore[union-attr]
     assert len(made) == len(set(made)) == 2 * (AHEAD - 30)
+
+
+def test_a_move_to_its_partition_loses_no_outcome(acme: Owner, removed: None) -> None:
+    """An outcome that comes meanwhile waits, and finds the row in its new home."""
+    run_id = stored_at(acme, midnight(days=32))
+    with transaction.atomic():
+        move([run_id], to=State.QUEUED)
+    at = admitted(living_worker(), Run.objects.get(id=run_id))
+    with behind(lambda: recorded(at, Kind.SUCCEEDED)) as (begin, outcomes):
+        make_partitions(days_ahead=AHEAD)
+        begin()
+    assert outcomes == ["succeeded"]
+    assert homes() == {run_id: f"jobs_run_{midnight(days=32):%Y%m%d}"}
 
 
 def test_ids_and_bounds_agree() -> None:
