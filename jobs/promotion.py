@@ -16,8 +16,8 @@ CHUNK: Final = 1_000
 
 _DUE = """
 SELECT id FROM jobs_run
-WHERE state IN ('scheduled', 'held', 'retrying') AND due_at <= clock_timestamp()
-ORDER BY due_at LIMIT %s FOR UPDATE SKIP LOCKED
+WHERE state IN ('scheduled', 'held', 'retrying') AND next_at <= clock_timestamp()
+ORDER BY next_at LIMIT %s FOR UPDATE SKIP LOCKED
 """
 # A deadline is one for the first start: a run that is tried again has met it.
 _TOO_LATE = """

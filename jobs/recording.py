@@ -17,6 +17,7 @@ from django.db import transaction
 
 from fleet import Kind, Report
 from jobs import database, unblocking
+from jobs.conf import setting
 from jobs.dispatch import publish_on_commit
 from jobs.states import State, sources
 
@@ -59,6 +60,7 @@ def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
             "tracebacks": [report.traceback for report in merged],
             "delays": [report.delay for report in merged],
             "causes": [report.cause for report in merged],
+            "lease": setting("LEASE_SECONDS"),
         },
     )
 
@@ -85,6 +87,7 @@ def move(
             "target": to.value,
             "cause": cause,
             "attempts": attempts,
+            "lease": setting("LEASE_SECONDS"),
         },
     )
     moved = [row["id"] for row in rows]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
 
 from jobs import database
+from jobs.conf import setting
 from jobs.dispatch import publish_on_commit
 from jobs.states import State
 
@@ -47,8 +48,8 @@ class New:
 
 _COLUMNS: Final = (
     "id, owner_id, job_id, submission_id, target_id, task, queue, state, priority, payload, "
-    "labels, max_attempts, policy, options, lock_key, created_at, due_at, deadline_at, queued_at, "
-    "history"
+    "labels, max_attempts, policy, options, lock_key, created_at, due_at, next_at, deadline_at, "
+    "queued_at, overdue_at, history"
 )
 
 
@@ -64,6 +65,8 @@ def store(runs: Sequence[New], shared: Shared) -> State:
     policy = json.dumps(shared.policy)
     history = json.dumps([[state, shared.created_at.timestamp(), ""]])
     queued_at = None if is_later else shared.created_at
+    lease = timedelta(seconds=setting("LEASE_SECONDS"))
+    overdue_at = None if is_later else shared.created_at + lease
     with (
         connection.cursor() as cursor,
         cursor.copy(f"COPY jobs_run ({_COLUMNS}) FROM STDIN") as copy,
@@ -88,8 +91,10 @@ def store(runs: Sequence[New], shared: Shared) -> State:
                     run.lock_key,
                     shared.created_at,
                     shared.due_at,
+                    shared.due_at,
                     shared.deadline_at,
                     queued_at,
+                    overdue_at,
                     history,
                 )
             )

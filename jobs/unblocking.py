@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from fleet import BrokerUnavailable
 from jobs import database
-from jobs.dispatch import publish
+from jobs.conf import setting
+from jobs.dispatch import publish_on_commit
 from jobs.states import ENDED, State
 
 logger = logging.getLogger(__name__)
@@ -24,12 +24,21 @@ CHUNK: Final = 1_000
 
 
 def after_end(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Publish what waited for these runs to end: rows with state, owner_id, lock_key, is_capped."""
+    """Publish what waited for these runs to end: rows with state, owner_id, lock_key, is_capped.
+
+    Called after the commit of that end, which no trouble here may put in doubt: it is logged,
+    and the sweep frees them.
+    """
     freed = [row for row in rows if row["state"] in ENDED or row["state"] == State.RETRYING]
     owner_ids = sorted({row["owner_id"] for row in freed if row["is_capped"]})
     lock_keys = sorted({row["lock_key"] for row in freed if row["lock_key"]})
-    if owner_ids or lock_keys:
+    if not owner_ids and not lock_keys:
+        return
+    try:
         publish_freed(owner_ids=owner_ids, lock_keys=lock_keys)
+    except Exception:
+        # Whatever the database raised: the caller's reports are recorded.
+        logger.exception("what waited for a cap or a lock is left to the sweep")
 
 
 def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:
@@ -40,11 +49,16 @@ def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -
     total = 0
     while True:
         with transaction.atomic():
-            rows = database.run("unblock", {"owners": owner_ids, "locks": lock_keys, "most": CHUNK})
-        try:
-            total += publish([row["id"] for row in rows])
-        except BrokerUnavailable as error:
-            logger.warning("%d freed runs wait for the sweep: %s", len(rows), error)
-            return total
+            rows = database.run(
+                "unblock",
+                {
+                    "owners": owner_ids,
+                    "locks": lock_keys,
+                    "most": CHUNK,
+                    "lease": setting("LEASE_SECONDS"),
+                },
+            )
+            publish_on_commit([row["id"] for row in rows])
+        total += len(rows)
         if len(rows) < CHUNK:
             return total

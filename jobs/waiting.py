@@ -23,7 +23,7 @@ def why_waiting(run: Run) -> str:
         tried = f"Attempt {run.attempt_count} of {run.max_attempts} failed{error}"
         return f"{tried}; the next one is due {_moment(run)}."
     if run.state == State.HELD:
-        return f"Held until {_moment(run)}." if run.due_at else "Held."
+        return f"Held until {_moment(run)}." if run.next_at else "Held."
     return _why_queued(run)
 
 
@@ -52,4 +52,4 @@ def _why_queued(run: Run) -> str:
 
 
 def _moment(run: Run) -> str:
-    return f"{run.due_at:%Y-%m-%d %H:%M:%S %Z}" if run.due_at else "soon"
+    return f"{run.next_at:%Y-%m-%d %H:%M:%S %Z}" if run.next_at else "soon"

@@ -776,11 +776,13 @@ class Migration(migrations.Migration):
                             ),
                         ),
                         ("due_at", models.DateTimeField(null=True, verbose_name="due at")),
+                        ("next_at", models.DateTimeField(null=True, verbose_name="next at")),
                         (
                             "deadline_at",
                             models.DateTimeField(null=True, verbose_name="start before"),
                         ),
                         ("queued_at", models.DateTimeField(null=True, verbose_name="queued at")),
+                        ("overdue_at", models.DateTimeField(null=True, verbose_name="overdue at")),
                         (
                             "admitted_at",
                             models.DateTimeField(null=True, verbose_name="admitted at"),

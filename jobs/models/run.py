@@ -95,10 +95,14 @@ class Run(models.Model):
     blocked_by = models.CharField(_("blocked by"), max_length=8, db_default="")
 
     created_at = models.DateTimeField(_("submitted at"), db_default=Now())
+    # The nominal time: what the caller asked for. A retry does not change it.
     due_at = models.DateTimeField(_("due at"), null=True)
+    # When promotion queues a delayed run.
+    next_at = models.DateTimeField(_("next at"), null=True)
     deadline_at = models.DateTimeField(_("start before"), null=True)
-    # When a hint was last meant to be in the broker: what is old here is looked after.
     queued_at = models.DateTimeField(_("queued at"), null=True)
+    # From when on the hint of a queued run counts as lost, and is published again.
+    overdue_at = models.DateTimeField(_("overdue at"), null=True)
     admitted_at = models.DateTimeField(_("admitted at"), null=True)
     started_at = models.DateTimeField(_("started at"), null=True)
     ended_at = models.DateTimeField(_("ended at"), null=True)

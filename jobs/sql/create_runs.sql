@@ -26,8 +26,10 @@ CREATE TABLE jobs_run (
     blocked_by    varchar(8) NOT NULL DEFAULT '',
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     due_at        timestamptz,
+    next_at       timestamptz,
     deadline_at   timestamptz,
     queued_at     timestamptz,
+    overdue_at    timestamptz,
     admitted_at   timestamptz,
     started_at    timestamptz,
     ended_at      timestamptz,
@@ -51,11 +53,14 @@ CREATE INDEX run_of_target ON jobs_run (target_id, id) WHERE target_id IS NOT NU
 -- Lists by state; succeeded runs are nearly all rows and need no index:
 CREATE INDEX run_by_state ON jobs_run (state, id) WHERE state <> 'succeeded';
 -- Promotion:
-CREATE INDEX run_delayed ON jobs_run (due_at) WHERE state IN ('scheduled', 'held', 'retrying');
+CREATE INDEX run_delayed ON jobs_run (next_at) WHERE state IN ('scheduled', 'held', 'retrying');
 -- Hints that may be lost:
-CREATE INDEX run_queued ON jobs_run (queue, queued_at) WHERE state = 'queued' AND blocked_by = '';
+CREATE INDEX run_queued ON jobs_run (queue, overdue_at) WHERE state = 'queued' AND blocked_by = '';
 -- Runs that wait for a cap, a lock or the end of a pause:
 CREATE INDEX run_blocked ON jobs_run (owner_id, blocked_by) WHERE state = 'queued' AND blocked_by <> '';
+-- Ended runs of whose end Celery may not have heard:
+CREATE INDEX run_told ON jobs_run (ended_at)
+    WHERE options <> '{}' AND state IN ('failed', 'cancelled', 'expired');
 -- Deadlines:
 CREATE INDEX run_deadline ON jobs_run (deadline_at)
     WHERE state IN ('scheduled', 'held', 'queued') AND deadline_at IS NOT NULL;

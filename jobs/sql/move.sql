@@ -1,6 +1,6 @@
 -- Move runs that no worker holds, or ask a worker to stop those that it does.
 -- Parameters: ids uuid[], sources text[] (states to move from), target text, cause text,
--- attempts int (0: a fresh set of attempts; null: as they are).
+-- attempts int (0: a fresh set of attempts; null: as they are), lease seconds.
 -- Result: id of each run that was moved; the others were in another state by then.
 -- Keeps true: a move and its entry in the history are one write.
 WITH locked AS MATERIALIZED (
@@ -13,6 +13,8 @@ UPDATE jobs_run r SET
     state = %(target)s::text,
     blocked_by = '',
     queued_at = CASE WHEN %(target)s::text = 'queued' THEN clock_timestamp() ELSE r.queued_at END,
+    overdue_at = CASE WHEN %(target)s::text = 'queued'
+        THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.overdue_at END,
     ended_at = CASE WHEN %(target)s::text IN ('cancelled', 'expired', 'failed')
         THEN clock_timestamp() END,
     attempt_count = coalesce(%(attempts)s::int, r.attempt_count),

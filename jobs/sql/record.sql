@@ -1,7 +1,7 @@
 -- Record what became of attempts, fenced by token.
 -- Parameters: arrays, one element a run: ids, tokens, started_ages (seconds since the pool
 -- accepted it, or null), kinds (null: only started), ended_ages (seconds), results, error_types,
--- error_messages, tracebacks, delays (seconds until the next attempt), causes.
+-- error_messages, tracebacks, delays (seconds until the next attempt), causes; lease seconds.
 -- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped; and one with
 -- state 'busy' per run whose row somebody else holds: report it again.
 -- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
@@ -53,9 +53,11 @@ WITH report AS (
             r.started_at, CASE WHEN j.is_start OR j.started_age IS NOT NULL THEN j.started_at END),
         ended_at = CASE WHEN j.after IN ('succeeded', 'failed', 'cancelled')
             THEN j.ended_at END,
-        due_at = CASE j.after WHEN 'retrying'
-            THEN clock_timestamp() + make_interval(secs => coalesce(j.delay, 0)) ELSE r.due_at END,
+        next_at = CASE j.after WHEN 'retrying'
+            THEN clock_timestamp() + make_interval(secs => coalesce(j.delay, 0)) ELSE r.next_at END,
         queued_at = CASE j.after WHEN 'queued' THEN clock_timestamp() ELSE r.queued_at END,
+        overdue_at = CASE j.after WHEN 'queued'
+            THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.overdue_at END,
         attempt_count = r.attempt_count - (j.after = 'queued')::int,
         result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
         error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,

@@ -1,8 +1,8 @@
 -- Free runs whose cap, lock or pause no longer keeps them, as many as there is room for.
--- Parameters: owners bigint[] or null (all), locks text[] or null (all), most int.
--- Result: id of each freed run. Its hint is to be published; if that fails, it is an overdue
--- hint, which the sweep finds.
--- Keeps true: admission decides again; freeing one too many only costs a hint.
+-- Parameters: owners bigint[] or null (all), locks text[] or null (all), most int, lease seconds.
+-- Result: id of each freed run, for the outbox.
+-- Keeps true: admission decides again; freeing one too many only costs a hint. Rows are locked
+-- in id order, and those that others hold are left for the next call.
 WITH waiting AS (
     SELECT r.id, r.owner_id, r.lock_key, r.priority, o.max_running
     FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
@@ -33,8 +33,16 @@ WITH waiting AS (
             WHERE a.owner_id = k.owner_id AND a.state IN ('admitted', 'running', 'cancelling'))
     ORDER BY k.id
     LIMIT %(most)s
+), locked AS MATERIALIZED (
+    SELECT r.id FROM jobs_run r
+    WHERE r.id = ANY(ARRAY(SELECT id FROM chosen)) AND r.state = 'queued' AND r.blocked_by <> ''
+    ORDER BY r.id
+    FOR UPDATE SKIP LOCKED
 )
-UPDATE jobs_run r SET blocked_by = '', queued_at = clock_timestamp()
-FROM chosen c
-WHERE r.id = c.id AND r.state = 'queued' AND r.blocked_by <> ''
+UPDATE jobs_run r SET
+    blocked_by = '',
+    queued_at = clock_timestamp(),
+    overdue_at = clock_timestamp() + make_interval(secs => %(lease)s)
+FROM locked l
+WHERE r.id = l.id
 RETURNING r.id

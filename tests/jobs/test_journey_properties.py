@@ -93,7 +93,7 @@ class Journeys:
         return Report(str(run.id), self.tokens[run.id] - older, kind, moment, delay=delay)
 
     def let_time_pass(self) -> None:
-        column = self.random.choice(["due_at"] * 9 + ["deadline_at"])
+        column = self.random.choice(["next_at"] * 9 + ["deadline_at"])
         for run in self.some():
             age(run, column, seconds=1)
         promotion.expire()
@@ -133,7 +133,7 @@ class Journeys:
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(seed=st.integers(0, 2**32))
 def test_every_history_is_a_path_through_the_table(

@@ -40,7 +40,7 @@ def test_what_is_due_is_queued(acme: Owner, make: object) -> None:
     """Scheduled, held or waiting for its next attempt: not before its time, and once."""
     run = make(acme)  # type: ignore[operator]
     assert promote() == 0
-    age(run, "due_at", seconds=0)
+    age(run, "next_at", seconds=0)
     assert promote() == 1
     assert states(run)[-1] == "queued"
     assert run.moves[-1][2] == "due"
@@ -51,7 +51,7 @@ def test_a_promoted_run_has_a_hint(committed: None, acme: Owner) -> None:
     """Of its next attempt."""
     run = retrying(acme)
     before = len(hinted())
-    age(run, "due_at", seconds=0)
+    age(run, "next_at", seconds=0)
     promote()
     assert hinted()[before:] == [run.id]
     assert admitted(living_worker(), run).attempt == 2
@@ -75,7 +75,7 @@ def test_what_is_tried_again_has_met_its_deadline(acme: Owner) -> None:
     run = retrying(acme)
     age(run, "deadline_at", seconds=0)
     assert expire() == 0
-    age(run, "due_at", seconds=0)
+    age(run, "next_at", seconds=0)
     assert (promote(), expire()) == (1, 0)
     assert admitted(living_worker(), run).attempt == 2
 
@@ -93,14 +93,14 @@ def test_a_long_backlog_is_moved_in_chunks(acme: Owner, monkeypatch: pytest.Monk
     """Each in a transaction of its own, until nothing is due."""
     monkeypatch.setattr(promotion, "CHUNK", 10)
     submitted(acme, 25, countdown=60)
-    Run.objects.update(due_at="2026-01-01T00:00Z")
+    Run.objects.update(next_at="2026-01-01T00:00Z")
     assert promote() == 25
 
 
 def test_a_row_that_somebody_holds_is_left_for_the_next_time(committed: None, acme: Owner) -> None:
     """Promotion waits for nobody."""
     runs = submitted(acme, 2, countdown=60)
-    Run.objects.update(due_at="2026-01-01T00:00Z")
+    Run.objects.update(next_at="2026-01-01T00:00Z")
     somebody = connection.copy()
     try:
         somebody.set_autocommit(False)

@@ -125,12 +125,23 @@ def test_a_failed_try_waits_for_its_next(acme: Owner) -> None:
     error = {"error_type": "OSError", "error_message": "no route", "traceback": "line 1"}
     assert recorded(at, Kind.RETRYING, delay=60.0, **error) == "retrying"
     run.refresh_from_db()
-    assert run.due_at is not None
-    assert timedelta(seconds=55) < run.due_at - now() < timedelta(seconds=61)
+    assert run.next_at is not None
+    assert timedelta(seconds=55) < run.next_at - now() < timedelta(seconds=61)
     assert (run.error_type, run.error_message, run.ended_at) == ("OSError", "no route", None)
     attempt = run.attempts.get()
     assert (attempt.outcome, attempt.traceback) == ("retrying", "line 1")
     assert run.moves[-1][2] == "OSError"
+
+
+def test_a_retry_keeps_the_nominal_time(acme: Owner) -> None:
+    """What the caller asked for stays; only when it goes on next is new."""
+    [run] = submitted(acme, eta=now() - timedelta(hours=1))
+    asked = run.due_at
+    assert asked is not None and run.next_at == asked
+    recorded(admitted(living_worker(), run), Kind.RETRYING, delay=60.0)
+    run.refresh_from_db()
+    assert run.due_at == asked
+    assert run.next_at is not None and run.next_at > asked + timedelta(hours=1)
 
 
 def test_what_is_given_back_has_spent_no_attempt(acme: Owner) -> None:
@@ -214,6 +225,23 @@ def test_a_batch_of_many_is_written_at_once(acme: Owner) -> None:
     ]
     assert list(record(batch).values()).count("failed") == 100
     assert {len(states(run)) for run in runs[:6]} == {3, 4}
+
+
+def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None:
+    """It is to be reported again; the others of the batch are written, and nobody waits."""
+    runs = submitted(acme, 3)
+    answers = ask(living_worker(), runs)
+    batch = [told(at, Kind.SUCCEEDED) for at in answers]  # type: ignore[arg-type]
+    batch[2] = replace(batch[2], token=7)
+    somebody = connection.copy()
+    try:
+        somebody.set_autocommit(False)
+        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [runs[0].id])
+        first, second, third = (record(batch).get(str(run.id)) for run in runs)
+    finally:
+        somebody.close()
+    assert (first, second, third) == ("busy", "succeeded", None)
+    assert record(batch) == {str(runs[0].id): "succeeded"}
 
 
 @pytest.mark.django_db

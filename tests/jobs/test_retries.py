@@ -102,5 +102,5 @@ def test_delays_grow_with_the_attempts() -> None:
 
 def test_numbers_have_no_second_home() -> None:
     """A default stands in the settings only."""
-    with pytest.raises(TypeError, match="max_attempts.*backoff_seconds.*backoff_cap_seconds"):
+    with pytest.raises(TypeError, match=r"max_attempts.*backoff_seconds.*backoff_cap_seconds"):
         RetryPolicy()  # type: ignore[call-arg]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import redis
+from django.db import connection
+from pytest_django import Settings
 
 from fleet import Admission, Kind
-from jobs import submit, unblocking
-from jobs.models import Owner, Run
+from jobs import dispatch, submit, unblocking
+from jobs.models import Outbox, Owner, Run
 from jobs.pausing import pause_owner, resume_owner
 from jobs.unblocking import publish_freed
 from tests.jobs.scenes import admitted, ask, hinted, living_worker, recorded, submitted
@@ -106,3 +109,49 @@ def test_many_are_freed_in_one_go(acme: Owner, monkeypatch: pytest.MonkeyPatch) 
     resume_owner(acme)
     assert blocked() == set()
     assert len(hinted()) == 50
+
+
+def test_freed_runs_are_in_the_outbox_until_they_are_published(
+    acme: Owner, broker: redis.Redis, settings: Settings
+) -> None:
+    """As all others that become ready: a broker that is away just then costs no lease."""
+    runs = submitted(acme, 2)
+    pause_owner(acme)
+    ask(living_worker(), runs)
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    dispatch.broker.cache_clear()
+    broker.client_pause(500)
+    resume_owner(acme)
+    assert blocked() == set()
+    assert [row.run_ids for row in Outbox.objects.all()] == [[run.id for run in runs]]
+
+
+def test_a_row_that_somebody_holds_is_left_for_the_next_time(acme: Owner) -> None:
+    """The others are freed, and nobody waits for anybody."""
+    runs = submitted(acme, 2)
+    pause_owner(acme)
+    ask(living_worker(), runs)
+    Owner.objects.update(paused_at=None)
+    somebody = connection.copy()
+    try:
+        somebody.set_autocommit(False)
+        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [runs[0].id])
+        assert freed() == 1
+    finally:
+        somebody.close()
+    assert (freed(), blocked()) == (1, set())
+
+
+def test_trouble_after_an_end_does_not_reach_who_recorded_it(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The outcome is committed, and its answer must come; the sweep frees what waited."""
+    runs = submitted(acme, 2, lock="door")
+    answer, _ = ask(living_worker(), runs)
+    assert isinstance(answer, Admission)
+    # No such statement.
+    monkeypatch.setattr(unblocking, "CHUNK", "many")
+    assert recorded(answer, Kind.SUCCEEDED) == "succeeded"
+    assert "left to the sweep" in caplog.text
+    monkeypatch.undo()
+    assert (freed(), blocked()) == (1, set())

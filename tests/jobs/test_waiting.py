@@ -46,7 +46,7 @@ def test_in_its_queue(acme: Owner, run: Run) -> None:
 def test_due_later(acme: Owner) -> None:
     """The time, in UTC, as the row has it."""
     [run] = submitted(acme, countdown=60)
-    Run.objects.update(due_at=NOON)
+    Run.objects.update(next_at=NOON)
     assert why(run) == "Due 2026-03-01 12:00:00 UTC."
 
 
@@ -54,9 +54,9 @@ def test_held(acme: Owner) -> None:
     """Until when, if that is known."""
     [run] = submitted(acme, countdown=60)
     move([run.id], to=State.HELD)
-    Run.objects.update(due_at=NOON)
+    Run.objects.update(next_at=NOON)
     assert why(run) == "Held until 2026-03-01 12:00:00 UTC."
-    Run.objects.update(due_at=None)
+    Run.objects.update(next_at=None)
     assert why(run) == "Held."
 
 
@@ -66,7 +66,7 @@ def test_between_attempts(run: Run) -> None:
     assert why(run) == "A worker has taken it and starts it next."
     recorded(at, Kind.STARTED)
     recorded(at, Kind.RETRYING, delay=60.0, error_type="OSError")
-    Run.objects.update(due_at=NOON)
+    Run.objects.update(next_at=NOON)
     assert why(run) == (
         "Attempt 1 of 3 failed (OSError); the next one is due 2026-03-01 12:00:00 UTC."
     )
@@ -123,7 +123,7 @@ def test_it_never_raises(run: Run, state: State) -> None:
     living_worker()
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE jobs_run SET state = %s, due_at = NULL, queued_at = NULL, owner_id = -1, "
+            "UPDATE jobs_run SET state = %s, next_at = NULL, queued_at = NULL, owner_id = -1, "
             "blocked_by = 'cap', lock_key = 'x'",
             [state],
         )
