@@ -10,7 +10,7 @@ from typing import Any
 from celery.worker.request import Request
 from kombu.utils import json
 
-from fleet.contract import HEADER, Admission
+from fleet.contract import HEADER, Admission, Kind, Report
 
 
 @dataclass(slots=True)
@@ -32,6 +32,12 @@ class Held:
     def is_late(self) -> bool:
         """Whether the start deadline has passed."""
         return time.monotonic() - self.admitted_at > self.admission.start_within
+
+    def report(self, kind: Kind, *, cause: str = "") -> Report:
+        """Return what is to be recorded of it, as of now."""
+        return Report(
+            self.admission.run_id, self.admission.token, kind, time.monotonic(), cause=cause
+        )
 
 
 def dress(request: Request, admission: Admission) -> None:
