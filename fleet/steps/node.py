@@ -115,7 +115,15 @@ def _post(worker: Any, callback: Callable[[], None]) -> None:
     if hub is None or worker.blueprint.state != bootsteps.RUN:
         _survive(callback)
     else:
-        hub.call_soon(_survive, callback)
+        hub.call_soon(_in_loop, hub, callback)
+
+
+def _in_loop(hub: Any, callback: Callable[[], None]) -> None:
+    _survive(callback)
+    # What the callback leaves to the loop, an acknowledgement say, comes too late for this
+    # round, and Kombu does not look for it before it sleeps until something else happens.
+    if hub._ready and hub._waker is not None:
+        hub._waker.wake()
 
 
 def _survive(callback: Callable[[], None]) -> None:
