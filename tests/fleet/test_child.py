@@ -231,14 +231,53 @@ def test_an_error_may_say_how_long_to_wait(pool: Child) -> None:
     assert pool.fly(call)[0].delay == 30.0
 
 
-@pytest.mark.parametrize("error", [Ignore(), Reject()])
-def test_a_task_that_gives_up_its_message_is_done(pool: Child, error: Exception) -> None:
-    """It said itself that nothing more is to be done."""
+def test_a_task_that_asks_to_be_ignored_is_done(pool: Child) -> None:
+    """It said itself that nothing more is to be done; it has no result."""
 
     def ignore() -> None:
-        raise error
+        raise Ignore
 
-    assert pool.fly(ignore)[0].kind is Kind.SUCCEEDED
+    report, _ = pool.fly(ignore)
+    assert (report.kind, report.result) == (Kind.SUCCEEDED, None)
+
+
+@pytest.mark.parametrize(
+    ("requeue", "attempt", "kind"),
+    [(False, 1, Kind.FAILED), (True, 1, Kind.RETRYING), (True, 3, Kind.FAILED)],
+)
+def test_a_task_that_rejects_its_message_has_failed(
+    pool: Child, *, requeue: bool, attempt: int, kind: Kind
+) -> None:
+    """For good, or, asking for the message again, under the run's policy; no hint goes back."""
+
+    def reject() -> None:
+        raise Reject(UnpicklableError(), requeue=requeue)
+
+    report, error = pool.fly(reject, attempt=attempt)
+    assert (report.kind, report.error_type) == (kind, "TaskRejected")
+    assert "holds a lock" in report.error_message and "in reject" in report.traceback
+    assert type(error).__name__ == ("TaskRejected" if kind is Kind.FAILED else "Retry")
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"args": ()}, "keeps its arguments"),
+        ({"kwargs": {"depth": 2}}, "keeps its arguments"),
+        ({"throw": False}, "throw=False"),
+    ],
+)
+def test_a_retry_that_a_row_cannot_keep_is_an_error(
+    pool: Child, asked: dict[str, Any], says: str
+) -> None:
+    """Whoever reads the run sees what was asked for in vain."""
+
+    def ask(self: Task) -> None:
+        self.retry(**asked)
+
+    report, _ = pool.fly(pool.task(ask, bind=True), attempt=3)
+    assert (report.kind, report.error_type) == (Kind.FAILED, "TypeError")
+    assert says in report.error_message
 
 
 def test_only_the_outermost_call_is_the_run(pool: Child) -> None:
@@ -277,6 +316,7 @@ def test_a_task_that_is_not_reached_has_failed(pool: Child) -> None:
     assert (report.kind, report.error_type) == (Kind.FAILED, "TypeError")
 
 
+@pytest.mark.filterwarnings("ignore:Exception raised outside body:RuntimeWarning")
 def test_a_callback_that_cannot_be_sent_is_a_failure(pool: Child) -> None:
     """As Celery stores it: what was to follow will not happen."""
     bad = {"task": "next", "args": [], "kwargs": {}, "options": {"serializer": "no such"}}
