@@ -34,6 +34,10 @@ class TaskExited(Exception):
     """The task raised what would end its process, such as SystemExit; the process goes on."""
 
 
+class TaskRejected(Exception):
+    """The task raised Celery's `Reject`, with this reason."""
+
+
 @dataclass(slots=True)
 class Flight:
     """One admitted run in this process."""
@@ -91,8 +95,8 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
     crash_point("child.after_run")
     report = flight.report
     error = _unwrapped(value.exception) if failed else None
-    if error is None or isinstance(error, Ignore | Reject):
-        # A task that gives up its message has said that nothing more is to be done.
+    if error is None or isinstance(error, Ignore):
+        # A task that asks to be ignored has said that nothing more is to be done.
         done = Report(flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic())
         return failed, value, runtime, report or done
     if report is None or report.kind is Kind.SUCCEEDED:
@@ -148,8 +152,16 @@ def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
     try:
         value = call()
         result = edges.encode_result(value)
-    except (WorkerShutdown, WorkerTerminate, Ignore, Reject):
+    except (WorkerShutdown, WorkerTerminate, Ignore):
         raise
+    except Reject as refusal:
+        rejected = TaskRejected(safe_text(refusal.reason)).with_traceback(refusal.__traceback__)
+        if refusal.requeue:
+            raise _settle(flight, edges, rejected, wanted=None) from None
+        # No other try is to follow. Celery would store a failure, too.
+        text = format_traceback(rejected)
+        flight.report = failure(flight.run_id, flight.token, rejected, text)
+        raise rejected from None
     except SystemExit as error:
         if terminate_handler_fired():
             # Not the task's doing: this process is told to end, and the main one decides.

@@ -45,8 +45,8 @@ def class_names(error: BaseException) -> tuple[str, ...]:
     return tuple(names)
 
 
-def safe_text(error: BaseException) -> str:
-    """Return an error's text, whatever its own `__str__` does."""
+def safe_text(error: object) -> str:
+    """Return the text of an error, or of its reason, whatever its own `__str__` does."""
     # A task may raise either by itself, with other arguments or none.
     if isinstance(error, TimeLimitExceeded) and [type(it) for it in error.args] in ([int], [float]):
         return f"ran longer than its time limit of {error.args[0]:g} s"
