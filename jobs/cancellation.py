@@ -11,6 +11,7 @@ from django.db import transaction
 from jobs import database
 from jobs.callbacks import tell_celery
 from jobs.models import AuditEntry, Run, Submission
+from jobs.options import REASON_LIMIT, refuse_text
 from jobs.recording import move
 from jobs.states import ENDED, WAITING, State
 
@@ -25,9 +26,12 @@ def cancel_runs(
 ) -> list[UUID]:
     """Cancel these runs; return the ids of those that moved. Repeating it is harmless.
 
+    Raises OptionError for a reason that is too long to be kept.
+
     What waits is cancelled. What a worker holds becomes `cancelling`: its worker hears of it
     with the next heartbeat, and if the worker is lost instead, rescue ends it.
     """
+    refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         # Held through both moves: a run that is given back, or fails and waits for its next
         # attempt, between the two would be missed by each.

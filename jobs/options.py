@@ -16,6 +16,7 @@ KEY_LIMIT: Final = 200
 LOCK_LIMIT: Final = 200
 LABELS_LIMIT: Final = 32
 LABEL_LIMIT: Final = 200
+REASON_LIMIT: Final = 500
 FARTHEST: Final = timedelta(days=366)
 
 # What each run of a task may differ in from the task's own policy.

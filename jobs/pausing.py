@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs import unblocking
+from jobs.errors import OptionError
 from jobs.models import AuditEntry, Owner
+from jobs.options import REASON_LIMIT, refuse_text
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
+
+PAUSE_REASON_LIMIT: Final = 200
 
 
 def pause_owner(
@@ -22,7 +26,13 @@ def pause_owner(
     reason: str = "",
     actor: AbstractBaseUser | None = None,
 ) -> None:
-    """Let no further run of an owner start, until a time or until resumed; what runs goes on."""
+    """Let no further run of an owner start, until a time or until resumed; what runs goes on.
+
+    Raises OptionError for a reason that is too long to be kept and for a time without a zone.
+    """
+    refuse_text("reason", reason, most=PAUSE_REASON_LIMIT)
+    if until is not None and until.utcoffset() is None:
+        raise OptionError("until", "is a datetime with a time zone")
     with transaction.atomic():
         Owner.objects.filter(pk=owner.pk).update(
             paused_at=Now(), paused_until=until, paused_reason=reason
@@ -35,6 +45,7 @@ def pause_owner(
 
 def resume_owner(owner: Owner, *, reason: str = "", actor: AbstractBaseUser | None = None) -> None:
     """Let an owner's runs start again, at once."""
+    refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         Owner.objects.filter(pk=owner.pk).update(
             paused_at=None, paused_until=None, paused_reason=""

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from jobs.errors import StateConflict
 from jobs.models import AuditEntry, Run
+from jobs.options import REASON_LIMIT, refuse_text
 from jobs.recording import move
 from jobs.states import REOPENABLE, State
 
@@ -25,8 +26,9 @@ def reopen_runs(
 
     Its token goes on counting, so what an earlier attempt may still report stays fenced off.
     A passed deadline is taken away. Raises StateConflict when one single run is given that
-    may not move.
+    may not move, and OptionError for a reason that is too long to be kept.
     """
+    refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         passed = Run.objects.filter(id__in=run_ids, state__in=REOPENABLE, deadline_at__lte=Now())
         passed.update(deadline_at=None)

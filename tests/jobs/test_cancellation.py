@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from fleet import Kind, Refusal
 from jobs import cancellation
 from jobs.cancellation import cancel_runs
+from jobs.errors import OptionError
 from jobs.models import AuditEntry, Owner, Run, Submission
 from jobs.recording import move
 from jobs.states import State
@@ -94,6 +95,16 @@ def test_a_submission_is_cancelled_with_what_is_left_of_it(
     assert submission.progress.counts == {State.SUCCEEDED: 1, State.CANCELLED: 24}
     assert submission.progress.is_done
     assert [states(run) for run in others] == [["queued"]] * 2
+
+
+@pytest.mark.parametrize("reason", ["x" * 501, "nul \x00", "\ud800"])
+def test_a_reason_that_cannot_be_kept_is_refused(acme: Owner, reason: str) -> None:
+    """By a cancel and by a retry alike; nothing moves."""
+    [run] = submitted(acme)
+    for verb in (run.cancel, run.retry):
+        with pytest.raises(OptionError, match="option reason: "):
+            verb(reason=reason)
+    assert states(run) == ["queued"]
 
 
 def test_who_cancelled_and_why_is_in_the_audit(acme: Owner) -> None:

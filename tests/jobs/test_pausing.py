@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
 
 from fleet import Kind, Refusal
+from jobs.errors import OptionError
 from jobs.models import AuditEntry, Owner
 from jobs.pausing import pause_owner, resume_owner
 from jobs.storing import now
@@ -51,6 +54,23 @@ def test_a_pause_until_a_time_ends_with_it(committed: None, acme: Owner) -> None
     assert not acme.is_paused()
     assert not Owner.objects.paused().exists()
     assert sweep()["freed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "option"),
+    [
+        ({"reason": "x" * 201}, "reason: is text of at most 200 characters"),
+        ({"reason": "nul \x00"}, "reason: "),
+        ({"until": datetime(2030, 1, 1)}, "until: is a datetime with a time zone"),  # noqa: DTZ001
+    ],
+)
+def test_a_pause_that_cannot_be_kept_is_refused(
+    acme: Owner, bad: dict[str, Any], option: str
+) -> None:
+    """By the name of what is wrong; the owner goes on."""
+    with pytest.raises(OptionError, match=option):
+        pause_owner(acme, **bad)
+    assert not Owner.objects.paused().exists()
 
 
 def test_who_paused_and_why_is_in_the_audit(acme: Owner) -> None:
