@@ -8,6 +8,7 @@ the sweep publishes it. A hint may be published twice: the row admits it once.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -53,26 +54,29 @@ def publish_on_commit(run_ids: Sequence[UUID]) -> None:
 
 def _publish_committed(run_ids: Sequence[UUID], outbox_id: int) -> None:
     crash_point("dispatch.after_commit")
-    limit = time.monotonic() + setting("PUBLISH_TIMEOUT_SECONDS")
+    # A large bulk: the caller goes on after a while, the sweep publishes the rest.
+    rest = publish_slices(run_ids, seconds=setting("PUBLISH_TIMEOUT_SECONDS"))
+    crash_point("dispatch.after_publish")
+    shrink_outbox(outbox_id, run_ids, rest=rest)
+    crash_point("dispatch.after_outbox_delete")
+
+
+def publish_slices(run_ids: Sequence[UUID], *, seconds: float = math.inf) -> Sequence[UUID]:
+    """Publish the hints of a batch slice by slice; return the runs whose hints are not out.
+
+    Stops when the broker is away, which is logged, or when the time is up.
+    """
+    until = time.monotonic() + seconds
     published = 0
     try:
         for start in range(0, len(run_ids), SLICE):
             publish(run_ids[start : start + SLICE])
-            published = min(start + SLICE, len(run_ids))
-            if time.monotonic() > limit:
-                # A large bulk: the caller goes on, the sweep publishes the rest.
+            published = start + SLICE
+            if time.monotonic() > until:
                 break
     except BrokerUnavailable as error:
         logger.warning("%d hints stay in the outbox: %s", len(run_ids) - published, error)
-    crash_point("dispatch.after_publish")
-    if published == len(run_ids):
-        clear_outbox([outbox_id])
-    elif published:
-        database.query(
-            "UPDATE jobs_outbox SET run_ids = %s WHERE id = %s",
-            [list(run_ids[published:]), outbox_id],
-        )
-    crash_point("dispatch.after_outbox_delete")
+    return run_ids[published:]
 
 
 def publish(run_ids: Sequence[UUID]) -> int:
@@ -99,8 +103,18 @@ def _hints(run_ids: Sequence[UUID]) -> list[Hint]:
         ]
 
 
-def clear_outbox(ids: Sequence[int]) -> None:
-    """Forget published batches. Not waiting for the disk: a batch that comes back is harmless."""
+def shrink_outbox(batch_id: int, run_ids: Sequence[UUID], *, rest: Sequence[UUID]) -> None:
+    """Leave of a batch in the outbox only what is not published.
+
+    Not waiting for the disk: a batch that comes back is harmless.
+    """
+    if len(rest) == len(run_ids):
+        return
     with transaction.atomic():
         database.query("SET LOCAL synchronous_commit = off")
-        database.query("DELETE FROM jobs_outbox WHERE id = ANY(%s)", [list(ids)])
+        if rest:
+            database.query(
+                "UPDATE jobs_outbox SET run_ids = %s WHERE id = %s", [list(rest), batch_id]
+            )
+        else:
+            database.query("DELETE FROM jobs_outbox WHERE id = %s", [batch_id])

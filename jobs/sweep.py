@@ -9,41 +9,47 @@ published once too often costs a look at its row.
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from fleet import crash_point
+from fleet import BrokerUnavailable, crash_point
 from jobs import database, unblocking
 from jobs.conf import setting
-from jobs.dispatch import broker, clear_outbox, publish
+from jobs.dispatch import broker, publish, publish_on_commit, publish_slices, shrink_outbox
 
 logger = logging.getLogger(__name__)
 
 CHUNK: Final = 1_000
+WITH_BACKLOG: Final = 500
+"""How many runs of a queue are published again in one sweep while it holds messages."""
 
 _OUTBOX = """
 SELECT id, run_ids FROM jobs_outbox
 WHERE created_at < clock_timestamp() - make_interval(secs => %s)
-ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED
+ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
 """
 _QUEUED_AFTER = """
 SELECT id FROM jobs_run WHERE state = 'queued' AND blocked_by = '' AND id > %s ORDER BY id LIMIT %s
 """
-_OVERDUE_COUNTS = """
-SELECT queue, count(*) FROM jobs_run
-WHERE state = 'queued' AND blocked_by = ''
-  AND queued_at < clock_timestamp() - make_interval(secs => %s)
-GROUP BY queue
+_OVERDUE_QUEUES = """
+SELECT DISTINCT queue FROM jobs_run
+WHERE state = 'queued' AND blocked_by = '' AND overdue_at <= clock_timestamp()
 """
+# The next look at a run comes when it has waited twice as long as now, within an hour.
 _TAKE_OVERDUE = """
-UPDATE jobs_run SET queued_at = clock_timestamp() WHERE id IN (
+WITH taken AS MATERIALIZED (
     SELECT id FROM jobs_run
-    WHERE state = 'queued' AND blocked_by = '' AND queue = %s
-      AND queued_at < clock_timestamp() - make_interval(secs => %s)
-    ORDER BY queued_at LIMIT %s FOR UPDATE SKIP LOCKED
-) RETURNING id
+    WHERE state = 'queued' AND blocked_by = '' AND queue = %(queue)s
+      AND overdue_at <= clock_timestamp()
+    ORDER BY overdue_at LIMIT %(most)s FOR UPDATE SKIP LOCKED
+)
+UPDATE jobs_run r SET overdue_at = clock_timestamp() + least(
+    interval '1 hour',
+    greatest(clock_timestamp() - r.queued_at, make_interval(secs => %(lease)s)))
+FROM taken t WHERE r.id = t.id
+RETURNING r.id
 """
 
 
@@ -61,17 +67,23 @@ def sweep() -> dict[str, int]:
 
 
 def publish_outbox() -> int:
-    """Publish what was committed and not published within a sweep's time."""
+    """Publish what was committed and not published within a sweep's time; return how many.
+
+    What is published of a batch stays so: raises BrokerUnavailable with the rest in the outbox.
+    """
     total = 0
     while True:
         with transaction.atomic():
             batches = database.query(_OUTBOX, [setting("SWEEP_SECONDS")])
-            for batch in batches:
-                total += publish(batch["run_ids"])
+            if not batches:
+                return total
+            [batch] = batches
+            rest = publish_slices(batch["run_ids"])
             crash_point("sweep.after_publish")
-            clear_outbox([batch["id"] for batch in batches])
-        if not batches:
-            return total
+            shrink_outbox(batch["id"], batch["run_ids"], rest=rest)
+        if rest:
+            raise BrokerUnavailable(f"{len(rest)} hints of one batch stay in the outbox")
+        total += len(batch["run_ids"])
 
 
 def publish_after_flush() -> int:
@@ -95,24 +107,30 @@ def publish_after_flush() -> int:
 
 
 def publish_overdue() -> int:
-    """Publish the oldest queued runs where the broker holds fewer messages than rows wait.
+    """Publish queued runs again that have waited so long that their hint may be lost.
 
-    A queue is a list: a hint that waits longer than a lease while the list is shorter than
-    the number of rows that old cannot be in it for all of them.
+    Where the broker holds messages, it may still be among them, so that only some are published
+    in one sweep, those that are overdue for longest; where it holds none, all are. Each run is
+    left alone for as long as it has waited, a lease at least and an hour at most: a queue that
+    is merely long is not filled with doubles. A double costs a look at its row.
     """
-    lease = setting("LEASE_SECONDS")
+    queues = [row["queue"] for row in database.query(_OVERDUE_QUEUES)]
+    return sum(_publish_overdue(queue) for queue in queues)
+
+
+def _publish_overdue(queue: str) -> int:
+    is_empty = not broker().backlog(queue, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+    most = CHUNK if is_empty else WITH_BACKLOG
     total = 0
-    for row in database.query(_OVERDUE_COUNTS, [lease]):
-        total += _publish_missing(row, lease=lease)
+    while True:
+        with transaction.atomic():
+            rows = database.query(
+                _TAKE_OVERDUE, {"queue": queue, "lease": setting("LEASE_SECONDS"), "most": most}
+            )
+            publish_on_commit([row["id"] for row in rows])
+        total += len(rows)
+        if not is_empty or len(rows) < most:
+            break
+    if is_empty and total:
+        logger.warning("%d hints of queue %s were lost: published again", total, queue)
     return total
-
-
-def _publish_missing(row: dict[str, Any], *, lease: float) -> int:
-    waiting = broker().backlog(row["queue"], timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
-    missing = row["count"] - waiting
-    if missing <= 0:
-        return 0
-    with transaction.atomic():
-        rows = database.query(_TAKE_OVERDUE, [row["queue"], lease, missing])
-    logger.warning("%d hints of queue %s were lost: published again", len(rows), row["queue"])
-    return publish([row["id"] for row in rows])

@@ -9,7 +9,9 @@ from pytest_django import Settings
 
 from fleet import BrokerUnavailable, Refusal
 from jobs import dispatch
+from jobs import sweep as sweeping
 from jobs.models import Outbox, Owner, Run
+from jobs.storing import now
 from jobs.sweep import publish_after_flush, publish_outbox, publish_overdue, sweep
 from tests.jobs.scenes import age, ask, hinted, living_worker, submitted
 
@@ -26,6 +28,12 @@ def lose_hints(broker: redis.Redis) -> None:
     """Lose every message, and nothing else that the broker knows."""
     for key in broker.keys("jobs*"):
         broker.delete(key)
+
+
+def wait(run: Run, *, seconds: float) -> None:
+    """Let a queued run have waited so long, and its hint be overdue."""
+    age(run, "queued_at", seconds=seconds)
+    age(run, "overdue_at", seconds=seconds - 30)
 
 
 def put_back_in_outbox(runs: list[Run], *, seconds: float) -> None:
@@ -56,6 +64,31 @@ def test_the_outbox_is_published_when_its_writer_had_its_time(
     assert publish_outbox() == 2
     assert hinted() == [run.id for run in old]
     assert [row.run_ids for row in Outbox.objects.all()] == [[run.id for run in young]]
+
+
+def test_what_is_published_of_a_batch_stays_so(
+    acme: Owner, broker: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a later slice fails, only the rest stays in the outbox; earlier batches are gone."""
+    monkeypatch.setattr(dispatch, "SLICE", 2)
+    first, second = submitted(acme, 2), submitted(acme, 3)
+    lose_hints(broker)
+    put_back_in_outbox(first, seconds=60)
+    put_back_in_outbox(second, seconds=60)
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    dispatch.broker.cache_clear()
+    passes = iter(range(10))
+
+    def hang_before_the_third(_point: str) -> None:
+        if next(passes) == 2:
+            broker.client_pause(500)
+
+    monkeypatch.setattr(dispatch, "crash_point", hang_before_the_third)
+    with pytest.raises(BrokerUnavailable, match="1 hints"):
+        publish_outbox()
+    assert [row.run_ids for row in Outbox.objects.all()] == [[second[2].id]]
+    dispatch.broker.cache_clear()
+    assert hinted() == [run.id for run in [*first, *second[:2]]]
 
 
 def test_after_a_flush_every_queued_run_is_published(acme: Owner, broker: redis.Redis) -> None:
@@ -91,15 +124,49 @@ def test_a_flush_in_the_middle_of_the_rebuild_begins_it_again(
 
 
 def test_an_overdue_hint_is_published_again(acme: Owner, broker: redis.Redis) -> None:
-    """Where the broker holds fewer messages than rows have waited longer than a lease."""
+    """Once it has waited longer than a lease."""
     runs = submitted(acme, 3)
     for run in runs:
-        age(run, "queued_at", seconds=60)
-    assert publish_overdue() == 0
+        wait(run, seconds=60)
     lose_hints(broker)
     assert publish_overdue() == 3
     assert sorted(hinted()) == [run.id for run in runs]
     assert publish_overdue() == 0
+
+
+def test_a_lost_hint_is_found_behind_a_backlog(acme: Owner, broker: redis.Redis) -> None:
+    """Other messages in the queue say nothing of this one."""
+    lost, *others = submitted(acme, 3)
+    lose_hints(broker)
+    dispatch.publish([run.id for run in others])
+    wait(lost, seconds=31)
+    assert publish_overdue() == 1
+    assert hinted()[-1] == lost.id
+
+
+def test_a_long_wait_is_not_filled_with_doubles(acme: Owner) -> None:
+    """The pause before a run is published again is as long as it has waited, up to an hour."""
+    [run] = submitted(acme)
+    for seconds, pause in ((31, 31), (70, 70), (86_400, 3_600)):
+        wait(run, seconds=seconds)
+        assert publish_overdue() == 1
+        run.refresh_from_db()
+        assert run.overdue_at is not None
+        assert abs((run.overdue_at - now()).total_seconds() - pause) < 5
+        assert publish_overdue() == 0
+
+
+def test_behind_a_backlog_some_are_published_in_one_sweep(
+    acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long queue is not doubled at once; an empty one has lost all."""
+    monkeypatch.setattr(sweeping, "CHUNK", 2)
+    monkeypatch.setattr(sweeping, "WITH_BACKLOG", 2)
+    for run in submitted(acme, 5):
+        wait(run, seconds=60)
+    assert publish_overdue() == 2
+    lose_hints(broker)
+    assert publish_overdue() == 3
 
 
 def test_a_young_hint_is_on_its_way(acme: Owner, broker: redis.Redis) -> None:
@@ -109,15 +176,16 @@ def test_a_young_hint_is_on_its_way(acme: Owner, broker: redis.Redis) -> None:
     assert publish_overdue() == 0
 
 
-def test_the_oldest_of_the_overdue_come_first(acme: Owner, broker: redis.Redis) -> None:
-    """As many as the broker lacks."""
+def test_those_that_are_overdue_for_longest_come_first(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as one sweep goes."""
+    monkeypatch.setattr(sweeping, "WITH_BACKLOG", 2)
     runs = submitted(acme, 3)
-    lose_hints(broker)
-    [there] = submitted(acme)
-    for seconds, run in enumerate([*runs, there], start=100):
-        age(run, "queued_at", seconds=seconds)
-    assert publish_overdue() == 3
-    assert set(hinted()) == {there.id, runs[2].id, runs[1].id}
+    for seconds, run in enumerate(runs, start=100):
+        wait(run, seconds=seconds)
+    assert publish_overdue() == 2
+    assert sorted(hinted()[3:]) == [runs[1].id, runs[2].id]
 
 
 def test_what_is_free_again_is_published(acme: Owner, settings: Settings) -> None:
