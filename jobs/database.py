@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, ParamSpec, TypeVar
 
-from django.db import connection
+from django.db import DatabaseError, connection
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _FOLDER = Path(__file__).parent / "sql"
+_ALONE: Final = 1720
 
 
 @cache
@@ -31,3 +36,27 @@ def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[
             return []
         names = [column.name for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def alone(verb: Callable[P, R]) -> Callable[P, R | None]:
+    """Have one call of a verb at a time in the whole installation.
+
+    A call that meets another one returns None at once: a round that takes longer than the
+    time between two is not overtaken by the next.
+    """
+    key = [_ALONE, verb.__qualname__]
+
+    @wraps(verb)
+    def sole(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        # The session's lock, not a transaction's: a round has many transactions.
+        [row] = query("SELECT pg_try_advisory_lock(%s, hashtext(%s)) AS got", key)
+        if not row["got"]:
+            return None
+        try:
+            return verb(*args, **kwargs)
+        finally:
+            # On a connection that broke, the lock is gone with it.
+            with suppress(DatabaseError):
+                query("SELECT pg_advisory_unlock(%s, hashtext(%s))", key)
+
+    return sole

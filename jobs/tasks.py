@@ -1,5 +1,6 @@
 """The system's own Celery tasks: thin, one call each, on a queue and a worker of their own.
 
+A round that meets the one before it still at work returns at once.
 celery-beat sends them from the PeriodicTasks that `jobs/system_schedule.py` keeps.
 """
 
@@ -12,6 +13,7 @@ from jobs import partitions, promotion
 from jobs import rescue as rescuing
 from jobs import sweep as sweeping
 from jobs.builtin import http_request, management_command
+from jobs.database import alone
 
 __all__ = [
     "http_request",
@@ -24,18 +26,21 @@ __all__ = [
 
 
 @shared_task(name="fairshift.system.promote", send_events=False)
+@alone
 def promote() -> int:
     """Queue runs whose time has come, and end those whose deadline has passed."""
     return promotion.expire() + promotion.promote()
 
 
 @shared_task(name="fairshift.system.rescue", send_events=False)
+@alone
 def rescue() -> int:
     """Take back the runs of workers that are gone."""
     return rescuing.rescue()
 
 
 @shared_task(name="fairshift.system.sweep", send_events=False, throws=(BrokerUnavailable,))
+@alone
 def sweep() -> dict[str, int]:
     """Publish hints that may be missing in the broker."""
     return sweeping.sweep()
