@@ -174,3 +174,23 @@ def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
     broker.publish([hint() for _ in range(50)], timeout=5)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert broker.backlog(QUEUE, timeout=5) == 101
+
+
+def test_a_fork_may_happen_while_another_thread_publishes(
+    broker: Broker, client: redis.Redis
+) -> None:
+    """The child publishes at once, though it has copied a lock that nobody will give back."""
+    client.client_pause(600)
+    thread = threading.Thread(target=lambda: broker.publish([hint()], timeout=5))
+    thread.start()
+    wait_for(broker._lock.locked, what="the thread to hold the lock")
+    child = os.fork()
+    if child == 0:
+        try:
+            broker.publish([hint()], timeout=2)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    thread.join(20)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert broker.backlog(QUEUE, timeout=5) == 2

@@ -1,0 +1,49 @@
+"""fleet/steps/node.py: what is refused before a worker boots, and what a worker survives."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from celery import Celery, bootsteps
+from celery.exceptions import ImproperlyConfigured
+from kombu.asynchronous import Hub
+
+from fleet.steps.node import DurableRuns, _post
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("worker_pool_start_method", "spawn"), ("worker_consumer", "elsewhere:Consumer")],
+)
+def test_what_breaks_a_promise_is_refused_by_name(setting: str, value: str) -> None:
+    """Before a task is guarded or a child forked; `celery worker` ends with this error."""
+    with Celery("refused", broker="memory://", set_as_current=False) as app:
+        app.conf[setting] = value
+        worker = SimpleNamespace(app=app, hub=None)
+        step = DurableRuns(worker)
+        with pytest.raises(ImproperlyConfigured, match=f"{setting} is {value}"):
+            step.create(worker)
+
+
+@pytest.mark.parametrize("state", [bootsteps.RUN, bootsteps.CLOSE])
+def test_an_error_of_one_answer_does_not_end_the_worker(
+    state: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the loop, which ends with what a callback raises, and after the loop's end."""
+
+    def breaks() -> None:
+        raise OSError(message)
+
+    message = f"the answer {uuid4()} could not be dealt with"
+    hub = Hub()
+    worker: Any = SimpleNamespace(hub=hub, blueprint=SimpleNamespace(state=state))
+    with caplog.at_level(logging.ERROR):
+        _post(worker, breaks)
+        assert (message in caplog.text) == (state == bootsteps.CLOSE)
+        for callback in hub._pop_ready():
+            callback()
+    assert message in caplog.text
