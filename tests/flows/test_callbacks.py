@@ -20,6 +20,7 @@ from tests.tasks import total
 from tests.waiting import wait_for
 
 WAYS = ["value_error", "retry", "exit", "set", "unpicklable", "unloadable", "one_megabyte"]
+LIMITS = {"soft_time_limit_seconds": 0.4, "time_limit_seconds": 1.0}
 
 
 def _kept(signature: Signature) -> tuple[Signature, AsyncResult]:
@@ -107,9 +108,10 @@ def test_nobody_waits_for_the_result_of_what_never_started(
 
 def test_a_chord_ends_with_all_results(stack: Processes, verdict: Any) -> None:
     """Its body is called once, with every result, after members that needed a retry."""
-    calls = [{"way": way, "times": 1, "n": n} for n, way in enumerate([*WAYS, "segv"], start=1)]
+    ways = [*WAYS, "segv", "huge", "hang", "hang_on"]
+    calls = [{"way": way, "times": 1, "n": n} for n, way in enumerate(ways, start=1)]
     body, sum_of_all = _kept(total.s())
-    submission = submit_many("flows.misbehave", calls, owner="acme", chord=body)
+    submission = submit_many("flows.misbehave", calls, owner="acme", chord=body, **LIMITS)
     assert sum_of_all.get(timeout=30) == sum(range(1, len(calls) + 1))
     submission.wait(timeout=20)
     assert all(outcomes(run)[-1] == "succeeded" for run in submission.runs.all())
@@ -117,19 +119,15 @@ def test_a_chord_ends_with_all_results(stack: Processes, verdict: Any) -> None:
     verdict(submission)
 
 
-@pytest.mark.parametrize("way", [*WAYS, "hang", "cancelled"])
+@pytest.mark.parametrize("way", [*WAYS, "hang", "hang_on", "cancelled"])
 def test_a_chord_fails_when_a_member_fails(stack: Processes, verdict: Any, way: str) -> None:
     """Its errback is called and its body is not, however the member came to its end."""
     errback, heard = _kept(told.s())
     body, never = _kept(total.s().on_error(errback))
     calls = [{"way": "hang" if way == "cancelled" else way, "times": n, "n": 1} for n in (0, 100)]
+    limits = {} if way == "cancelled" else LIMITS
     submission = submit_many(
-        "flows.misbehave",
-        calls,
-        owner="acme",
-        chord=body,
-        max_attempts=1,
-        soft_time_limit_seconds=0.3 if way == "hang" else 30,
+        "flows.misbehave", calls, owner="acme", chord=body, max_attempts=1, **limits
     )
     if way == "cancelled":
         member = submission.runs.order_by("id").last()

@@ -4,13 +4,15 @@ import os
 import signal
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 import pytest
 import redis
 from celery.result import AsyncResult
 
-from jobs import submit
+from jobs import submit, submit_many
 from jobs.models import Run
 from jobs.states import State
 from tests.flows.processes import Layout, Processes
@@ -174,3 +176,13 @@ def test_a_killed_child_costs_one_attempt(stack: Processes, verdict: Any) -> Non
     assert "SIGKILL" in first.error_message
     assert (second.started_at - first.ended_at).total_seconds() < 2
     verdict(run)
+
+
+@kept
+def test_runs_follow_each_other_at_once(stack: Processes, verdict: Any) -> None:
+    """A slot that is free takes the next run; it does not wait for the loop to turn by chance."""
+    submission = submit_many("tests.record", [{"n": n} for n in range(30)], owner="acme")
+    submission.wait(timeout=30)
+    walls = sorted(bodies(stack.tasks, run)[0].wall for run in submission.runs.all())
+    assert median(after - before for before, after in pairwise(walls)) < 0.2
+    verdict(submission)
