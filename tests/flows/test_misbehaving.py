@@ -158,7 +158,7 @@ def test_no_retry_is_published(stack: Processes, broker: redis.Redis, verdict: A
     """`self.retry(countdown=...)` leaves nothing in Redis: the row knows when it is due."""
     submitted = submit("flows.misbehave", way="retry_in_a_minute", owner="acme")
     run = reached(submitted, State.RETRYING)
-    assert run.due_at - run.moves[-1][1] > timedelta(seconds=50)
+    assert run.next_at - run.moves[-1][1] > timedelta(seconds=50)
     wait_for(lambda: not keys_with(broker, [str(run.id)]), what="its hint to be acknowledged")
     run.cancel()
     verdict(run)
