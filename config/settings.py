@@ -186,7 +186,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # a plain task of a dead worker comes back, and how long one may take without a second start.
     "visibility_timeout": 12 * 3600,
 }
-CELERY_RESULT_BACKEND = "django-db"
+CELERY_RESULT_BACKEND = "jobs.results:ResultBackend"
 CELERY_RESULT_EXTENDED = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_ACCEPT_CONTENT = ["json"]

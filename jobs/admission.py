@@ -17,6 +17,7 @@ from django.db import transaction
 
 from fleet import Admission, Ask, Kind, Refusal, Report
 from jobs import database
+from jobs.callbacks import tell_celery
 from jobs.conf import setting
 from jobs.payloads import open_bytes
 from jobs.recording import write
@@ -49,7 +50,10 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
         )
         answers = {str(row["id"]): _answer(row) for row in rows}
         # A payload that cannot be read must end its own run and nobody else's admission.
-        write([answer for answer in answers.values() if isinstance(answer, Report)])
+        failed = write([answer for answer in answers.values() if isinstance(answer, Report)])
+        ended = [row["id"] for row in rows if row["verdict"] == "expired"]
+        ended += [row["id"] for row in failed]
+        transaction.on_commit(lambda: tell_celery(ended), robust=True)
     return {
         run_id: Refusal.GONE if isinstance(answer, Report) else answer
         for run_id, answer in answers.items()

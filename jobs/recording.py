@@ -10,16 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
 
 from fleet import Kind, Report
 from jobs import database, unblocking
+from jobs.callbacks import tell_celery
 from jobs.conf import setting
 from jobs.dispatch import publish_on_commit
+from jobs.results import STORED, as_stored
 from jobs.states import State, sources
+
+LOST_CAUSES: Final = ("child lost", "time limit")
 
 
 def record(reports: Sequence[Report]) -> dict[str, str]:
@@ -29,9 +33,13 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
     `busy` when somebody else holds its row: the others are not kept waiting for it.
     Repeating a batch is harmless.
     """
+    lost = as_stored([report for report in reports if _is_lost(report)])
+    stored = {report.run_id for report in lost if report.cause == STORED}
     with transaction.atomic():
-        rows = write(reports)
+        rows = write([*(report for report in reports if not _is_lost(report)), *lost])
         publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
+        ended = [row["id"] for row in rows if str(row["id"]) in stored]
+        transaction.on_commit(lambda: tell_celery(ended), robust=True)
     unblocking.after_end(rows)
     return {str(row["id"]): row["state"] for row in rows}
 
@@ -94,6 +102,11 @@ def move(
     if to is State.QUEUED:
         publish_on_commit(moved)
     return moved
+
+
+def _is_lost(report: Report) -> bool:
+    """Say whether the attempt's own process could not say how it ended, and it may go on."""
+    return report.kind is Kind.RETRYING and report.cause in LOST_CAUSES
 
 
 def _merged(reports: Iterable[Report]) -> list[Report]:

@@ -13,6 +13,7 @@ from jobs.errors import StateConflict
 from jobs.models import AuditEntry, Run
 from jobs.options import REASON_LIMIT, refuse_text
 from jobs.recording import move
+from jobs.results import forget
 from jobs.states import REOPENABLE, State
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def reopen_runs(
         if not moved and len(run_ids) == 1:
             run = Run.objects.get(id=run_ids[0])
             raise StateConflict(str(run.id), run.state, "retried")
+        # Else rescue would take the earlier end for that of the new attempts.
+        forget(moved)
         if actor is not None:
             for run in Run.objects.filter(id__in=moved).select_related("owner"):
                 AuditEntry.write("retry", on=run, actor=actor, reason=reason)

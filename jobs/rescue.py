@@ -1,9 +1,9 @@
 """Rescue: runs whose worker is gone are tried again, or end as dead letters.
 
 A worker is gone when it said so, or when its heartbeat is older than the lease. A run is also
-taken back when its worker lives and does not hold it. The row
-decides: the runs move under the very token that the lost worker held, so if it thaws and
-reports after all, it is fenced off.
+taken back when its worker lives and does not hold it: unstarted, it is given back. What Celery
+has stored as the end of a run is its end. The row decides: the runs move under the very token
+that the lost worker held, so if it thaws and reports after all, it is fenced off.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from fleet import Kind, Report, crash_point
 from jobs import database, unblocking
 from jobs.callbacks import tell_celery
 from jobs.conf import setting
+from jobs.dispatch import publish_on_commit
 from jobs.recording import write
+from jobs.results import as_stored
 from jobs.retries import LOST
 from jobs.run_policies import delay_after
-from jobs.states import State
+from jobs.states import ENDED, State
 
 logger = logging.getLogger(__name__)
 
 CHUNK: Final = 1_000
 CAUSE: Final = "worker lost"
+UNHEARD: Final = "answer lost"
 
 
 def rescue(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
@@ -56,9 +59,10 @@ def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
                 "held": list(held),
             },
         )
-        rows = write([_report(run) for run in lost])
-        failed = [row["id"] for row in rows if row["state"] != State.RETRYING]
-        transaction.on_commit(lambda: tell_celery(failed), robust=True)
+        rows = write(as_stored([_report(run) for run in lost]))
+        publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
+        ended = [row["id"] for row in rows if row["state"] in ENDED]
+        transaction.on_commit(lambda: tell_celery(ended), robust=True)
     if rows:
         logger.warning("rescued %d runs of lost workers", len(rows))
         unblocking.after_end(rows)
@@ -66,6 +70,11 @@ def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
 
 
 def _report(run: dict[str, Any]) -> Report:
+    if run["is_unheard"] and run["state"] == State.ADMITTED:
+        # It never reached the worker, so it has not started, and no attempt is spent.
+        return Report(
+            str(run["id"]), run["token"], Kind.GIVEN_BACK, time.monotonic(), cause=UNHEARD
+        )
     policy = {**json.loads(run["policy"]), "max_attempts": run["max_attempts"]}
     # The loss is seldom the run's fault: the second attempt comes at once. A run that kills
     # its worker again and again is slowed down by its back-off, until its attempts are spent.

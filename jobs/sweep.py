@@ -4,6 +4,8 @@ Hints get lost in four ways: they never reached Redis (the outbox still lists th
 was emptied (its epoch is gone), they died with a worker or an older copy of Redis (overdue),
 or nobody was there to publish them when a cap, lock or pause ended (blocked). A hint that is
 published once too often costs a look at its row.
+
+It also tells Celery of ends that a process, dying after the commit, left untold.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from django.db import transaction
 
 from fleet import BrokerUnavailable, crash_point
 from jobs import database, unblocking
+from jobs.callbacks import tell_untold
 from jobs.conf import setting
 from jobs.dispatch import broker, publish, publish_on_commit, publish_slices, shrink_outbox
 
@@ -54,7 +57,9 @@ RETURNING r.id
 
 
 def sweep() -> dict[str, int]:
-    """Publish every hint that may be missing; return how many were, by the way they were found.
+    """Publish every hint that may be missing, and tell Celery of ends that it has not heard of.
+
+    Returns how many there were, by the way they were found.
 
     Raises BrokerUnavailable while the broker is away: the next sweep goes on.
     """
@@ -63,6 +68,7 @@ def sweep() -> dict[str, int]:
         "outbox": publish_outbox(),
         "overdue": publish_overdue(),
         "freed": unblocking.publish_freed(owner_ids=None, lock_keys=None),
+        "told": tell_untold(),
     }
 
 

@@ -59,7 +59,7 @@ CREATE INDEX run_queued ON jobs_run (queue, overdue_at) WHERE state = 'queued' A
 -- Runs that wait for a cap, a lock or the end of a pause:
 CREATE INDEX run_blocked ON jobs_run (owner_id, blocked_by) WHERE state = 'queued' AND blocked_by <> '';
 -- Ended runs of whose end Celery may not have heard:
-CREATE INDEX run_told ON jobs_run (ended_at)
+CREATE INDEX run_untold ON jobs_run (ended_at)
     WHERE options <> '{}' AND state IN ('failed', 'cancelled', 'expired');
 -- Deadlines:
 CREATE INDEX run_deadline ON jobs_run (deadline_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
@@ -14,7 +15,7 @@ from uuid import UUID, uuid4
 from celery import current_app
 from django.db import connection, transaction
 
-from fleet import Admission, Ask, Kind, Node, Refusal, Report
+from fleet import HEADER, Admission, Ask, Kind, Node, Refusal, Report
 from jobs import submit_many
 from jobs.admission import admit
 from jobs.liveness import beat
@@ -101,6 +102,15 @@ def messages(queue: str = "jobs") -> list[dict[str, Any]]:
 def hinted(queue: str = "jobs") -> list[UUID]:
     """Return the ids of the runs that a queue holds hints of, in the order of their delivery."""
     return [UUID(message["headers"]["id"]) for message in messages(queue)]
+
+
+def called() -> list[tuple[str, Any]]:
+    """Return the plain calls that wait in the broker, such as callbacks: task and arguments."""
+    plain = [message for message in messages() if HEADER not in message["headers"]]
+    return [
+        (message["headers"]["task"], json.loads(base64.b64decode(message["body"]))[0])
+        for message in plain
+    ]
 
 
 def age(run: Run, column: str, *, seconds: float) -> None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import json
-from typing import Any
-
 import pytest
-from celery import states
+from celery import current_app, states
 from celery.result import AsyncResult
 from django_celery_results.models import TaskResult
 
 from fleet import Kind
 from jobs import submit, submit_many
+from jobs.callbacks import tell_untold
 from jobs.cancellation import cancel_runs
 from jobs.catalog import resolve
 from jobs.liveness import leave
 from jobs.models import Owner, Run
 from jobs.promotion import expire
-from tests.jobs.scenes import admitted, age, hinted, living_worker, messages, recorded
+from tests.jobs.scenes import admitted, age, ask, called, hinted, living_worker, recorded
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -30,15 +27,6 @@ def lose(run: Run) -> None:
     leave(worker)
     run.refresh_from_db()
     assert run.state == "failed"
-
-
-def called() -> list[tuple[str, Any]]:
-    """Return the callbacks that wait in the broker: task and arguments."""
-    plain = [message for message in messages() if "fairshift" not in message["headers"]]
-    return [
-        (message["headers"]["task"], json.loads(base64.b64decode(message["body"]))[0])
-        for message in plain
-    ]
 
 
 def test_a_result_that_was_asked_for_comes(acme: Owner) -> None:
@@ -87,8 +75,51 @@ def test_trouble_with_the_backend_leaves_the_end_as_it_is(
 ) -> None:
     """It is logged, and the other runs are told all the same."""
     broken, good = (submit("tests.add", 1, 2, owner=acme, ignore_result=False) for _ in range(2))
-    Run.objects.filter(id=broken.id).update(payload=b"{")
+    # What Celery cannot use.
+    Run.objects.filter(id=broken.id).update(options={"ignore_result": False, "meta": 7})
     assert len(cancel_runs([broken.id, good.id])) == 2
     assert f"could not tell Celery that run {broken.id} ended" in caplog.text
     assert AsyncResult(str(good.id)).state == states.REVOKED
     assert len(hinted()) == 2
+
+
+def test_who_waits_for_a_run_that_ends_at_its_admission_is_told(acme: Owner) -> None:
+    """Its deadline has passed, or it cannot be read: no child will ever tell."""
+    late, broken = (submit("tests.add", 1, 2, owner=acme, ignore_result=False) for _ in range(2))
+    age(late, "deadline_at", seconds=1)
+    Run.objects.filter(id=broken.id).update(payload_key=7)
+    ask(living_worker(), [late, broken])
+    assert AsyncResult(str(late.id)).state == states.REVOKED
+    assert AsyncResult(str(broken.id)).state == states.FAILURE
+    assert "no key 7" in str(AsyncResult(str(broken.id)).result)
+
+
+def test_the_sweep_tells_of_ends_that_were_left_untold(acme: Owner) -> None:
+    """Whoever moved the run died after the commit; its own word is waited for within a lease."""
+    runs = [
+        submit("tests.add", 1, 2, owner=acme, ignore_result=is_ignored)
+        for is_ignored in (False, False, False, True)
+    ]
+    for run in runs:
+        run.cancel()
+    TaskResult.objects.exclude(task_id=str(runs[0].id)).delete()
+    for run, seconds in zip(runs, (60, 60, 7_200, 60), strict=True):
+        age(run, "ended_at", seconds=seconds)
+    [young] = [submit("tests.add", 1, 2, owner=acme, ignore_result=False)]
+    young.cancel()
+    TaskResult.objects.filter(task_id=str(young.id)).delete()
+    assert tell_untold() == 1
+    assert [AsyncResult(str(run.id)).state for run in [*runs, young]] == [
+        states.REVOKED,
+        states.REVOKED,
+        *[states.PENDING] * 3,
+    ]
+    assert tell_untold() == 0
+
+
+def test_a_final_result_stays_as_it_was_stored(acme: Owner) -> None:
+    """The caller may have seen it."""
+    run = submit("tests.add", 1, 2, owner=acme, ignore_result=False)
+    current_app.backend.mark_as_failure(str(run.id), OSError("no route"))
+    run.cancel()
+    assert AsyncResult(str(run.id)).state == states.FAILURE

@@ -70,7 +70,7 @@ def test_a_beat_gives_up_what_the_worker_does_not_hold(acme: Owner, node: Node) 
     assert states(run)[-1] == "admitted"
     age(run, "admitted_at", seconds=31)
     beat(node, [])
-    assert states(run)[-1] == "retrying"
+    assert states(run)[-1] == "queued"
 
 
 def test_who_has_left_stays_away(node: Node) -> None:

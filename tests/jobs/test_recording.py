@@ -9,10 +9,12 @@ from itertools import product
 from uuid import uuid4
 
 import pytest
+from celery import current_app
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from fleet import Admission, Kind, Report
+from jobs import submit
 from jobs.cancellation import cancel_runs
 from jobs.models import Attempt, Outbox, Owner, Run
 from jobs.recording import move, record
@@ -242,6 +244,20 @@ def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None
         somebody.close()
     assert [states_now.get(str(run.id)) for run in runs] == ["busy", "succeeded", None]
     assert record(batch) == {str(runs[0].id): "succeeded"}
+
+
+@pytest.mark.parametrize("cause", ["child lost", "time limit"])
+def test_a_lost_child_s_stored_end_is_its_run_s(committed: None, acme: Owner, cause: str) -> None:
+    """It died after Celery had stored the outcome: trying again would tell of it twice."""
+    runs = [submit("tests.add", 1, 2, owner=acme, ignore_result=False) for _ in range(3)]
+    answers = [admitted(living_worker(), run) for run in runs]
+    for run in runs[:2]:
+        current_app.backend.mark_as_done(str(run.id), 3)
+    recorded(answers[1], Kind.FAILED)
+    batch = [told(at, Kind.RETRYING, cause=cause, delay=0.0) for at in answers]
+    assert record(batch) == {str(runs[0].id): "succeeded", str(runs[2].id): "retrying"}
+    assert [states(run)[-1] for run in runs] == ["succeeded", "failed", "retrying"]
+    assert runs[0].result_value == 3
 
 
 @pytest.mark.django_db

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from celery.result import AsyncResult
 from django.contrib.auth.models import User
 
 from fleet import Kind
+from jobs import submit
 from jobs.errors import StateConflict
 from jobs.models import AuditEntry, Owner, Run
 from jobs.recording import move
@@ -35,6 +37,15 @@ def test_attempts_are_fresh_and_tokens_go_on(committed: None, acme: Owner) -> No
     assert (again.token, again.attempt) == (2, 1)
     recorded(again, Kind.SUCCEEDED)
     assert [(a.token, a.number) for a in run.attempts] == [(1, 1), (2, 1)]
+
+
+def test_the_stored_result_of_the_earlier_end_is_removed(committed: None, acme: Owner) -> None:
+    """Else a worker that is lost later would pass that one off as the new attempt's."""
+    run = submit("tests.add", 1, 2, owner=acme, ignore_result=False)
+    run.cancel()
+    assert AsyncResult(str(run.id)).state == "REVOKED"
+    run.retry()
+    assert AsyncResult(str(run.id)).state == "PENDING"
 
 
 @pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED, State.EXPIRED])

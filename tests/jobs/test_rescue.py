@@ -6,10 +6,14 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from celery import current_app
+from celery.result import AsyncResult
 from django.db import connection
+from django_celery_results.models import TaskResult
 
 from fleet import Admission, Kind
 from jobs import rescue as rescuing
+from jobs import submit
 from jobs.cancellation import cancel_runs
 from jobs.liveness import leave
 from jobs.models import Owner, Run, Worker
@@ -141,7 +145,64 @@ def test_what_never_reached_a_living_worker_is_taken_back(acme: Owner, worker: U
     age(runs[0], "admitted_at", seconds=31)
     age(runs[1], "admitted_at", seconds=31)
     assert rescue(worker_id=worker, held=[runs[0].id]) == 1
-    assert [states(run)[-1] for run in runs] == ["admitted", "retrying", "admitted"]
+    assert [states(run)[-1] for run in runs] == ["admitted", "queued", "admitted"]
+    assert runs[1].attempt_count == 0
+    attempt = runs[1].attempts.get()
+    assert (attempt.outcome, runs[1].moves[-1][2]) == ("given back", "answer lost")
+
+
+def test_what_was_taken_back_unstarted_has_a_hint(committed: None, acme: Owner) -> None:
+    """Nobody would know of it otherwise."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    admitted(worker, run)
+    age(run, "admitted_at", seconds=31)
+    rescue(worker_id=worker)
+    assert hinted() == [run.id] * 2
+
+
+def test_what_a_living_worker_has_started_and_forgotten_was_lost(acme: Owner, worker: UUID) -> None:
+    """It may have done something: that attempt is spent."""
+    [run] = submitted(acme)
+    started(worker, run)
+    age(run, "admitted_at", seconds=31)
+    assert rescue(worker_id=worker) == 1
+    assert (states(run)[-1], run.attempt_count) == ("retrying", 1)
+
+
+@pytest.mark.parametrize("state", ["succeeded", "failed"])
+def test_an_end_that_celery_has_stored_is_the_end(committed: None, acme: Owner, state: str) -> None:
+    """The worker died before it could say so: callers and errbacks have heard of it already."""
+    run = submit("tests.add", 1, 2, owner=acme, ignore_result=False)
+    worker = living_worker()
+    started(worker, run)
+    if state == "succeeded":
+        current_app.backend.mark_as_done(str(run.id), {"sum": 3})
+    else:
+        current_app.backend.mark_as_failure(
+            str(run.id), OSError("no \x00 route"), traceback="line 1"
+        )
+    leave(worker)
+    assert states(run)[-1] == state
+    assert run.moves[-1][2] == "stored outcome"
+    if state == "succeeded":
+        assert (run.result_value, run.error_type) == ({"sum": 3}, "")
+    else:
+        assert (run.error_type, run.error_message) == ("OSError", "no \ufffd route")
+        assert isinstance(AsyncResult(str(run.id)).result, OSError)
+
+
+def test_a_stored_outcome_that_cannot_be_read_stops_no_rescue(
+    committed: None, acme: Owner, worker: UUID
+) -> None:
+    """Its run is tried again, as others."""
+    runs = [submit("tests.add", 1, 2, owner=acme, ignore_result=False) for _ in range(2)]
+    for run in runs:
+        started(worker, run)
+        current_app.backend.mark_as_done(str(run.id), 3)
+    TaskResult.objects.filter(task_id=str(runs[0].id)).update(result="{")
+    leave(worker)
+    assert [states(run)[-1] for run in runs] == ["retrying", "succeeded"]
 
 
 def test_another_worker_s_word_is_not_asked_for(acme: Owner, worker: UUID) -> None:

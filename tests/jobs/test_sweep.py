@@ -15,7 +15,7 @@ from jobs.storing import now
 from jobs.sweep import publish_after_flush, publish_outbox, publish_overdue, sweep
 from tests.jobs.scenes import age, ask, hinted, living_worker, submitted
 
-NOTHING = {"flushed": 0, "outbox": 0, "overdue": 0, "freed": 0}
+NOTHING = {"flushed": 0, "outbox": 0, "overdue": 0, "freed": 0, "told": 0}
 
 
 @pytest.fixture(autouse=True)
