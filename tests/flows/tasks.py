@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
 from celery import current_task, shared_task
-from celery.exceptions import SoftTimeLimitExceeded
+from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 
 from jobs import job
 from tests.tasks import DEATHS, ERRORS, RESULTS, logged
@@ -47,6 +47,9 @@ WAYS: dict[str, Callable[[], Any]] = {
     "hang_on": _hang_on,
     "retry": _retry(0.1),
     "retry_in_a_minute": _retry(60),
+    "ignore": _raising(Ignore),
+    "reject": _raising(lambda: Reject("not for us")),
+    "reject_and_requeue": _raising(lambda: Reject("not now", requeue=True)),
 }
 
 

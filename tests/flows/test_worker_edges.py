@@ -1,0 +1,169 @@
+"""What a worker meets at its edges ends one run at most, once, and leaves its neighbours alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from celery import current_app
+from celery.result import AsyncResult
+from django.db import connection
+
+from fleet import HEADER
+from jobs import submit
+from jobs.models import Run, Worker
+from jobs.states import State
+from tests.flows.processes import QUICK, Layout, Processes, database_url
+from tests.flows.tasks import told
+from tests.flows.world import bodies, ended, outcomes, reached
+from tests.judge import read_task_events
+from tests.waiting import wait_for
+
+LIMITS = {"soft_time_limit_seconds": 0.2, "time_limit_seconds": 0.6}
+
+
+@pytest.fixture(scope="module")
+def layout() -> Layout:
+    """One worker, so that a scene knows who has heard what."""
+    return Layout(1, 4)
+
+
+def test_a_hard_limit_is_told_once(stack: Processes, verdict: Any) -> None:
+    """The child that is told to end says nothing of it: one outcome, one errback."""
+    runs = [_hang(max_attempts=1, link_error=told.si(n)) for n in range(4)]
+    runs = [reached(run, State.FAILED) for run in runs]
+    wait_for(lambda: _told(stack) >= 4, what="four errbacks")
+    assert {run.error_type for run in runs} == {"TimeLimitExceeded"}
+    assert {tuple(outcomes(run)) for run in runs} == {("time limit",)}
+    assert {AsyncResult(str(run.id)).state for run in runs} == {"FAILURE"}
+    # Whatever would call an errback once more has passed through the queue before this one.
+    after = ended(submit("tests.add", x=1, y=2, owner="acme"))
+    assert _told(stack) == 4
+    verdict(*runs, after)
+
+
+def test_a_hard_limit_that_is_retried_is_told_to_nobody(stack: Processes, verdict: Any) -> None:
+    """No errback is called and no failure stored while the run has another attempt."""
+    submitted = [
+        _hang(retry_on=["TimeLimitExceeded"], backoff_seconds=60.0, backoff_cap_seconds=60.0)
+        for _ in range(4)
+    ]
+    runs = [reached(run, State.RETRYING, State.FAILED) for run in submitted]
+    assert [outcomes(run) for run in runs] == [["time limit"]] * 4
+    after = ended(submit("tests.add", x=1, y=2, owner="acme"))
+    assert _told(stack) == 0
+    assert not {AsyncResult(str(run.id)).state for run in runs} & {"FAILURE", "REVOKED"}
+    assert {run.state for run in runs} == {State.RETRYING}
+    for run in runs:
+        run.cancel()
+    verdict(*runs, after)
+
+
+def test_only_its_row_cancels_a_run(stack: Processes, verdict: Any) -> None:
+    """What Celery was told to revoke before it was due, or a forged hint says has expired, runs."""
+    revoked = submit("tests.add", x=1, y=2, owner="acme", countdown=1.0)
+    forged = submit("tests.add", x=3, y=4, owner="acme", countdown=1.0)
+    current_app.control.revoke(str(revoked.id))
+    current_app.send_task(
+        "tests.add",
+        task_id=str(forged.id),
+        queue="jobs",
+        expires=-5,
+        headers={HEADER: {"owner": "acme"}},
+    )
+    runs = [ended(run) for run in (revoked, forged)]
+    assert [run.result_value for run in runs] == [3, 7]
+    verdict(*runs)
+
+
+def test_a_running_task_that_celery_terminates_is_cancelled(stack: Processes, verdict: Any) -> None:
+    """By whoever uses Flower, or `celery control`: the row says so, and it is not tried again."""
+    run = reached(submit("tests.sleep", seconds=30, owner="acme"), State.RUNNING)
+    current_app.control.revoke(str(run.id), terminate=True)
+    run = ended(run)
+    assert (run.state, outcomes(run)) == (State.CANCELLED, ["cancelled"])
+    assert len(bodies(stack.tasks, run)) <= 2
+    verdict(run)
+
+
+def test_a_payload_that_cannot_be_read_fails_its_run_alone(stack: Processes) -> None:
+    """With an error that says so; the worker lives, and goes on."""
+    worker = stack.started[0].pid
+    bad = [submit("tests.add", x=n, y=1, owner="acme", countdown=0.5) for n in range(3)]
+    payloads = [b"no json", b"\xff\x00", b'{"not": "a body"}']
+    for run, payload in zip(bad, payloads, strict=True):
+        Run.objects.filter(id=run.id).update(payload=payload)
+    good = submit("tests.add", x=1, y=2, owner="acme", countdown=0.5)
+    runs = [ended(run) for run in (*bad, good)]
+    assert [run.state for run in runs] == [State.FAILED] * 3 + [State.SUCCEEDED]
+    assert all(run.error_type and run.error_message for run in runs[:3])
+    assert [len(bodies(stack.tasks, run)) for run in runs] == [0, 0, 0, 2]
+    assert stack.started[0].pid == worker
+
+
+def test_a_row_that_somebody_holds_keeps_nobody_else(stack: Processes, verdict: Any) -> None:
+    """Its neighbours are recorded and new runs admitted; it is recorded when it is free."""
+    held, other = (submit("tests.record", n=n, seconds=0.5, owner="acme") for n in range(2))
+    for run in (held, other):
+        reached(run, State.RUNNING)
+    with _holding(held):
+        other = ended(other, seconds=4)
+        later = ended(submit("tests.record", n=3, owner="acme"), seconds=4)
+        # Longer than a lease: its worker lives, and so nobody takes it back.
+        _beats(times=int(QUICK["LEASE_SECONDS"] / QUICK["HEARTBEAT_SECONDS"]) + 2)
+        assert Run.objects.get(id=held.id).state == State.RUNNING
+    held = ended(held)
+    assert [outcomes(run) for run in (held, other, later)] == [["succeeded"]] * 3
+    verdict(held, other, later)
+
+
+def test_celerys_own_ways_to_give_up(stack: Processes) -> None:
+    """`Ignore` is a success without a result, `Reject` a failure, and requeueing another try."""
+    ways = ["ignore", "reject", "reject_and_requeue"]
+    runs = [
+        ended(submit("flows.misbehave", way=way, owner="acme", max_attempts=2, ignore_result=False))
+        for way in ways
+    ]
+    assert [outcomes(run) for run in runs] == [["succeeded"], ["failed"], ["retrying", "failed"]]
+    assert [run.result for run in runs] == [None] * 3
+    assert [run.error_message for run in runs] == ["", "not for us", "not now"]
+    assert [AsyncResult(str(run.id)).state for run in runs[1:]] == ["FAILURE"] * 2
+    assert [len(bodies(stack.tasks, run)) for run in runs] == [2, 2, 4], "starts and ends"
+
+
+def _hang(**options: Any) -> Run:
+    return submit(
+        "flows.misbehave",
+        way="hang_on",
+        owner="acme",
+        ignore_result=False,
+        **{"link_error": told.si("retried"), **LIMITS, **options},
+    )
+
+
+def _told(stack: Processes) -> int:
+    """Count the calls of errbacks."""
+    events = read_task_events(stack.tasks.path)
+    return sum(event.event == "start" and event.task == "flows.told" for event in events)
+
+
+@contextmanager
+def _holding(run: Run) -> Iterator[None]:
+    """Hold the row of a run, as an operator does who forgot to commit."""
+    with psycopg.connect(database_url()) as operator:
+        operator.execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [run.id])
+        yield
+        operator.rollback()
+
+
+def _beats(*, times: int) -> None:
+    """Wait until the worker has beaten so often."""
+    for _ in range(times):
+        last = _heartbeat()
+        wait_for(lambda last=last: _heartbeat() > last, what="a heartbeat")  # type: ignore[misc]
+
+
+def _heartbeat() -> Any:
+    assert connection.in_atomic_block is False
+    return Worker.objects.get(hostname__startswith="shared-0", stopped_at=None).heartbeat_at
