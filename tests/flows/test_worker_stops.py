@@ -1,0 +1,68 @@
+"""A worker that is told to stop, warmly or at once, neither cancels nor wastes what it holds."""
+
+import signal
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+
+from fleet.programs import job_worker
+from jobs import submit
+from jobs.models import Owner
+from jobs.states import State
+from tests.flows.processes import ALONE, Processes, database_url
+from tests.flows.world import bodies, ended, make_owner, outcomes, reached, states
+from tests.waiting import wait_for
+
+
+def test_what_a_cold_stop_ends_runs_again(processes: Processes, owner: Owner, verdict: Any) -> None:
+    """Nobody has cancelled it: on another worker, and also when it retries other errors only."""
+    cold = processes.start_worker("cold", slots=2)
+    processes.start_system()
+    processes.start_beat()
+    policies = [{}, {"retry_on": ["ConnectionError"]}]
+    submitted = [
+        submit("flows.misbehave", way="hang", times=1, n=7, owner="acme", **policy)
+        for policy in policies
+    ]
+    for run in submitted:
+        reached(run, State.RUNNING, seconds=40)
+    processes.tasks.disturb(cold.pid, how="killed")
+    cold.signal(signal.SIGQUIT)
+    wait_for(lambda: not cold.is_alive, what="the worker's end")
+    processes.start_worker("next", slots=2)
+    runs = [ended(run, seconds=40) for run in submitted]
+    assert [run.state for run in runs] == [State.SUCCEEDED] * 2
+    assert all(outcomes(run)[1:] == ["succeeded"] for run in runs)
+    verdict(*runs)
+
+
+def test_an_admission_that_is_answered_while_the_worker_stops_is_given_back(
+    processes: Processes, owner: Owner, verdict: Any
+) -> None:
+    """Its one attempt is not spent: it starts when there is a worker again."""
+    make_owner("acme", max_running=1)
+    program = job_worker("slow", slots=1)
+    command = ["tests.flows.slow_stop" if word == "config" else word for word in program.command]
+    slow = processes.start(replace(program, command=command), options=ALONE)
+    slow.ready()
+    with psycopg.connect(database_url(), autocommit=True) as other:
+        # The statement of an owner with a cap waits for its room.
+        other.execute("SELECT pg_advisory_lock(1718, hashtext('acme'))")
+        run = submit("tests.record", n=1, owner="acme", max_attempts=1)
+        wait_for(lambda: _waiting(other), what="the admission to wait")
+        slow.signal(signal.SIGTERM)
+        wait_for(lambda: "stops slowly" in slow.log_end(), what="the consumer to stop")
+    wait_for(lambda: not slow.is_alive, what="the worker's end")
+    run.refresh_from_db()
+    assert (states(run), run.attempt_count) == (["queued", "admitted", "queued"], 0)
+    assert bodies(processes.tasks, run) == []
+    processes.start_worker("next", slots=1)
+    run = ended(run, seconds=40)
+    assert outcomes(run)[-1] == "succeeded"
+    verdict(run)
+
+
+def _waiting(other: psycopg.Connection[Any]) -> bool:
+    query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    return bool(other.execute(query).fetchall()[0][0])
