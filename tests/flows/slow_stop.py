@@ -20,7 +20,7 @@ class SlowStop(bootsteps.StartStopStep):
 
     def start(self, parent: Any) -> None: ...
 
-    def stop(self, parent: Any) -> None:  # noqa: ARG002  Celery hands it in
+    def stop(self, parent: Any) -> None:
         logger.warning("the consumer stops slowly")
         time.sleep(SECONDS)
 
