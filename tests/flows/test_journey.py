@@ -1,7 +1,6 @@
 """The journey of a run, from submit to recorded history, through real workers."""
 
 import asyncio
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -135,24 +134,6 @@ def test_a_rolled_back_submit_leaves_nothing(
     assert keys_with(broker, made) == []
     # What comes after it passes through the same queue.
     verdict(ended(submit(add, x=1, y=2, owner="acme")))
-
-
-def test_three_thousand_runs_in_the_callers_transaction(
-    stack: Processes, broker: redis.Redis, verdict: Any
-) -> None:
-    """Ids are in hand inside the transaction, hints go out after it, each run starts once."""
-    calls = [{"n": n} for n in range(3000)]
-    with transaction.atomic():
-        began = time.perf_counter()
-        submission = submit_many("tests.record", calls, owner="acme")
-        took = time.perf_counter() - began
-        ids = [str(run_id) for run_id in submission.runs.values_list("id", flat=True)]
-        assert keys_with(broker, ids[:10]) == []
-    print(f"submit_many of 3,000 took {took:.2f} s")
-    assert len(ids) == 3000
-    progress = submission.wait(timeout=60)
-    assert progress[State.SUCCEEDED] == 3000
-    assert verdict(submission).figures["starts"] == 3000
 
 
 def test_submits_come_from_threads_and_from_async_code(stack: Processes, verdict: Any) -> None:
