@@ -1,0 +1,162 @@
+"""The broker is lost and found again, more than once, under a worker whose slots are taken."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from socket import gethostname
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from config.embedded.places import Places, server_account
+from config.embedded.redis import Redis
+from fleet import Broker
+from jobs import dispatch, submit
+from jobs.models import Owner, Run
+from jobs.states import State
+from tests.flows.processes import QUICK, Process, Processes
+from tests.flows.servers import Breakable
+from tests.flows.world import bodies, ended, most_at_once, outcomes, reached, states
+from tests.own_servers import new_state_dir, remove_state_dir
+from tests.waiting import wait_for
+
+WORKER = f"one@{gethostname()}"
+START_WITHIN = QUICK["LEASE_SECONDS"]
+# The worker's loop looks once a second; the machine may be busy.
+SLACK = 1.5
+
+
+@dataclass(frozen=True)
+class OwnBroker:
+    """A Redis of the scene's own, and a client of the worker that listens to it."""
+
+    redis: Breakable
+    app: Celery
+
+    def lose(self) -> None:
+        """Replace it by an empty one; return when the worker has found that."""
+        self.redis.kill()
+        self.redis.start()
+        self.found()
+
+    def found(self) -> None:
+        """Return when the worker answers over this broker."""
+        wait_for(self._answers, what="the worker to connect again")
+
+    def _answers(self) -> bool:
+        # A connection of its own: one that was kept is as lost as the worker's.
+        with self.app.connection_for_write() as connection:
+            return bool(self.app.control.ping([WORKER], timeout=0.4, connection=connection))
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnBroker]:
+    """The broker of the scene, to which this process publishes as well."""
+    with _redis() as redis, Celery("scene", set_as_current=False) as app:
+        app.config_from_object("django.conf:settings", namespace="CELERY")
+        app.conf.broker_url = redis.url
+        hints = Broker(app)
+        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+        yield OwnBroker(redis, app)
+
+
+@contextmanager
+def _redis() -> Iterator[Breakable]:
+    state_dir, account = new_state_dir(), server_account()
+    try:
+        places = Places(state_dir)
+        places.make_sockets(account)
+        redis = Breakable(Redis(places, account=account), places=places, account=account)
+        try:
+            yield redis
+        finally:
+            redis.close()
+            places.remove_sockets()
+    finally:
+        remove_state_dir(state_dir)
+
+
+@pytest.fixture
+def worker(processes: Processes, owner: Owner, broker: OwnBroker) -> Process:
+    """A worker with one slot, and what the system needs, on that broker."""
+    url = broker.redis.url
+    started = processes.start_worker("one", slots=1, REDIS_URL=url)
+    processes.start_system(REDIS_URL=url)
+    processes.start_beat(REDIS_URL=url)
+    processes.ready()
+    return started
+
+
+def test_what_waits_for_a_slot_outlives_two_losses(
+    processes: Processes, worker: Process, broker: OwnBroker, verdict: Any
+) -> None:
+    """It is given back at its start deadline, and the one slot stays one; then it starts once.
+
+    The run in the slot is longer than all leases. Afterwards the worker is told to stop while
+    another such run is under way: that one, too, ends where it began.
+    """
+    long = reached(_sleep(10), State.RUNNING)
+    broker.lose()
+    waiting = [_sleep(0.1) for _ in range(2)]
+    wait_for(lambda: _admitted(waiting), what="a run to wait for the slot")
+    broker.lose()
+    wait_for(lambda: _admitted(waiting), what="a run to wait for the slot again")
+    runs = [ended(run, seconds=30) for run in (long, *waiting)]
+    assert all(outcomes(run)[-1] == "succeeded" for run in runs)
+    assert [len(bodies(processes.tasks, run)) for run in runs] == [2] * 3, "one start, one end"
+    assert max(_waits(run) for run in runs) < START_WITHIN + SLACK
+    assert most_at_once(processes.tasks, {str(run.id) for run in runs}) == 1
+
+    last = reached(_sleep(2.5 * QUICK["LEASE_SECONDS"]), State.RUNNING)
+    worker.signal(signal.SIGTERM)
+    last = ended(last)
+    assert states(last)[-3:] == ["admitted", "running", "succeeded"]
+    assert len(bodies(processes.tasks, last)) == 2
+    verdict(*runs, last)
+
+
+def test_time_limits_outlive_two_losses(worker: Process, broker: OwnBroker, verdict: Any) -> None:
+    """The soft one tells the task while the broker is away, the hard one ends it after that."""
+    soft, hard = 2.0, 7.0
+    run = submit(
+        "tests.sleep",
+        seconds=60,
+        ignore_soft=True,
+        owner="acme",
+        max_attempts=1,
+        soft_time_limit_seconds=soft,
+        time_limit_seconds=hard,
+    )
+    run = reached(run, State.RUNNING)
+    broker.redis.stop()
+    wait_for(lambda: "Soft time limit" in worker.log_end(lines=400), seconds=soft + SLACK)
+    broker.redis.start()
+    broker.found()
+    broker.lose()
+    run = ended(run, seconds=hard + 2)
+    assert (run.error_type, outcomes(run)) == ("TimeLimitExceeded", ["time limit"])
+    assert run.ended_at is not None and run.started_at is not None
+    assert (run.ended_at - run.started_at).total_seconds() < hard + SLACK
+    after = ended(_sleep(0.1))
+    verdict(run, after)
+
+
+def _sleep(seconds: float) -> Run:
+    return submit("tests.sleep", seconds=seconds, owner="acme", max_attempts=1)
+
+
+def _admitted(runs: list[Run]) -> bool:
+    ids = [run.id for run in runs]
+    return Run.objects.filter(id__in=ids, state=State.ADMITTED).exists()
+
+
+def _waits(run: Run) -> float:
+    """Return the longest time that a run was admitted and not started, in seconds."""
+    return max(
+        (after[1] - before[1]).total_seconds()
+        for before, after in pairwise(run.moves)
+        if before[0] == State.ADMITTED
+    )
