@@ -1,0 +1,99 @@
+"""A worker node without Celery's worker around it, for scenes at its gate."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+from celery import current_app, shared_task
+from celery.concurrency.base import BasePool
+from celery.exceptions import TaskRevokedError
+from celery.worker.request import Request
+
+from fleet import child
+from fleet.edge import Edge
+from fleet.steps.gate import Gate
+from jobs.catalog import resolve
+from jobs.wiring import edges
+from tests.jobs.scenes import living_worker
+
+
+@shared_task(name="tests.gate.double")
+def double(x: int) -> int:
+    return 2 * x
+
+
+@shared_task(name="tests.gate.fail")
+def fail() -> None:
+    raise ValueError("the device said no")
+
+
+class Node:
+    """A worker node without Celery's worker: a real edge, gate and pool, and a loop to turn."""
+
+    def __init__(self, pool: BasePool) -> None:
+        self.app = current_app._get_current_object()
+        self.posted: queue.Queue[Callable[[], None]] = queue.Queue()
+        self.begun: list[Request] = []
+        self.later: list[tuple[float, Callable[..., None], tuple[Any, ...]]] = []
+        made = edges()
+        self.id = living_worker()
+        self.edge = Edge(made, self.id, self.posted.put)
+        self.gate = Gate(made, self.edge)
+        for task in (resolve(double), resolve(fail)):
+            child.install({task.name: task}, made)
+        self.pool = pool
+        worker = SimpleNamespace(
+            pool=pool,
+            consumer=SimpleNamespace(on_task_request=self.begun.append),
+            timer=SimpleNamespace(call_after=lambda *later: self.later.append(later)),
+        )
+        self.gate.attach(worker)
+        self.take = worker.consumer.on_task_request
+        self.connection = self.app.connection_for_read()
+        self.channel = self.connection.default_channel
+        self.edge.start()
+
+    def receive(self) -> Any:
+        """Take the next message off the broker and pass it to the gate; return it."""
+        message = self.channel.basic_get("jobs")
+        assert message is not None, "a message waits"
+        request = Request(
+            message,
+            on_ack=message.ack_log_error,
+            on_reject=message.reject_log_error,
+            app=self.app,
+            hostname="w1@here",
+            task=self.app.tasks[message.headers["task"]],
+            connection_errors=(OSError,),
+            body=message.body,
+            headers=message.headers,
+            decoded=False,
+        )
+        self.take(request)
+        return message
+
+    def turn(self, *, until: Callable[[], object]) -> None:
+        """Turn the loop until something holds."""
+        deadline = time.monotonic() + 20
+        while not until():
+            assert time.monotonic() < deadline, "the loop turned in vain"
+            try:
+                self.posted.get(timeout=0.01)()
+            except queue.Empty:
+                continue
+
+    def begin(self) -> None:
+        """Give what was admitted a slot of the pool, as Celery's worker does."""
+        self.turn(until=lambda: self.begun)
+        with suppress(TaskRevokedError):
+            self.begun.pop(0).execute_using_pool(self.pool)
+
+    def end(self) -> None:
+        self.edge.stop()
+        self.edge.join(20)
+        self.connection.release()

@@ -1,0 +1,115 @@
+"""fleet/steps/gate.py over Celery's real prefork pool: what waits in it, and what it forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from celery import current_app
+from celery.concurrency.prefork import TaskPool
+from kombu.asynchronous import Hub, set_event_loop
+
+from fleet.steps.held import Held
+from jobs import submit
+from jobs.models import Owner, Run
+from tests.fleet.nodes import Node, double
+from tests.jobs.scenes import hinted, states
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+class PreforkNode(Node):
+    """A node over one real child, with the loop in which its pool works."""
+
+    def __init__(self) -> None:
+        self.hub = Hub()
+        set_event_loop(self.hub)
+        app = current_app._get_current_object()
+        pool = TaskPool(1, app=app, threads=False, initargs=(app, "w1@here"))
+        pool.start()
+        pool.register_with_event_loop(self.hub)
+        self._turns = self.hub.create_loop()
+        self.released_count = 0
+        super().__init__(pool)
+        self.gate._release_slot = self._release
+
+    def work(self, *, until: Callable[[], object]) -> None:
+        """Turn both loops until something holds."""
+
+        def turned() -> bool:
+            next(self._turns)
+            return bool(until())
+
+        # Or the loop sleeps for as long as nothing happens in the pool.
+        self.hub.call_repeatedly(0.02, lambda: None)
+        self.turn(until=turned)
+
+    def holds(self, run: Run) -> Held:
+        """Return what the gate keeps of a run."""
+        return self.gate._held[str(run.id)]
+
+    def lose_the_broker(self) -> int:
+        """Have the pool forget what was not accepted, as it does then; return the slots taken."""
+        waiting = self.gate.waiting_in_pool()
+        self.pool.flush()
+        return self.gate.reclaim(waiting)
+
+    def end(self) -> None:
+        self.pool.terminate()
+        set_event_loop(None)
+        super().end()
+
+    def _release(self) -> None:
+        self.released_count += 1
+
+
+@pytest.fixture
+def node() -> Iterator[PreforkNode]:
+    node = PreforkNode()
+    yield node
+    node.end()
+
+
+def _in_pool(node: PreforkNode, acme: Owner) -> Run:
+    """Return a run that the pool has, and that no child has been sent."""
+    run = submit(double, 21, owner=acme)
+    node.receive()
+    node.begin()
+    assert node.holds(run).job in node.pool._pool.outbound_buffer
+    return run
+
+
+def test_what_no_child_takes_in_time_is_withdrawn(node: PreforkNode, acme: Owner) -> None:
+    """From the pool as well, which then has nothing to run any more, and its slot free."""
+    run = _in_pool(node, acme)
+    node.gate.hand_back_late()
+    assert node.pool._pool.outbound_buffer
+    node.holds(run).admitted_at -= 31
+    node.gate.hand_back_late()
+    node.turn(until=lambda: not node.gate.held())
+    assert states(run) == ["queued", "admitted", "queued"]
+    assert (hinted(), node.released_count) == ([run.id], 1)
+    assert not node.pool._pool.outbound_buffer and not node.pool._pool._cache
+
+
+def test_what_no_child_was_sent_is_handed_back_when_the_broker_is_lost(
+    node: PreforkNode, acme: Owner
+) -> None:
+    """The pool forgets it, and nobody would ever say another word of it."""
+    run = _in_pool(node, acme)
+    assert node.lose_the_broker() == 0
+    node.turn(until=lambda: not node.gate.held())
+    assert states(run) == ["queued", "admitted", "queued"]
+    assert run.attempt_count == 0
+
+
+def test_what_a_child_was_sent_stays_the_pool_s(node: PreforkNode, acme: Owner) -> None:
+    """The child will run it: its outcome is heard, and it takes a slot and that child."""
+    run = _in_pool(node, acme)
+    job = node.holds(run).job
+    node.work(until=lambda: job._write_to)
+    assert not job._accepted
+    assert node.lose_the_broker() == 1
+    assert job._write_to.inqW_fd in node.pool._pool._busy_workers
+    node.work(until=lambda: not node.gate.held())
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
