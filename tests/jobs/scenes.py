@@ -124,6 +124,20 @@ def age(run: Run, column: str, *, seconds: float) -> None:
     run.refresh_from_db()
 
 
+@contextmanager
+def held_by_somebody(run: Run) -> Iterator[None]:
+    """Have another connection hold a run's row."""
+    somebody = connection.copy()
+    try:
+        somebody.set_autocommit(False)
+        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [run.id])
+        yield
+    finally:
+        # Closing alone would release the row at some later moment.
+        somebody.rollback()
+        somebody.close()
+
+
 def at_once(*acts: Callable[[], T]) -> list[T | Exception]:
     """Run acts at the same time, each in a thread with a connection of its own."""
     gate = threading.Barrier(len(acts))

@@ -6,7 +6,6 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection
 from django.db.models import F
 from pytest_django import Settings
 
@@ -23,6 +22,7 @@ from tests.jobs.scenes import (
     age,
     ask,
     at_once,
+    held_by_somebody,
     living_worker,
     recorded,
     silence,
@@ -96,13 +96,8 @@ def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None
     """Its hint is given back, and the others of the batch do not wait."""
     runs = submitted(acme, 3)
     worker = living_worker()
-    somebody = connection.copy()
-    try:
-        somebody.set_autocommit(False)
-        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [runs[1].id])
+    with held_by_somebody(runs[1]):
         first, second, third = ask(worker, runs)
-    finally:
-        somebody.close()
     assert (first.__class__, second, third.__class__) == (Admission, BUSY, Admission)
     admitted(worker, runs[1])
 

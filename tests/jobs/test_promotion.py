@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection
 
 from fleet import Kind
 from jobs import promotion
@@ -11,7 +10,16 @@ from jobs.models import Owner, Run
 from jobs.promotion import expire, promote
 from jobs.recording import move
 from jobs.states import State
-from tests.jobs.scenes import admitted, age, hinted, living_worker, recorded, states, submitted
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    held_by_somebody,
+    hinted,
+    living_worker,
+    recorded,
+    states,
+    submitted,
+)
 
 
 def retrying(owner: Owner) -> Run:
@@ -101,11 +109,6 @@ def test_a_row_that_somebody_holds_is_left_for_the_next_time(committed: None, ac
     """Promotion waits for nobody."""
     runs = submitted(acme, 2, countdown=60)
     Run.objects.update(next_at="2026-01-01T00:00Z")
-    somebody = connection.copy()
-    try:
-        somebody.set_autocommit(False)
-        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [runs[0].id])
+    with held_by_somebody(runs[0]):
         assert promote() == 1
-    finally:
-        somebody.close()
     assert promote() == 1

@@ -24,6 +24,7 @@ from jobs.storing import now
 from tests.jobs.scenes import (
     admitted,
     ask,
+    held_by_somebody,
     hinted,
     living_worker,
     recorded,
@@ -235,13 +236,8 @@ def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None
     answers = ask(living_worker(), runs)
     batch = [told(at, Kind.SUCCEEDED) for at in answers]  # type: ignore[arg-type]
     batch[2] = replace(batch[2], token=7)
-    somebody = connection.copy()
-    try:
-        somebody.set_autocommit(False)
-        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [runs[0].id])
+    with held_by_somebody(runs[0]):
         states_now = record(batch)
-    finally:
-        somebody.close()
     assert [states_now.get(str(run.id)) for run in runs] == ["busy", "succeeded", None]
     assert record(batch) == {str(runs[0].id): "succeeded"}
 

@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 from celery import current_app
 from celery.result import AsyncResult
-from django.db import connection
 from django_celery_results.models import TaskResult
 
 from fleet import Admission, Kind
@@ -24,6 +23,7 @@ from tests.jobs.scenes import (
     admitted,
     age,
     ask,
+    held_by_somebody,
     hinted,
     living_worker,
     recorded,
@@ -240,11 +240,6 @@ def test_a_row_that_its_worker_is_writing_is_left_alone(committed: None, acme: O
     worker = living_worker()
     started(worker, run)
     silence(worker, seconds=31)
-    somebody = connection.copy()
-    try:
-        somebody.set_autocommit(False)
-        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [run.id])
+    with held_by_somebody(run):
         assert rescue() == 0
-    finally:
-        somebody.close()
     assert rescue() == 1

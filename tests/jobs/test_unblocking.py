@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import redis
-from django.db import connection
 from pytest_django import Settings
 
 from fleet import Admission, Kind
@@ -12,7 +11,15 @@ from jobs import dispatch, submit, unblocking
 from jobs.models import Outbox, Owner, Run
 from jobs.pausing import pause_owner, resume_owner
 from jobs.unblocking import publish_freed
-from tests.jobs.scenes import admitted, ask, hinted, living_worker, recorded, submitted
+from tests.jobs.scenes import (
+    admitted,
+    ask,
+    held_by_somebody,
+    hinted,
+    living_worker,
+    recorded,
+    submitted,
+)
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -132,13 +139,8 @@ def test_a_row_that_somebody_holds_is_left_for_the_next_time(acme: Owner) -> Non
     pause_owner(acme)
     ask(living_worker(), runs)
     Owner.objects.update(paused_at=None)
-    somebody = connection.copy()
-    try:
-        somebody.set_autocommit(False)
-        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [runs[0].id])
+    with held_by_somebody(runs[0]):
         assert freed() == 1
-    finally:
-        somebody.close()
     assert (freed(), blocked()) == (1, set())
 
 
