@@ -105,8 +105,8 @@ def move(
 
 
 def _is_lost(report: Report) -> bool:
-    """Say whether the attempt's own process could not say how it ended, and it may go on."""
-    return report.kind is Kind.RETRYING and report.cause in LOST_CAUSES
+    """Say whether the attempt's own process could not say how it ended."""
+    return report.kind in (Kind.RETRYING, Kind.FAILED) and report.cause in LOST_CAUSES
 
 
 def _merged(reports: Iterable[Report]) -> list[Report]:

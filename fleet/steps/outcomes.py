@@ -65,6 +65,9 @@ class Outcomes:
             if celery_next is None or (state == "cancelled" and report.kind is not Kind.FAILED):
                 # Also for a try that was to be followed by another, when a cancel came between.
                 _announce_cancelled(held.request)
+            elif _has_ended_otherwise(report, state):
+                # Celery has stored how it ended, before its child was lost.
+                drop(held.request)
             else:
                 celery_next()
             crash_point("ledger.after_ack")
@@ -141,6 +144,12 @@ class Outcomes:
                 raise TimeLimitExceeded(timeout)
             except TimeLimitExceeded:
                 self._lost(held, ExceptionInfo())
+
+
+def _has_ended_otherwise(report: Report, state: str | None) -> bool:
+    """Say whether the recorder knew better than a report of a lost attempt."""
+    known = {Kind.RETRYING: ("succeeded", "failed"), Kind.FAILED: ("succeeded",)}
+    return state in known.get(report.kind, ())
 
 
 def drop(request: Request) -> None:

@@ -28,9 +28,7 @@ def check_database(
 def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
     """Check the default database also without `--database`, and that it is migrated."""
     connection = connections["default"]
-    return (
-        list(_problems(connection)) or list(_unmigrated(connection)) or list(_partitions_end())
-    )
+    return list(_problems(connection)) or list(_unmigrated(connection)) or list(_partitions_end())
 
 
 def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
