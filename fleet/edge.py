@@ -82,6 +82,12 @@ class Edge(threading.Thread):
             self._ready.notify_all()
 
     def run(self) -> None:
+        try:
+            self._work()
+        finally:
+            self._edges.close()
+
+    def _work(self) -> None:
         while True:
             with self._ready:
                 self._idle = True

@@ -58,6 +58,12 @@ class Heartbeat(threading.Thread):
         self._stopped.set()
 
     def run(self) -> None:
+        try:
+            self._beat_on()
+        finally:
+            self._edges.close()
+
+    def _beat_on(self) -> None:
         pause = self._edges.heartbeat_seconds
         while not self._stopped.wait(pause):
             pause = self._edges.heartbeat_seconds
