@@ -110,8 +110,6 @@ def stack(scene: Processes, owner: Owner, layout: Layout) -> Processes:
     """Workers in this layout, the system's worker and beat, shared by all scenes that fit."""
     if not scene.started:
         scene.start_layout(layout)
-        scene.start_system()
-        scene.start_beat()
     scene.ready()
     return scene
 

@@ -104,11 +104,15 @@ class Process:
 
 @dataclass(frozen=True)
 class Layout:
-    """How many workers with how many slots each; options are those of Celery's command line."""
+    """How many workers with how many slots each; options are those of Celery's command line.
+
+    A longer lease (seconds) is for scenes in which runs wait for a slot, and nobody for rescue.
+    """
 
     workers: int = 2
     slots: int = 2
     options: tuple[str, ...] = ()
+    lease: float = QUICK["LEASE_SECONDS"]
 
 
 class Processes:
@@ -134,10 +138,13 @@ class Processes:
         return self.start(program, options=(*ALONE, *options), **environ)
 
     def start_layout(self, layout: Layout) -> None:
-        """Start workers for several scenes."""
+        """Start the workers of several scenes, the system's worker and beat."""
         self.layout = layout
+        lease = {"FAIRSHIFT_LEASE_SECONDS": str(layout.lease)}
         for number in range(layout.workers):
-            self.start_worker(f"shared-{number}", layout.slots, options=layout.options)
+            self.start_worker(f"shared-{number}", layout.slots, options=layout.options, **lease)
+        self.start_system(**lease)
+        self.start_beat()
 
     def start_system(self, **environ: str) -> Process:
         """Start the worker of the system's own tasks."""

@@ -21,8 +21,8 @@ from tests.judge import TaskLog
 from tests.waiting import wait_for
 
 # One slot: the run after a bad one comes into the same process, if that one lives.
-KEPT = Layout(1, 1)
-RECYCLED = Layout(1, 4, ("--max-tasks-per-child", "1"))
+KEPT = Layout(1, 1, lease=30)
+RECYCLED = Layout(1, 4, ("--max-tasks-per-child", "1"), lease=30)
 
 
 def layouts(**choices: Layout) -> pytest.MarkDecorator:
