@@ -9,6 +9,7 @@ from celery.result import AsyncResult
 
 from jobs import submit, submit_many
 from jobs.states import State
+from jobs.storing import now
 from tests.flows.processes import QUICK, Processes
 from tests.flows.tasks import told
 from tests.flows.world import keys_with, make_owner, outcomes, reached
@@ -41,7 +42,7 @@ def test_promotion_rescue_and_sweep_act_on_time(
 
     lost = list(running.filter(worker__hostname__startswith="doomed"))
     assert len(lost) == 2
-    killed_at = _now()
+    killed_at = now()
     doomed.kill()
     for run in lost:
         again = reached(run, State.RETRYING, State.QUEUED, seconds=10)
@@ -92,7 +93,19 @@ def test_a_short_run_does_not_wait_for_a_long_one(
     verdict(long, short)
 
 
-def _now() -> Any:
-    from jobs.storing import now
-
-    return now()
+def test_what_finds_no_slot_in_time_is_given_back(
+    processes: Processes, owner: Any, verdict: Any
+) -> None:
+    """A run that was admitted where every slot stays taken is queued again, with its attempts."""
+    processes.start_worker("greedy", slots=1, options=["--prefetch-multiplier", "4"])
+    seconds = 2 * QUICK["LEASE_SECONDS"]
+    long = submit("tests.sleep", seconds=seconds, owner="acme", max_attempts=1)
+    others = submit_many("tests.record", [{"n": n} for n in range(3)], owner="acme", max_attempts=1)
+    admitted = others.runs.filter(state=State.ADMITTED)
+    wait_for(lambda: admitted.count() == 3, seconds=40)
+    assert others.wait(timeout=20)[State.SUCCEEDED] == 3
+    for run in others.runs.all():
+        *before, last = outcomes(run)
+        assert (set(before), last) == ({"given back"}, "succeeded")
+        assert run.attempt_count == 1
+    verdict(reached(long, State.SUCCEEDED), others)
