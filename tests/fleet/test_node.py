@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -13,6 +14,7 @@ from celery.exceptions import ImproperlyConfigured
 from kombu.asynchronous import Hub
 
 from fleet.steps.node import DurableRuns, _post
+from jobs.wiring import edges
 
 
 @pytest.mark.parametrize(
@@ -47,3 +49,22 @@ def test_an_error_of_one_answer_does_not_end_the_worker(
         for callback in hub._pop_ready():
             callback()
     assert message in caplog.text
+
+
+def test_a_cold_stop_ends_tasks_before_it_leaves() -> None:
+    """Whoever takes over a run must not find its old task at work."""
+    done: list[str] = []
+
+    def note(name: str) -> Any:
+        return lambda *_args, **_kwargs: done.append(name) or True
+
+    worker: Any = SimpleNamespace(pool=SimpleNamespace(terminate=note("tasks end")))
+    step = DurableRuns(worker)
+    step.edges = replace(edges(), leave=note("the row ends"))
+    step.node = SimpleNamespace(id=uuid4())
+    step.gate = SimpleNamespace(close=note("nothing more begins"))
+    step.edge = SimpleNamespace(flush=note("what is left is written"), stop=note("edge"))
+    step.heartbeat = SimpleNamespace(stop=note("heartbeat"))
+    step.terminate(worker)
+    ends = ["nothing more begins", "tasks end", "what is left is written", "the row ends"]
+    assert [word for word in done if word in ends] == ends

@@ -119,17 +119,12 @@ def test_what_waits_for_a_slot_outlives_two_losses(
 
 
 def test_time_limits_outlive_two_losses(worker: Process, broker: OwnBroker, verdict: Any) -> None:
-    """The soft one tells the task while the broker is away, the hard one ends it after that."""
+    """The soft one tells the task while the broker is away, the hard one ends it after that.
+
+    And so they do while the worker, which has lost its broker before, stops.
+    """
     soft, hard = 2.0, 7.0
-    run = submit(
-        "tests.sleep",
-        seconds=60,
-        ignore_soft=True,
-        owner="acme",
-        max_attempts=1,
-        soft_time_limit_seconds=soft,
-        time_limit_seconds=hard,
-    )
+    run = _hang(soft=soft, hard=hard)
     run = reached(run, State.RUNNING)
     broker.redis.stop()
     wait_for(lambda: "Soft time limit" in worker.log_end(lines=400), seconds=soft + SLACK)
@@ -140,12 +135,42 @@ def test_time_limits_outlive_two_losses(worker: Process, broker: OwnBroker, verd
     assert (run.error_type, outcomes(run)) == ("TimeLimitExceeded", ["time limit"])
     assert run.ended_at is not None and run.started_at is not None
     assert (run.ended_at - run.started_at).total_seconds() < hard + SLACK
-    after = ended(_sleep(0.1))
-    verdict(run, after)
+
+    last = _hang(soft=0.5, hard=1.5)
+    reached(last, State.RUNNING)
+    worker.signal(signal.SIGTERM)
+    last = ended(last)
+    assert outcomes(last) == ["time limit"]
+    verdict(run, last)
+
+
+def test_what_ends_without_a_broker_is_recorded_at_once(
+    worker: Process, broker: OwnBroker, verdict: Any
+) -> None:
+    """The loop that waits for a broker still hears its pool; then the next run starts."""
+    run = reached(_sleep(1), State.RUNNING)
+    broker.redis.stop()
+    run = ended(run, seconds=1 + QUICK["LEASE_SECONDS"])
+    assert outcomes(run) == ["succeeded"]
+    after = _sleep(0.1)
+    broker.redis.start()
+    verdict(run, ended(after))
 
 
 def _sleep(seconds: float) -> Run:
     return submit("tests.sleep", seconds=seconds, owner="acme", max_attempts=1)
+
+
+def _hang(*, soft: float, hard: float) -> Run:
+    return submit(
+        "tests.sleep",
+        seconds=60,
+        ignore_soft=True,
+        owner="acme",
+        max_attempts=1,
+        soft_time_limit_seconds=soft,
+        time_limit_seconds=hard,
+    )
 
 
 def _admitted(runs: list[Run]) -> bool:
