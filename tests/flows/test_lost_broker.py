@@ -118,11 +118,21 @@ def test_what_waits_for_a_slot_outlives_two_losses(
     verdict(*runs, last)
 
 
-def test_time_limits_outlive_two_losses(worker: Process, broker: OwnBroker, verdict: Any) -> None:
-    """The soft one tells the task while the broker is away, the hard one ends it after that.
+def test_a_worker_that_lost_its_broker_can_still_kill_while_it_stops(
+    worker: Process, broker: OwnBroker, verdict: Any
+) -> None:
+    """A cancelled task that does not listen is killed after its grace, and not waited for."""
+    broker.lose()
+    run = reached(_hang(soft=50, hard=60), State.RUNNING)
+    worker.signal(signal.SIGTERM)
+    wait_for(lambda: "Warm shutdown" in worker.log_end())
+    assert run.cancel()
+    assert ended(run).state == State.CANCELLED
+    verdict(run)
 
-    And so they do while the worker, which has lost its broker before, stops.
-    """
+
+def test_time_limits_outlive_two_losses(worker: Process, broker: OwnBroker, verdict: Any) -> None:
+    """The soft one tells the task while the broker is away, the hard one ends it after that."""
     soft, hard = 2.0, 7.0
     run = _hang(soft=soft, hard=hard)
     run = reached(run, State.RUNNING)
@@ -135,13 +145,8 @@ def test_time_limits_outlive_two_losses(worker: Process, broker: OwnBroker, verd
     assert (run.error_type, outcomes(run)) == ("TimeLimitExceeded", ["time limit"])
     assert run.ended_at is not None and run.started_at is not None
     assert (run.ended_at - run.started_at).total_seconds() < hard + SLACK
-
-    last = _hang(soft=0.5, hard=1.5)
-    reached(last, State.RUNNING)
-    worker.signal(signal.SIGTERM)
-    last = ended(last)
-    assert outcomes(last) == ["time limit"]
-    verdict(run, last)
+    after = ended(_sleep(0.1))
+    verdict(run, after)
 
 
 def test_what_ends_without_a_broker_is_recorded_at_once(
