@@ -1,5 +1,20 @@
 """The named world of the jobs, for scenes in which a worker's edges meet real rows."""
 
+from collections.abc import Iterator
+
+import pytest
+from celery import Celery
+
+from tests.fleet.children import Child
 from tests.jobs.conftest import _real_commits, acme, broker, committed, db
 
 __all__ = ["_real_commits", "acme", "broker", "committed", "db"]
+
+
+@pytest.fixture
+def pool() -> Iterator[Child]:
+    with Celery(
+        "child", broker="memory://", backend="cache+memory://", set_as_current=False
+    ) as app:
+        app.conf.update(accept_content=["json"], task_ignore_result=True)
+        yield Child(app)

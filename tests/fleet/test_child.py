@@ -3,84 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from billiard.einfo import ExceptionWithTraceback
-from celery import Celery, Task
-from celery.app.trace import trace_task_ret
-from celery.exceptions import Ignore, Reject
-from kombu.utils.json import dumps
+from celery import Task
 
-from fleet import HEADER, Kind, Report, child
+from fleet import Kind, child
 from jobs.wiring import edges as real_edges
+from tests.fleet.children import Child
 from tests.tasks import SpeechlessError, UnloadableError, UnpicklableError
-
-
-@dataclass
-class Child:
-    """A pool child: an app whose tasks are guarded."""
-
-    app: Celery
-    cleaned_count: int = 0
-    published: list[str] = field(default_factory=list)
-
-    def task(self, function: Callable[..., Any], **options: Any) -> Task:
-        """Register and guard a task."""
-        task = self.app.task(shared=False, name=f"tests.child.{uuid4()}", **options)(function)
-        child.install({task.name: task}, replace(real_edges(), leave_clean=self._clean))
-        return task
-
-    def fly(
-        self,
-        task: Task | Callable[..., Any],
-        *args: Any,
-        attempt: int = 1,
-        callbacks: Sequence[Any] = (),
-        **policy: Any,
-    ) -> tuple[Report, Any]:
-        """Run a durable run's attempt; return our report, and the error that Celery saw."""
-        if not isinstance(task, Task):
-            task = self.task(task)
-        run_id = str(uuid4())
-        facts = {"run": run_id, "token": 4, "attempt": attempt}
-        request = {
-            "id": run_id,
-            "task": task.name,
-            "ignore_result": True,
-            "delivery_info": {},
-            HEADER: {**facts, "policy": {"max_attempts": 3, **policy}},
-        }
-        body = dumps([args, {}, {"callbacks": list(callbacks) or None}]).encode()
-        failed, value, _, report = child.traced(
-            trace_task_ret,
-            task.name,
-            run_id,
-            request,
-            body,
-            "application/json",
-            "utf-8",
-            app=self.app,
-        )
-        assert (report.run_id, report.token) == (run_id, 4)
-        error = value.exception if failed else None
-        return report, error.exc if isinstance(error, ExceptionWithTraceback) else error
-
-    def _clean(self) -> None:
-        self.cleaned_count += 1
-
-
-@pytest.fixture
-def pool() -> Iterator[Child]:
-    with Celery(
-        "child", broker="memory://", backend="cache+memory://", set_as_current=False
-    ) as app:
-        app.conf.update(accept_content=["json"], task_ignore_result=True)
-        yield Child(app)
 
 
 def fail() -> None:
@@ -186,98 +118,6 @@ def test_a_result_that_cannot_be_kept_is_a_failure(pool: Child, result: Any) -> 
     assert (report.kind, report.error_type) == (Kind.FAILED, "ResultError")
     assert "the task's result cannot be kept" in report.error_message
     assert type(error).__name__ == "ResultError"
-
-
-@pytest.mark.parametrize(
-    ("asked", "delay"),
-    [
-        ({"countdown": 7}, 7),
-        ({"countdown": 0}, 0),
-        ({"countdown": float("inf")}, 30 * 86_400),
-        ({"countdown": -5}, 0),
-    ],
-)
-def test_a_task_may_ask_for_its_retry(pool: Child, asked: dict[str, Any], delay: float) -> None:
-    """With Celery's own `retry`, after the countdown that it gives, under the run's policy."""
-
-    def ask(self: Task) -> None:
-        raise self.retry(exc=OSError("no route"), **asked)
-
-    task = pool.task(ask, bind=True)
-    report, _ = pool.fly(task)
-    assert (report.kind, report.delay, report.error_type) == (Kind.RETRYING, delay, "OSError")
-    assert pool.fly(task, attempt=3)[0].kind is Kind.FAILED
-
-
-def test_a_retry_may_be_asked_for_at_a_time(pool: Child) -> None:
-    """As an aware time."""
-
-    def ask(self: Task) -> None:
-        raise self.retry(eta=datetime.now(UTC) + timedelta(seconds=60))
-
-    report, _ = pool.fly(pool.task(ask, bind=True))
-    assert 55 < (report.delay or 0) <= 60
-
-
-def test_an_error_may_say_how_long_to_wait(pool: Child) -> None:
-    """The other side's Retry-After."""
-
-    class TooManyRequestsError(Exception):
-        retry_after = 30
-
-    def call() -> None:
-        raise TooManyRequestsError
-
-    assert pool.fly(call)[0].delay == 30.0
-
-
-def test_a_task_that_asks_to_be_ignored_is_done(pool: Child) -> None:
-    """It said itself that nothing more is to be done; it has no result."""
-
-    def ignore() -> None:
-        raise Ignore
-
-    report, _ = pool.fly(ignore)
-    assert (report.kind, report.result) == (Kind.SUCCEEDED, None)
-
-
-@pytest.mark.parametrize(
-    ("requeue", "attempt", "kind"),
-    [(False, 1, Kind.FAILED), (True, 1, Kind.RETRYING), (True, 3, Kind.FAILED)],
-)
-def test_a_task_that_rejects_its_message_has_failed(
-    pool: Child, *, requeue: bool, attempt: int, kind: Kind
-) -> None:
-    """For good, or, asking for the message again, under the run's policy; no hint goes back."""
-
-    def reject() -> None:
-        raise Reject(UnpicklableError(), requeue=requeue)
-
-    report, error = pool.fly(reject, attempt=attempt)
-    assert (report.kind, report.error_type) == (kind, "TaskRejected")
-    assert "holds a lock" in report.error_message and "in reject" in report.traceback
-    assert type(error).__name__ == ("TaskRejected" if kind is Kind.FAILED else "Retry")
-
-
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        ({"args": ()}, "keeps its arguments"),
-        ({"kwargs": {"depth": 2}}, "keeps its arguments"),
-        ({"throw": False}, "throw=False"),
-    ],
-)
-def test_a_retry_that_a_row_cannot_keep_is_an_error(
-    pool: Child, asked: dict[str, Any], says: str
-) -> None:
-    """Whoever reads the run sees what was asked for in vain."""
-
-    def ask(self: Task) -> None:
-        self.retry(**asked)
-
-    report, _ = pool.fly(pool.task(ask, bind=True), attempt=3)
-    assert (report.kind, report.error_type) == (Kind.FAILED, "TypeError")
-    assert says in report.error_message
 
 
 def test_only_the_outermost_call_is_the_run(pool: Child) -> None:
