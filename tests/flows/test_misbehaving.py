@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 
 # One slot: the run after a bad one comes into the same process, if that one lives.
 KEPT = Layout(1, 1, lease=30)
-RECYCLED = Layout(1, 4, ("--max-tasks-per-child", "1"), lease=30)
+RECYCLED = Layout(1, 8, ("--max-tasks-per-child", "1"), lease=30)
 
 
 def layouts(**choices: Layout) -> pytest.MarkDecorator:
