@@ -25,8 +25,12 @@ from jobs.dispatch import broker, publish, publish_on_commit, publish_slices, sh
 logger = logging.getLogger(__name__)
 
 CHUNK: Final = 1_000
-WITH_BACKLOG: Final = 500
-"""How many runs of a queue are published again in one sweep while it holds messages."""
+WITH_BACKLOG: Final = 25
+"""How many runs of a queue are published again in one sweep while it holds messages.
+
+A queue hands out its oldest messages first, so what was lost is soon the oldest that waits: a
+few a sweep find it, and a long queue is not filled with doubles.
+"""
 
 _OUTBOX = """
 SELECT id, run_ids FROM jobs_outbox
