@@ -38,7 +38,7 @@ def _calls(log: TaskLog, task: str) -> int:
 def test_a_result_is_kept_for_who_asks(stack: Processes, verdict: Any) -> None:
     """With `ignore_result=False` an AsyncResult of the run's id has what it returned."""
     asked = submit("tests.add", x=1, y=2, owner="acme", ignore_result=False)
-    assert AsyncResult(str(asked.id)).get(timeout=20) == 3
+    assert AsyncResult(str(asked.id)).get(timeout=60) == 3
     silent = ended(submit("tests.add", x=1, y=2, owner="acme"))
     assert AsyncResult(str(silent.id)).state == "PENDING"
     verdict(ended(asked), silent)
@@ -57,8 +57,8 @@ def test_link_and_result_see_the_success_after_retries(stack: Processes, verdict
         link=link,
         link_error=told.s(),
     )
-    assert AsyncResult(str(run.id)).get(timeout=20) == 7
-    assert linked.get(timeout=20) == 7
+    assert AsyncResult(str(run.id)).get(timeout=60) == 7
+    assert linked.get(timeout=60) == 7
     run = ended(run)
     assert outcomes(run) == ["retrying", "retrying", "succeeded"]
     assert _calls(stack.tasks, "flows.told") == 1, "the link alone"
@@ -101,7 +101,7 @@ def test_nobody_waits_for_the_result_of_what_never_started(
         run.cancel()
     assert ended(run).state == how
     with pytest.raises(TaskRevokedError):
-        AsyncResult(str(run.id)).get(timeout=20)
+        AsyncResult(str(run.id)).get(timeout=60)
     assert _calls(stack.tasks, "flows.told") == 0
     verdict(ended(run))
 
@@ -113,7 +113,7 @@ def test_a_chord_ends_with_all_results(stack: Processes, verdict: Any) -> None:
     body, sum_of_all = _kept(total.s())
     submission = submit_many("flows.misbehave", calls, owner="acme", chord=body, **LIMITS)
     assert sum_of_all.get(timeout=30) == sum(range(1, len(calls) + 1))
-    submission.wait(timeout=20)
+    submission.wait(timeout=60)
     assert all(outcomes(run)[-1] == "succeeded" for run in submission.runs.all())
     assert _calls(stack.tasks, "tests.total") == 1
     verdict(submission)
@@ -133,8 +133,8 @@ def test_a_chord_fails_when_a_member_fails(stack: Processes, verdict: Any, way: 
         member = submission.runs.order_by("id").last()
         reached(member, State.RUNNING)
         member.cancel()
-    assert heard.get(timeout=20) == never.id
+    assert heard.get(timeout=60) == never.id
     assert never.state == "FAILURE"
-    submission.wait(timeout=20)
+    submission.wait(timeout=60)
     assert _calls(stack.tasks, "tests.total") == 0
     verdict(submission)
