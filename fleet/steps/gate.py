@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any, Final
 
+from billiard.pool import EX_OK, EX_RECYCLE
 from celery.exceptions import TaskRevokedError
 from celery.worker.request import Request
 
@@ -50,6 +51,11 @@ class Gate:
         self._outcomes.attach(worker)
         worker.consumer.on_task_request = self.on_request
         worker.pool.apply_async = self.apply_async
+        children: Any = getattr(worker.pool, "_pool", None)
+        if hasattr(children, "on_partial_read"):
+            children.on_partial_read = functools.partial(
+                self._child_gone, children, children.on_partial_read
+            )
 
     def on_request(self, request: Request) -> None:
         """Take a message: a plain task goes on, a hint waits for its admission."""
@@ -71,6 +77,21 @@ class Gate:
             Ask(run_id, request.type), functools.partial(self._answer, request)
         ):
             drop(request)
+
+    def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:
+        """Deal with a run that was sent to a child which ended before it accepted it.
+
+        Celery sends it to another child. But one that died may have begun: its word can be
+        lost with it, and the body would run twice under one token. So the attempt is lost.
+        """
+        is_ours = any(held.job is job for held in self._held.values())
+        has_died = child.exitcode not in (EX_OK, EX_RECYCLE)
+        if is_ours and has_died and not job._accepted:
+            job._accepted = True
+            put_back(job, child)
+            children.on_job_process_lost(job, child.pid, child.exitcode)
+        else:
+            put_back(job, child)
 
     def _answer(self, request: Request, verdict: Admission | Refusal, asked_at: float) -> None:
         if verdict is Refusal.BUSY:

@@ -47,6 +47,8 @@ class World:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # Who starts the tests in the background has SIGINT ignored, and children inherit it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
     def processes(self) -> list[str]:
