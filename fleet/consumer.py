@@ -96,5 +96,13 @@ class Consumer(consumer.Consumer):
         self.timer_entries_before_start = (self.timer_entries_before_start or set()) | added
 
     def call_soon_ack(self, p: Any, *args: Any, **kwargs: Any) -> Any:
-        """Acknowledge, unless the broker is away: the hint comes again, and its row refuses it."""
-        return super().call_soon_ack(p, *args, **kwargs) if self.connection else None
+        """Acknowledge later, see `_acknowledge`."""
+        return super().call_soon_ack(self._acknowledge, p, *args, **kwargs)
+
+    def _acknowledge(self, p: Any, *args: Any, **kwargs: Any) -> None:
+        """Acknowledge over the connection that brought the message, if it is still ours.
+
+        Without it the hint comes again, and its row refuses it.
+        """
+        if self.connection and p.__self__.channel.connection.client is self.connection:
+            p(*args, **kwargs)
