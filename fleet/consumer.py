@@ -59,13 +59,12 @@ class Consumer(consumer.Consumer):
         """Forget what the connection brought, but not what is in the pool."""
         in_pool = self.gate.waiting_in_pool() if self.gate else []
         super().on_close()
-        taken = len(state.active_requests)
         if self.gate:
-            taken += self.gate.reclaim(in_pool)
-        semaphore = self.controller.semaphore
-        if semaphore is not None:
-            # Celery frees every slot; those of tasks that go on are taken.
-            semaphore.value = max(0, semaphore.initial_value - taken)
+            busy = self.gate.reclaim(in_pool)
+            semaphore = self.controller.semaphore
+            if semaphore is not None:
+                # Celery frees every slot; those of jobs that go on are taken.
+                semaphore.value = max(0, semaphore.initial_value - busy)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Let go of a lost connection."""

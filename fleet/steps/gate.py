@@ -172,10 +172,9 @@ class Gate:
         """Deal with runs that Celery's pool has forgotten with a lost connection.
 
         What no child was sent is handed back; what one was sent it will run, so the pool is
-        made to remember it, and that child to be busy. Returns how many slots these take.
+        made to remember it, and that child to be busy. Returns how many slots are taken by jobs.
         """
         pool = getattr(self._pool, "_pool", None)
-        sent = []
         for held in waiting:
             child = getattr(held.job, "_write_to", None)
             if child is None or pool is None:
@@ -183,8 +182,9 @@ class Gate:
             else:
                 pool._cache[held.job._job] = held.job
                 pool._busy_workers.add(child.inqW_fd)
-                sent.append(held)
-        return len(sent)
+        # A run may be held longer than its job: that has ended, and its slot is free, before the
+        # row says so.
+        return sum(not job.ready() for job in getattr(pool, "_cache", {}).values())
 
     def close(self) -> None:
         """Admit nothing more; hand back what is admitted and not in the pool."""

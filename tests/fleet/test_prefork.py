@@ -37,12 +37,16 @@ class PreforkNode(Node):
         """Turn both loops until something holds."""
 
         def turned() -> bool:
-            next(self._turns)
+            self.work_once()
             return bool(until())
 
-        # Or the loop sleeps for as long as nothing happens in the pool.
-        self.hub.call_repeatedly(0.02, lambda: None)
         self.turn(until=turned)
+
+    def work_once(self) -> None:
+        """Turn the pool's loop, and not that in which the edge posts."""
+        # Or it sleeps for as long as nothing happens in the pool.
+        self.hub.call_later(0.02, lambda: None)
+        next(self._turns)
 
     def holds(self, run: Run) -> Held:
         """Return what the gate keeps of a run."""
@@ -111,5 +115,19 @@ def test_what_a_child_was_sent_stays_the_pool_s(node: PreforkNode, acme: Owner) 
     assert not job._accepted
     assert node.lose_the_broker() == 1
     assert job._write_to.inqW_fd in node.pool._pool._busy_workers
+    node.work(until=lambda: not node.gate.held())
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
+
+
+def test_a_run_that_ended_and_is_not_recorded_takes_no_slot(
+    node: PreforkNode, acme: Owner
+) -> None:
+    """Or nothing would free the slot again, and the worker would start less and less."""
+    run = _in_pool(node, acme)
+    job = node.holds(run).job
+    while not job.ready():
+        node.work_once()
+    assert node.gate.held()
+    assert node.lose_the_broker() == 0
     node.work(until=lambda: not node.gate.held())
     assert states(run) == ["queued", "admitted", "running", "succeeded"]
