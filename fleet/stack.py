@@ -44,14 +44,24 @@ class Program:
 
 
 class Stack:
-    """Programs as running processes; their output goes to `<log_folder>/<name>.log`."""
+    """Programs as running processes; their output goes to `<log_folder>/<name>.log`.
+
+    `restart_seconds` is how long one that ended is down: longer each time that it dies young.
+    """
 
     def __init__(
-        self, programs: Sequence[Program], *, log_folder: Path, restart: bool = False
+        self,
+        programs: Sequence[Program],
+        *,
+        log_folder: Path,
+        restart: bool = False,
+        restart_seconds: Sequence[float] = RESTART_SECONDS,
     ) -> None:
         log_folder.mkdir(parents=True, exist_ok=True)
         self._running = {
-            program.name: _Running(program, log=log_folder / f"{program.name}.log")
+            program.name: _Running(
+                program, log=log_folder / f"{program.name}.log", restart_seconds=restart_seconds
+            )
             for program in programs
         }
         self._restart = restart
@@ -130,8 +140,9 @@ class Stack:
 class _Running:
     """One program and its current process."""
 
-    def __init__(self, program: Program, *, log: Path) -> None:
+    def __init__(self, program: Program, *, log: Path, restart_seconds: Sequence[float]) -> None:
         self.log = log
+        self._restart_seconds = restart_seconds
         self._program = program
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
@@ -179,7 +190,8 @@ class _Running:
             self.kill()  # children that the dead process left behind
             lived = now - self._started_at
             self.failures = 0 if lived > HEALTHY_SECONDS else self.failures + 1
-            self._due_at = now + RESTART_SECONDS[min(self.failures, len(RESTART_SECONDS) - 1)]
+            last = len(self._restart_seconds) - 1
+            self._due_at = now + self._restart_seconds[min(self.failures, last)]
         if now >= self._due_at:
             self.spawn()
 

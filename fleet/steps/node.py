@@ -76,6 +76,9 @@ class DurableRuns(bootsteps.StartStopStep):
         # After the pool has forked: a thread would not survive it, and a held lock would.
         self.edge.start()
         self.heartbeat.start()
+        signals.worker_shutting_down.connect(
+            partial(_wake, worker), sender=worker.hostname, weak=False
+        )
         signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
 
     def _cancel(self, run_ids: Sequence[str]) -> None:
@@ -115,15 +118,21 @@ def _post(worker: Any, callback: Callable[[], None]) -> None:
     if hub is None or worker.blueprint.state != bootsteps.RUN:
         _survive(callback)
     else:
-        hub.call_soon(_in_loop, hub, callback)
+        hub.call_soon(_in_loop, worker, callback)
 
 
-def _in_loop(hub: Any, callback: Callable[[], None]) -> None:
+def _in_loop(worker: Any, callback: Callable[[], None]) -> None:
     _survive(callback)
     # What the callback leaves to the loop, an acknowledgement say, comes too late for this
     # round, and Kombu does not look for it before it sleeps until something else happens.
-    if hub._ready and hub._waker is not None:
-        hub._waker.wake()
+    if worker.hub._ready:
+        _wake(worker)
+
+
+def _wake(worker: Any, **_signal: Any) -> None:
+    """End the event loop's sleep: told to stop, it would look only when its next timer is due."""
+    if worker.hub is not None and worker.hub._waker is not None:
+        worker.hub._waker.wake()
 
 
 def _survive(callback: Callable[[], None]) -> None:

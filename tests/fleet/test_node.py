@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from celery import Celery, bootsteps
 from celery.exceptions import ImproperlyConfigured
 from kombu.asynchronous import Hub
 
-from fleet.steps.node import DurableRuns, _post
+from fleet.steps.node import DurableRuns, _post, _wake
 from jobs.wiring import edges
 
 
@@ -49,6 +50,20 @@ def test_an_error_of_one_answer_does_not_end_the_worker(
         for callback in hub._pop_ready():
             callback()
     assert message in caplog.text
+
+
+def test_a_loop_that_sleeps_hears_that_it_is_to_stop() -> None:
+    """At once, not when its next timer is due."""
+    hub = Hub()
+    hub.timer.call_after(60, lambda: None)
+    turns = hub.create_loop()
+    next(turns)
+    began_at = time.monotonic()
+    _wake(SimpleNamespace(hub=hub), sig="SIGTERM", how="Warm", exitcode=0)
+    next(turns)
+    assert time.monotonic() - began_at < 10
+    _wake(SimpleNamespace(hub=None))  # a pool without a loop
+    hub.close()
 
 
 def test_a_cold_stop_ends_tasks_before_it_leaves() -> None:

@@ -10,20 +10,29 @@ from jobs.states import ENDED
 from tests.flows.processes import ALONE, Processes, environment
 from tests.waiting import wait_for
 
+RESTART_SECONDS = (0.2,)
+
 
 @contextmanager
 def kept(
     scene: Processes, *programs: Program, restart: bool = True, **environ: str
 ) -> Iterator[Stack]:
-    """Run these programs in the scene's environment until the block ends."""
+    """Run these programs in the scene's environment until the block ends, which ends them at once.
+
+    A scene may kill one of them many times: it starts again as soon as the first time.
+    """
     stack = Stack(
         [_in_scene(program, scene, environ) for program in programs],
         log_folder=scene.folder / "kept",
         restart=restart,
+        restart_seconds=RESTART_SECONDS,
     )
-    with stack:
+    try:
+        stack.start()
         stack.wait_ready()
         yield stack
+    finally:
+        stack.stop(grace_seconds=0)
 
 
 def _in_scene(program: Program, scene: Processes, environ: dict[str, str]) -> Program:

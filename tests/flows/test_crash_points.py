@@ -119,8 +119,7 @@ def _end_workers(scene: Processes, faults: Sequence[str], *, submits: int, once:
     """Let processes end at each of these faults, once, and be started again until all is done."""
     once.mkdir()
     # What these leave in the outbox is for the sweep.
-    for name in ("dispatch.after_commit", "dispatch.before_publish"):
-        assert Submitter(scene, prefix=name, FAULT=f"{name}:1").wait() == -signal.SIGKILL
+    _end_submitters(scene, ["dispatch.after_commit:1", "dispatch.before_publish:1"])
     programs = [job_worker("one", slots=2), job_worker("two", slots=2), system_worker(), beat()]
     with kept(scene, *programs, FAULT=",".join(faults), FAULT_ONCE_DIR=str(once)) as stack:
         steady = Submitter(scene, "--count", str(submits), "--seconds", "0.05", prefix="steady")
