@@ -12,6 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("fairshift")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+fleet.route_calls()
 
 
 @worker_init.connect

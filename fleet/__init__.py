@@ -1,6 +1,6 @@
 """How work is shared and run: Celery, Kombu, Redis. Knows neither Django nor jobs.
 
-This is the front door; `install` is called once, in `config/celery.py`.
+This is the front door; `route_calls` and `install` are called once, in `config/celery.py`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from fleet.contract import (
     Node,
     Refusal,
     Report,
+    is_admitted,
+    is_hint,
 )
 from fleet.faults import crash_point
 from fleet.hints import Broker, BrokerUnavailable
 from fleet.keys import installation_key
+from fleet.router import SHARED, RouteError, acting_as, acting_for, owner_header, route_calls
 
 __all__ = [
     "HEADER",
+    "SHARED",
     "Admission",
     "Ask",
     "Broker",
@@ -34,9 +38,16 @@ __all__ = [
     "Node",
     "Refusal",
     "Report",
+    "RouteError",
+    "acting_as",
+    "acting_for",
     "crash_point",
     "install",
     "installation_key",
+    "is_admitted",
+    "is_hint",
+    "owner_header",
+    "route_calls",
 ]
 
 

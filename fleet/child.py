@@ -22,9 +22,10 @@ from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTermi
 from celery.utils.imports import symbol_by_name
 from celery.worker.request import Request
 
-from fleet.contract import HEADER, Edges, Kind, Report
+from fleet.contract import HEADER, Edges, Kind, Report, is_hint
 from fleet.failures import class_names, failure, format_traceback, safe_text
 from fleet.faults import crash_point
+from fleet.router import acting_as
 
 # In the order of Celery's own `Task.retry`.
 RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
@@ -67,15 +68,20 @@ def install(tasks: Mapping[str, Task], edges: Edges) -> None:
 
 
 def _hint_request(base: Any) -> type[Request]:
-    """Return a request class whose hints only their row can refuse.
+    """Return a request class whose hints only their row refuses, and whose errbacks have an owner.
 
     Celery drops what was revoked by message, or has an `expires`, before we see it: the run
-    would wait for ever. A durable run is cancelled through its row.
+    would wait for ever. A durable run is cancelled through its row. Where a child was lost, the
+    main process calls the errbacks, outside of any task from which they could inherit.
     """
 
     class HintRequest(symbol_by_name(base)):  # type: ignore[misc]
         def revoked(self) -> bool:
-            return False if HEADER in self.request_dict else super().revoked()
+            return False if is_hint(self.request_dict) else super().revoked()
+
+        def on_failure(self, *args: Any, **kwargs: Any) -> Any:
+            with acting_as(self.request_dict):
+                return super().on_failure(*args, **kwargs)
 
     return HintRequest
 

@@ -13,13 +13,29 @@ from typing import Any, Final
 from uuid import UUID
 
 HEADER: Final = "fairshift"
-"""The message header of a hint; after admission, the request attribute a task may read."""
+"""The message header that says whose a call is; after admission, the attribute a task may read."""
+
+# Priorities: 0 to 9, higher first, everywhere but on Celery's Redis transport, where 0 is
+# first: there it is HIGHEST less the priority.
+HIGHEST: Final = 9
+
+
+def is_hint(headers: Mapping[str, Any]) -> bool:
+    """Say whether a message with these headers is a hint: one that only its row can start."""
+    facts = headers.get(HEADER)
+    return isinstance(facts, Mapping) and "run" in facts
+
+
+def is_admitted(facts: Any) -> bool:
+    """Say whether this is what an admission put in the place of a hint's header."""
+    return isinstance(facts, Mapping) and {"run", "token", "attempt"} <= facts.keys()
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
     """A message to be published: it names the user's task and the run, and carries no payload.
 
+    `token` is the one that its next admission hands out: run and token are its identity.
     `priority` is 0 to 9, higher first.
     """
 
@@ -30,6 +46,7 @@ class Hint:
     submission: int | None = None
     attempt: int = 1
     priority: int = 5
+    token: int = 1
 
 
 @dataclass(frozen=True, slots=True)

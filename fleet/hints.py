@@ -17,15 +17,11 @@ from typing import Any, Final
 from celery import Celery
 from kombu import Connection
 
-from fleet.contract import HEADER, Hint
+from fleet.contract import HEADER, HIGHEST, Hint
 from fleet.keys import epoch_key
 
 PAUSE_AFTER_FAILURE: Final = 2.0
 CHUNK: Final = 500
-
-# Priorities: 0 to 9, higher first, everywhere but on Celery's Redis transport, where 0 is
-# first. This is the one place that converts.
-HIGHEST: Final = 9
 
 
 class BrokerUnavailable(ConnectionError):
@@ -114,7 +110,14 @@ class Broker:
             message,
             queue=hint.queue,
             priority=HIGHEST - hint.priority,
-            headers={HEADER: {"owner": hint.owner, "submission": hint.submission}},
+            headers={
+                HEADER: {
+                    "owner": hint.owner,
+                    "submission": hint.submission,
+                    "run": hint.run_id,
+                    "token": hint.token,
+                }
+            },
             declare=(),
             retry=False,
         )

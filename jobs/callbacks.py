@@ -18,9 +18,10 @@ from celery.exceptions import TaskError
 from celery.states import READY_STATES
 from kombu.utils import json
 
+from fleet import HEADER, acting_as
 from jobs import database
 from jobs.conf import setting
-from jobs.models import Run
+from jobs.models import Owner, Run
 from jobs.payloads import open_bytes
 from jobs.retries import LOST
 from jobs.states import ENDED, State
@@ -52,10 +53,15 @@ def tell_celery(run_ids: Iterable[UUID]) -> None:
     errback may hear of it a second time. Called after the commit; trouble is logged, because
     the run's own end stands.
     """
-    asked = Run.objects.filter(id__in=list(run_ids), state__in=ENDED).exclude(options={})
+    asked = list(Run.objects.filter(id__in=list(run_ids), state__in=ENDED).exclude(options={}))
+    slugs = dict(
+        Owner.objects.filter(id__in={run.owner_id for run in asked}).values_list("id", "slug")
+    )
     for run in asked:
+        whose = {"owner": slugs.get(run.owner_id), "submission": run.submission_id}
         try:
-            _tell(run)
+            with acting_as({HEADER: whose}):
+                _tell(run)
         except Exception:
             logger.exception("could not tell Celery that run %s ended", run.id)
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from celery import current_task
 
-from fleet import HEADER
+from fleet import HEADER, is_admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class RunContext:
 def current_run() -> RunContext | None:
     """Return the run that this code works for; None outside a task and in a plain one."""
     facts = getattr(current_task.request, HEADER, None) if current_task else None
-    if not isinstance(facts, Mapping) or "token" not in facts:
+    if facts is None or not is_admitted(facts):
         return None
     return RunContext(
         run_id=UUID(facts["run"]),

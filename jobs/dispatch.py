@@ -27,7 +27,8 @@ logger = logging.getLogger(__name__)
 SLICE: Final = 1_000
 
 _HINTS = """
-SELECT r.id, r.task, r.queue, o.slug, r.submission_id, r.attempt_count + 1, r.priority
+SELECT r.id, r.task, r.queue, o.slug, r.submission_id, r.attempt_count + 1, r.priority,
+    r.token + 1
 FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
 WHERE r.id = ANY(%s) AND r.state = 'queued' ORDER BY r.priority DESC, r.id
 """
@@ -98,8 +99,8 @@ def _hints(run_ids: Sequence[UUID]) -> list[Hint]:
     with connection.cursor() as cursor:
         cursor.execute(_HINTS, [list(run_ids)])
         return [
-            Hint(str(run_id), task, queue, owner, submission, attempt, priority)
-            for run_id, task, queue, owner, submission, attempt, priority in cursor
+            Hint(str(run_id), task, queue, owner, submission, attempt, priority, token)
+            for run_id, task, queue, owner, submission, attempt, priority, token in cursor
         ]
 
 

@@ -18,7 +18,7 @@ from celery.exceptions import TaskRevokedError
 from celery.worker.request import Request
 
 from fleet.child import traced
-from fleet.contract import HEADER, Admission, Ask, Edges, Kind, Refusal
+from fleet.contract import Admission, Ask, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
 from fleet.faults import crash_point
 from fleet.steps.held import Held, dress, facts_of
@@ -59,7 +59,7 @@ class Gate:
 
     def on_request(self, request: Request) -> None:
         """Take a message: a plain task goes on, a hint waits for its admission."""
-        if HEADER not in request.request_dict:
+        if not is_hint(request.request_dict):
             if self._edges.requires_row(request.type):
                 logger.warning("dropped %s[%s]: it runs only with a row", request.name, request.id)
                 drop(request)

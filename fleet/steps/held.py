@@ -10,7 +10,7 @@ from typing import Any
 from celery.worker.request import Request
 from kombu.utils import json
 
-from fleet.contract import HEADER, Admission, Kind, Report
+from fleet.contract import HEADER, Admission, Kind, Report, is_admitted
 
 
 @dataclass(slots=True)
@@ -63,4 +63,4 @@ def facts_of(args: Any) -> Mapping[str, Any] | None:
     """Return what admission put into a request on its way to the pool; None for a plain task."""
     request = args[2] if len(args) > 2 else None
     facts = request.get(HEADER) if isinstance(request, Mapping) else None
-    return facts if isinstance(facts, Mapping) and "token" in facts else None
+    return facts if is_admitted(facts) else None

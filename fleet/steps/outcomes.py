@@ -23,6 +23,7 @@ from fleet.contract import Edges, Kind, Report
 from fleet.edge import Edge
 from fleet.failures import class_names, failure
 from fleet.faults import crash_point
+from fleet.router import acting_as
 from fleet.steps.held import Held
 
 CHILD_LOST: Final = "child lost"
@@ -170,9 +171,10 @@ def _tell_failed(request: Request, error: BaseException) -> None:
     Not through `Request.on_failure`, whose options may publish or requeue the message.
     """
     worker_state.task_ready(request)
-    request.task.backend.mark_as_failure(
-        request.id, error, request=request._context, store_result=request.store_errors
-    )
+    with acting_as(request.request_dict):
+        request.task.backend.mark_as_failure(
+            request.id, error, request=request._context, store_result=request.store_errors
+        )
     request.acknowledge()
     request.send_event("task-failed", exception=repr(error), traceback="")
 

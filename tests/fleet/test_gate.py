@@ -109,8 +109,9 @@ def test_an_offered_task_without_a_row_is_dropped(node: Node) -> None:
 @pytest.mark.parametrize("run_id", ["no uuid", "01987f3c-0000-7000-8000-000000000001"])
 def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
     """Without a word to anybody else."""
+    facts = {"owner": "acme", "submission": None, "run": run_id, "token": 1}
     current_app.send_task(
-        "tests.gate.double", (3,), task_id=run_id, queue="jobs", headers={HEADER: {"owner": "acme"}}
+        "tests.gate.double", (3,), task_id=run_id, queue="jobs", headers={HEADER: facts}
     )
     message = node.receive()
     node.turn(until=lambda: message.acknowledged)

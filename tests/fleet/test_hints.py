@@ -59,13 +59,17 @@ def unavailable(broker: Broker, *, timeout: float = 0.2) -> float:
 
 
 def test_a_hint_is_a_celery_message_of_the_user_s_task(broker: Broker) -> None:
-    """Under the run's id, with the facts that scheduling needs, the attempt as `retries`."""
-    sent = hint(submission=7, attempt=3)
+    """Under the run's id, with the facts that scheduling needs, the attempt as `retries`.
+
+    Run and token are the hint's identity: publishing it twice is publishing it once.
+    """
+    sent = hint(submission=7, attempt=3, token=4)
     broker.publish([sent], timeout=5)
     [message] = messages()
     headers = message["headers"]
     assert (headers["id"], headers["task"], headers["retries"]) == (sent.run_id, "tests.add", 2)
-    assert headers[HEADER] == {"owner": "acme", "submission": 7}
+    facts = {"owner": "acme", "submission": 7, "run": sent.run_id, "token": 4}
+    assert headers[HEADER] == facts
     assert message["content-type"] == "application/json"
 
 

@@ -70,7 +70,7 @@ def test_only_its_row_cancels_a_run(stack: Processes, verdict: Any) -> None:
         task_id=str(forged.id),
         queue="jobs",
         expires=-5,
-        headers={HEADER: {"owner": "acme"}},
+        headers={HEADER: {"owner": "acme", "submission": None, "run": str(forged.id), "token": 1}},
     )
     runs = [ended(run) for run in (revoked, forged)]
     assert [run.result_value for run in runs] == [3, 7]

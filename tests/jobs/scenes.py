@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from celery import current_app
 from django.db import connection, transaction
 
-from fleet import HEADER, Admission, Ask, Kind, Node, Refusal, Report
+from fleet import Admission, Ask, Kind, Node, Refusal, Report, is_hint
 from jobs import submit_many
 from jobs.admission import admit
 from jobs.liveness import beat
@@ -106,7 +106,7 @@ def hinted(queue: str = "jobs") -> list[UUID]:
 
 def called() -> list[tuple[str, Any]]:
     """Return the plain calls that wait in the broker, such as callbacks: task and arguments."""
-    plain = [message for message in messages() if HEADER not in message["headers"]]
+    plain = [message for message in messages() if not is_hint(message["headers"])]
     return [
         (message["headers"]["task"], json.loads(base64.b64decode(message["body"]))[0])
         for message in plain

@@ -48,7 +48,16 @@ def test_outside_of_a_task_there_is_no_run() -> None:
     assert current_run() is None
 
 
-@pytest.mark.parametrize("facts", [None, "x", {"owner": "acme", "submission": 1}])
+@pytest.mark.parametrize(
+    "facts",
+    [
+        None,
+        "x",
+        {"owner": "acme", "submission": 1},
+        {"owner": "acme", "submission": 1, "token": 4, "attempt": 1},
+        {"owner": "acme", "submission": 1, "run": RUN, "token": 4},
+    ],
+)
 def test_a_plain_task_has_no_run(facts: Any) -> None:
     """A hint's header alone is not an admission."""
     with in_task(id="x", **{HEADER: facts}):

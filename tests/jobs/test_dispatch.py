@@ -30,7 +30,12 @@ def test_a_hint_names_the_run_and_carries_no_payload(acme: Owner) -> None:
     [message] = messages()
     headers = message["headers"]
     assert (headers["task"], headers["id"], headers["retries"]) == ("tests.add", str(run.id), 0)
-    assert headers[HEADER] == {"owner": "acme", "submission": run.submission_id}
+    assert headers[HEADER] == {
+        "owner": "acme",
+        "submission": run.submission_id,
+        "run": str(run.id),
+        "token": 1,
+    }
     assert json.loads(base64.b64decode(message["body"]))[:2] == [[], {}]
     assert (headers["argsrepr"], headers["kwargsrepr"]) == ("…", "…")
     assert message["properties"]["delivery_info"]["routing_key"] == "jobs"
