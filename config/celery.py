@@ -9,6 +9,8 @@ import fleet
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
+fleet.use_fair_transport()
+
 app = Celery("fairshift")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

@@ -178,6 +178,8 @@ X_FRAME_OPTIONS = "DENY"
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "fair_queues": ["jobs"],
+    "lease_seconds": FAIRSHIFT.get("LEASE_SECONDS", 30.0),
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
     "socket_keepalive": True,

@@ -48,12 +48,21 @@ __all__ = [
     "is_hint",
     "owner_header",
     "route_calls",
+    "use_fair_transport",
 ]
+
+
+def use_fair_transport() -> None:
+    """Have Redis URLs mean the fair transport, in this process; before the app connects."""
+    from fleet.transport import register
+
+    register()
 
 
 def install(app: Celery, edges: Edges) -> None:
     """Give every worker of an app the edges of durable runs."""
+    from fleet.steps.fair_queues import FairQueues
     from fleet.steps.node import DurableRuns
 
     step = type("DurableRuns", (DurableRuns,), {"edges": edges})
-    app.steps["worker"].add(step)
+    app.steps["worker"].update((FairQueues, step))

@@ -101,7 +101,12 @@ class Consumer(consumer.Consumer):
     def _acknowledge(self, p: Any, *args: Any, **kwargs: Any) -> None:
         """Acknowledge over the connection that brought the message, if it is still ours.
 
-        Without it the hint comes again, and its row refuses it.
+        Without it a message of a stock queue comes again. Those of fair queues are this
+        process's over all its connections.
         """
-        if self.connection and p.__self__.channel.connection.client is self.connection:
+        message = p.__self__
+        channel = message.channel
+        is_ours = message.delivery_tag in getattr(channel, "leases", ())
+        connection = getattr(channel.connection, "client", None)
+        if is_ours or (self.connection and connection is self.connection):
             p(*args, **kwargs)

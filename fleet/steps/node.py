@@ -29,7 +29,7 @@ DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 class DurableRuns(bootsteps.StartStopStep):
     """Admission before the pool and recording after it, for one worker node."""
 
-    requires = ("celery.worker.components:Pool",)
+    requires = ("celery.worker.components:Pool", "fleet.steps.fair_queues:FairQueues")
     edges: Edges
 
     def create(self, worker: Any) -> DurableRuns:

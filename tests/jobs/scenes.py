@@ -16,6 +16,7 @@ from celery import current_app
 from django.db import connection, transaction
 
 from fleet import Admission, Ask, Kind, Node, Refusal, Report, is_hint
+from fleet.keys import queue_key
 from jobs import submit_many
 from jobs.admission import admit
 from jobs.liveness import beat
@@ -89,14 +90,20 @@ def states(run: Run) -> list[str]:
 
 
 def messages(queue: str = "jobs") -> list[dict[str, Any]]:
-    """Return the messages of a queue as Redis holds them, in the order of their delivery."""
+    """Return the messages of a queue as Redis holds them, in the order of their delivery.
+
+    Of a fair queue those that are ready, owner after owner.
+    """
     with current_app.connection_for_write() as connected:
         channel = connected.default_channel
+        client = channel.client
+        if queue in channel.fair_queues:
+            lists = sorted(client.scan_iter(queue_key(queue, "ready", "*"), count=1_000))
+            ids = [known for each in lists for known in client.zrange(each, 0, -1)]
+            return [json.loads(client.hget(queue_key(queue, "body"), known)) for known in ids]
         keys = [channel._q_for_pri(queue, priority) for priority in channel.priority_steps]
         # Pushed at the left, taken from the right.
-        return [
-            json.loads(text) for key in keys for text in channel.client.lrange(key, 0, -1)[::-1]
-        ]
+        return [json.loads(text) for key in keys for text in client.lrange(key, 0, -1)[::-1]]
 
 
 def hinted(queue: str = "jobs") -> list[UUID]:

@@ -1,0 +1,75 @@
+"""Tells the fair queues when a run begins and ends, on every pool and for every task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from celery.worker import state as worker_state
+
+
+def watched(apply_async: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a pool's `apply_async` under which the queue of each message hears of its run."""
+
+    def apply(*args: Any, **options: Any) -> Any:
+        request = worker_state.requests.get(options.get("correlation_id"))
+        message = getattr(request, "_message", None)
+        qos = getattr(getattr(message, "channel", None), "qos", None)
+        if message is not None and hasattr(qos, "finished"):
+            options.update(_Watch(qos, message.delivery_tag).around(options))
+        return apply_async(*args, **options)
+
+    return apply
+
+
+class _Watch:
+    """One run: its begin, and its end by whichever way the pool tells of it first."""
+
+    def __init__(self, qos: Any, tag: str) -> None:
+        self._qos = qos
+        self._tag = tag
+        self._began_at = time.monotonic()
+
+    def around(self, options: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+        """Return these callbacks of Celery's, each after a word to the queue."""
+        words = {
+            "accept_callback": self._accepted,
+            "callback": self._returned,
+            "error_callback": self._failed,
+            "timeout_callback": self._timed_out,
+        }
+        return {
+            name: partial(_after, word, options[name])
+            for name, word in words.items()
+            if options.get(name) is not None
+        }
+
+    def _accepted(self, _pid: int, accepted_at: float) -> None:
+        self._began_at = accepted_at
+        self._qos.started(self._tag)
+
+    def _returned(self, answer: Any, *_more: Any) -> None:
+        # Celery's tracer answers with a flag, a value and the seconds that it measured itself:
+        # this process may have come to look much later.
+        try:
+            seconds = float(answer[2])
+        except (TypeError, LookupError, ValueError):
+            seconds = self._elapsed()
+        self._qos.finished(self._tag, seconds)
+
+    def _failed(self, *_facts: Any, **_more: Any) -> None:
+        self._qos.finished(self._tag, self._elapsed())
+
+    def _timed_out(self, soft: bool, timeout: float) -> None:  # noqa: ARG002  the pool's words
+        if not soft:
+            self._failed()
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._began_at
+
+
+def _after(word: Callable[..., None], callback: Callable[..., Any], *args: Any, **facts: Any) -> Any:
+    word(*args, **facts)
+    return callback(*args, **facts)

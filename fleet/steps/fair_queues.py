@@ -1,0 +1,113 @@
+"""The boot step of a worker on fair queues: what holds there, and how its leases live and end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from celery import bootsteps, signals
+from celery.exceptions import ImproperlyConfigured
+from redis import Redis
+
+from fleet.steps.charging import watched
+from fleet.transport import Transport
+from fleet.transport.leases import Leases
+
+logger = logging.getLogger(__name__)
+
+RENEWALS_A_LEASE: Final = 4
+
+
+class FairQueues(bootsteps.StartStopStep):
+    """Enforces late acknowledgement, charges runs, renews leases, and gives back what is left."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def create(self, worker: Any) -> FairQueues:
+        self.app = worker.app
+        refuse_stock_transport(worker.app)
+        consumed = set(worker.app.amqp.queues.consume_from)
+        if consumed & set(fair_queues(worker.app)):
+            for task in worker.app.tasks.values():
+                # Before strategies are built. Acknowledged early, a message would be nobody's
+                # while it runs: its cap, lock and worker time could not be counted.
+                task.acks_late = True
+        return self
+
+    def start(self, worker: Any) -> None:
+        worker.pool.apply_async = watched(worker.pool.apply_async)
+        self.renewal = Renewal(worker.app)
+        self.renewal.start()
+        # Connected when all steps have been: what they do at the end comes before this.
+        signals.worker_ready.connect(self._await_end, weak=False)
+
+    def stop(self, worker: Any) -> None:
+        # The pool drains, and its leases are needed until `worker_shutdown`.
+        pass
+
+    def terminate(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
+        self._leave()
+
+    def _await_end(self, **_signal: Any) -> None:
+        signals.worker_shutdown.connect(self._leave, weak=False)
+
+    def _leave(self, **_signal: Any) -> None:
+        self.renewal.stop()
+        try:
+            with leases_of(self.app) as (leases, client):
+                leases.leave(client)
+        except Exception as error:
+            logger.error("leases end by themselves: %r", error)  # noqa: TRY400  the broker is away
+
+
+class Renewal(threading.Thread):
+    """Says that this process lives, also while its loop is busy: a solo pool runs tasks in it."""
+
+    def __init__(self, app: Any) -> None:
+        super().__init__(name="fairshift-leases", daemon=True)
+        self._app = app
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def run(self) -> None:
+        lease = self._app.conf.broker_transport_options.get("lease_seconds", 30.0)
+        while not self._stopped.wait(lease / RENEWALS_A_LEASE):
+            try:
+                with leases_of(self._app) as (leases, client):
+                    while True:
+                        leases.renew(client)
+                        if self._stopped.wait(lease / RENEWALS_A_LEASE):
+                            return
+            except Exception as error:
+                logger.error("leases are not renewed: %r", error)  # noqa: TRY400  one line a try
+
+
+@contextmanager
+def leases_of(app: Any) -> Iterator[tuple[Leases, Redis]]:
+    """Give this process's leases, and a client over a connection of its own."""
+    with app.connection_for_write() as connection:
+        channel = connection.default_channel
+        with channel.conn_or_acquire() as client:
+            yield channel.leases, client
+
+
+def fair_queues(app: Any) -> tuple[str, ...]:
+    """Return the names of an app's fair queues."""
+    return tuple(app.conf.broker_transport_options.get("fair_queues", ()))
+
+
+def refuse_stock_transport(app: Any) -> None:
+    """Raise ImproperlyConfigured when fair queues would be served by Kombu's own transport."""
+    transport = app.connection_for_write().transport_cls
+    found = app.connection_for_write().get_transport_cls()
+    if fair_queues(app) and not issubclass(found, Transport):
+        raise ImproperlyConfigured(
+            f"broker_transport_options names fair_queues, and {transport} is "
+            f"{found.__module__}.{found.__qualname__}: call fleet.transport.register() before the "
+            "app connects, and leave broker_transport unset"
+        )

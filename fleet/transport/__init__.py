@@ -1,0 +1,44 @@
+"""The fair transport: one Celery queue that stands for the queues of many owners."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kombu import transport as kombu_transport
+from kombu.transport import redis
+
+from fleet.transport.channel import Channel, Poller, SentinelChannel
+
+SCHEMES: Final = {
+    "redis": "fleet.transport:Transport",
+    "rediss": "fleet.transport:Transport",
+    "sentinel": "fleet.transport:SentinelTransport",
+}
+
+
+class Transport(redis.Transport):
+    """Kombu's Redis transport; the queues of the option `fair_queues` are fair."""
+
+    Channel = Channel
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.cycle = Poller()
+
+
+class SentinelTransport(Transport):
+    """The same behind Redis Sentinel: `sentinel://` URLs."""
+
+    Channel = SentinelChannel
+    default_port = 26379
+
+
+def register() -> None:
+    """Have Kombu use this transport for the URLs of Redis, in this process.
+
+    By the URL's scheme and not by Celery's `broker_transport`, which makes `redis+socket://`
+    silently stock, `sentinel://` the wrong class, and the URL unreadable for Flower.
+    """
+    kombu_transport.TRANSPORT_ALIASES.update(SCHEMES)
+    for scheme in SCHEMES:
+        kombu_transport._transport_cache.pop(scheme, None)

@@ -1,0 +1,291 @@
+"""The channel: Kombu's Redis channel, in which some queues are fair.
+
+Publishing, taking and settling of a fair queue are scripts; all else (fanout, reply queues,
+remote control, stock queues) is Kombu's. Read its `transport/redis.py` beside this.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from queue import Empty
+from time import monotonic
+from typing import Any, Final
+
+from celery.exceptions import ImproperlyConfigured
+from kombu.asynchronous import get_event_loop
+from kombu.transport import redis
+
+from fleet.keys import queue_key
+from fleet.transport import scripts
+from fleet.transport.envelope import MalformedMessage, address, delivered, parsed
+from fleet.transport.leases import Room, leases_on
+from fleet.transport.publishing import PublishBatch
+from fleet.transport.qos import QoS
+
+logger = logging.getLogger(__name__)
+
+ADOPT_AT_MOST: Final = 100
+STOCK_WAIT_SECONDS: Final = 1.0
+
+# What a message of the wrong shape makes Kombu and Celery raise on its way to the worker's gate.
+SHAPE_ERRORS: Final = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
+
+
+class FairQueues:
+    """Mixed into a Redis channel: the queues of `fair_queues` are fair."""
+
+    QoS = QoS
+    fair_queues: Sequence[str] = ()
+    lease_seconds: float = 30.0
+    take_most: int = 256
+    # What is mixed in below.
+    connection: Any
+    client: Any
+    active_queues: list[str]
+    conn_or_acquire: Callable[..., Any]
+    _in_poll: Any
+    _brpop_sent_at: float | None
+
+    def __init__(self, connection: Any, **kwargs: Any) -> None:
+        conninfo = connection.client
+        self.leases = leases_on((conninfo.hostname, conninfo.port, conninfo.virtual_host))
+        self.holder = object()
+        super().__init__(connection, **kwargs)
+        if self.fair_queues and self.global_keyprefix:  # type: ignore[attr-defined]
+            raise ImproperlyConfigured(
+                "global_keyprefix and fair_queues do not go together: give each project a Redis "
+                "database of its own"
+            )
+
+    @property
+    def active_fair_queues(self) -> list[str]:
+        """The fair queues that are consumed here."""
+        return [queue for queue in self.active_queues if queue in self.fair_queues]
+
+    # --- publishing --------------------------------------------------------------------
+
+    def create_publish_batch(self, max_size: int) -> PublishBatch:
+        return PublishBatch(self, max_size)
+
+    def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
+        if queue not in self.fair_queues:
+            super()._put(queue, message, **kwargs)  # type: ignore[misc]
+            return
+        group = address(message, now=datetime.now(UTC)).group(redis.dumps(message))
+        batch = kwargs.get("_publish_batch")
+        if batch is not None:
+            batch.add_fair(queue, group)
+        else:
+            with self.conn_or_acquire() as client:
+                scripts.run(client, queue, "enqueue", *group)
+
+    def _purge(self, queue: str) -> int:
+        removed = 0
+        if queue in self.fair_queues:
+            with self.conn_or_acquire() as client:
+                while count := scripts.run(client, queue, "purge", 1_000):
+                    removed += count
+        return removed + int(super()._purge(queue))  # type: ignore[misc]
+
+    def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        if queue in self.fair_queues:
+            self._purge(queue)
+        super()._delete(queue, *args, **kwargs)  # type: ignore[misc]
+
+    # --- taking ------------------------------------------------------------------------
+
+    def _get(self, queue: str) -> Any:
+        if queue not in self.fair_queues:
+            return super()._get(queue)  # type: ignore[misc]
+        for tag, raw in self._take(queue, Room(1, 0), most=1).messages:
+            return delivered(raw, tag=tag)
+        raise Empty
+
+    def _brpop_start(self, timeout: float | None = None) -> None:
+        """Take what there is room for; when nothing is left, wait for a wake-up."""
+        fair = self.active_fair_queues
+        if not fair:
+            super()._brpop_start(timeout)  # type: ignore[misc]
+            return
+        wait = self._take_all(fair)
+        if wait is not None:
+            self._wait(fair, wait)
+
+    def _take_all(self, queues: Sequence[str]) -> float | None:
+        """Take and deliver; return how long to wait for more, None when there is no room."""
+        waits = []
+        for queue in queues:
+            while self.qos.can_take():  # type: ignore[attr-defined]
+                room = self.qos.room()  # type: ignore[attr-defined]
+                taken = self._take(queue, room, most=self.take_most)
+                if taken.has_foreign:
+                    self._adopt(queue)
+                for tag, raw in taken.messages:
+                    self._hand_over(queue, tag, raw)
+                if taken.sleep_seconds is not None:
+                    waits.append(taken.sleep_seconds)
+                    break
+                if not taken.messages:
+                    # More, but nothing for a window without a free slot.
+                    self.qos.head_waits = True  # type: ignore[attr-defined]
+                    if room.slots:
+                        break
+            else:
+                return None
+        return min(waits, default=None)
+
+    def _take(self, queue: str, room: Room, *, most: int) -> Any:
+        with self.conn_or_acquire() as client:
+            return self.leases.take(
+                client,
+                queue,
+                room,
+                channel=self.holder,
+                lease_us=round(self.lease_seconds * 1_000_000),
+                most=most,
+            )
+
+    def _hand_over(self, queue: str, tag: str, raw: bytes) -> None:
+        """Deliver one message; what is none is put aside, and the worker goes on."""
+        self.connection.cycle.has_delivered = True
+        try:
+            message = delivered(raw, tag=tag)
+            self.connection._deliver(message, queue)
+        except SHAPE_ERRORS as error:
+            logger.error("put a message of queue %s aside: %r", queue, error)  # noqa: TRY400
+            self._put_aside(queue, tag, raw, error)
+
+    def _put_aside(self, queue: str, tag: str, raw: bytes, error: Exception) -> None:
+        lease = self.leases.dropped(tag)
+        if lease is not None:
+            reason = f"{type(error).__name__}: {error}"[:500]
+            facts = (reason, "lease", self.leases.worker, lease.id, lease.number, raw)
+            with self.conn_or_acquire() as client:
+                scripts.run(client, queue, "quarantine", *facts)
+        self.qos._quick_ack(tag)  # type: ignore[attr-defined]
+
+    def _adopt(self, queue: str) -> None:
+        """Take over what stock Celery clients have pushed to the plain lists of this queue."""
+        with self.conn_or_acquire() as client:
+            for step in self.priority_steps:  # type: ignore[attr-defined]
+                plain = self._q_for_pri(queue, step)  # type: ignore[attr-defined]
+                for raw in client.lrange(plain, 0, ADOPT_AT_MOST - 1):
+                    if not raw:
+                        break  # ours begin here
+                    try:
+                        group = address(parsed(raw), now=datetime.now(UTC)).group(raw)
+                    except MalformedMessage as error:
+                        scripts.run(client, queue, "quarantine", str(error), "list", plain, raw)
+                    else:
+                        scripts.run(client, queue, "adopt", plain, raw, *group)
+
+    # --- waiting -----------------------------------------------------------------------
+
+    def _wait(self, fair: Sequence[str], seconds: float) -> None:
+        """Block on the wake-ups of the fair queues, and on the stock queues as Kombu does.
+
+        A wake-up looks like a message, for which `_woken` is called in place of a consumer.
+        """
+        wakes = [queue_key(queue, "wake") for queue in fair]
+        for key in wakes:
+            self.connection._callbacks[key] = _woken
+        stock = [
+            queue
+            for queue in self._queue_cycle.consume(len(self.active_queues))  # type: ignore[attr-defined]
+            if queue not in fair
+        ]
+        plain = [
+            self._q_for_pri(queue, step)  # type: ignore[attr-defined]
+            for step in self.priority_steps  # type: ignore[attr-defined]
+            for queue in stock
+        ]
+        if plain:
+            seconds = min(seconds, STOCK_WAIT_SECONDS)
+        self._waits_for_stock = bool(plain)
+        self._in_poll = self.client.connection
+        self._brpop_sent_at = monotonic()
+        self.client.connection.send_command("BRPOP", *wakes, *plain, seconds)
+
+    def _basic_cancel(self, consumer_tag: str) -> Any:
+        queue = self._tag_to_queue.get(consumer_tag)  # type: ignore[attr-defined]
+        result = super()._basic_cancel(consumer_tag)  # type: ignore[misc]
+        if queue in self.fair_queues:
+            # A wake-up that is on its way to us is for somebody else now.
+            with self.conn_or_acquire() as client:
+                scripts.run(client, queue, "rouse", self.leases.worker)
+        return result
+
+    def settle(self) -> None:
+        """Say what is due of what this process holds."""
+        due = self.leases.due()
+        if due:
+            with self.conn_or_acquire() as client:
+                self.leases.say(client, due)
+
+    def close(self) -> None:
+        if self._in_poll and self.active_fair_queues and not self._waits_for_stock:
+            # Nothing but a wake-up can be under way: no need to wait for the end of the sleep.
+            connection, self._in_poll = self._in_poll, None
+            connection.disconnect()
+        super().close()  # type: ignore[misc]
+
+    _waits_for_stock = False
+
+
+class Channel(FairQueues, redis.Channel):
+    """Kombu's Redis channel with fair queues."""
+
+    from_transport_options = (
+        *redis.Channel.from_transport_options,
+        "fair_queues",
+        "lease_seconds",
+        "take_most",
+    )
+
+
+class SentinelChannel(FairQueues, redis.SentinelChannel):
+    """The same behind Redis Sentinel."""
+
+    from_transport_options = (
+        *redis.SentinelChannel.from_transport_options,
+        "fair_queues",
+        "lease_seconds",
+        "take_most",
+    )
+
+
+class Poller(redis.MultiChannelPoller):
+    """Kombu's poller, which says what is due on every turn."""
+
+    has_delivered = False
+
+    def on_poll_start(self) -> None:
+        for channel in list(self._channels):
+            channel.settle()
+        self.has_delivered = False
+        super().on_poll_start()
+        if self.has_delivered:
+            _turn_again()
+
+    def get(self, callback: Any, timeout: float | None = None) -> Any:
+        # Without an event loop: what a take has delivered is the answer to this call.
+        self.on_poll_start()
+        if not self.has_delivered:
+            super().get(callback, timeout)
+
+
+def _turn_again() -> None:
+    """Have the loop turn once more before it sleeps: a delivery leaves work to it.
+
+    An acknowledgement, say, or a job to be written to a pool's child: the loop looks for both
+    before it polls, and this delivery is later than that.
+    """
+    hub = get_event_loop()
+    if hub is not None and hub._waker is not None:
+        hub._waker.wake()
+
+
+def _woken(_token: object) -> None:
+    """Nothing: the next turn of the loop takes."""

@@ -1,0 +1,134 @@
+"""What the fair queue must know of a message, read from Kombu's own form of it. Pure.
+
+A message is a dict with `body`, `headers` and `properties`, as Kombu writes it to Redis in JSON.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from kombu.utils.json import loads
+
+from fleet.contract import HEADER, HIGHEST
+from fleet.router import route_of
+
+MICROSECONDS: Final = 1_000_000
+
+
+class MalformedMessage(ValueError):
+    """These bytes are no message; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a message belongs: see the arguments of `enqueue.lua`. Times in microseconds."""
+
+    id: str
+    owner: str
+    submission: str = ""
+    priority: int = 5
+    delay: int = 0
+    deadline: int | None = None
+    lock: str = ""
+    task: str = ""
+
+    def group(self, raw: str | bytes) -> tuple[str | bytes | int, ...]:
+        """Return the nine arguments that a script takes for this message."""
+        deadline = "" if self.deadline is None else self.deadline
+        return (
+            *(self.id, self.owner, self.submission, self.priority, self.delay, deadline),
+            *(self.lock, self.task, raw),
+        )
+
+
+def address(message: Mapping[str, Any], *, now: datetime) -> Address:
+    """Return where a message belongs.
+
+    It is known by its task id and the number of the try, a hint by that of the admission that it
+    is for; one without an id by a random one.
+    """
+    headers = _mapping(message, "headers")
+    properties = _mapping(message, "properties")
+    ours = headers.get(HEADER)
+    ours = ours if isinstance(ours, Mapping) else {}
+    route = route_of(headers)
+    task_id = headers.get("id")
+    serial = ours.get("token", headers.get("retries"))
+    return Address(
+        id=f"{_text(task_id) or uuid.uuid4()}:{serial if isinstance(serial, int) else 0}",
+        owner=route.owner,
+        submission=route.submission,
+        priority=_priority(properties.get("priority")),
+        delay=_delay(headers.get("eta"), now),
+        deadline=_relative(ours.get("not_after_seconds")),
+        lock=route.lock_key,
+        task=_text(headers.get("task")),
+    )
+
+
+def parsed(raw: bytes | str) -> dict[str, Any]:
+    """Return the message that these bytes are; raise MalformedMessage when they are none."""
+    try:
+        message = loads(raw.decode() if isinstance(raw, bytes) else raw)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise MalformedMessage(f"not JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise MalformedMessage(f"a {type(message).__name__} in place of an object")
+    _mapping(message, "headers")
+    properties = _mapping(message, "properties")
+    if not isinstance(properties.get("delivery_info"), dict):
+        raise MalformedMessage("properties.delivery_info is no object")
+    return message
+
+
+def delivered(raw: bytes | str, *, tag: str) -> dict[str, Any]:
+    """Return a message for its consumer; what delayed it has passed, and is taken off."""
+    message = parsed(raw)
+    message["properties"]["delivery_tag"] = tag
+    if message["headers"].get("eta"):
+        message["headers"]["eta"] = None
+    return message
+
+
+def _mapping(message: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = message.get(name)
+    if not isinstance(value, dict):
+        raise MalformedMessage(f"{name} is no object")
+    return value
+
+
+def _text(value: object) -> str:
+    """Return an id or a name as text, without what could break a key."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return ""
+    return str(value)[:255]
+
+
+def _priority(value: object) -> int:
+    """Return Celery's priority, lower first on Redis, as ours."""
+    try:
+        return HIGHEST - max(0, min(HIGHEST, int(value or 0)))  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return HIGHEST
+
+
+def _delay(eta: object, now: datetime) -> int:
+    """Return how long from now: relative, because clocks of machines differ."""
+    if not isinstance(eta, str):
+        return 0
+    try:
+        due = datetime.fromisoformat(eta)
+    except ValueError:
+        return 0  # Celery's own refusal of it is the better one
+    due = due if due.tzinfo else due.replace(tzinfo=UTC)
+    return max(0, round((due - now).total_seconds() * MICROSECONDS))
+
+
+def _relative(seconds: object) -> int | None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    return round(seconds * MICROSECONDS)

@@ -1,0 +1,295 @@
+"""What this process holds of the fair queues, and what it has still to say about it.
+
+One for each process and broker, however many channels come and go: a lost connection does not
+take away what runs. Everything said carries the number of the lease, so saying it twice is
+harmless, and what could not be said is said with the next take.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from redis import Redis
+
+from fleet.transport import scripts
+
+BUFFER_US: Final = 100_000
+"""A worker holds messages for its slots, and beyond these so much expected run time a slot."""
+
+SAY_WITHIN_SECONDS: Final = 0.05
+SAY_AT: Final = 100
+
+
+@dataclass(slots=True)
+class Lease:
+    """One message that this process holds; `expected` is its run time in us, None when unknown."""
+
+    queue: str
+    id: str
+    number: int
+    expected: int | None
+    is_urgent: bool
+    channel: Hashable
+    is_started: bool = False
+    is_finished: bool = False
+
+    @property
+    def load(self) -> int:
+        """What it takes of the buffer: an unknown or slow one a whole slot's part."""
+        return BUFFER_US if self.expected is None else min(self.expected, BUFFER_US)
+
+
+@dataclass(slots=True)
+class Load:
+    """What a channel holds: `count` of them have not finished, worth `buffered` us."""
+
+    held: int = 0
+    count: int = 0
+    buffered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a take may bring: `slots` messages at any cost, and more for `budget` us."""
+
+    slots: int
+    budget: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a take has brought: (tag, message) pairs, in order.
+
+    `sleep_seconds` is None when there may be more: else nothing can be had before so long, or
+    before a wake-up. `has_foreign`: a stock client has put messages into the plain list.
+    """
+
+    messages: list[tuple[str, bytes]]
+    sleep_seconds: float | None
+    has_foreign: bool
+
+
+@dataclass(slots=True)
+class _Unsaid:
+    """What is to be said of one queue, as arguments of the scripts of these names."""
+
+    finish: list[Any] = field(default_factory=list)
+    ack: list[Any] = field(default_factory=list)
+    give_back: list[Any] = field(default_factory=list)
+    since: float = 0.0
+    is_urgent: bool = False
+
+    def calls(self, worker: str) -> list[scripts.Call]:
+        return [
+            (act, (worker, *arguments))
+            for act, arguments in (
+                ("finish", self.finish),
+                ("ack", self.ack),
+                ("give_back", self.give_back),
+            )
+            if arguments
+        ]
+
+
+class Leases:
+    """The leases of one process on one broker. Safe for threads."""
+
+    def __init__(self) -> None:
+        self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+        self._lock = threading.RLock()
+        self._held: dict[str, Lease] = {}
+        self._loads: dict[Hashable, Load] = defaultdict(Load)
+        self._confirmed: dict[str, int] = defaultdict(int)
+        self._unsaid: dict[str, _Unsaid] = defaultdict(_Unsaid)
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._held
+
+    def load(self, channel: Hashable) -> Load:
+        """Return how much a channel holds."""
+        return self._loads[channel]
+
+    # --- taking ------------------------------------------------------------------------
+
+    def take(
+        self, client: Redis, queue: str, room: Room, *, channel: Hashable, lease_us: int, most: int
+    ) -> Taken:
+        """Say what is unsaid, and take what there is room for."""
+        with self._lock:
+            unsaid = self._unsaid.pop(queue, None) or _Unsaid()
+            arguments = (self.worker, lease_us, self._confirmed[queue], room.slots, room.budget)
+            try:
+                *_, reply = scripts.run_all(
+                    client, queue, [*unsaid.calls(self.worker), ("take", (*arguments, most))]
+                )
+            except BaseException:
+                self._unsay(queue, unsaid)
+                raise
+            number, sleep_ms, foreign, _diverted, *messages = reply
+            self._confirmed[queue] = int(number)
+            return Taken(
+                [self._hold(queue, channel, message) for message in messages],
+                sleep_ms / 1000 if sleep_ms else None,
+                bool(foreign),
+            )
+
+    def _hold(self, queue: str, channel: Hashable, message: list[bytes]) -> tuple[str, bytes]:
+        message_id, number, expected, is_urgent, raw = message[:5]
+        lease = Lease(
+            queue=queue,
+            id=message_id.decode(),
+            number=int(number),
+            expected=round(float(expected)) if expected else None,
+            is_urgent=bool(is_urgent),
+            channel=channel,
+        )
+        tag = f"{lease.id}#{lease.number}"
+        self._held[tag] = lease
+        load = self._loads[channel]
+        load.held += 1
+        load.count += 1
+        load.buffered += lease.load
+        return tag, raw
+
+    # --- saying ------------------------------------------------------------------------
+
+    def start(self, tag: str) -> None:
+        """The pool has begun to run it: a lost connection does not give it back."""
+        lease = self._held.get(tag)
+        if lease is not None:
+            lease.is_started = True
+
+    def finish(self, tag: str, seconds: float) -> None:
+        """The run has ended: its slot, cap and lock are free, and its owner is charged."""
+        with self._lock:
+            lease = self._held.get(tag)
+            if lease is not None and not lease.is_finished:
+                self._unload(lease)
+                run = max(0, round(seconds * 1_000_000))
+                self._say(lease, "finish", run, is_urgent=lease.is_urgent)
+
+    def ack(self, tag: str) -> None:
+        """The message is done with."""
+        with self._lock:
+            lease = self._pop(tag)
+            if lease is not None:
+                is_urgent = lease.is_urgent and not lease.is_finished
+                self._unload(lease)
+                self._say(lease, "ack", is_urgent=is_urgent or self._loads[lease.channel].count == 0)
+
+    def dropped(self, tag: str) -> Lease | None:
+        """Forget a lease, about which the caller says what there is to say; return it."""
+        with self._lock:
+            lease = self._pop(tag)
+            if lease is not None:
+                self._unload(lease)
+            return lease
+
+    def give_back(self, tag: str, *, delay_seconds: float = 0.0) -> None:
+        """Somebody else may have the message, after a delay perhaps."""
+        with self._lock:
+            lease = self._pop(tag)
+            if lease is not None:
+                self._unload(lease)
+                self._say(lease, "give_back", round(delay_seconds * 1_000_000), is_urgent=True)
+
+    def give_back_unstarted(self, channel: Hashable) -> None:
+        """Give back what a channel brought and what no pool has begun to run."""
+        with self._lock:
+            tags = [
+                tag
+                for tag, lease in self._held.items()
+                if lease.channel == channel and not lease.is_started
+            ]
+            for tag in tags:
+                self.give_back(tag)
+
+    def _pop(self, tag: str) -> Lease | None:
+        lease = self._held.pop(tag, None)
+        if lease is not None:
+            self._loads[lease.channel].held -= 1
+        return lease
+
+    def _unload(self, lease: Lease) -> None:
+        if not lease.is_finished:
+            lease.is_finished = True
+            load = self._loads[lease.channel]
+            load.count -= 1
+            load.buffered -= lease.load
+
+    def _say(self, lease: Lease, act: str, *more: Any, is_urgent: bool) -> None:
+        unsaid = self._unsaid[lease.queue]
+        unsaid.since = unsaid.since or time.monotonic()
+        unsaid.is_urgent = unsaid.is_urgent or is_urgent
+        getattr(unsaid, act).extend((lease.id, lease.number, *more))
+
+    def _unsay(self, queue: str, unsaid: _Unsaid) -> None:
+        later = self._unsaid[queue]
+        for act in ("finish", "ack", "give_back"):
+            getattr(later, act)[:0] = getattr(unsaid, act)
+        later.since = unsaid.since or later.since
+        later.is_urgent = later.is_urgent or unsaid.is_urgent
+
+    def due(self) -> list[str]:
+        """Return the queues of which something should be said now."""
+        now = time.monotonic()
+        return [
+            queue
+            for queue, unsaid in list(self._unsaid.items())
+            if unsaid.is_urgent
+            or (unsaid.since and now - unsaid.since >= SAY_WITHIN_SECONDS)
+            or len(unsaid.finish) + len(unsaid.ack) >= SAY_AT
+        ]
+
+    @property
+    def has_unsaid(self) -> bool:
+        """Whether anything is to be said."""
+        return bool(self._unsaid)
+
+    def say(self, client: Redis, queues: Iterable[str] | None = None) -> None:
+        """Say what is unsaid of these queues, or of all."""
+        with self._lock:
+            for queue in list(self._unsaid if queues is None else queues):
+                unsaid = self._unsaid.pop(queue, None)
+                if unsaid is None:
+                    continue
+                try:
+                    scripts.run_all(client, queue, unsaid.calls(self.worker))
+                except BaseException:
+                    self._unsay(queue, unsaid)
+                    raise
+
+    # --- living ------------------------------------------------------------------------
+
+    def renew(self, client: Redis) -> None:
+        """Say that this process lives."""
+        for queue in list(self._confirmed):
+            scripts.run(client, queue, "renew", self.worker)
+
+    def leave(self, client: Redis) -> None:
+        """Say what is unsaid, and give back all that is held."""
+        with self._lock:
+            self.say(client)
+            for queue in list(self._confirmed):
+                while scripts.run(client, queue, "leave", self.worker, 500) == 500:
+                    pass
+            self._held.clear()
+            self._loads.clear()
+            self._confirmed.clear()
+
+
+_of_broker: dict[Hashable, Leases] = {}
+os.register_at_fork(after_in_child=_of_broker.clear)
+
+
+def leases_on(broker: Hashable) -> Leases:
+    """Return this process's leases on a broker; a forked child has none of its parent's."""
+    return _of_broker.setdefault(broker, Leases())

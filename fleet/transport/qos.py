@@ -1,0 +1,114 @@
+"""Acknowledgements: of fair queues through the leases, of stock queues as Kombu does it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kombu.asynchronous import get_event_loop
+from kombu.transport import redis
+
+from fleet.transport.leases import BUFFER_US, SAY_WITHIN_SECONDS, Leases, Room
+
+UNLIMITED: Final = 1_000
+
+
+class QoS(redis.QoS):
+    """What a channel holds, and whether it has room for more.
+
+    The window of fair queues is the prefetch count (a worker's slots) and what is worth at most
+    100 ms of expected run time a slot beyond it; it is filled again when half of that is free.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.leases: Leases = self.channel.leases
+        self.head_waits = False
+        """The next message is slow or unknown: it is not taken before a slot is free."""
+
+    # --- room --------------------------------------------------------------------------
+
+    def room(self) -> Room:
+        """Return what may be taken now."""
+        load = self.leases.load(self.channel.holder)
+        slots = self.prefetch_count or UNLIMITED
+        stock = len(self._delivered) - len(self._dirty) - load.held
+        return Room(
+            max(0, slots - load.count - max(0, stock)),
+            max(0, slots * BUFFER_US - load.buffered),
+        )
+
+    def can_take(self) -> bool:
+        """Whether a take is worth its round trip."""
+        room = self.room()
+        if room.slots:
+            self.head_waits = False
+            return True
+        slots = self.prefetch_count or UNLIMITED
+        return not self.head_waits and 2 * room.budget >= slots * BUFFER_US
+
+    def can_consume(self) -> bool:
+        if not self.channel.active_fair_queues:
+            return bool(super().can_consume())
+        return self.can_take()
+
+    # --- messages ----------------------------------------------------------------------
+
+    def append(self, message: Any, delivery_tag: str) -> None:
+        if delivery_tag in self.leases:
+            # Leased already, in the script that chose it.
+            super(redis.QoS, self).append(message, delivery_tag)
+        else:
+            super().append(message, delivery_tag)
+
+    def ack(self, delivery_tag: str) -> None:
+        if self._is_fair(delivery_tag):
+            self.leases.ack(delivery_tag)
+            self._settled(delivery_tag)
+        else:
+            super().ack(delivery_tag)
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        if not self._is_fair(delivery_tag):
+            super().reject(delivery_tag, requeue=requeue)
+        elif requeue:
+            self.leases.give_back(delivery_tag)
+            self._settled(delivery_tag)
+        else:
+            self.ack(delivery_tag)
+
+    def started(self, delivery_tag: str) -> None:
+        """The pool has begun to run this message."""
+        self.leases.start(delivery_tag)
+
+    def finished(self, delivery_tag: str, seconds: float) -> None:
+        """The run of this message has ended after so long."""
+        self.leases.finish(delivery_tag, seconds)
+        self._soon()
+
+    def restore_unacked(self, client: Any = None) -> list[Any]:
+        """Give back what has not begun to run; what runs stays this process's."""
+        self.leases.give_back_unstarted(self.channel.holder)
+        fair = [tag for tag in self._delivered if tag in self.leases or "#" in tag]
+        for tag in fair:
+            self._delivered.pop(tag, None)
+        if self._delivered:
+            super().restore_unacked(client)
+        return []
+
+    def _is_fair(self, delivery_tag: str) -> bool:
+        # A stock tag is a bare UUID. Ours may be settled already, by a lost connection.
+        return delivery_tag in self.leases or "#" in delivery_tag
+
+    def _settled(self, delivery_tag: str) -> None:
+        self._quick_ack(delivery_tag)
+        self._soon()
+
+    def _soon(self) -> None:
+        """Have the loop turn in time to say it. Without a loop the next poll does."""
+        hub = get_event_loop()
+        if hub is not None and self.leases.has_unsaid:
+            hub.call_later(SAY_WITHIN_SECONDS, _turn)
+
+
+def _turn() -> None:
+    """Nothing: a timer that is due turns the loop, and every turn says what is due."""
