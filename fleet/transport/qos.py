@@ -85,7 +85,7 @@ class QoS(redis.QoS):
         self.leases.finish(delivery_tag, seconds)
         self._soon()
 
-    def restore_unacked(self, client: Any = None) -> list[Any]:
+    def restore_unacked(self, client: Any = None) -> None:
         """Give back what has not begun to run; what runs stays this process's."""
         self.leases.give_back_unstarted(self.channel.holder)
         fair = [tag for tag in self._delivered if tag in self.leases or "#" in tag]
@@ -93,7 +93,6 @@ class QoS(redis.QoS):
             self._delivered.pop(tag, None)
         if self._delivered:
             super().restore_unacked(client)
-        return []
 
     def _is_fair(self, delivery_tag: str) -> bool:
         # A stock tag is a bare UUID. Ours may be settled already, by a lost connection.

@@ -1,7 +1,7 @@
 """The Lua scripts, loaded once, called by name.
 
-Each act is a file in `lua/`, put behind `shared.lua` and the names of the keys. A script is
-atomic: what it keeps true holds whoever dies when.
+Each act is a file in `lua/`, put behind the names of the keys and what all acts share
+(`lua/shared/`). A script is atomic: what it keeps true holds whoever dies when.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from typing import Any, Final
 from redis import Redis
 from redis.exceptions import NoScriptError
 
-from fleet.fairness import AGEING_SECONDS, UNKNOWN_SECONDS
+from fleet.backlog import AGEING_SECONDS
+from fleet.fairness import UNKNOWN_SECONDS
 from fleet.keys import lua_names
 
 SERVER_CLOCK: Final = ""
 """In place of a time in microseconds: the server's own."""
+
+SHARED: Final = tuple(f"shared/{part}" for part in ("queue", "accounts", "messages", "leases"))
+"""Each part uses those before it."""
 
 
 @cache
@@ -30,8 +34,8 @@ def source(act: str) -> str:
         f"local AGEING = {AGEING_SECONDS * 1_000_000:.0f}\n"
         f"local UNKNOWN = {UNKNOWN_SECONDS * 1_000_000:.0f}\n"
     )
-    shared, own = ((folder / f"{name}.lua").read_text() for name in ("shared", act))
-    return lua_names() + constants + shared + own
+    texts = [(folder / f"{name}.lua").read_text() for name in (*SHARED, act)]
+    return "".join((lua_names(), constants, *texts))
 
 
 @cache
