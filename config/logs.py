@@ -8,6 +8,9 @@ from structlog.typing import EventDict
 
 TEXT_CHARACTERS = 20_000
 
+# "received" and "succeeded". The rows, the events and LOG_LEVEL=DEBUG say the same.
+EACH_TASK_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
+
 SHARED_PROCESSORS: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
@@ -51,8 +54,14 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": level, "propagate": True},
+            **{name: {"level": _no_less_than_warning(level)} for name in EACH_TASK_LOGGERS},
         },
     }
+
+
+def _no_less_than_warning(level: str) -> str:
+    """Return the level for lines of which each task writes two: they cost more than short tasks."""
+    return "WARNING" if level == "INFO" else level
 
 
 def _renderers(form: str) -> list[Any]:

@@ -21,6 +21,8 @@ from fleet.steps.gate import Gate
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 1.0
+EVENTS_SECONDS: Final = 0.1
+EVENTS_AT_ONCE: Final = 500
 
 
 class Consumer(consumer.Consumer):
@@ -28,6 +30,7 @@ class Consumer(consumer.Consumer):
 
     gate: Gate | None = None
     timer_entries_before_start: set[Any] | None = None
+    _events_due_at = 0.0
 
     def connect(self) -> Connection:
         """Return an open connection; after a lost one, rest before the first try."""
@@ -74,6 +77,15 @@ class Consumer(consumer.Consumer):
             # Kombu puts unacknowledged messages back over the connection that it has just
             # closed. Without them it is as well: their rows say who holds them.
             logger.warning("the lost connection did not close well: %r", error)
+
+    def on_send_event_buffered(self) -> None:
+        """Publish what Flower is told ten times a second, and not at every turn of the loop."""
+        now = time.monotonic()
+        if self.hub is not None and now >= self._events_due_at:
+            # A time, and no flag: a lost connection takes its timers along.
+            self._events_due_at = now + EVENTS_SECONDS
+            self.event_dispatcher.buffer_limit = EVENTS_AT_ONCE
+            self.hub.call_later(EVENTS_SECONDS, self._flush_events)
 
     def _turn(self, seconds: float) -> None:
         """Let the event loop work for at least so long."""
