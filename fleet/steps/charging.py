@@ -70,6 +70,8 @@ class _Watch:
         return time.monotonic() - self._began_at
 
 
-def _after(word: Callable[..., None], callback: Callable[..., Any], *args: Any, **facts: Any) -> Any:
+def _after(
+    word: Callable[..., None], callback: Callable[..., Any], *args: Any, **facts: Any
+) -> Any:
     word(*args, **facts)
     return callback(*args, **facts)

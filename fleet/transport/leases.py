@@ -183,7 +183,9 @@ class Leases:
             if lease is not None:
                 is_urgent = lease.is_urgent and not lease.is_finished
                 self._unload(lease)
-                self._say(lease, "ack", is_urgent=is_urgent or self._loads[lease.channel].count == 0)
+                self._say(
+                    lease, "ack", is_urgent=is_urgent or self._loads[lease.channel].count == 0
+                )
 
     def dropped(self, tag: str) -> Lease | None:
         """Forget a lease, about which the caller says what there is to say; return it."""

@@ -42,9 +42,7 @@ class PublishBatch(redis.PublishBatch):
                     scripts.run(client, queue, "enqueue", *arguments)
         except Exception as error:
             self._failed = error
-            raise BatchPublishError(
-                "Redis publish batch failed; delivery is uncertain"
-            ) from error
+            raise BatchPublishError("Redis publish batch failed; delivery is uncertain") from error
 
     def discard(self) -> None:
         self._groups, self._count = {}, 0

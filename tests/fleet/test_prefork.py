@@ -119,9 +119,7 @@ def test_what_a_child_was_sent_stays_the_pool_s(node: PreforkNode, acme: Owner) 
     assert states(run) == ["queued", "admitted", "running", "succeeded"]
 
 
-def test_a_run_that_ended_and_is_not_recorded_takes_no_slot(
-    node: PreforkNode, acme: Owner
-) -> None:
+def test_a_run_that_ended_and_is_not_recorded_takes_no_slot(node: PreforkNode, acme: Owner) -> None:
     """Or nothing would free the slot again, and the worker would start less and less."""
     run = _in_pool(node, acme)
     job = node.holds(run).job

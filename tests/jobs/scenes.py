@@ -98,7 +98,7 @@ def messages(queue: str = "jobs") -> list[dict[str, Any]]:
         channel = connected.default_channel
         client = channel.client
         if queue in channel.fair_queues:
-            lists = sorted(client.scan_iter(queue_key(queue, "ready", "*"), count=1_000))
+            lists = sorted(client.scan_iter(queue_key(queue, "ready", "*")), key=_by_number)
             ids = [known for each in lists for known in client.zrange(each, 0, -1)]
             return [json.loads(client.hget(queue_key(queue, "body"), known)) for known in ids]
         keys = [channel._q_for_pri(queue, priority) for priority in channel.priority_steps]
@@ -109,6 +109,25 @@ def messages(queue: str = "jobs") -> list[dict[str, Any]]:
 def hinted(queue: str = "jobs") -> list[UUID]:
     """Return the ids of the runs that a queue holds hints of, in the order of their delivery."""
     return [UUID(message["headers"]["id"]) for message in messages(queue)]
+
+
+def _by_number(line: bytes) -> tuple[bytes, int, bytes]:
+    """Return what puts an owner's submissions, whose names are numbers, in their order."""
+    owner, _, submission = line.partition(b"|")
+    return owner, len(submission), submission
+
+
+def known(queue: str = "jobs") -> list[str]:
+    """Return the ids of all messages that a fair queue knows: those that a worker holds, too."""
+    with current_app.connection_for_write() as connected:
+        client = connected.default_channel.client
+        return sorted(known.decode() for known in client.hkeys(queue_key(queue, "meta")))
+
+
+def lose_hints(queue: str = "jobs") -> None:
+    """Lose every message that waits in a queue, and nothing else that the broker knows."""
+    with current_app.connection_for_write() as connected:
+        connected.default_channel.queue_purge(queue)
 
 
 def called() -> list[tuple[str, Any]]:
