@@ -121,7 +121,7 @@ class FairQueue(Backlog):
         return Taken(number, is_empty, diverted, taken)
 
     def finish(self, now: int, worker: str, runs: Iterable[tuple[str, int, int]]) -> int:
-        """Charge runs that have ended (mid, lease, run time); free caps and locks; return how many."""
+        """Charge ended runs (id, lease, run time), free caps and locks; return how many."""
         matched = 0
         for mid, number, run in runs:
             lease = self._lease_of(worker, mid, number)

@@ -21,9 +21,9 @@ QUEUE_KEYS: Final = {
     "ready": "sorted set, one a submission: its ready messages, in order",
     "delayed": "sorted set: messages by the time when they are due",
     "locks": "hash: lock to the message that holds it",
-    "parked": "sorted set, one a lock: messages that wait for it, in order",
-    "leases": "hash: message id to its lease",
-    "held": "set, one a worker: the messages that it holds",
+    "parked": "sorted set, one an owner and lock: its messages that wait for it, in order",
+    "contenders": "sorted set, one a lock: owners with messages parked behind it, by the first",
+    "held": "hash, one a worker: message id to its lease",
     "workers": "sorted set: workers by when they were last heard of",
     "takes": "hash: worker to its last take, until that is confirmed",
     "expected": "hash: task to its expected run time",
@@ -33,7 +33,7 @@ QUEUE_KEYS: Final = {
 }
 """The keys of one fair queue. Those that say "one a ..." are continued with its name."""
 
-_MANY: Final = frozenset({"owner", "submissions", "ready", "parked", "held"})
+_MANY: Final = frozenset({"owner", "submissions", "ready", "parked", "contenders", "held"})
 
 
 def installation_key() -> str:
@@ -48,7 +48,8 @@ def epoch_key() -> str:
 
 def queue_key(queue: str, name: str, of: str = "") -> str:
     """Return a key of a fair queue: one of QUEUE_KEYS, of an owner, a lock or a worker perhaps."""
-    assert name in QUEUE_KEYS and bool(of) == (name in _MANY), (name, of)
+    if name not in QUEUE_KEYS or bool(of) != (name in _MANY):
+        raise KeyError(name, of)
     return _base(queue) + name + (f":{of}" if of else "")
 
 

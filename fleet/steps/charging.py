@@ -34,7 +34,7 @@ class _Watch:
 
     def around(self, options: dict[str, Any]) -> dict[str, Callable[..., Any]]:
         """Return these callbacks of Celery's, each after a word to the queue."""
-        words = {
+        words: dict[str, Callable[..., None]] = {
             "accept_callback": self._accepted,
             "callback": self._returned,
             "error_callback": self._failed,

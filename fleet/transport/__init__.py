@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from kombu import transport as kombu_transport
 from kombu.transport import redis
@@ -23,14 +23,14 @@ class Transport(redis.Transport):
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
-        self.cycle = Poller()
+        self.cycle: Any = Poller()
 
 
 class SentinelTransport(Transport):
     """The same behind Redis Sentinel: `sentinel://` URLs."""
 
-    Channel = SentinelChannel
-    default_port = 26379
+    Channel: Any = SentinelChannel
+    default_port: Any = 26379
 
 
 def register() -> None:

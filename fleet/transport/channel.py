@@ -52,7 +52,7 @@ class FairQueues:
         conninfo = connection.client
         self.leases = leases_on((conninfo.hostname, conninfo.port, conninfo.virtual_host))
         self.holder = object()
-        super().__init__(connection, **kwargs)
+        super().__init__(connection, **kwargs)  # type: ignore[call-arg]
         if self.fair_queues and self.global_keyprefix:  # type: ignore[attr-defined]
             raise ImproperlyConfigured(
                 "global_keyprefix and fair_queues do not go together: give each project a Redis "
@@ -234,10 +234,10 @@ class FairQueues:
     _waits_for_stock = False
 
 
-class Channel(FairQueues, redis.Channel):
+class Channel(FairQueues, redis.Channel):  # type: ignore[misc]
     """Kombu's Redis channel with fair queues."""
 
-    from_transport_options = (
+    from_transport_options: Any = (
         *redis.Channel.from_transport_options,
         "fair_queues",
         "lease_seconds",
@@ -245,10 +245,10 @@ class Channel(FairQueues, redis.Channel):
     )
 
 
-class SentinelChannel(FairQueues, redis.SentinelChannel):
+class SentinelChannel(FairQueues, redis.SentinelChannel):  # type: ignore[misc]
     """The same behind Redis Sentinel."""
 
-    from_transport_options = (
+    from_transport_options: Any = (
         *redis.SentinelChannel.from_transport_options,
         "fair_queues",
         "lease_seconds",
