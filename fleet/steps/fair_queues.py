@@ -103,11 +103,19 @@ def fair_queues(app: Any) -> tuple[str, ...]:
 
 def refuse_stock_transport(app: Any) -> None:
     """Raise ImproperlyConfigured when fair queues would be served by Kombu's own transport."""
-    transport = app.connection_for_write().transport_cls
-    found = app.connection_for_write().get_transport_cls()
-    if fair_queues(app) and not issubclass(found, Transport):
+    if not fair_queues(app):
+        return
+    if app.conf.broker_transport:
+        # Beside a URL it is ignored, stock, or one that does not know Sentinel.
         raise ImproperlyConfigured(
-            f"broker_transport_options names fair_queues, and {transport} is "
-            f"{found.__module__}.{found.__qualname__}: call fleet.transport.register() before the "
-            "app connects, and leave broker_transport unset"
+            f"broker_transport_options names fair_queues, and broker_transport is "
+            f"{app.conf.broker_transport!r}: leave it unset, the URL's scheme decides"
+        )
+    connection = app.connection_for_write()
+    found = connection.get_transport_cls()
+    if not issubclass(found, Transport):
+        raise ImproperlyConfigured(
+            f"broker_transport_options names fair_queues, and {connection.transport_cls} is "
+            f"{found.__module__}.{found.__qualname__}: use Redis, and call "
+            "fleet.transport.register() before the app connects"
         )

@@ -30,7 +30,10 @@ ADOPT_AT_MOST: Final = 100
 STOCK_WAIT_SECONDS: Final = 1.0
 
 # What a message of the wrong shape makes Kombu and Celery raise on its way to the worker's gate.
-SHAPE_ERRORS: Final = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
+SHAPE_ERRORS: Final = (
+    *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError),
+)
+REASON_LIMIT: Final = 500
 
 
 class FairQueues:
@@ -160,8 +163,7 @@ class FairQueues:
     def _put_aside(self, queue: str, tag: str, raw: bytes, error: Exception) -> None:
         lease = self.leases.dropped(tag)
         if lease is not None:
-            reason = f"{type(error).__name__}: {error}"[:500]
-            facts = (reason, "lease", self.leases.worker, lease.id, lease.number, raw)
+            facts = (_reason(error), "lease", self.leases.worker, lease.id, lease.number, raw)
             with self.conn_or_acquire() as client:
                 scripts.run(client, queue, "quarantine", *facts)
         self.qos._quick_ack(tag)  # type: ignore[attr-defined]
@@ -177,7 +179,8 @@ class FairQueues:
                     try:
                         group = address(parsed(raw), now=datetime.now(UTC)).group(raw)
                     except MalformedMessage as error:
-                        scripts.run(client, queue, "quarantine", str(error), "list", plain, raw)
+                        facts = (_reason(error), "list", plain, raw)
+                        scripts.run(client, queue, "quarantine", *facts)
                     else:
                         scripts.run(client, queue, "adopt", plain, raw, *group)
 
@@ -285,6 +288,11 @@ def _turn_again() -> None:
     hub = get_event_loop()
     if hub is not None and hub._waker is not None:
         hub._waker.wake()
+
+
+def _reason(error: Exception) -> bytes:
+    """Return why a message is put aside, as text that Redis can be told."""
+    return f"{type(error).__name__}: {error}"[:REASON_LIMIT].encode("utf-8", "replace")
 
 
 def _woken(_token: object) -> None:

@@ -17,6 +17,14 @@ from fleet.contract import HEADER, HIGHEST
 from fleet.router import route_of
 
 MICROSECONDS: Final = 1_000_000
+TEXT_LIMIT: Final = 400
+DEADLINE_LIMIT_SECONDS: Final = 10 * 365 * 86400
+SERIAL_LIMIT: Final = 2**53
+
+# What Kombu's JSON raises: it makes UUIDs, decimals, dates and bytes of what says to be one.
+DECODE_ERRORS: Final = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError),
+)
 
 
 class MalformedMessage(ValueError):
@@ -57,15 +65,15 @@ def address(message: Mapping[str, Any], *, now: datetime) -> Address:
     ours = ours if isinstance(ours, Mapping) else {}
     route = route_of(headers)
     task_id = headers.get("id")
-    serial = ours.get("token", headers.get("retries"))
+    serial = _serial(ours.get("token", headers.get("retries")))
     return Address(
-        id=f"{_text(task_id) or uuid.uuid4()}:{serial if isinstance(serial, int) else 0}",
+        id=f"{_text(task_id) or uuid.uuid4()}:{serial}",
         owner=route.owner,
-        submission=route.submission,
+        submission=_text(route.submission),
         priority=_priority(properties.get("priority")),
         delay=_delay(headers.get("eta"), now),
         deadline=_relative(ours.get("not_after_seconds")),
-        lock=route.lock_key,
+        lock=_text(route.lock_key),
         task=_text(headers.get("task")),
     )
 
@@ -74,8 +82,8 @@ def parsed(raw: bytes | str) -> dict[str, Any]:
     """Return the message that these bytes are; raise MalformedMessage when they are none."""
     try:
         message = loads(raw.decode() if isinstance(raw, bytes) else raw)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise MalformedMessage(f"not JSON: {error}") from error
+    except DECODE_ERRORS as error:
+        raise MalformedMessage(f"not JSON: {error!r}") from error
     if not isinstance(message, dict):
         raise MalformedMessage(f"a {type(message).__name__} in place of an object")
     _mapping(message, "headers")
@@ -102,17 +110,24 @@ def _mapping(message: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    """Return an id or a name as text, without what could break a key."""
+    """Return an id or a name as text that Redis can be told: JSON has halves of characters."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
-    return str(value)[:255]
+    return str(value)[:TEXT_LIMIT].encode("utf-8", "replace").decode()
+
+
+def _serial(value: object) -> int:
+    """Return the number of a try or an admission; 0 for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return value if 0 <= value < SERIAL_LIMIT else 0
 
 
 def _priority(value: object) -> int:
     """Return Celery's priority, lower first on Redis, as ours."""
     try:
         return HIGHEST - max(0, min(HIGHEST, int(value or 0)))  # type: ignore[call-overload]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return HIGHEST
 
 
@@ -129,6 +144,9 @@ def _delay(eta: object, now: datetime) -> int:
 
 
 def _relative(seconds: object) -> int | None:
+    """Return a deadline in microseconds from now; None for none, or one that is no time."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return None
-    return round(seconds * MICROSECONDS)
+    # Also false for a NaN.
+    is_time = abs(seconds) <= DEADLINE_LIMIT_SECONDS
+    return round(seconds * MICROSECONDS) if is_time else None

@@ -1,0 +1,171 @@
+"""fleet/transport/envelope.py: where a message belongs, whoever has written it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet import HEADER, owner_header
+from fleet.transport.envelope import Address, MalformedMessage, address, delivered, parsed
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def message(*, priority: object = 0, **headers: Any) -> dict[str, Any]:
+    """Return a message with these headers, as Kombu writes it."""
+    return {
+        "body": "W10=",
+        "headers": {"id": "7d", "task": "tests.add", "retries": 0, **headers},
+        "properties": {"priority": priority, "delivery_info": {}, "delivery_tag": "theirs"},
+    }
+
+
+def belongs(**facts: Any) -> Address:
+    return address(message(**facts), now=NOW)
+
+
+def test_a_plain_call_is_the_shared_owner_s() -> None:
+    """It is known by its id and the number of the try."""
+    assert belongs() == Address("7d:0", "shared", priority=9, task="tests.add")
+    assert belongs(retries=2).id == "7d:2"
+
+
+def test_a_hint_is_known_by_its_admission() -> None:
+    """Not by its try: a run that was handed back is tried again under the same number."""
+    facts = {"owner": "acme", "submission": 12, "run": "7d", "token": 3}
+    found = belongs(retries=1, **{HEADER: facts})
+    assert (found.id, found.owner, found.submission) == ("7d:3", "acme", "12")
+
+
+def test_no_two_owners_share_a_lock() -> None:
+    """Each has said its own word."""
+    ours, theirs = (belongs(**owner_header(who, lock="door")) for who in ("acme", "northwind"))
+    assert (ours.lock, theirs.lock) == ("acme:door", "northwind:door")
+
+
+def test_without_an_id_each_is_another() -> None:
+    """Two messages of a foreign client are two."""
+    assert belongs(id=None).id != belongs(id=None).id
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [(0, 9), (9, 0), (4, 5), (-3, 9), (77, 0), (None, 9), ("x", 9), ([], 9)]
+)
+def test_priorities_are_turned_round(theirs: object, ours: int) -> None:
+    """Lower is first on Celery's Redis, higher here; what is none is Celery's own 0."""
+    assert belongs(priority=theirs).priority == ours
+
+
+@pytest.mark.parametrize("eta", [NOW + timedelta(seconds=90), NOW.replace(tzinfo=None)])
+def test_an_eta_is_a_delay_from_now(eta: datetime) -> None:
+    """Clocks of machines differ; one without a zone is UTC, as Celery writes it."""
+    seconds = (eta.replace(tzinfo=UTC) - NOW).total_seconds()
+    assert belongs(eta=eta.isoformat()).delay == seconds * 1_000_000
+
+
+@pytest.mark.parametrize("eta", [None, "", "tomorrow", 7, "2020-01-01T00:00:00+00:00"])
+def test_what_is_no_time_to_come_is_no_delay(eta: object) -> None:
+    """The worker's own refusal of it is the better one."""
+    assert belongs(eta=eta).delay == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "deadline"),
+    [(2, 2_000_000), (0.5, 500_000), (None, None), (True, None), ("3", None)],
+)
+def test_a_deadline_is_relative(seconds: object, deadline: int | None) -> None:
+    """In microseconds; what is no number is none."""
+    assert belongs(**{HEADER: {"not_after_seconds": seconds}}).deadline == deadline
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e308", "9" * 4_000])
+def test_numbers_without_measure_are_none(number: str) -> None:
+    """JSON of others has them."""
+    raw = json.dumps(message(priority="P", **{HEADER: {"not_after_seconds": "N", "token": "T"}}))
+    for mark in '"P"', '"N"', '"T"':
+        raw = raw.replace(mark, number)
+    found = address(parsed(raw), now=NOW)
+    assert (found.deadline, found.id) == (None, "7d:0")
+
+
+def test_what_redis_cannot_be_told_is_replaced() -> None:
+    """Half of a character is no text: it must not stop the worker that adopts it."""
+    found = belongs(id="\ud800", task="\udfff", **owner_header("acme", submission="\ud800"))
+    assert (found.id, found.task, found.submission) == ("?:0", "?", "?")
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "a list in place of an object"),
+        (b"{}", "headers is no object"),
+        (b'{"headers": {}, "properties": 1}', "properties is no object"),
+        (b'{"headers": {}, "properties": {}}', "properties.delivery_info is no object"),
+        (b'{"__type__": "uuid", "__value__": 5}', "not JSON"),
+        (b'{"__type__": "decimal", "__value__": "x"}', "not JSON"),
+        (b'{"__type__": "bytes", "__value__": 5}', "not JSON"),
+        (b'{"__type__": [], "__value__": 5}', "not JSON"),
+    ],
+)
+def test_what_is_no_message_says_why(raw: bytes, reason: str) -> None:
+    """In one class, by which it is put aside."""
+    with pytest.raises(MalformedMessage, match=reason):
+        parsed(raw)
+
+
+def test_it_is_delivered_under_its_lease_and_without_its_eta() -> None:
+    """What delayed it has passed; the worker must not wait once more, by a clock of its own."""
+    raw = json.dumps(message(eta=NOW.isoformat()))
+    given = delivered(raw, tag="7d:0#4")
+    assert given["properties"]["delivery_tag"] == "7d:0#4"
+    assert given["headers"]["eta"] is None
+    assert given["body"] == "W10="
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+HEADERS = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("id", "task", "retries", "eta"), JSON),
+        HEADER: JSON
+        | st.fixed_dictionaries(
+            {},
+            optional=dict.fromkeys(
+                ("owner", "submission", "lock", "run", "token", "not_after_seconds"), JSON
+            ),
+        ),
+    },
+)
+PROPERTIES = st.fixed_dictionaries({}, optional={"priority": JSON, "delivery_info": JSON})
+ANYTHING = JSON | st.fixed_dictionaries({"headers": HEADERS | JSON, "properties": PROPERTIES})
+
+
+@given(ANYTHING)
+def test_whatever_is_written_has_an_address_or_is_put_aside(written: object) -> None:
+    """Nothing else comes out of it, and Redis can be told all of the address."""
+    raw = json.dumps(written).encode()
+    try:
+        group = address(parsed(raw), now=NOW).group(raw)
+    except MalformedMessage:
+        return
+    assert len(group) == 9
+    _id, _owner, _submission, priority, delay, deadline, *_texts = group
+    assert priority in range(10) and isinstance(delay, int) and delay >= 0
+    assert deadline == "" or isinstance(deadline, int)
+    for value in group:
+        assert len(value if isinstance(value, bytes) else str(value).encode()) <= max(
+            2_000, len(raw)
+        )
+    delivered(raw, tag="x#1")
