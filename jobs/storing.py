@@ -68,6 +68,8 @@ def store(runs: Sequence[New], shared: Shared) -> State:
     lease = timedelta(seconds=setting("LEASE_SECONDS"))
     overdue_at = None if is_later else shared.created_at + lease
     with (
+        # Or psycopg's own errors would come through, which no caller of Django's expects.
+        connection.wrap_database_errors,
         connection.cursor() as cursor,
         cursor.copy(f"COPY jobs_run ({_COLUMNS}) FROM STDIN") as copy,
     ):

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from django.db import DatabaseError
+
 from jobs.ids import new_ids
 from jobs.models import Outbox, Owner, Run
 from jobs.states import State
@@ -63,3 +65,11 @@ def test_the_history_begins_with_the_moment_of_the_submit(shared: Shared) -> Non
     run = Run.objects.get(id=run_id)
     assert run.moves == [(State.QUEUED, run.created_at, "")]
     assert run.created_at == run.queued_at == shared.created_at
+
+
+def test_an_error_of_the_database_is_one_of_djangos(shared: Shared) -> None:
+    """Who catches those of `django.db` catches this one too."""
+    [run_id] = new_ids(shared.created_at, 1)
+    twice = [New(id=run_id, payload=b"{}")] * 2
+    with pytest.raises(DatabaseError):
+        store(twice, shared)
