@@ -8,22 +8,25 @@ HIDDEN = {"__pycache__", "py.typed"}
 
 
 def listing() -> dict[str, list[str]]:
-    """Return the names below each top folder of the listing, in its order."""
+    """Return the names below each folder whose inside the listing tells, in its order."""
     [house] = blocks(read("CONTRIBUTING.md"), info="text house")
     found: dict[str, list[str]] = {}
-    top = ""
+    folders: list[str] = []
     for line in house.text.splitlines():
-        if line and not line.startswith(" "):
-            top = line.split("/")[0]
-            found[top] = []
-        elif line:
-            found[top].append(line.split()[0].rstrip("/"))
+        if not line:
+            continue
+        name = line.split()[0].rstrip("/")
+        depth = (len(line) - len(line.lstrip())) // 2
+        folders[depth:] = [name]
+        if depth:
+            found.setdefault("/".join(folders[:depth]), []).append(name)
     return found
 
 
-@pytest.mark.parametrize("top", ["jobs", "fleet"])
-def test_listing_names_what_is_there(top: str) -> None:
+@pytest.mark.parametrize("folder", ["jobs", "fleet", "fleet/transport", "fleet/steps"])
+def test_listing_names_what_is_there(folder: str) -> None:
     """Every module and folder has a line that says what it is for; none is left over."""
-    names = listing()[top]
+    names = listing()[folder]
     assert len(names) == len(set(names))
-    assert set(names) == {path.name for path in (PROJECT / top).iterdir()} - HIDDEN
+    there = {path.name for path in (PROJECT / folder).iterdir()} - HIDDEN
+    assert set(names) == there
