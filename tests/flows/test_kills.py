@@ -22,6 +22,10 @@ from tests.waiting import wait_for
 
 RUNS = 300
 SLOTS = 2
+# A worker starts the next runs while outcomes of the last ones are on their way to the rows:
+# the window of the fair queue holds 100 ms of them a slot.
+RUN_SECONDS = 0.03
+UNRECORDED = SLOTS * 3
 NAME = "victim"
 # Two seconds are promised; the tests' machine may be busy with others.
 CHILD_LOST_SECONDS = 4
@@ -41,9 +45,9 @@ def test_a_killed_worker_and_an_emptied_redis_lose_nothing(
     killed: bool,
     flushed: bool,
 ) -> None:
-    """Every run succeeds, and only what was in flight in the killed worker starts again."""
+    """Every run succeeds, and only what the killed worker had not recorded starts again."""
     with kept(stack, job_worker(NAME, slots=SLOTS)) as victims:
-        submission = _submit(RUNS, seconds=0.03)
+        submission = _submit(RUNS, seconds=RUN_SECONDS)
         wait_for(lambda: ended_count() > RUNS // 3)
         if killed:
             stack.tasks.disturb(_pid(victims), how="killed")
@@ -53,7 +57,7 @@ def test_a_killed_worker_and_an_emptied_redis_lose_nothing(
         drained(victims)
     figures = verdict(submission).figures
     assert _all_succeeded()
-    assert 0 <= figures["starts"] - RUNS <= (SLOTS if killed else 0), figures
+    assert 0 <= figures["starts"] - RUNS <= (SLOTS + UNRECORDED if killed else 0), figures
 
 
 def test_a_killed_pool_child_ends_its_attempt_alone(

@@ -19,20 +19,25 @@ def _ids(*submissions: Submission) -> set[str]:
 
 
 def test_higher_priority_starts_first(stack: Processes, verdict: Any) -> None:
-    """With every slot taken, what is more urgent overtakes what came before."""
+    """With every slot taken, what is more urgent overtakes what came before it in its submission.
+
+    Or outside of any, as here: submissions share an owner's part, whatever their priorities.
+    """
     sleeps = [{"seconds": 0.8}] * 4
     busy = submit_many("tests.sleep", sleeps, owner="acme")
     wait_for(lambda: Run.objects.filter(state=State.RUNNING).count() == 4)
-    calls = [{"n": n, "seconds": 0.3} for n in range(4)]
-    low = submit_many("tests.record", calls, owner="acme", priority=1)
-    high = submit_many("tests.record", calls, owner="acme", priority=9)
-    low.wait(timeout=20)
+    low, high = (
+        [submit("tests.record", n, 0.3, owner="acme", priority=priority) for n in range(4)]
+        for priority in (1, 9)
+    )
+    for run in low:
+        ended(run)
     started = {
-        name: [bodies(stack.tasks, run)[0].position for run in submission.runs.all()]
-        for name, submission in (("low", low), ("high", high))
+        name: [bodies(stack.tasks, run)[0].position for run in runs]
+        for name, runs in (("low", low), ("high", high))
     }
     assert max(started["high"]) < min(started["low"])
-    verdict(busy, low, high)
+    verdict(busy, *low, *high)
 
 
 def test_an_owners_cap_holds_over_all_workers(stack: Processes, verdict: Any) -> None:
