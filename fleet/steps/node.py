@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
@@ -50,7 +51,7 @@ class DurableRuns(bootsteps.StartStopStep):
             slots=worker.max_concurrency or worker.concurrency,
             queues=sorted(worker.app.amqp.queues.consume_from),
         )
-        post = partial(_post, worker)
+        post = partial(_post, worker, deque())
         self.edge = Edge(self.edges, node.id, post)
         self.gate = Gate(self.edges, self.edge)
         self.heartbeat = Heartbeat(
@@ -112,17 +113,20 @@ class DurableRuns(bootsteps.StartStopStep):
             logger.exception("the worker's row stays; its runs wait for the end of the lease")
 
 
-def _post(worker: Any, callback: Callable[[], None]) -> None:
-    """Run a callback in the worker's event loop; here, where there is none."""
+def _post(worker: Any, posted: deque[Callable[[], None]], callback: Callable[[], None]) -> None:
+    """Run a callback in the worker's event loop, in turn; here, where there is none."""
     hub = worker.hub
     if hub is None or worker.blueprint.state != bootsteps.RUN:
         _survive(callback)
     else:
-        hub.call_soon(_in_loop, worker, callback)
+        # Kombu's loop calls in any order what was left to it, and admitted runs start in that
+        # in which the queue gave them.
+        posted.append(callback)
+        hub.call_soon(_in_loop, worker, posted)
 
 
-def _in_loop(worker: Any, callback: Callable[[], None]) -> None:
-    _survive(callback)
+def _in_loop(worker: Any, posted: deque[Callable[[], None]]) -> None:
+    _survive(posted.popleft())
     # What the callback leaves to the loop, an acknowledgement say, comes too late for this
     # round, and Kombu does not look for it before it sleeps until something else happens.
     if worker.hub._ready:

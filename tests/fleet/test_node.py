@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -45,11 +47,23 @@ def test_an_error_of_one_answer_does_not_end_the_worker(
     hub = Hub()
     worker: Any = SimpleNamespace(hub=hub, blueprint=SimpleNamespace(state=state))
     with caplog.at_level(logging.ERROR):
-        _post(worker, breaks)
+        _post(worker, deque(), breaks)
         assert (message in caplog.text) == (state == bootsteps.CLOSE)
         for callback in hub._pop_ready():
             callback()
     assert message in caplog.text
+
+
+def test_answers_are_dealt_with_in_their_order() -> None:
+    """The order of the queue: Kombu's loop keeps what it is to call in a set."""
+    hub, dealt, posted = Hub(), list[int](), deque[Any]()
+    worker: Any = SimpleNamespace(hub=hub, blueprint=SimpleNamespace(state=bootsteps.RUN))
+    for number in range(100):
+        _post(worker, posted, partial(dealt.append, number))
+    for callback in hub._pop_ready():
+        callback()
+    hub.close()
+    assert dealt == list(range(100))
 
 
 def test_a_loop_that_sleeps_hears_that_it_is_to_stop() -> None:
