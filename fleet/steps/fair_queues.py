@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 from celery import bootsteps, signals
 from celery.exceptions import ImproperlyConfigured
+from celery.worker import state as worker_state
 from redis import Redis
 
 from fleet.steps.charging import watched
 from fleet.transport import Transport
+from fleet.transport.channel import SHAPE_ERRORS
 from fleet.transport.leases import Leases
 
 logger = logging.getLogger(__name__)
@@ -39,6 +41,7 @@ class FairQueues(bootsteps.StartStopStep):
 
     def start(self, worker: Any) -> None:
         worker.pool.apply_async = watched(worker.pool.apply_async)
+        worker._process_task = surviving(worker, worker._process_task)
         self.renewal = Renewal(worker.app)
         self.renewal.start()
         # Connected when all steps have been: what they do at the end comes before this.
@@ -61,6 +64,31 @@ class FairQueues(bootsteps.StartStopStep):
                 leases.leave(client)
         except Exception as error:
             logger.error("leases end by themselves: %r", error)  # noqa: TRY400  the broker is away
+
+
+def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return Celery's way into the pool, past which a message of the wrong shape costs no slot.
+
+    Celery gives the slot back for a revoked task only; and what waited for a slot would raise
+    where nobody knows which message it was.
+    """
+
+    def process(request: Any) -> None:
+        try:
+            process_task(request)
+        except SHAPE_ERRORS as error:
+            put_aside = getattr(request.message.channel, "put_aside", None)
+            if put_aside is None:
+                raise
+            getattr(worker, "_quick_release", _nothing)()
+            worker_state.task_ready(request)
+            put_aside(request.message, error)
+
+    return process
+
+
+def _nothing() -> None:
+    """Release no slot: pools without a semaphore count none."""
 
 
 class Renewal(threading.Thread):

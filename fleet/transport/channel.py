@@ -157,15 +157,19 @@ class FairQueues:
             message = delivered(raw, tag=tag)
             self.connection._deliver(message, queue)
         except SHAPE_ERRORS as error:
-            logger.error("put a message of queue %s aside: %r", queue, error)  # noqa: TRY400
-            self._put_aside(queue, tag, raw, error)
+            self._quarantine(tag, raw, error)
 
-    def _put_aside(self, queue: str, tag: str, raw: bytes, error: Exception) -> None:
+    def put_aside(self, message: Any, error: Exception) -> None:
+        """Put a delivered message of a fair queue aside, for a person to look at."""
+        self._quarantine(message.delivery_tag, redis.dumps(message._raw), error)
+
+    def _quarantine(self, tag: str, raw: bytes | str, error: Exception) -> None:
         lease = self.leases.dropped(tag)
         if lease is not None:
+            logger.error("put a message of queue %s aside: %r", lease.queue, error)
             facts = (_reason(error), "lease", self.leases.worker, lease.id, lease.number, raw)
             with self.conn_or_acquire() as client:
-                scripts.run(client, queue, "quarantine", *facts)
+                scripts.run(client, lease.queue, "quarantine", *facts)
         self.qos._quick_ack(tag)  # type: ignore[attr-defined]
 
     def _adopt(self, queue: str) -> None:

@@ -17,6 +17,7 @@ from fleet.contract import HEADER, HIGHEST
 from fleet.router import route_of
 
 MICROSECONDS: Final = 1_000_000
+TIME_LIMIT_MOST: Final = 10**9
 TEXT_LIMIT: Final = 400
 DEADLINE_LIMIT_SECONDS: Final = 10 * 365 * 86400
 SERIAL_LIMIT: Final = 2**53
@@ -97,9 +98,23 @@ def delivered(raw: bytes | str, *, tag: str) -> dict[str, Any]:
     """Return a message for its consumer; what delayed it has passed, and is taken off."""
     message = parsed(raw)
     message["properties"]["delivery_tag"] = tag
-    if message["headers"].get("eta"):
-        message["headers"]["eta"] = None
+    headers = message["headers"]
+    _refuse_limits(headers.get("timelimit"))
+    if headers.get("eta"):
+        headers["eta"] = None
     return message
+
+
+def _refuse_limits(limits: object) -> None:
+    """Raise MalformedMessage for time limits at which Celery's pool would fall over."""
+    if limits is None:
+        return
+    if not isinstance(limits, list) or len(limits) != 2:
+        raise MalformedMessage("timelimit is no pair")
+    for limit in limits:
+        is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
+        if limit is not None and not (is_number and 0 <= limit < TIME_LIMIT_MOST):
+            raise MalformedMessage(f"timelimit has {limit!r:.100} in place of seconds")
 
 
 def _mapping(message: Mapping[str, Any], name: str) -> dict[str, Any]:

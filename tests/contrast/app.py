@@ -1,0 +1,76 @@
+"""A Celery app without Django, on the stock transport or on the fair one: CONTRAST says which.
+
+Its tasks write what they do to a log of their own, which is what the scenes look at.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from celery import Celery
+
+from fleet.steps.fair_queues import FairQueues
+from fleet.transport import register
+
+IS_FAIR = os.environ["CONTRAST"] == "fair"
+if IS_FAIR:
+    register()
+
+app = Celery("contrast", broker=os.environ["CONTRAST_BROKER"])
+app.conf.update(
+    task_default_queue=os.environ["CONTRAST_QUEUE"],
+    task_acks_late=True,
+    task_ignore_result=True,
+    worker_prefetch_multiplier=1,
+    broker_connection_retry_on_startup=True,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    broker_transport_options=(
+        {
+            "fair_queues": [os.environ["CONTRAST_QUEUE"]],
+            "lease_seconds": float(os.environ.get("CONTRAST_LEASE", "30")),
+        }
+        if IS_FAIR
+        else {
+            # What stock has for a lease.
+            "visibility_timeout": float(os.environ.get("CONTRAST_LEASE", "3600")),
+            "unacked_restore_interval": 1,
+            "unacked_restore_throttle": 1,
+            "unacked_key": f"unacked:{os.environ['CONTRAST_QUEUE']}",
+            "unacked_index_key": f"unacked_index:{os.environ['CONTRAST_QUEUE']}",
+            "unacked_mutex_key": f"unacked_mutex:{os.environ['CONTRAST_QUEUE']}",
+        }
+    ),
+)
+if IS_FAIR:
+    app.steps["worker"].add(FairQueues)
+
+
+def _log(word: str, name: object) -> None:
+    line = f"{word} {name} {os.getpid()} {time.time()}\n"
+    with Path(os.environ["CONTRAST_LOG"]).open("a") as log:
+        log.write(line)
+
+
+@app.task(name="contrast.run")
+def run(name: object, seconds: float = 0.0) -> None:
+    """Say that it begins, take its time, say that it ends."""
+    _log("start", name)
+    time.sleep(seconds)
+    _log("end", name)
+
+
+@app.task(name="contrast.tries", bind=True, max_retries=2)
+def tries(self: Any, name: object) -> None:
+    """Ask for another try, at once, as often as that is granted."""
+    _log("start", name)
+    if self.request.retries < self.max_retries:
+        raise self.retry(countdown=0)
+    _log("end", name)
+
+
+@app.task(name="contrast.poison", reject_on_worker_lost=True)
+def poison(name: object) -> None:
+    """Kill the process that runs it."""
+    _log("start", name)
+    os._exit(1)

@@ -1,0 +1,95 @@
+"""Workers of the app beside this, as processes, on a queue of the scene's own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from tests.waiting import wait_for
+
+
+class Contrast:
+    """One side of a contrast: "stock" or "fair"."""
+
+    def __init__(self, side: str, folder: Path, broker: str, **environ: str) -> None:
+        self.side = side
+        self.queue = f"contrast-{uuid.uuid4().hex[:8]}"
+        self._folder = folder
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._log = folder / "tasks.log"
+        self._log.touch()
+        self._environ = {
+            **os.environ,
+            "CONTRAST": side,
+            "CONTRAST_BROKER": broker,
+            "CONTRAST_QUEUE": self.queue,
+            "CONTRAST_LOG": str(self._log),
+            **environ,
+        }
+        path = broker.removeprefix("redis+socket://").partition("?")[0]
+        self.client = redis.Redis(unix_socket_path=path)
+
+    def worker(self, *options: str, slots: int = 1, wait: bool = True) -> subprocess.Popen[bytes]:
+        """Start a worker; return when it is ready."""
+        name = f"w{len(self._workers)}-{self.queue}"
+        log = (self._folder / f"{name}.log").open("wb")
+        command = ["celery", "-A", "tests.contrast.app", "worker", "-n", name, "-Q", self.queue]
+        quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command, "-c", str(slots), *quiet, *options],
+            env=self._environ,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._workers.append(process)
+        if wait:
+            text = self._folder / f"{name}.log"
+            wait_for(lambda: b" ready." in text.read_bytes(), seconds=30, what="the worker")
+        return process
+
+    def call(self, code: str) -> None:
+        """Run a line of Python in a process of the app's, such as `run.delay(1)`."""
+        subprocess.run(
+            [sys.executable, "-c", f"from tests.contrast.app import *\n{code}"],
+            env=self._environ,
+            check=True,
+            timeout=60,
+        )
+
+    def kill(self, worker: subprocess.Popen[Any]) -> None:
+        """Kill a worker and its children, as a power cut would."""
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+
+    def said(self, word: str) -> list[str]:
+        """Return the names of which the tasks' log says this word, in order."""
+        lines = [line.split() for line in self._log.read_text().splitlines()]
+        return [line[1] for line in lines if line[0] == word]
+
+    def close(self) -> None:
+        for worker in self._workers:
+            if worker.poll() is None:
+                self.kill(worker)
+        for key in self.client.scan_iter(f"*{self.queue}*", count=1_000):
+            self.client.delete(key)
+        self.client.close()
+
+
+@contextmanager
+def contrast(side: str, folder: Path, broker: str, **environ: str) -> Iterator[Contrast]:
+    """One side, without a worker yet; afterwards nothing of it is left."""
+    scene = Contrast(side, folder, broker, **environ)
+    try:
+        yield scene
+    finally:
+        scene.close()
