@@ -19,9 +19,12 @@ def measure(world: World) -> list[Row]:
     """Compare the worker time that each received with its weight, while all have work."""
     seconds = world.pick(10, 4)
     errors, indexes = [], []
+    parts: dict[str, list[float]] = {owner: [] for owner in WEIGHTS}
     for _ in range(world.rounds):
         got = _shared(world, seconds=seconds)
         errors.append(100 * share_error(got, WEIGHTS))
+        for owner, found in parts.items():
+            found.append(got.get(owner, 0.0) / sum(got.values()))
         indexes.append(jain(got.get(owner, 0.0) / WEIGHTS[owner] for owner in WEIGHTS))
     what = "weights 1:2:4, runs of 10, 50 and 200 ms"
     return [
@@ -31,7 +34,7 @@ def measure(world: World) -> list[Row]:
             figure=median(errors),
             at_most=5,
             of_figure=True,
-            samples={"error": errors},
+            samples={"error": errors, **parts},
         ),
         Row(
             what=f"{what}: Jain's index",
