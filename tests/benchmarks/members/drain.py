@@ -12,7 +12,7 @@ from tests.benchmarks.world import BenchmarkError, Call, World
 
 OWNERS = 100
 SLOTS = (2, 4)
-# Of 16, 64, 128 and 256 the best one was one of these, on two cores and on a busy machine too.
+# The best two of 16, 64, 128 and 256 by the median of 3 rounds on two busy cores; measured roughly.
 PREFETCHES = (64, 128)
 
 
