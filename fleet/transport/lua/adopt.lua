@@ -1,0 +1,13 @@
+-- adopt: take over a message that a stock Celery client has pushed to a plain list.
+-- KEYS[1]  the queue
+-- ARGV     now, list, its bytes, then the message as for enqueue
+-- Result   1, or 0 when somebody else has it or its id is known
+-- Keeps    it is in the list or in the queue, never in both or in neither
+-- Cost     O(log n) for bytes at the left end of their list
+if call('LREM', ARGV[2], 1, ARGV[3]) == 0 then
+    return 0
+end
+count('adopted')
+local new = enqueue(ARGV, 4)
+settle()
+return new

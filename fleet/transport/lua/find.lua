@@ -1,0 +1,37 @@
+-- find: where a message is, and what stands before it.
+-- KEYS[1]  the queue
+-- ARGV     now, id
+-- Result   {state, owner, submission, place in its submission (0 is first), ready messages of its
+--          owner, running of its owner, cap, paused, resting until (us or ''), owners before its
+--          own, due (us or '')}; state: ready, parked, delayed, leased; unknown stands alone
+-- Keeps    changes nothing, and says nothing of other owners but how many are before
+-- Cost     O(log n)
+local id = ARGV[2]
+local message = message_of(id)
+if not message then
+    return {'unknown'}
+end
+local owner = owner_of(message.owner)
+local before = call('ZRANK', ready_key(message.owner, message.submission), id)
+local due = call('ZSCORE', key.delayed, id)
+local found = 'leased'
+if due then
+    found = 'delayed'
+elseif before then
+    found = 'ready'
+elseif call('ZSCORE', parked_key(message.lock, message.owner), id) then
+    found = 'parked'
+end
+return {
+    found,
+    message.owner,
+    message.submission,
+    before or '',
+    exact(owner.ready),
+    exact(owner.running),
+    exact(owner.cap),
+    exact(owner.paused),
+    call('ZSCORE', key.resting, message.owner) or '',
+    call('ZRANK', key.eligible, message.owner) or '',
+    due or '',
+}

@@ -1,0 +1,19 @@
+-- owner: set what owners may have: it acts on their backlog at once.
+-- KEYS[1]  the queue
+-- ARGV     now, then for each: owner, weight, cap (0 for none), paused (0 or 1), rate (starts a
+--          second, 0 for none), burst
+-- Result   how many owners
+-- Keeps    what an owner has received stays: a weight counts from now on
+-- Cost     O(log n) for each
+for at = 2, #ARGV, 6 do
+    local owner = owner_of(ARGV[at])
+    owner.may_rest = owner.rate > 0
+    local values = {}
+    for index = 1, 5 do
+        values[index] = tonumber(ARGV[at + index])
+    end
+    change(owner, unpack(values))
+    touch(owner)
+end
+settle()
+return (#ARGV - 1) / 6

@@ -1,0 +1,19 @@
+-- purge: remove what waits in the queue; what is leased stays.
+-- KEYS[1]  the queue
+-- ARGV     now, limit
+-- Result   how many were removed; call again until there are fewer than the limit
+-- Keeps    as withdraw
+-- Cost     O(limit), and a scan over as many messages as are leased
+local removed, limit = 0, tonumber(ARGV[2])
+local cursor = '0'
+repeat
+    local reply = call('HSCAN', key.meta, cursor, 'COUNT', 100)
+    cursor = reply[1]
+    local ids = {}
+    for at = 1, #reply[2], 2 do
+        ids[#ids + 1] = reply[2][at]
+    end
+    removed = removed + withdraw(ids)
+until cursor == '0' or removed >= limit
+settle()
+return removed

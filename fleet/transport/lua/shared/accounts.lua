@@ -1,0 +1,182 @@
+-- Owners: fleet/accounts.py, line by line, and where they stand. Written back by settle.
+local owner_names = {
+    'weight', 'cap', 'paused', 'rate', 'burst', 'ready', 'running', 'expected', 'ran', 'ran_at',
+    'virtual', 'busy', 'turn', 'tat', 'served', 'finished',
+}
+local owner_defaults = {weight = 1, burst = 1}
+local owners, touched, has_left = {}, {}, false
+
+local function owner_of(name)
+    local owner = owners[name]
+    if owner then
+        return owner
+    end
+    local stored = call('HMGET', key.owner .. name, unpack(owner_names))
+    owner = {name = name, stored = stored, is_new = not stored[1]}
+    for index, field in ipairs(owner_names) do
+        stored[index] = tonumber(stored[index]) or owner_defaults[field] or 0
+        owner[field] = stored[index]
+    end
+    owners[name] = owner
+    return owner
+end
+
+-- Have the owner placed at the end of the act.
+local function touch(owner)
+    if not owner.is_touched then
+        owner.is_touched = true
+        touched[#touched + 1] = owner
+    end
+end
+
+local function store_owner(owner)
+    local changed = {}
+    for index, field in ipairs(owner_names) do
+        if owner[field] ~= owner.stored[index] or (owner.is_new and field == 'weight') then
+            changed[#changed + 1] = field
+            changed[#changed + 1] = owner[field]
+        end
+    end
+    if #changed > 0 then
+        call('HSET', key.owner .. owner.name, unpack(changed))
+    end
+    if owner.is_new then
+        call('ZADD', key.owners, 0, owner.name)
+    end
+end
+
+-- The account -----------------------------------------------------------------------------------
+
+local function ran(owner)
+    return owner.ran + owner.running * (now - owner.ran_at)
+end
+
+local function in_flight(owner)
+    return math.max(owner.expected, ran(owner)) / owner.weight
+end
+
+local function effective(owner)
+    return owner.virtual + in_flight(owner)
+end
+
+local function may_run(owner)
+    local has_room = owner.cap == 0 or owner.running < owner.cap
+    return owner.ready > 0 and owner.paused == 0 and has_room
+end
+
+local function rests_until(owner)
+    if owner.rate == 0 then
+        return 0
+    end
+    local free_at = owner.tat - (owner.burst - 1) * 1000000 / owner.rate
+    return free_at > now and free_at or 0
+end
+
+local function enter(owner)
+    local level = state.virtual - in_flight(owner)
+    owner.virtual = owner.busy == state.busy and math.max(owner.virtual, level) or level
+    owner.busy = state.busy
+end
+
+local function start_run(owner, expected)
+    owner.ran, owner.ran_at = ran(owner), now
+    owner.running = owner.running + 1
+    owner.expected = owner.expected + expected
+    if owner.rate > 0 then
+        owner.tat = math.max(owner.tat, now) + 1000000 / owner.rate
+    end
+end
+
+local function end_run(owner, started_at, expected, run)
+    owner.ran, owner.ran_at = ran(owner) - (now - started_at), now
+    owner.running = owner.running - 1
+    owner.expected = owner.expected - expected
+    owner.virtual = owner.virtual + run / owner.weight
+end
+
+local function change(owner, weight, cap, paused, rate, burst)
+    local carried = in_flight(owner) * owner.weight
+    owner.virtual = owner.virtual + carried / owner.weight - carried / weight
+    owner.weight, owner.cap, owner.paused = weight, cap, paused
+    if owner.tat > now then
+        owner.tat = rate > 0 and now + (owner.tat - now) * owner.rate / rate or 0
+    end
+    owner.rate, owner.burst = rate, burst
+end
+
+-- Where it stands -------------------------------------------------------------------------------
+
+-- Its score among those that may be chosen; false when it is not one of them.
+local function score_of(owner)
+    if owner.score == nil then
+        owner.score = tonumber(call('ZSCORE', key.eligible, owner.name) or '') or false
+    end
+    return owner.score
+end
+
+local function set_score(owner, score)
+    if score ~= owner.score then
+        call('ZADD', key.eligible, score, owner.name)
+        owner.score = score
+    end
+end
+
+-- Put the owner where it belongs now: eligible, resting or neither; true when it becomes eligible.
+local function place(owner)
+    local before, rest = score_of(owner), rests_until(owner)
+    local is_eligible = may_run(owner) and rest == 0
+    if is_eligible then
+        if not before then
+            enter(owner)
+        end
+        set_score(owner, effective(owner))
+    elseif before then
+        call('ZREM', key.eligible, owner.name)
+        owner.score, has_left = false, true
+    end
+    if rest > 0 and may_run(owner) then
+        call('ZADD', key.resting, rest, owner.name)
+        owner.may_rest = true
+        expect(rest)
+    elseif owner.rate > 0 or owner.may_rest then
+        call('ZREM', key.resting, owner.name)
+    end
+    return is_eligible and not before
+end
+
+-- Place the owners that have been touched; how many messages more may be taken now.
+local function place_touched()
+    local takeable = 0
+    for _, owner in ipairs(touched) do
+        local has_entered = place(owner)
+        if has_entered then
+            local room = owner.cap > 0 and owner.cap - owner.running or math.huge
+            takeable = takeable + math.min(owner.ready, room)
+        elseif owner.score then
+            takeable = takeable + (owner.added or 0)
+        end
+        owner.is_touched, owner.added = false, nil
+    end
+    touched = {}
+    return takeable
+end
+
+-- Every act that changes something ends with this.
+local function settle()
+    local takeable = place_touched()
+    if has_left and call('EXISTS', key.eligible) == 0 then
+        state.busy = state.busy + 1
+    end
+    for _, owner in pairs(owners) do
+        store_owner(owner)
+    end
+    store_placeholders()
+    store_numbers()
+    local is_watched = state.duty_at >= now and state.duty_at <= soonest
+    if takeable == 0 and soonest < math.huge and not is_watched then
+        takeable = 1
+    end
+    if takeable > 0 then
+        wake(takeable)
+    end
+end

@@ -1,0 +1,106 @@
+-- Leases: one message held by one worker. Kept with the worker, under the message's id, packed as
+-- number, when it was taken, expected run time, owner, submission, lock, task; of one that has
+-- finished only its number is left.
+local function read_lease(worker, id, packed)
+    local number, at, expected, owner, submission, lock, task = cmsgpack.unpack(packed)
+    return {
+        id = id,
+        worker = worker,
+        number = number,
+        at = at,
+        expected = expected,
+        owner = owner,
+        submission = submission,
+        lock = lock,
+        task = task,
+        is_finished = at == nil,
+    }
+end
+
+-- The leases of a worker that ARGV names from its third on, in groups of `width`: id, number, ….
+-- {lease, where its group begins}, …; what is not the worker's, or named twice, is left out.
+local function leases_named(worker, width)
+    local ids = {}
+    for at = 3, #ARGV, width do
+        ids[#ids + 1] = ARGV[at]
+    end
+    local named, seen = {}, {}
+    for index, packed in ipairs(fields_of(key.held .. worker, ids)) do
+        local id, at = ids[index], 3 + (index - 1) * width
+        local lease = packed and not seen[id] and read_lease(worker, id, packed)
+        if lease and lease.number == tonumber(ARGV[at + 1]) then
+            seen[id] = true
+            named[#named + 1] = {lease, at}
+        end
+    end
+    return named
+end
+
+-- All leases of a worker, in the order in which they were taken.
+local function leases_held(worker)
+    local held = call('HGETALL', key.held .. worker)
+    local leases = {}
+    for at = 1, #held, 2 do
+        leases[#leases + 1] = read_lease(worker, held[at], held[at + 1])
+    end
+    table.sort(leases, function(one, other)
+        return one.number < other.number
+    end)
+    return leases
+end
+
+-- End the charging of a lease, and free its lock, unless that has been done.
+local function end_lease(lease, run)
+    if lease.is_finished then
+        return
+    end
+    lease.is_finished = true
+    local owner = owner_of(lease.owner)
+    end_run(owner, lease.at, lease.expected, run)
+    if run ~= lease.expected then
+        local more = run - lease.expected
+        call('ZADD', key.submissions .. lease.owner, 'XX', 'INCR', more, lease.submission)
+    end
+    free_lock(lease.lock, lease.id)
+    touch(owner)
+end
+
+-- End a lease and make its message ready again, at its old place.
+local function put_back(lease, delay)
+    end_lease(lease, 0)
+    call('HDEL', key.held .. lease.worker, lease.id)
+    local message = message_of(lease.id)
+    if message and delay and delay > 0 then
+        make_delayed(lease.id, now + delay)
+    elseif message then
+        make_ready(message)
+    end
+end
+
+-- Put back up to so many messages of a worker, which is forgotten when it had fewer; how many.
+local function put_back_some(worker, limit)
+    local leases = leases_held(worker)
+    local number = math.min(#leases, limit)
+    for index = 1, number do
+        put_back(leases[index])
+    end
+    if number < limit then
+        call('ZREM', key.workers, worker)
+        call('ZREM', key.sleepers, worker)
+        call('HDEL', key.takes, worker)
+    end
+    return number
+end
+
+-- Forget a worker's messages for good.
+local function drop(leases)
+    local ids = {}
+    for index, lease in ipairs(leases) do
+        end_lease(lease, 0)
+        ids[index] = lease.id
+    end
+    if #ids > 0 then
+        delete_fields(key.held .. leases[1].worker, ids)
+        forget(ids)
+    end
+end

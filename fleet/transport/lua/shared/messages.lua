@@ -1,0 +1,194 @@
+-- Messages: what is known of one, its way into readiness and out of it, and behind locks.
+-- Packed, in this order: owner, submission, lock, task, order score, deadline (0 for none), when
+-- it was published.
+local function read_message(id, packed)
+    local owner, submission, lock, task, order, deadline, at = cmsgpack.unpack(packed)
+    return {
+        id = id,
+        owner = owner,
+        submission = submission,
+        lock = lock,
+        task = task,
+        order = order,
+        deadline = deadline,
+        at = at,
+    }
+end
+
+local function message_of(id)
+    local packed = call('HGET', key.meta, id)
+    return packed and read_message(id, packed) or nil
+end
+
+local function store_message(message, body)
+    local packed = cmsgpack.pack(
+        message.owner, message.submission, message.lock, message.task, message.order,
+        message.deadline, message.at
+    )
+    call('HSET', key.meta, message.id, packed)
+    call('HSET', key.body, message.id, body)
+end
+
+local function forget(ids)
+    delete_fields(key.meta, ids)
+    delete_fields(key.body, ids)
+end
+
+-- An owner's name has no '|', so these are clear whatever else is in them.
+local function ready_key(owner, submission)
+    return key.ready .. owner .. '|' .. submission
+end
+
+local function parked_key(lock, owner)
+    return key.parked .. owner .. '|' .. lock
+end
+
+local function is_locked(lock)
+    return lock ~= '' and call('HEXISTS', key.locks, lock) == 1
+end
+
+local function park(message)
+    local order = message.order
+    call('ZADD', parked_key(message.lock, message.owner), order, message.id)
+    call('ZADD', key.contenders .. message.lock, 'LT', order, message.owner)
+    placeholders = placeholders + 1
+end
+
+-- False when it is not parked.
+local function unpark(message)
+    local line = parked_key(message.lock, message.owner)
+    if message.lock == '' or call('ZREM', line, message.id) == 0 then
+        return false
+    end
+    local first = call('ZRANGE', line, 0, 0, 'WITHSCORES')
+    if first[1] then
+        call('ZADD', key.contenders .. message.lock, first[2], message.owner)
+    else
+        call('ZREM', key.contenders .. message.lock, message.owner)
+    end
+    placeholders = placeholders - 1
+    return true
+end
+
+-- Make a message ready, or park it when its lock is taken.
+local function make_ready(message)
+    if is_locked(message.lock) then
+        park(message)
+        return
+    end
+    local owner = owner_of(message.owner)
+    local line = ready_key(message.owner, message.submission)
+    if call('ZADD', line, message.order, message.id) == 1 then
+        owner.ready = owner.ready + 1
+        owner.added = (owner.added or 0) + 1
+        placeholders = placeholders + 1
+        call('ZADD', key.submissions .. message.owner, 'NX', owner.turn, message.submission)
+    end
+    touch(owner)
+end
+
+-- The next message of this owner that is parked behind a free lock is ready.
+local function let_next(lock, name)
+    local id = call('ZRANGE', parked_key(lock, name), 0, 0)[1]
+    local message = id and message_of(id)
+    if message and unpark(message) then
+        make_ready(message)
+    end
+end
+
+-- A lock is free: of each owner the first that is parked behind it is ready, of 100 at most. One
+-- for all would wait with a paused owner, and everybody behind it.
+local function free_lock(lock, id)
+    if lock == '' or call('HGET', key.locks, lock) ~= id then
+        return
+    end
+    call('HDEL', key.locks, lock)
+    for _, name in ipairs(call('ZRANGE', key.contenders .. lock, 0, 99)) do
+        let_next(lock, name)
+    end
+end
+
+-- Take a ready message out; false when it is not ready.
+local function take_out(message)
+    local line = ready_key(message.owner, message.submission)
+    if call('ZREM', line, message.id) == 0 then
+        return false
+    end
+    local owner = owner_of(message.owner)
+    owner.ready = owner.ready - 1
+    placeholders = placeholders - 1
+    if call('EXISTS', line) == 0 then
+        call('ZREM', key.submissions .. message.owner, message.submission)
+    end
+    touch(owner)
+    return true
+end
+
+-- Take it out for good: if it was the first for a free lock, the next one is let to it.
+local function remove_ready(message)
+    if not take_out(message) then
+        return false
+    end
+    if message.lock ~= '' and not is_locked(message.lock) then
+        let_next(message.lock, message.owner)
+    end
+    return true
+end
+
+local function make_delayed(id, at)
+    call('ZADD', key.delayed, at, id)
+    expect(at)
+end
+
+-- Remove messages that nobody holds; how many there were.
+local function withdraw(ids)
+    local gone = {}
+    for _, id in ipairs(ids) do
+        local message = message_of(id)
+        local is_free = message
+            and (call('ZREM', key.delayed, id) == 1 or unpark(message) or remove_ready(message))
+        if is_free then
+            call('HDEL', key.meta, id)
+            gone[#gone + 1] = id
+        end
+    end
+    forget(gone)
+    count('withdrawn', #gone)
+    return #gone
+end
+
+-- Put messages in, from groups of nine values (see enqueue); how many were new.
+local function enqueue(values, first)
+    local new = 0
+    for at = first, #values, 9 do
+        local id = values[at]
+        if call('HEXISTS', key.meta, id) == 1 then
+            count('duplicates')
+        else
+            new = new + 1
+            local priority, delay = tonumber(values[at + 3]) or 0, tonumber(values[at + 4]) or 0
+            local deadline = tonumber(values[at + 5])
+            state.sequence = math.max(now, state.sequence + 1)
+            local message = {
+                id = id,
+                owner = values[at + 1],
+                submission = values[at + 2],
+                lock = values[at + 6],
+                task = values[at + 7],
+                -- What is delayed ages from when it is due.
+                order = state.sequence + delay - priority * AGEING,
+                deadline = deadline and now + deadline or 0,
+                at = now,
+            }
+            store_message(message, values[at + 8])
+            owner_of(message.owner)
+            if delay > 0 then
+                make_delayed(id, now + delay)
+            else
+                make_ready(message)
+            end
+        end
+    end
+    count('published', new)
+    return new
+end

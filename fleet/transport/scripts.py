@@ -1,0 +1,82 @@
+"""The Lua scripts, loaded once, called by name.
+
+Each act is a file in `lua/`, put behind the names of the keys and what all acts share
+(`lua/shared/`). A script is atomic: what it keeps true holds whoever dies when.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from redis import Redis
+from redis.exceptions import NoScriptError
+
+from fleet.backlog import AGEING_SECONDS
+from fleet.fairness import UNKNOWN_SECONDS
+from fleet.keys import lua_names
+
+SERVER_CLOCK: Final = ""
+"""In place of a time in microseconds: the server's own."""
+
+SHARED: Final = tuple(f"shared/{part}" for part in ("queue", "accounts", "messages", "leases"))
+"""Each part uses those before it."""
+
+
+@cache
+def source(act: str) -> str:
+    """Return the whole text of a script."""
+    folder = files("fleet.transport") / "lua"
+    constants = (
+        f"local AGEING = {AGEING_SECONDS * 1_000_000:.0f}\n"
+        f"local UNKNOWN = {UNKNOWN_SECONDS * 1_000_000:.0f}\n"
+    )
+    texts = [(folder / f"{name}.lua").read_text() for name in (*SHARED, act)]
+    return "".join((lua_names(), constants, *texts))
+
+
+@cache
+def _digest(act: str) -> str:
+    return hashlib.sha1(source(act).encode(), usedforsecurity=False).hexdigest()
+
+
+Call = tuple[str, Sequence[Any]]
+"""An act and its arguments, without the time."""
+
+
+def run(client: Redis, queue: str, act: str, *arguments: Any, now: int | str = SERVER_CLOCK) -> Any:
+    """Run one script on a queue and return what its file says."""
+    [result] = run_all(client, queue, [(act, arguments)], now=now)
+    return result
+
+
+def run_all(
+    client: Redis, queue: str, calls: Sequence[Call], *, now: int | str = SERVER_CLOCK
+) -> list[Any]:
+    """Run scripts on a queue in one round trip, in order; return their results.
+
+    The server may not know a script (a new one, or after a restart): nothing of it has then
+    happened, and it is sent. Another error of a script is raised after all have run.
+    """
+    results = _execute(client, queue, calls, now)
+    unknown = [at for at, result in enumerate(results) if isinstance(result, NoScriptError)]
+    if unknown:
+        for act in {calls[at][0] for at in unknown}:
+            client.script_load(source(act))
+        again = _execute(client, queue, [calls[at] for at in unknown], now)
+        for at, result in zip(unknown, again, strict=True):
+            results[at] = result
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    return results
+
+
+def _execute(client: Redis, queue: str, calls: Sequence[Call], now: int | str) -> list[Any]:
+    with client.pipeline(transaction=False) as pipe:
+        for act, arguments in calls:
+            pipe.evalsha(_digest(act), 1, queue, now, *arguments)
+        return list(pipe.execute(raise_on_error=False))
