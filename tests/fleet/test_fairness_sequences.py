@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isclose
+from random import Random
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from fleet.accounts import Owner
 from fleet.backlog import Message
@@ -29,7 +31,7 @@ client = connected()
 
 messages = st.builds(
     Message,
-    id=st.integers(0, 30).map(lambda number: f"m{number}:0"),
+    id=st.integers(0, 60).map(lambda number: f"m{number}:0"),
     owner=st.sampled_from(OWNERS),
     submission=st.sampled_from(SUBMISSIONS),
     priority=st.sampled_from((0, 5, 5, 9)),
@@ -80,11 +82,15 @@ class Sequences(RuleBasedStateMachine):
             (mid, lease.number - (luck == 0), value) for mid, lease, value, luck in named
         ]
 
+    @initialize(new=st.lists(messages, min_size=6, max_size=12))
+    def begin(self, new: list[Message]) -> None:
+        self.both("enqueue", new)
+
     @rule(seconds=st.sampled_from((0.000001, 0.1, 1.0, 7.0, 31.0)))
     def wait(self, seconds: float) -> None:
         self.now += round(seconds * SECOND)
 
-    @rule(new=st.lists(messages, min_size=1, max_size=5))
+    @rule(new=st.lists(messages, min_size=3, max_size=8))
     def enqueue(self, new: list[Message]) -> None:
         self.both("enqueue", new)
 
@@ -93,9 +99,27 @@ class Sequences(RuleBasedStateMachine):
         slots=st.integers(0, 4),
         more=st.integers(0, 3),
         budget=st.sampled_from((0, SECOND // 2, 9 * SECOND)),
-        is_reply_lost=st.integers(0, 5).map(lambda luck: luck == 0),
+        is_reply_lost=st.booleans(),
     )
     def take(self, worker: str, slots: int, more: int, budget: int, *, is_reply_lost: bool) -> None:
+        self.taken(worker, slots, more, budget, is_reply_lost=is_reply_lost)
+
+    @rule(worker=st.sampled_from(WORKERS), slots=st.integers(1, 4))
+    def take_what_there_is(self, worker: str, slots: int) -> None:
+        self.taken(worker, slots, more=4, budget=9 * SECOND)
+
+    @rule(worker=st.sampled_from(WORKERS), run=st.sampled_from((90_001, SECOND, 7 * SECOND)))
+    def run_all(self, worker: str, run: int) -> None:
+        """Take some and run all that the worker holds to their ends."""
+        self.taken(worker, 3, more=0, budget=0)
+        held = [(mid, each) for mid, each in self.model.leases.items() if each.worker == worker]
+        self.now += run
+        self.both("finish", worker, [(mid, each.number, run) for mid, each in held])
+        self.both("ack", worker, [(mid, each.number) for mid, each in held])
+
+    def taken(
+        self, worker: str, slots: int, more: int, budget: int, *, is_reply_lost: bool = False
+    ) -> None:
         taken: Taken = self.both(
             "take",
             worker,
@@ -143,21 +167,48 @@ class Sequences(RuleBasedStateMachine):
         name=st.sampled_from(OWNERS),
         weight=st.sampled_from((0.5, 1, 3)),
         cap=st.sampled_from((0, 0, 1, 3)),
-        is_paused=st.integers(0, 3).map(lambda luck: luck == 0),
+        is_paused=st.integers(0, 5).map(lambda luck: luck == 1),
         rate=st.sampled_from((0, 0, 0.5, 3)),
         burst=st.sampled_from((1, 2)),
     )
     def set_owner(self, name: str, **settings: Any) -> None:
         self.both("set_owner", name, **settings)
 
-    @rule(numbers=st.lists(st.integers(0, 30), min_size=1, max_size=4))
+    @rule(numbers=st.lists(st.integers(0, 60), min_size=1, max_size=2))
     def withdraw(self, numbers: list[int]) -> None:
         self.both("withdraw", [f"m{number}:0" for number in numbers])
 
-    @rule(luck=st.integers(0, 4))
+    @rule(luck=st.integers(0, 9))
     def purge(self, luck: int) -> None:
-        if luck == 0:
+        if luck == 1:
             self.both("purge")
+
+    def act_at_random(self, random: Random) -> None:
+        """Do what happens in a busy hour: much is published, taken and ended, all else is rare."""
+        worker, told = random.choice(WORKERS), random_tellings(random)
+        acts: list[tuple[int, Callable[[], None]]] = [
+            (6, lambda: self.wait(random.choice((0.000001, 0.1, 1.0, 1.0, 7.0, 31.0)))),
+            (
+                5,
+                lambda: self.enqueue([random_message(random) for _ in range(random.randint(1, 8))]),
+            ),
+            (5, lambda: self.taken(worker, random.randint(0, 4), random.randint(0, 3), 9 * SECOND)),
+            (1, lambda: self.taken(worker, 3, more=1, budget=SECOND, is_reply_lost=True)),
+            (4, lambda: self.finish(told)),
+            (3, lambda: self.ack(told)),
+            (2, lambda: self.give_back(told)),
+            (1, lambda: self.renew(worker)),
+            (1, lambda: self.leave(worker, random.choice((1, 100)))),
+            (2, lambda: self.set_owner(random.choice(OWNERS), **random_settings(random))),
+            (1, lambda: self.withdraw(random.sample(range(60), 4))),
+            (1, lambda: self.purge(random.randint(0, 9))),
+        ]
+        [(_, act)] = random.choices(acts, weights=[often for often, _ in acts])
+        act()
+        self.numbers_agree()
+        self.each_message_is_in_one_place()
+        self.accounts_add_up()
+        self.nothing_is_parked_for_ever()
 
     @invariant()
     def numbers_agree(self) -> None:
@@ -211,6 +262,52 @@ class Sequences(RuleBasedStateMachine):
                 if owner == name and model.messages[mid].lock == lock
             ]
             assert lock in model.locks or let
+
+
+def random_message(random: Random) -> Message:
+    return Message(
+        f"m{random.randint(0, 60)}:0",
+        random.choice(OWNERS),
+        random.choice(SUBMISSIONS),
+        priority=random.choice((0, 5, 5, 9)),
+        delay=random.choice((0, 0, 0, 3 * SECOND)),
+        deadline=random.choice((None, None, None, 5 * SECOND)),
+        lock=random.choice(("", "", *LOCKS)),
+        task=random.choice(("t", "u")),
+    )
+
+
+def random_tellings(random: Random) -> list[tuple[int, int, int]]:
+    runs = (0, 90_001, SECOND, 7 * SECOND)
+    return [
+        (random.randint(0, 30), random.choice(runs), random.randint(0, 9))
+        for _ in range(random.randint(1, 4))
+    ]
+
+
+def random_settings(random: Random) -> dict[str, Any]:
+    return {
+        "weight": random.choice((0.5, 1, 3)),
+        "cap": random.choice((0, 0, 1, 3)),
+        "is_paused": random.random() < 0.2,
+        "rate": random.choice((0, 0, 0.5, 3)),
+        "burst": random.choice((1, 2)),
+    }
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_busy_sequences(part: int) -> None:
+    """The same, where the random numbers are not hypothesis's: these queues are full and busy."""
+    for seed in range(part, SEQUENCES, 10):
+        machine = Sequences()
+        random = Random(seed)
+        machine.begin([random_message(random) for _ in range(10)])
+        for step in range(STEPS):
+            try:
+                machine.act_at_random(random)
+            except AssertionError as error:
+                raise AssertionError(f"sequence {seed}, step {step}") from error
+        machine.teardown()
 
 
 def scripts_see(lua: LuaQueue) -> dict[str, Any]:
