@@ -1,7 +1,7 @@
 # Every target sets up what it needs: Python 3.11 or newer and make are enough.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test proof chaos check lint format lock clean
+.PHONY: help demo up test proof chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -11,7 +11,7 @@ PYTHONS := $(PYTHON) python3.11 python3 python3.12 python3.13
 
 help: ## Print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo '  ARGS="..." is passed on by demo, up, test, proof and chaos.'
+	@echo '  ARGS="..." is passed on by demo, up, test, proof, chaos and bench.'
 
 demo: $(READY) ## Submit 3,000 device jobs and watch them run (ARGS="--exit --json")
 	@$(BIN)/python manage.py demo $(ARGS)
@@ -27,6 +27,9 @@ proof: $(READY) ## Run the proofs that need Debian's packages (see .ci/run)
 
 chaos: $(READY) ## Run the long proofs that kill things (WHAT=name SEED=number)
 	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(WHAT),-k "$(WHAT)") $(ARGS)
+
+bench: $(READY) ## Measure beside baselines (WHAT=drain ARGS="--json FILE --quick")
+	@$(BIN)/python -m tests.benchmarks $(WHAT) $(ARGS)
 
 check: lint test ## Run all that decides about a change: lint, then test
 

@@ -23,25 +23,43 @@ from fleet.contract import (
 from fleet.faults import crash_point
 from fleet.hints import Broker, BrokerUnavailable
 from fleet.keys import installation_key
-from fleet.router import SHARED, RouteError, acting_as, acting_for, owner_header, route_calls
+from fleet.owners import Owners, OwnerSettings, fair_queues
+from fleet.router import (
+    OWNER_NAME,
+    SHARED,
+    RouteError,
+    acting_as,
+    acting_for,
+    owner_header,
+    route_calls,
+)
+from fleet.sight import Found, Look, OwnerLook, Standing
 
 __all__ = [
     "HEADER",
+    "OWNER_NAME",
     "SHARED",
     "Admission",
     "Ask",
     "Broker",
     "BrokerUnavailable",
     "Edges",
+    "Found",
     "Hint",
     "Kind",
+    "Look",
     "Node",
+    "OwnerLook",
+    "OwnerSettings",
+    "Owners",
     "Refusal",
     "Report",
     "RouteError",
+    "Standing",
     "acting_as",
     "acting_for",
     "crash_point",
+    "fair_queues",
     "install",
     "installation_key",
     "is_admitted",

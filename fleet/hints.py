@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from celery import Celery
 from kombu import Connection
+from redis import Redis
 
 from fleet.contract import HEADER, HIGHEST, Hint
 from fleet.keys import epoch_key
@@ -67,13 +68,18 @@ class Broker:
 
         A broker that was flushed, replaced or failed over to an empty one knows none.
         """
-        with self._connected(timeout=timeout) as connection:
-            channel: Any = connection.default_channel
-            client = channel.client
+        with self.client(timeout=timeout) as client:
             if become is not None:
                 client.set(epoch_key(), become)
-            known = client.get(epoch_key())
+            known: Any = client.get(epoch_key())
             return None if known is None else bytes(known).decode()
+
+    @contextmanager
+    def client(self, *, timeout: float) -> Iterator[Redis]:
+        """Give the broker's Redis to one caller at a time; its errors are BrokerUnavailable."""
+        with self._connected(timeout=timeout) as connection:
+            channel: Any = connection.default_channel
+            yield channel.client
 
     @contextmanager
     def _connected(self, *, timeout: float) -> Iterator[Connection]:

@@ -53,6 +53,11 @@ def queue_key(queue: str, name: str, of: str = "") -> str:
     return _base(queue) + name + (f":{of}" if of else "")
 
 
+def settings_key(queue: str) -> str:
+    """A string: a digest of the owners' settings that a fair queue was told within a minute."""
+    return _base(queue) + "settings"
+
+
 def lua_names() -> str:
     """Return the Lua table `key` of these names, for scripts whose KEYS[1] is the queue."""
     base = _base("' .. KEYS[1] .. '")

@@ -18,7 +18,7 @@ from uuid import UUID
 from celery import current_app
 from django.db import connection, transaction
 
-from fleet import Broker, BrokerUnavailable, Hint, crash_point
+from fleet import Broker, BrokerUnavailable, Hint, Owners, crash_point, fair_queues
 from jobs import database
 from jobs.conf import setting
 
@@ -38,6 +38,11 @@ WHERE r.id = ANY(%s) AND r.state = 'queued' ORDER BY r.priority DESC, r.id
 def broker() -> Broker:
     """This process's way to the broker."""
     return Broker(current_app._get_current_object())
+
+
+def owners() -> Owners:
+    """The owners of the fair queues, over this process's way to the broker."""
+    return Owners(broker(), fair_queues(current_app))
 
 
 def publish_on_commit(run_ids: Sequence[UUID]) -> None:

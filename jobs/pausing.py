@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs import unblocking
 from jobs.errors import OptionError
 from jobs.models import AuditEntry, Owner
 from jobs.options import REASON_LIMIT, refuse_text
+from jobs.sharing import tell_on_commit
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
@@ -41,6 +41,7 @@ def pause_owner(
         AuditEntry.write(
             "pause", on=owner, actor=actor, reason=reason, until=until and until.isoformat()
         )
+        tell_on_commit(owner)
 
 
 def resume_owner(owner: Owner, *, reason: str = "", actor: AbstractBaseUser | None = None) -> None:
@@ -52,6 +53,4 @@ def resume_owner(owner: Owner, *, reason: str = "", actor: AbstractBaseUser | No
         )
         owner.refresh_from_db()
         AuditEntry.write("resume", on=owner, actor=actor, reason=reason)
-        transaction.on_commit(
-            lambda: unblocking.publish_freed(owner_ids=[owner.pk], lock_keys=[]), robust=True
-        )
+        tell_on_commit(owner)

@@ -5,7 +5,8 @@ was emptied (its epoch is gone), they died with a worker or an older copy of Red
 or nobody was there to publish them when a cap, lock or pause ended (blocked). A hint that is
 published once too often costs a look at its row.
 
-It also tells Celery of ends that a process, dying after the commit, left untold.
+It also tells Celery of ends that a process, dying after the commit, left untold, and the fair
+queues of what owners may have.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from fleet import BrokerUnavailable, crash_point
-from jobs import database, unblocking
+from jobs import database, sharing, unblocking
 from jobs.callbacks import tell_untold
 from jobs.conf import setting
 from jobs.dispatch import broker, publish, publish_on_commit, publish_slices, shrink_outbox
@@ -61,12 +62,14 @@ RETURNING r.id
 
 
 def sweep() -> dict[str, int]:
-    """Publish every hint that may be missing, and tell Celery of ends that it has not heard of.
+    """Publish every hint that may be missing, and tell Celery and the queues what they missed.
 
     Returns how many there were, by the way they were found.
 
     Raises BrokerUnavailable while the broker is away: the next sweep goes on.
     """
+    # First: after a flush, hints of an owner that is paused meet queues that know of it.
+    sharing.tell_all()
     return {
         "flushed": publish_after_flush(),
         "outbox": publish_outbox(),

@@ -1,9 +1,15 @@
-"""Why a run waits, in one sentence. Tells nothing of other owners' runs."""
+"""Why a run waits, in one sentence. Tells nothing of other owners but how many come before.
+
+The row knows what keeps a run; the fair queue knows its place and its owner's turn. While the
+broker is away, or does not know the run's hint, the row has a sentence of its own.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fleet import BrokerUnavailable, Found
+from jobs.conf import setting
 from jobs.states import ACTIVE, ENDED, State
 
 if TYPE_CHECKING:
@@ -45,10 +51,69 @@ def _why_queued(run: Run) -> str:
         return f"Owner {owner.slug} runs {active} of at most {owner.max_running} at once."
     if not any(run.queue in worker.queues for worker in Worker.objects.alive()):
         return f"No worker takes from queue {run.queue!r}."
+    found = _found(run)
+    if found is not None:
+        return turn(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
     ahead = waiting.filter(queued_at__lt=run.queued_at).count() if run.queued_at else 0
     place = f"behind {ahead} of {owner.slug}'s runs" if ahead else f"next of {owner.slug}'s runs"
     return f"In queue {run.queue!r}, {place}."
+
+
+def turn(found: Found, *, queue: str, lock: str = "") -> str:
+    """Say why a message that a fair queue knows has not been taken. Pure."""
+    owner = found.owner
+    if found.state == "leased":
+        return "A worker has taken its hint and asks whether it may start."
+    if found.state == "delayed":
+        return f"Its hint is due in {_span(found.due_seconds or 0)}."
+    if found.state == "parked":
+        return f"Another run holds the lock {lock!r}." if lock else "Another run holds its lock."
+    place = _place(found, queue=queue)
+    if found.is_paused:
+        return f"Owner {owner} is paused; {place}."
+    if found.max_running is not None and found.running >= found.max_running:
+        return f"Owner {owner} is at {found.running} of {found.max_running}; {place}."
+    if found.rest_seconds is not None:
+        rest = _span(found.rest_seconds)
+        return f"Owner {owner} has had its starts for now, the next in {rest}; {place}."
+    if found.owners_before is None:
+        return f"{place[0].upper()}{place[1:]}."
+    before = found.owners_before
+    whose = {0: f"it is {owner}'s turn", 1: "1 owner is before it"}
+    return (
+        f"{place[0].upper()}{place[1:]}; {whose.get(before, f'{before:,} owners are before it')}."
+    )
+
+
+def _place(found: Found, *, queue: str) -> str:
+    place, ours, of_owner = found.place or 1, found.of_submission, found.of_owner
+    whole = f"{found.owner}'s {max(of_owner, place):,} in queue {queue!r}"
+    if ours >= of_owner:
+        return f"place {place:,} of {whole}"
+    # Submissions of an owner share its part, so the place among all would say little.
+    count = f"{max(ours, place):,}"
+    part = f"its submission's {count}" if found.submission else f"{count} single runs"
+    return f"place {place:,} of {part}, of {whole}"
+
+
+def _found(run: Run) -> Found | None:
+    """Return where the run's hint is in its fair queue; None when nobody can say."""
+    from jobs.dispatch import owners
+
+    known = owners()
+    if run.queue not in known.queues:
+        return None
+    try:
+        return known.find(
+            run.queue, f"{run.id}:{run.token + 1}", timeout=setting("PUBLISH_TIMEOUT_SECONDS")
+        )
+    except BrokerUnavailable:
+        return None
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:,.0f} min"
 
 
 def _moment(run: Run) -> str:

@@ -31,6 +31,7 @@ class ActionFilter(admin.SimpleListFilter):
         "run now",
         "pause",
         "resume",
+        "limit",
         "add",
         "change",
         "delete",

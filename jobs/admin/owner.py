@@ -21,6 +21,7 @@ from jobs.admin.verbal import VerbalAdmin
 from jobs.admin.verbs import Act, UntilForm, Verb, always
 from jobs.models import Membership, Owner
 from jobs.pausing import pause_owner, resume_owner
+from jobs.sharing import LIMITS, tell_on_commit
 from jobs.states import ACTIVE, State
 
 SHOWN_STATES = ACTIVE | {State.QUEUED, State.FAILED}
@@ -99,7 +100,7 @@ class OwnerAdmin(VerbalAdmin):
     sortable_by = ("slug", "weight")
     fieldsets = (
         (None, {"fields": ("slug", "name", "zone")}),
-        (_("Share and limit"), {"fields": ("weight", "max_running")}),
+        (_("Share and limit"), {"fields": ("weight", "max_running", "rate_limit_per_minute")}),
         (_("Now"), {"fields": ("pause", "running", "waiting", "failed")}),
     )
 
@@ -109,14 +110,25 @@ class OwnerAdmin(VerbalAdmin):
             return shown
         # The slug stands in lock keys and addresses. A share is taken from the other owners,
         # so it is not an owner's own to change.
-        fixed = ("slug",) if access.sees_all(request.user) else ("slug", "weight", "max_running")
-        return shown + fixed
+        return (*shown, "slug") if access.sees_all(request.user) else (*shown, "slug", *LIMITS)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return super().has_add_permission(request, *args) and access.sees_all(request.user)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_delete_permission(request, obj) and access.sees_all(request.user)
+
+    def save_model(self, request: HttpRequest, obj: Owner, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        tell_on_commit(obj)
+
+    def delete_model(self, request: HttpRequest, obj: Owner) -> None:
+        tell_on_commit(obj)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        tell_on_commit(*queryset)
+        super().delete_queryset(request, queryset)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         keys = [row.pk for row in rows]

@@ -16,6 +16,9 @@ SECONDS_LIMITS = (MinValueValidator(0.1), MaxValueValidator(30 * 86_400.0))
 # NUL is the one character that PostgreSQL's text cannot hold.
 no_nul = RegexValidator("\x00", _("The NUL character is not allowed."), inverse_match=True)
 
+# Else the queues would take the owner for the shared one.
+owner_name = RegexValidator("^[A-Za-z0-9]", _("Begin with a letter or a digit."))
+
 
 def validate_zone(value: str) -> None:
     """Refuse a name that is no IANA time zone."""

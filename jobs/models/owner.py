@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import WEIGHT_LIMITS, no_nul, validate_zone
+from jobs.models.fields import WEIGHT_LIMITS, no_nul, owner_name, validate_zone
 
 
 class OwnerQuerySet(models.QuerySet["Owner"]):
@@ -23,7 +23,7 @@ class OwnerQuerySet(models.QuerySet["Owner"]):
 class Owner(models.Model):
     """A customer, team or tenant. Its runs share the workers with those of other owners."""
 
-    slug = models.SlugField(_("slug"), max_length=64, unique=True)
+    slug = models.SlugField(_("slug"), max_length=64, unique=True, validators=[owner_name])
     name = models.CharField(_("name"), max_length=200, blank=True, validators=[no_nul])
     weight = models.PositiveSmallIntegerField(
         _("weight"),
@@ -37,6 +37,13 @@ class Owner(models.Model):
         blank=True,
         validators=[MinValueValidator(1)],
         help_text=_("Empty: no limit."),
+    )
+    rate_limit_per_minute = models.PositiveIntegerField(
+        _("most starts a minute"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Spread evenly, a second's worth at once. Empty: no limit."),
     )
     paused_at = models.DateTimeField(_("paused at"), null=True, blank=True, editable=False)
     paused_until = models.DateTimeField(_("paused until"), null=True, blank=True)
@@ -62,6 +69,11 @@ class Owner(models.Model):
             models.CheckConstraint(
                 name="owner_max_running_positive",
                 condition=models.Q(max_running__isnull=True) | models.Q(max_running__gte=1),
+            ),
+            models.CheckConstraint(
+                name="owner_rate_limit_positive",
+                condition=models.Q(rate_limit_per_minute__isnull=True)
+                | models.Q(rate_limit_per_minute__gte=1),
             ),
         ]
 

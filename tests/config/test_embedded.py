@@ -178,7 +178,10 @@ def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
 def test_reused_process_number_does_not_stop_the_start(world: World) -> None:
     """A pid file of a power cut may name a living process that is not PostgreSQL at all."""
     client, _ = world.client("postgres")
+    report = world.status()
+    assert report is not None
     end(client)
+    os.kill(report["pid"], signal.SIGTERM)  # it would wait a while for another client
     wait_for(world.is_empty, what="everything stopped and removed")
     account = server_account()
     stranger = subprocess.Popen(["sleep", "60"], user=account.uid, group=account.gid)

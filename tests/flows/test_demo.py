@@ -79,9 +79,12 @@ def _read(pid: str, name: str) -> str:
         return ""  # it has just ended
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    """An empty installation; afterwards nothing of it is left."""
+    """An installation for all scenes of a module, empty at first; afterwards nothing of it is left.
+
+    Scenes that leave runs behind come last.
+    """
     state_dir = new_state_dir()
     world = World(state_dir)
     yield world
@@ -94,6 +97,16 @@ def _verdict(demo: subprocess.Popen[str]) -> dict[str, Any]:
     out, err = demo.communicate(timeout=DEMO_SECONDS)
     assert demo.returncode == 0, err[-5000:]
     return dict(json.loads(out.splitlines()[-1]))
+
+
+def _is_good(verdict: dict[str, Any], *, version: int) -> None:
+    assert verdict["version"] == version
+    assert (verdict["devices"], verdict["lab_devices"]) == (60, 4)
+    assert (verdict["verified"], verdict["doubled"]) == (64, 0)
+    assert verdict["runs_recorded"] == 64
+    assert verdict["retries"] >= verdict["failed_attempts"] > 0
+    assert min(verdict["small_seconds"], verdict["large_seconds"]) > 0
+    assert (verdict["workers"], verdict["slots"]) == (2, 4)
 
 
 def _until(lines: Iterable[str], text: str) -> str:
@@ -115,24 +128,17 @@ def _status(address: str, **headers: str) -> int:
 
 
 def test_the_demo_ends_well_twice_and_leaves_nothing(world: World) -> None:
-    """Every device is verified, none doubled, every run recorded; and so the second time."""
-    for version in (42, 43):
-        verdict = _verdict(world.start("--exit", "--json"))
-        assert verdict["version"] == version
-        assert (verdict["devices"], verdict["lab_devices"]) == (60, 4)
-        assert (verdict["verified"], verdict["doubled"]) == (64, 0)
-        assert verdict["runs_recorded"] == 64
-        assert verdict["retries"] >= verdict["failed_attempts"] > 0
-        assert min(verdict["small_seconds"], verdict["large_seconds"]) > 0
-        assert (verdict["workers"], verdict["slots"]) == (2, 4)
-        wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+    """Every device is verified, none doubled, every run recorded; and so the second time.
 
+    Without `--exit` site and Flower answer at the printed addresses, with the printed login,
+    until it is told to end.
+    """
+    _is_good(_verdict(world.start("--exit", "--json")), version=42)
+    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
 
-def test_it_stays_up_until_it_is_told(world: World) -> None:
-    """After the verdict site and Flower answer at the printed addresses, with the printed login."""
     demo = world.start("--json")
     assert demo.stdout is not None and demo.stderr is not None
-    assert json.loads(demo.stdout.readline())["verified"] == 64
+    _is_good(json.loads(demo.stdout.readline()), version=43)
     told = dict(
         re.findall(r"^  (Site|Flower|Login) +(.*)$", _until(demo.stderr, "stays up"), re.MULTILINE)
     )
@@ -160,7 +166,7 @@ def test_interrupting_it_in_the_middle_leaves_nothing(world: World) -> None:
 
 def test_a_verdict_that_is_late_says_what_hangs(world: World) -> None:
     """When time is up the runs that hang and the logs are shown, and the status is 1."""
-    demo = world.start("--devices", "3000", "--deadline", "15", "--slots", "1", "--exit", "--json")
+    demo = world.start("--devices", "3000", "--deadline", "10", "--slots", "1", "--exit", "--json")
     out, err = demo.communicate(timeout=DEMO_SECONDS)
     assert demo.returncode == 1
     assert "Time is up" in err or "not ready within" in err, err[-3000:]

@@ -18,7 +18,7 @@ from tests.flows.test_demo import (
 )
 from tests.waiting import wait_for
 
-DEVICES = 400
+DEVICES = 200
 WORKERS, SLOTS = 2, 4
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+import redis
 from django.db import connection
+from pytest_django import Settings
 
-from fleet import Kind
-from jobs import submit
+from fleet import Found, Kind, OwnerSettings
+from jobs import dispatch, submit
 from jobs.models import Owner, Run, Worker
 from jobs.pausing import pause_owner
 from jobs.recording import move
 from jobs.states import State
+from jobs.waiting import turn
+from tests.fleet.fair_queues import Queue
 from tests.jobs.scenes import admitted, age, ask, living_worker, recorded, silence, submitted
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -93,6 +99,104 @@ def test_behind_a_lock(acme: Owner) -> None:
     runs = submitted(acme, 2, lock="door: left")
     ask(living_worker(), runs)
     assert why(runs[1]) == "Another run holds the lock 'door: left'."
+
+
+READY = Found(
+    state="ready",
+    owner="acme",
+    submission="7",
+    place=812,
+    of_submission=3_000,
+    of_owner=3_000,
+    owners_before=2,
+)
+PLACE = "lace 812 of acme's 3,000 in queue 'jobs'"
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({}, f"P{PLACE}; 2 owners are before it."),
+        ({"owners_before": 1}, f"P{PLACE}; 1 owner is before it."),
+        ({"owners_before": 0}, f"P{PLACE}; it is acme's turn."),
+        ({"owners_before": None}, f"P{PLACE}."),
+        (
+            {"of_submission": 900},
+            f"Place 812 of its submission's 900, of {PLACE[12:]}; 2 owners are before it.",
+        ),
+        (
+            {"submission": "", "of_submission": 900, "owners_before": 0},
+            f"Place 812 of 900 single runs, of {PLACE[12:]}; it is acme's turn.",
+        ),
+        ({"running": 5, "max_running": 5}, f"Owner acme is at 5 of 5; p{PLACE}."),
+        ({"running": 4, "max_running": 5}, f"P{PLACE}; 2 owners are before it."),
+        ({"is_paused": True, "max_running": 5}, f"Owner acme is paused; p{PLACE}."),
+        (
+            {"rest_seconds": 3.21},
+            f"Owner acme has had its starts for now, the next in 3.2 s; p{PLACE}.",
+        ),
+        ({"state": "parked"}, "Another run holds the lock 'door'."),
+        ({"state": "delayed", "due_seconds": 90}, "Its hint is due in 2 min."),
+        ({"state": "leased"}, "A worker has taken its hint and asks whether it may start."),
+    ],
+)
+def test_what_a_fair_queue_knows_in_one_sentence(facts: dict[str, Any], sentence: str) -> None:
+    """Place, cap, pause, rate, lock and turn: the first that keeps it, and where it stands."""
+    assert turn(replace(READY, **facts), queue="jobs", lock="door") == sentence
+
+
+def test_in_a_fair_queue(acme: Owner, stranger: Owner, broker: redis.Redis) -> None:
+    """Its place and turn come from there; of a stranger only that it is before."""
+    living_worker()
+    queue = Queue(broker)
+    first, second = submitted(acme, 2)
+    queue.put("stranger", "secret-1")
+    queue.take()
+    queue.put("acme", f"{first.id}:1", f"{second.id}:1", submission=str(first.submission_id))
+    queue.put("stranger", "secret-2", "secret-3")
+    dispatch.owners().set([OwnerSettings("acme", weight=3)], timeout=5)
+    queue.put("acme", "busy")
+    assert why(second).startswith(
+        "Place 2 of its submission's 2, of acme's 3 in queue 'jobs'; it is acme's turn."
+    )
+    assert "stranger" not in why(second) and "secret" not in why(second)
+    dispatch.owners().set([OwnerSettings("acme", max_running=1)], timeout=5)
+    assert len(queue.take()) == 1
+    assert why(second).startswith("Owner acme is at 1 of 1; place ")
+
+
+def test_the_hint_of_the_next_attempt_is_meant(acme: Owner, broker: redis.Redis) -> None:
+    """Not one of an earlier admission, which may still lie about."""
+    worker = living_worker()
+    [run] = submitted(acme)
+    Queue(broker).put("acme", f"{run.id}:1")
+    recorded(admitted(worker, run), Kind.GIVEN_BACK)
+    assert why(run) == "In queue 'jobs', next of acme's runs."
+    Queue(broker).put("acme", f"{run.id}:2")
+    assert why(run) == "Place 2 of acme's 2 in queue 'jobs'; it is acme's turn."
+
+
+def test_while_the_broker_is_away_the_row_answers(
+    acme: Owner, broker: redis.Redis, settings: Settings
+) -> None:
+    """Within the deadline of a publish."""
+    living_worker()
+    [run] = submitted(acme)
+    Queue(broker).put("acme", f"{run.id}:1")
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    dispatch.broker.cache_clear()
+    broker.client_pause(500)
+    assert why(run) == "In queue 'jobs', next of acme's runs."
+    dispatch.broker.cache_clear()
+
+
+def test_a_stock_queue_is_not_asked(acme: Owner, broker: redis.Redis, settings: Settings) -> None:
+    """Nobody knows a place there."""
+    living_worker(queues=["slow"])
+    [run] = submitted(acme)
+    Run.objects.update(queue="slow")
+    Queue(broker, "slow").put("acme", f"{run.id}:1")
+    assert why(run) == "In queue 'slow', next of acme's runs."
 
 
 @pytest.mark.parametrize("state", ["running", "cancelling", "succeeded", "failed", "cancelled"])

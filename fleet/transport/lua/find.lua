@@ -2,8 +2,8 @@
 -- KEYS[1]  the queue
 -- ARGV     now, id
 -- Result   {state, owner, submission, place in its submission (0 is first), ready messages of its
---          owner, running of its owner, cap, paused, resting until (us or ''), owners before its own,
---          due (us or '')}; state is ready, parked, delayed, leased or unknown, which stands alone
+--          owner, running of its owner, cap, paused, resting until (us or ''), owners before its
+--          own, due (us or '')}; state: ready, parked, delayed, leased; unknown stands alone
 -- Keeps    changes nothing, and says nothing of other owners but how many are before
 -- Cost     O(log n)
 local id = ARGV[2]

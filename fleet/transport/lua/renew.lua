@@ -4,5 +4,5 @@
 -- Result   how many messages it holds
 -- Keeps    -
 -- Cost     O(log n)
-call('ZADD', key.workers, exact(now), ARGV[2])
+call('ZADD', key.workers, now, ARGV[2])
 return call('HLEN', key.held .. ARGV[2])

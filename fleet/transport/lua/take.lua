@@ -1,19 +1,19 @@
 -- take: choose the next messages, fairly, and lease them to a worker.
 -- KEYS[1]  the queue
 -- ARGV     now, worker, length of a lease (us), number of the last take whose reply has arrived,
---          slots: so many messages whatever they cost, budget: beyond these, messages whose expected
---          run times (us) are known and add up to no more, most messages
--- Result   {number of this take, sleep (ms; 0: there may be more), 1 when the list has messages of a
---          stock client, {ids past their deadline}, then {id, lease, expected run time (us, '' when
---          unknown), '1' when something waits for its end, raw} for each message}
--- Keeps    a message is leased to one worker or to none; a cap, a pause, a rate and a lock are kept;
+--          slots: so many messages whatever they cost, budget: beyond these, messages whose
+--          expected run times (us) are known and add up to no more, most messages
+-- Result   {number of this take, sleep (ms; 0: there may be more), 1 when the list has messages of
+--          a stock client, {ids past their deadline}, then {id, lease, expected run time (us, ''
+--          when unknown), '1' when something waits for its end, raw} for each message}
+-- Keeps    a message is leased to one worker or to none; caps, pauses, rates and locks are kept;
 --          a reply that was lost, and a worker that is gone, lose their messages to the front
--- Cost     O(log n) for each message; at most 100 messages fall due, and 100 come back, in one take
+-- Cost     O(log n) for each message; at most 100 fall due, and 100 come back, in one take
 local worker, lease_us, confirmed = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local slots, budget, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local held = key.held .. worker
 
-call('ZADD', key.workers, exact(now), worker)
+call('ZADD', key.workers, now, worker)
 call('ZREM', key.sleepers, worker)
 
 -- Before the choice: what comes back, and what time brings --------------------------------------
@@ -39,21 +39,21 @@ if gone then
     count('rescued', put_back_some(gone, 100))
 end
 
-for _, id in ipairs(call('ZRANGEBYSCORE', key.delayed, '-inf', exact(now), 'LIMIT', 0, 100)) do
+for _, id in ipairs(call('ZRANGEBYSCORE', key.delayed, '-inf', now, 'LIMIT', 0, 100)) do
     call('ZREM', key.delayed, id)
     local message = message_of(id)
     if message then
         make_ready(message)
     end
 end
-for _, name in ipairs(call('ZRANGEBYSCORE', key.resting, '-inf', exact(now), 'LIMIT', 0, 100)) do
+for _, name in ipairs(call('ZRANGEBYSCORE', key.resting, '-inf', now, 'LIMIT', 0, 100)) do
     touch(owner_of(name))
 end
 place_touched()
 
 -- The choice ------------------------------------------------------------------------------------
 
--- The eligible owner with the least virtual time, of now; of 64 that are out of date the one at hand.
+-- The eligible owner with the least virtual time of now; after 64 out of date the one at hand.
 local function foremost()
     for looks = 0, 64 do
         local name, score = unpack(call('ZRANGE', key.eligible, 0, 0, 'WITHSCORES'))
@@ -71,7 +71,42 @@ local function foremost()
     end
 end
 
--- Its next message; whether that is the last of its submission; the submission's virtual time.
+local taken, ids, new_leases, diverted = {}, {}, {}, {}
+local spent, turns = 0, 4 * most + 64
+local is_empty = false
+
+-- Messages of a line are read ahead, one at first and then ten, and the next to see whether there
+-- is one. Those that are taken are removed together.
+local ahead = {}
+
+local function remove_taken(read)
+    if read and read.taken > 0 then
+        call('ZREM', read.line, unpack(read.ids, 1, read.taken))
+    end
+end
+
+-- Before others look at the lines, and after the last message.
+local function remove_all_taken()
+    for _, read in pairs(ahead) do
+        remove_taken(read)
+    end
+    ahead = {}
+end
+
+local function read_ahead(line)
+    local before = ahead[line]
+    if before and before.taken < before.size then
+        return before
+    end
+    remove_taken(before)
+    local read = {line = line, taken = 0, size = before and 10 or 1}
+    read.ids = call('ZRANGE', line, 0, read.size)
+    read.packed = #read.ids > 0 and call('HMGET', key.meta, unpack(read.ids)) or {}
+    ahead[line] = read
+    return read
+end
+
+-- Its next message, with the submission's virtual time and the line as it has been read.
 local function next_of(owner)
     local submissions = key.submissions .. owner.name
     local submission, turn = unpack(call('ZRANGE', submissions, 0, 0, 'WITHSCORES'))
@@ -79,12 +114,12 @@ local function next_of(owner)
         owner.ready = 0 -- somebody has put a hand into the keys: go on with what is there
         return nil
     end
-    local line = ready_key(owner.name, submission)
-    local id, other = unpack(call('ZRANGE', line, 0, 1))
-    local message = id and message_of(id)
-    if message then
-        return message, other == nil, tonumber(turn)
+    local read = read_ahead(ready_key(owner.name, submission))
+    local id, packed = read.ids[read.taken + 1], read.packed[read.taken + 1]
+    if packed then
+        return read_message(id, packed), tonumber(turn), read
     end
+    remove_all_taken()
     if id then
         take_out({id = id, owner = owner.name, submission = submission}) -- likewise
     else
@@ -92,27 +127,24 @@ local function next_of(owner)
     end
 end
 
-local taken, ids, new_leases, diverted = {}, {}, {}, {}
-local spent, turns = 0, 4 * most + 64
-local is_empty = false
-
 local function divert(message)
+    remove_all_taken()
     remove_ready(message)
     forget({message.id})
     count('diverted')
     diverted[#diverted + 1] = message.id
 end
 
-local function lease(owner, message, is_last, turn, known)
+local function lease(owner, message, turn, read, known)
     local average = state.average > 0 and state.average or UNKNOWN
     local expected = known or math.floor(average + 0.5)
     state.virtual, owner.turn = effective(owner), turn
-    call('ZREM', ready_key(owner.name, message.submission), message.id)
+    read.taken = read.taken + 1
     owner.ready, placeholders = owner.ready - 1, placeholders - 1
-    if is_last then
+    if not read.ids[read.taken + 1] then
         call('ZREM', key.submissions .. owner.name, message.submission)
     else
-        call('ZINCRBY', key.submissions .. owner.name, exact(expected), message.submission)
+        call('ZINCRBY', key.submissions .. owner.name, expected, message.submission)
     end
     start_run(owner, expected)
     state.lease = state.lease + 1
@@ -125,8 +157,8 @@ local function lease(owner, message, is_last, turn, known)
         state.lease, now, expected, owner.name, message.submission, message.lock, message.task
     )
     local is_urgent = owner.cap > 0 or message.lock ~= ''
-    local number, known_run = exact(state.lease), known and exact(known) or ''
-    taken[#taken + 1] = {message.id, number, known_run, is_urgent and '1' or ''}
+    local expected_run = known and exact(known) or ''
+    taken[#taken + 1] = {message.id, state.lease, expected_run, is_urgent and '1' or ''}
 end
 
 while #taken < most and turns > 0 do
@@ -136,10 +168,11 @@ while #taken < most and turns > 0 do
         break
     end
     turns = turns - 1
-    local message, is_last, turn = next_of(owner)
+    local message, turn, read = next_of(owner)
     if message and message.deadline > 0 and message.deadline <= now then
         divert(message)
     elseif message and is_locked(message.lock) then
+        remove_all_taken()
         take_out(message)
         park(message)
     elseif message then
@@ -151,10 +184,11 @@ while #taken < most and turns > 0 do
             end
             spent = spent + known
         end
-        lease(owner, message, is_last, turn, known)
+        lease(owner, message, turn, read, known)
     end
     place(owner)
 end
+remove_all_taken()
 
 for index, body in ipairs(fields_of(key.body, ids)) do
     taken[index][5] = body or ''
@@ -164,8 +198,7 @@ if #taken > 0 then
     take_number = take_number + 1
     count('taken', #taken)
 end
-local first_number = exact(state.lease - #taken + 1)
-call('HSET', key.takes, worker, cmsgpack.pack(take_number, tonumber(first_number)))
+call('HSET', key.takes, worker, cmsgpack.pack(take_number, state.lease - #taken + 1))
 
 -- After it: one worker keeps watch over what time brings, the others sleep until they are woken -
 
@@ -182,7 +215,7 @@ if is_empty then
         call('HSET', key.state, 'duty', worker)
         state.duty_at = now + sleep
     end
-    call('ZADD', key.sleepers, exact(now + sleep), worker)
+    call('ZADD', key.sleepers, now + sleep, worker)
     settle()
 else
     end_watch(worker)

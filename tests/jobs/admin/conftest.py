@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from pytest_django import Settings
 
 from fleet import Kind
 from jobs.models import Membership, Owner, Role, Run
@@ -16,6 +17,12 @@ from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "/app/rules.py", line 7\nTimeoutError: no answer'
 )
+
+
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings: Settings) -> None:
+    """Hashing one as for production takes longer than most scenes, and no scene is about it."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

@@ -23,7 +23,10 @@ from jobs.models import Membership, Owner, Role
         ("name", "nul\x00"),
         ("weight", 0),
         ("weight", 1001),
+        ("slug", "-acme"),
+        ("slug", "_acme"),
         ("max_running", 0),
+        ("rate_limit_per_minute", 0),
         ("paused_reason", "nul\x00"),
         ("zone", "Mars/Olympus"),
         ("zone", "../etc/passwd"),
@@ -38,7 +41,9 @@ def test_a_bad_value_is_refused_by_its_field(field: str, value: Any) -> None:
     assert list(caught.value.message_dict) == [field]
 
 
-@pytest.mark.parametrize("wrong", [{"weight": 0}, {"weight": 1001}, {"max_running": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"weight": 0}, {"weight": 1001}, {"max_running": 0}, {"rate_limit_per_minute": 0}]
+)
 def test_the_table_refuses_it_too(acme: Owner, wrong: dict[str, int]) -> None:
     """Also when no form is in between."""
     with pytest.raises(IntegrityError), transaction.atomic():

@@ -34,7 +34,7 @@ local function store_owner(owner)
     for index, field in ipairs(owner_names) do
         if owner[field] ~= owner.stored[index] or (owner.is_new and field == 'weight') then
             changed[#changed + 1] = field
-            changed[#changed + 1] = exact(owner[field])
+            changed[#changed + 1] = owner[field]
         end
     end
     if #changed > 0 then
@@ -116,7 +116,7 @@ end
 
 local function set_score(owner, score)
     if score ~= owner.score then
-        call('ZADD', key.eligible, exact(score), owner.name)
+        call('ZADD', key.eligible, score, owner.name)
         owner.score = score
     end
 end
@@ -135,7 +135,7 @@ local function place(owner)
         owner.score, has_left = false, true
     end
     if rest > 0 and may_run(owner) then
-        call('ZADD', key.resting, exact(rest), owner.name)
+        call('ZADD', key.resting, rest, owner.name)
         owner.may_rest = true
         expect(rest)
     elseif owner.rate > 0 or owner.may_rest then

@@ -58,7 +58,7 @@ local function end_lease(lease, run)
     local owner = owner_of(lease.owner)
     end_run(owner, lease.at, lease.expected, run)
     if run ~= lease.expected then
-        local more = exact(run - lease.expected)
+        local more = run - lease.expected
         call('ZADD', key.submissions .. lease.owner, 'XX', 'INCR', more, lease.submission)
     end
     free_lock(lease.lock, lease.id)

@@ -1,11 +1,7 @@
 -- Messages: what is known of one, its way into readiness and out of it, and behind locks.
 -- Packed, in this order: owner, submission, lock, task, order score, deadline (0 for none), when
 -- it was published.
-local function message_of(id)
-    local packed = call('HGET', key.meta, id)
-    if not packed then
-        return nil
-    end
+local function read_message(id, packed)
     local owner, submission, lock, task, order, deadline, at = cmsgpack.unpack(packed)
     return {
         id = id,
@@ -17,6 +13,11 @@ local function message_of(id)
         deadline = deadline,
         at = at,
     }
+end
+
+local function message_of(id)
+    local packed = call('HGET', key.meta, id)
+    return packed and read_message(id, packed) or nil
 end
 
 local function store_message(message, body)
@@ -47,7 +48,7 @@ local function is_locked(lock)
 end
 
 local function park(message)
-    local order = exact(message.order)
+    local order = message.order
     call('ZADD', parked_key(message.lock, message.owner), order, message.id)
     call('ZADD', key.contenders .. message.lock, 'LT', order, message.owner)
     placeholders = placeholders + 1
@@ -77,11 +78,11 @@ local function make_ready(message)
     end
     local owner = owner_of(message.owner)
     local line = ready_key(message.owner, message.submission)
-    if call('ZADD', line, exact(message.order), message.id) == 1 then
+    if call('ZADD', line, message.order, message.id) == 1 then
         owner.ready = owner.ready + 1
         owner.added = (owner.added or 0) + 1
         placeholders = placeholders + 1
-        call('ZADD', key.submissions .. message.owner, 'NX', exact(owner.turn), message.submission)
+        call('ZADD', key.submissions .. message.owner, 'NX', owner.turn, message.submission)
     end
     touch(owner)
 end
@@ -135,7 +136,7 @@ local function remove_ready(message)
 end
 
 local function make_delayed(id, at)
-    call('ZADD', key.delayed, exact(at), id)
+    call('ZADD', key.delayed, at, id)
     expect(at)
 end
 

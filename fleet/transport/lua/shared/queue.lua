@@ -9,7 +9,7 @@ if not now then
     now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
--- A number as text from which the same double is read.
+-- A number as text from which the same double is read; Redis writes its arguments so by itself.
 local function exact(number)
     return string.format('%.17g', number)
 end
@@ -60,12 +60,12 @@ end
 local function store_numbers()
     for index, name in ipairs(state_names) do
         if state[name] ~= stored_state[index] then
-            call('HSET', key.state, name, exact(state[name]))
+            call('HSET', key.state, name, state[name])
         end
     end
     for task, seconds in pairs(run_times) do
         if seconds then
-            call('HSET', key.expected, task, exact(seconds))
+            call('HSET', key.expected, task, seconds)
         end
     end
     for name, by in pairs(counts) do

@@ -1,0 +1,113 @@
+"""`manage.py fleet owners`: whose work waits, runs and has been done, by owner."""
+
+import json
+import sys
+import time
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from fleet import BrokerUnavailable, Look
+from jobs.conf import setting
+
+
+class Command(BaseCommand):
+    help = "See how the workers are shared."
+    # It looks into Redis only, and is wanted most when something is wrong elsewhere.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parts = parser.add_subparsers(dest="part", required=True, metavar="PART")
+        owners = parts.add_parser(
+            "owners",
+            help="owners by what they received of the workers",
+            description=(
+                "Per owner: weight, messages that wait, messages that workers have, how long the "
+                "oldest waits, worker seconds received since the queues began, the share that its "
+                "weight entitles it to among those that have work now, the share that it received "
+                "in the last seconds, and whether it may be chosen: eligible, at cap, paused, "
+                "resting (over its rate) or idle."
+            ),
+        )
+        owners.add_argument("--json", action="store_true", help="one JSON object a look, a line")
+        owners.add_argument("--watch", action="store_true", help="look again until Ctrl-C")
+        owners.add_argument(
+            "--seconds",
+            type=_seconds,
+            default=1.0,
+            help="over which the share received is measured, and between two looks: 0.1 to 3600 "
+            "(default 1)",
+        )
+        owners.add_argument(
+            "--most", type=_count, default=50, help="owners in the table (default 50); JSON has all"
+        )
+        owners.add_argument("names", nargs="*", metavar="OWNER", help="these only")
+
+    def handle(self, *_args: Any, **given: Any) -> None:
+        """Look once or again and again; exit status 1 when the broker does not answer."""
+        try:
+            if given["json"]:
+                _print_json(given)
+            else:
+                _show(given)
+        except BrokerUnavailable as error:
+            raise CommandError(f"The broker does not answer: {error}") from error
+        except KeyboardInterrupt:
+            sys.exit(130 if not given["watch"] else 0)
+
+
+def _print_json(given: dict[str, Any]) -> None:
+    from jobs.owner_table import as_rows
+
+    for before, after in _looks(given):
+        rows = as_rows(after, since=before, names=given["names"])
+        print(json.dumps({"at": after.at, "owners": rows}), flush=True)
+
+
+def _show(given: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    from jobs.owner_table import as_table
+
+    console = Console()
+    with Live(console=console, auto_refresh=False) as live:
+        for before, after in _looks(given):
+            table = as_table(after, since=before, most=given["most"], names=given["names"])
+            live.update(table, refresh=True)
+
+
+def _looks(given: dict[str, Any]) -> Iterator[tuple[Look, Look]]:
+    """Yield two looks with some seconds between them: once, or for as long as somebody watches."""
+    before = _look()
+    while True:
+        time.sleep(given["seconds"])
+        after = _look()
+        yield before, after
+        if not given["watch"]:
+            return
+        before = after
+
+
+def _look() -> Look:
+    from jobs.dispatch import owners
+
+    return owners().look(timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3600:
+        raise ArgumentTypeError(f"{text!r} is no number of seconds from 0.1 to 3600")
+    return seconds
+
+
+def _count(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= 100_000:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r} is no whole number from 1 to 100000")

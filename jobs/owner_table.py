@@ -1,0 +1,84 @@
+"""Owners in a terminal: how they stand and what they received, as rows and as a table. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from fleet import Look, OwnerLook, Standing
+
+COLOURS: Final = {
+    Standing.ELIGIBLE: "green",
+    Standing.AT_CAP: "yellow",
+    Standing.PAUSED: "magenta",
+    Standing.RESTING: "yellow",
+    Standing.IDLE: "dim",
+}
+
+
+def as_rows(look: Look, *, since: Look, names: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return a row an owner, or of these owners, for JSON.
+
+    Shares are parts of 1, of all owners together; received is since the earlier look.
+    """
+    entitled, received = look.entitled(), look.received(since=since)
+    return [
+        {
+            "owner": owner.name,
+            "weight": owner.weight,
+            "backlog": owner.backlog,
+            "running": owner.running,
+            "max_running": owner.max_running,
+            "oldest_wait_seconds": owner.oldest_wait_seconds,
+            "worker_seconds": owner.worker_seconds,
+            "entitled": entitled[owner.name],
+            "received": received[owner.name],
+            "state": owner.standing,
+        }
+        for owner in _busiest(look.owners.values())
+        if not names or owner.name in names
+    ]
+
+
+def as_table(look: Look, *, since: Look, most: int, names: Collection[str] = ()) -> Table:
+    """Return a table of the owners with most work, and how many are left out."""
+    rows = as_rows(look, since=since, names=names)
+    more = len(rows) - most
+    table = Table(caption=f"and {more:,} more: --most, or names" if more > 0 else None)
+    table.add_column("owner", overflow="fold")
+    for name in ("weight", "backlog", "running", "oldest", "worker s", "entitled", "received"):
+        table.add_column(name, justify="right")
+    table.add_column("state")
+    for row in rows[:most]:
+        cap = f" / {row['max_running']:,}" if row["max_running"] else ""
+        table.add_row(
+            # As text: a name is no markup.
+            Text(row["owner"]),
+            f"{row['weight']:g}",
+            f"{row['backlog']:,}",
+            f"{row['running']:,}{cap}",
+            _span(row["oldest_wait_seconds"]),
+            f"{row['worker_seconds']:,.1f}",
+            f"{row['entitled']:.1%}",
+            f"{row['received']:.1%}",
+            Text(row["state"], style=COLOURS[row["state"]]),
+        )
+    return table
+
+
+def _busiest(owners: Iterable[OwnerLook]) -> list[OwnerLook]:
+    """Return owners with work first, those with most of it before the others."""
+    return sorted(owners, key=lambda one: (-one.running - one.backlog, -one.weight, one.name))
+
+
+def _span(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,28 @@
+"""The members: what can be measured, each a module with `measure`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from tests.benchmarks.rows import Row
+from tests.benchmarks.world import World
+
+MEMBERS: Final = (
+    "drain",
+    "owners",
+    "lone",
+    "backlog",
+    "behind",
+    "shares",
+    "two_workers",
+    "idle",
+    "cpu",
+)
+"""In the order in which they run."""
+
+
+def measure(member: str, world: World) -> list[Row]:
+    """Measure one member; what it cannot import counts as its own error."""
+    rows: list[Row] = import_module(f"{__name__}.{member}").measure(world)
+    return rows

@@ -1,0 +1,52 @@
+"""drain: how fast no-op tasks of 100 owners are done that were published beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from tests.benchmarks.figures import median
+from tests.benchmarks.rows import Row, compared
+from tests.benchmarks.sides import Side, stock_program
+from tests.benchmarks.world import BenchmarkError, Call, World
+
+OWNERS = 100
+SLOTS = (2, 4)
+# The best two of 16, 64, 128 and 256 by the median of 3 rounds on two busy cores; measured roughly.
+PREFETCHES = (64, 128)
+
+
+def measure(world: World) -> list[Row]:
+    """Compare with stock Celery at its best, on 2 slots and on 4."""
+    return [_measured(world, slots=slots) for slots in SLOTS[: world.pick(len(SLOTS), 1)]]
+
+
+def _measured(world: World, *, slots: int) -> Row:
+    count = world.pick(6_000, 2_000)
+    fair: list[float] = []
+    stock: dict[int, list[float]] = {prefetch: [] for prefetch in PREFETCHES}
+    for _ in range(world.rounds):
+        for prefetch, found in stock.items():
+            side = replace(world.stock, program=partial(stock_program, prefetch=prefetch))
+            found.append(drained(world, side, owners=OWNERS, count=count, slots=slots))
+        fair.append(drained(world, world.fair, owners=OWNERS, count=count, slots=slots))
+    best = max(PREFETCHES, key=lambda prefetch: median(stock[prefetch]))
+    return compared(
+        fair,
+        stock[best],
+        what=f"{slots} slots, {OWNERS} owners",
+        unit="tasks/s",
+        against=f"stock Celery, prefetch {best}",
+        at_least=3.0,
+    )
+
+
+def drained(world: World, side: Side, *, owners: int, count: int, slots: int) -> float:
+    """Return the tasks/s at which one worker drains `count` tasks, seen from outside."""
+    world.begin()
+    world.publish(side, (Call("bench.count", f"o{number % owners}") for number in range(count)))
+    waiting = world.redis.llen(side.queue)
+    if waiting != count:
+        raise BenchmarkError(f"{waiting} of {count} published tasks wait in {side.queue}")
+    with world.workers(side, slots=slots) as stack:
+        return world.wait_done(stack, count)

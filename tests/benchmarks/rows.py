@@ -1,0 +1,89 @@
+"""What a member hands back: figures, each with what it is compared to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.benchmarks.figures import median
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the table.
+
+    A target is for the ratio to the baseline, or, with `of_figure`, for the figure itself;
+    without one the row only informs. `samples` are the single rounds, by what was measured.
+    """
+
+    what: str
+    unit: str
+    figure: float
+    baseline: float | None = None
+    against: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+    of_figure: bool = False
+    samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float | None:
+        """The figure as a multiple of its baseline."""
+        return self.figure / self.baseline if self.baseline else None
+
+    @property
+    def target(self) -> str:
+        """The target as it is written in the table."""
+        if self.at_least is None and self.at_most is None:
+            return ""
+        sign, limit = ("≥", self.at_least) if self.at_least is not None else ("≤", self.at_most)
+        return f"{sign} {limit:g} {self.unit}" if self.of_figure else f"{sign} {limit:g}×"
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether the target is reached; None without a target."""
+        value = self.figure if self.of_figure else self.ratio
+        if not self.target or value is None:
+            return None
+        is_low = self.at_least is not None and value < self.at_least
+        is_high = self.at_most is not None and value > self.at_most
+        return not (is_low or is_high)
+
+    def as_json(self, member: str) -> dict[str, Any]:
+        """Return the row for the JSON file."""
+        return {
+            "member": member,
+            "what": self.what,
+            "unit": self.unit,
+            "figure": self.figure,
+            "baseline": self.baseline,
+            "against": self.against,
+            "ratio": self.ratio,
+            "target": self.target,
+            "is_met": self.is_met,
+            "samples": {name: list(values) for name, values in self.samples.items()},
+        }
+
+
+def compared(
+    figures: Sequence[float],
+    baselines: Sequence[float],
+    *,
+    what: str,
+    unit: str,
+    against: str,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Row:
+    """Return the row of two alternating series: the median of each."""
+    return Row(
+        what=what,
+        unit=unit,
+        figure=median(figures),
+        baseline=median(baselines),
+        against=against,
+        at_least=at_least,
+        at_most=at_most,
+        samples={what: figures, against: baselines},
+    )

@@ -1,0 +1,48 @@
+"""The two sides of a comparison: the same tasks, once on stock Celery and once on Fairshift."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from celery import Celery
+
+from fleet.programs import job_worker
+from fleet.stack import Program
+
+
+@dataclass(frozen=True)
+class Side:
+    """An app to publish with, its queue, and how a worker with so many slots is started."""
+
+    name: str
+    app: Celery
+    queue: str
+    program: Callable[[str, int], Program]
+
+
+def stock() -> Side:
+    """Return stock Celery at its best."""
+    from tests.benchmarks.stock import QUEUE, app
+
+    return Side("stock", app, QUEUE, stock_program)
+
+
+def stock_program(name: str, slots: int, *, prefetch: int | None = None) -> Program:
+    """Return a worker of stock Celery; without `prefetch`, with the multiplier of its app."""
+    command = [sys.executable, "-m", "celery", "--app", "tests.benchmarks.stock", "worker"]
+    options = ["--hostname", f"{name}@%h", "--queues", "stock", "--loglevel", "WARNING"]
+    options += ["--pool", "prefork", "--concurrency", str(slots)]
+    if prefetch:
+        options += ["--prefetch-multiplier", str(prefetch)]
+    options += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    # Celery would take stock Celery for a part of the Django project, and slow it down.
+    return Program(name, [*command, *options], environment={"DJANGO_SETTINGS_MODULE": ""})
+
+
+def fair() -> Side:
+    """Return Fairshift as it is shipped: the project's settings, the stack's own worker."""
+    from config.celery import app
+
+    return Side("fair", app, "jobs", lambda name, slots: job_worker(name, slots=slots))

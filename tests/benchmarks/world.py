@@ -1,0 +1,172 @@
+"""What members measure in: one Redis, one database, worker processes, and what tasks wrote."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from celery.utils import uuid
+from redis import Redis
+
+from fleet.contract import HEADER
+from fleet.stack import Stack
+from tests.benchmarks.figures import Ran
+from tests.benchmarks.servers import COUNTER
+from tests.benchmarks.sides import Side
+
+CHUNK = 500
+POLL_SECONDS = 0.002
+START_SECONDS = 60.0
+
+
+class BenchmarkError(RuntimeError):
+    """A member could not be measured; the message says what did not happen, and ends the log."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One task to be published: its name, whose it is, and its arguments."""
+
+    task: str
+    owner: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class World:
+    """The place of one invocation. `environment` is what every worker has in its own."""
+
+    folder: Path
+    redis: Redis
+    environment: Mapping[str, str]
+    stock: Side
+    fair: Side
+    rounds: int
+    is_quick: bool
+
+    @property
+    def log(self) -> Path:
+        return Path(self.environment["BENCH_LOG"])
+
+    def pick(self, normal: int, quick: int) -> int:
+        """Return how large a member is in this invocation."""
+        return quick if self.is_quick else normal
+
+    def begin(self) -> None:
+        """Begin a measurement: nothing waits, nothing has been written. No worker may be up."""
+        self.redis.flushdb(asynchronous=True)
+        for path in self.folder.glob("*.log"):
+            path.unlink()
+        self.log.touch()
+
+    def publish(self, side: Side, calls: Iterable[Call]) -> int:
+        """Publish plain tasks, each under its owner; return how many."""
+        count = 0
+        with (
+            side.app.connection_for_write() as connection,
+            side.app.amqp.Producer(connection, auto_declare=False) as producer,
+        ):
+            side.app.amqp.queues[side.queue](producer.channel).declare()
+            waiting = iter(calls)
+            while chunk := list(islice(waiting, CHUNK)):
+                with producer.batch(max_size=CHUNK):
+                    for call in chunk:
+                        _send(side, producer, call)
+                count += len(chunk)
+        return count
+
+    @contextmanager
+    def workers(self, side: Side, *, slots: int, count: int = 1) -> Iterator[Stack]:
+        """Start workers of one side; they are killed at the end, without a grace."""
+        programs = [side.program(f"{side.name}-{number}", slots) for number in range(count)]
+        stack = Stack(
+            [
+                replace(program, environment={**self.environment, **program.environment})
+                for program in programs
+            ],
+            log_folder=self.folder,
+        )
+        stack.start()
+        try:
+            yield stack
+        finally:
+            stack.stop(grace_seconds=0)
+
+    def warm_up(self, side: Side, stack: Stack, *, slots: int) -> None:
+        """Return when every worker of a side works, and all that was published has been done."""
+        stack.wait_ready(seconds=START_SECONDS)
+        want = 4 * slots
+        before = self.done()
+        self.publish(side, (Call("bench.count", "warm") for _ in range(want)))
+        self.wait_done(stack, before + want)
+
+    def done(self) -> int:
+        """Return how many tasks have counted."""
+        return int(self.redis.get(COUNTER) or 0)
+
+    def wait_done(self, stack: Stack, want: int, *, patience: float = START_SECONDS) -> float:
+        """Return the tasks/s from the first completion that is seen to the last one.
+
+        Raises BenchmarkError when there is no progress for `patience` seconds.
+        """
+        first: tuple[float, int] | None = None
+        seen, seen_at = self.done(), time.monotonic()
+        while seen < want:
+            time.sleep(POLL_SECONDS)
+            now_done, now = self.done(), time.monotonic()
+            if now_done > seen:
+                seen, seen_at = now_done, now
+                first = first or (now, now_done)
+            elif now - seen_at > patience:
+                raise BenchmarkError(f"{seen} of {want} tasks were done; {self.log_ends()}")
+            stack.watch()
+        return (seen - first[1]) / (seen_at - first[0]) if first and seen > first[1] else 0.0
+
+    def ran(self) -> list[Ran]:
+        """Return what tasks have written down, in the order of their ends."""
+        text, _, _ = self.log.read_text().rpartition("\n")
+        return [
+            Ran(owner, float(began), float(ended), int(number))
+            for owner, number, began, ended in map(str.split, text.splitlines())
+        ]
+
+    def wait_ran(self, stack: Stack, owner: str, want: int, *, patience: float = 30) -> list[Ran]:
+        """Return the runs of one owner when there are so many."""
+        deadline = time.monotonic() + patience
+        while True:
+            runs = [ran for ran in self.ran() if ran.owner == owner]
+            if len(runs) >= want:
+                return runs
+            if time.monotonic() > deadline:
+                got = f"{owner} had {len(runs)} of {want} runs"
+                raise BenchmarkError(f"{got} in {patience:g} s; {self.log_ends()}")
+            stack.watch()
+            time.sleep(0.01)
+
+    def log_ends(self, *, lines: int = 5) -> str:
+        """Return the ends of the workers' logs."""
+        parts = []
+        for path in sorted(self.folder.glob("*-*.log")):
+            end = [line[:150] for line in path.read_text().splitlines()[-lines:]]
+            parts += [f"the end of {path.name}:", *end]
+        return "\n  ".join(parts)
+
+
+def _send(side: Side, producer: Any, call: Call) -> None:
+    message = side.app.amqp.as_task_v2(
+        uuid(), call.task, args=call.arguments, kwargs={}, ignore_result=True
+    )
+    side.app.amqp.send_task_message(
+        producer,
+        call.task,
+        message,
+        queue=side.queue,
+        headers={HEADER: {"owner": call.owner}},
+        declare=(),
+        retry=False,
+    )

@@ -1,0 +1,301 @@
+"""One fair queue, two engines: the reference in plain Python, and the scripts on a real Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
+
+from django.conf import settings
+from redis import Redis
+
+from fleet.backlog import Message, Place, Standing
+from fleet.fairness import FairQueue, Given, Taken
+from fleet.keys import queue_key
+from fleet.transport import scripts
+
+SECOND = 1_000_000
+START = 1_795_000_000 * SECOND
+LEASE = 30 * SECOND
+
+
+def connected() -> Redis:
+    """Return a client of the tests' Redis, whose address is in Celery's form."""
+    path, _, _ = settings.REDIS_URL.partition("?")
+    if path.startswith("redis+socket://"):
+        return Redis(unix_socket_path=path.removeprefix("redis+socket://"))
+    return Redis.from_url(settings.REDIS_URL)
+
+
+@dataclass
+class LuaQueue:
+    """The scripts behind the reference's methods."""
+
+    client: Redis
+    name: str
+
+    def enqueue(self, now: int, messages: Iterable[Message]) -> int:
+        return self.run("enqueue", now, *[value for each in messages for value in group(each)])
+
+    def take(
+        self,
+        now: int,
+        worker: str,
+        *,
+        lease: int,
+        confirmed: int,
+        slots: int,
+        budget: int,
+        most: int,
+    ) -> Taken:
+        facts = (worker, lease, confirmed, slots, budget, most)
+        number, sleep, _, diverted, *given = self.run("take", now, *facts)
+        return Taken(
+            number,
+            sleep > 0,
+            [mid.decode() for mid in diverted],
+            [
+                Given(
+                    mid.decode(),
+                    int(lease),
+                    int(expected) if expected else None,
+                    urgent == b"1",
+                    raw,
+                )
+                for mid, lease, expected, urgent, raw in given
+            ],
+        )
+
+    def finish(self, now: int, worker: str, runs: Iterable[tuple[str, int, int]]) -> int:
+        return self.run("finish", now, worker, *[value for run in runs for value in run])
+
+    def ack(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
+        return self.run("ack", now, worker, *[value for lease in leases for value in lease])
+
+    def give_back(self, now: int, worker: str, leases: Iterable[tuple[str, int, int]]) -> int:
+        return self.run("give_back", now, worker, *[value for lease in leases for value in lease])
+
+    def renew(self, now: int, worker: str) -> int:
+        return self.run("renew", now, worker)
+
+    def leave(self, now: int, worker: str, *, limit: int) -> int:
+        return self.run("leave", now, worker, limit)
+
+    def set_owner(
+        self,
+        now: int,
+        name: str,
+        *,
+        weight: float = 1,
+        cap: int = 0,
+        is_paused: bool = False,
+        rate: float = 0,
+        burst: float = 1,
+    ) -> None:
+        self.run("owner", now, name, weight, cap, int(is_paused), rate, burst)
+
+    def withdraw(self, now: int, ids: Iterable[str]) -> int:
+        return self.run("withdraw", now, *ids)
+
+    def purge(self, now: int) -> int:
+        removed = 0
+        while count := self.run("purge", now, 2):
+            removed += count
+        return removed
+
+    def find(self, mid: str) -> Place:
+        return place(self.run("find", START, mid))
+
+    def look(self, now: int, names: Iterable[str]) -> dict[str, Standing]:
+        return standings(self.run("owners", now, 0, 0, *names))
+
+    def run(self, act: str, now: int, *arguments: Any) -> Any:
+        return scripts.run(self.client, self.name, act, *arguments, now=now)
+
+    def key(self, name: str, of: str = "") -> str:
+        return queue_key(self.name, name, of)
+
+    def keys(self) -> set[str]:
+        """Return the names of its keys, without what all of them begin with."""
+        base = self.key("state").removesuffix("state")
+        found = self.client.keys(f"{base}*")
+        return {key.decode().removeprefix(base) for key in found}
+
+    def erase(self) -> None:
+        base = self.key("state").removesuffix("state")
+        self.client.delete(self.name, *[base + key for key in self.keys()])
+
+
+Queue = FairQueue | LuaQueue
+
+
+def group(message: Message) -> tuple[Any, ...]:
+    """Return a message as the nine arguments of the scripts."""
+    return (
+        message.id,
+        message.owner,
+        message.submission,
+        message.priority,
+        message.delay,
+        "" if message.deadline is None else message.deadline,
+        message.lock,
+        message.task,
+        message.body,
+    )
+
+
+def place(found: Sequence[Any]) -> Place:
+    state = found[0].decode()
+    if state == "unknown":
+        return Place(state)
+    owners_before, due = found[9], found[10]
+    return Place(
+        state,
+        found[1].decode(),
+        found[2].decode(),
+        None if found[3] == b"" else found[3],
+        None if owners_before == b"" else owners_before,
+        None if due == b"" else int(due),
+    )
+
+
+def standings(rows: Sequence[Sequence[bytes]]) -> dict[str, Standing]:
+    return {
+        row[0].decode(): Standing(
+            int(row[5]),
+            int(row[6]),
+            int(row[7]),
+            int(row[8]),
+            float(row[9]),
+            row[10] == b"1",
+            float(row[11]) if row[11] else None,
+        )
+        for row in rows
+    }
+
+
+@dataclass
+class World:
+    """A queue, a clock that scenes turn, and workers that confirm what they take."""
+
+    queue: Queue
+    now: int = START
+    confirmed: dict[str, int] = field(default_factory=dict)
+    published: int = 0
+
+    def wait(self, seconds: float) -> None:
+        self.now += round(seconds * SECOND)
+
+    def publish(self, owner: str, count: int = 1, **facts: Any) -> list[str]:
+        """Publish messages of an owner; return their ids. Times in `facts` are in seconds."""
+        for name in {"delay", "deadline"} & facts.keys():
+            facts[name] = round(facts[name] * SECOND)
+        messages = []
+        for _ in range(count):
+            self.published += 1
+            messages.append(Message(f"{owner}-{self.published:05}:0", owner, **facts))
+        ids = [message.id for message in messages]
+        assert self.queue.enqueue(self.now, messages) == count
+        return ids
+
+    def owner(self, name: str, **settings: Any) -> None:
+        self.queue.set_owner(self.now, name, **settings)
+
+    def take(
+        self,
+        slots: int = 1,
+        *,
+        worker: str = "w1",
+        budget: float = 0,
+        most: int | None = None,
+        is_reply_lost: bool = False,
+    ) -> list[Given]:
+        return self.taken(
+            slots, worker=worker, budget=budget, most=most, is_reply_lost=is_reply_lost
+        ).messages
+
+    def taken(
+        self,
+        slots: int = 1,
+        *,
+        worker: str = "w1",
+        budget: float = 0,
+        most: int | None = None,
+        is_reply_lost: bool = False,
+    ) -> Taken:
+        taken = self.queue.take(
+            self.now,
+            worker,
+            lease=LEASE,
+            confirmed=self.confirmed.get(worker, 0),
+            slots=slots,
+            budget=round(budget * SECOND),
+            most=slots if most is None else most,
+        )
+        if not is_reply_lost:
+            self.confirmed[worker] = taken.number
+        return taken
+
+    def ids(self, slots: int = 1, **how: Any) -> list[str]:
+        return [given.id for given in self.take(slots, **how)]
+
+    def end(self, given: Given, *, seconds: float = 0.0, worker: str = "w1") -> None:
+        """Finish a message's run, and ack it."""
+        run = round(seconds * SECOND)
+        assert self.queue.finish(self.now, worker, [(given.id, given.lease, run)]) == 1
+        assert self.queue.ack(self.now, worker, [(given.id, given.lease)]) == 1
+
+    def finish(self, given: Given, *, seconds: float = 0.0, worker: str = "w1") -> int:
+        run = round(seconds * SECOND)
+        return self.queue.finish(self.now, worker, [(given.id, given.lease, run)])
+
+    def ack(self, given: Given, *, worker: str = "w1") -> int:
+        return self.queue.ack(self.now, worker, [(given.id, given.lease)])
+
+    def give_back(self, given: Given, *, delay: float = 0, worker: str = "w1") -> int:
+        facts = (given.id, given.lease, round(delay * SECOND))
+        return self.queue.give_back(self.now, worker, [facts])
+
+    def standing(self, name: str) -> Standing:
+        return self.queue.look(self.now, [name])[name]
+
+    def state(self, mid: str) -> str:
+        return self.queue.find(mid).state
+
+    def serve(
+        self, slots: int, seconds_of: Callable[[str], float], *, until: float
+    ) -> tuple[dict[str, float], list[str]]:
+        """Run a pool of slots for so long; return each owner's worker seconds, and who started.
+
+        `seconds_of` an owner is how long its runs take. A slot takes its next message when it is
+        free. What runs at the end is broken off there.
+        """
+        received: dict[str, float] = {}
+        started: list[str] = []
+        end = self.now + round(until * SECOND)
+        free: list[tuple[int, int, Given | None]] = [
+            (self.now, slot, None) for slot in range(slots)
+        ]
+        while free[0][0] < end:
+            self.now, slot, given = heappop(free)
+            if given:
+                owner = given.id.rsplit("-", 1)[0]
+                self.end(given, seconds=seconds_of(owner))
+                received[owner] = received.get(owner, 0) + seconds_of(owner)
+            taken = self.take(1)
+            if taken:
+                owner = taken[0].id.rsplit("-", 1)[0]
+                started.append(owner)
+                ends_at = self.now + round(seconds_of(owner) * SECOND)
+                heappush(free, (ends_at, slot, taken[0]))
+            else:
+                heappush(free, (self.now + SECOND // 10, slot, None))
+        self.now = end
+        for ends_at, _, given in free:
+            if given:
+                owner = given.id.rsplit("-", 1)[0]
+                part = seconds_of(owner) - (ends_at - end) / SECOND
+                self.end(given, seconds=part)
+                received[owner] = received.get(owner, 0) + part
+        return received, started

@@ -1,0 +1,131 @@
+"""manage.py fleet owners: whose work waits, runs and has been done, for people and programs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+import redis
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from fleet import OwnerSettings
+from jobs import dispatch
+from jobs.management.commands import fleet as command
+from tests.fleet.fair_queues import Queue
+from tests.jobs.conftest import broker
+
+__all__ = ["broker"]
+
+
+@pytest.fixture
+def queue(broker: redis.Redis) -> Queue:
+    """Acme has 10 s of work done, one at work and two that wait; northwind is paused."""
+    queue = Queue(broker)
+    queue.put("acme", "a1", "a2", "a3", "a4")
+    queue.put("northwind", "n1")
+    settings = [
+        OwnerSettings("acme", weight=3, max_running=5),
+        OwnerSettings("northwind", is_paused=True),
+    ]
+    dispatch.owners().set(settings, timeout=5)
+    queue.finish(*queue.take(), seconds=10)
+    queue.take()
+    return queue
+
+
+def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    call_command("fleet", "owners", "--seconds", "0.1", *options)
+    return capsys.readouterr().out
+
+
+def test_json_has_every_owner(queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+    """One object, busiest owner first; times in seconds, shares as parts of 1."""
+    look = json.loads(told(capsys, "--json"))
+    acme, northwind = look["owners"]
+    assert acme.pop("oldest_wait_seconds") >= 0.1
+    assert acme == {
+        "owner": "acme",
+        "weight": 3,
+        "backlog": 2,
+        "running": 1,
+        "max_running": 5,
+        "worker_seconds": 10,
+        "entitled": 1,
+        "received": 0,
+        "state": "eligible",
+    }
+    assert (northwind["state"], northwind["backlog"], northwind["entitled"]) == ("paused", 1, 0)
+
+
+def test_received_is_what_ended_in_between(
+    queue: Queue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not what an owner had before, of which others would have to wait for ever."""
+    queue.put("northwind", "n2")
+    dispatch.owners().set([OwnerSettings("northwind")], timeout=5)
+    timer = threading.Timer(0.2, lambda: queue.finish(*queue.take(1), seconds=3))
+    timer.start()
+    look = json.loads(told(capsys, "--json", "--seconds", "1", "northwind"))
+    timer.join()
+    [northwind] = look["owners"]
+    assert (northwind["received"], northwind["entitled"]) == (1, 0.25)
+
+
+def test_the_table_says_the_same_to_people(
+    queue: Queue, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where names look like markup; what does not fit is counted."""
+    monkeypatch.setenv("COLUMNS", "120")
+    queue.put("x.red", "x1")
+    text = told(capsys)
+    for words in ("acme", "1 / 5", "10.0", "eligible", "paused", "x.red"):
+        assert words in text
+    text = told(capsys, "--most", "1")
+    assert "northwind" not in text and "and 2 more" in text
+
+
+def test_watching_looks_again(
+    queue: Queue, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until Ctrl-C, which is no error."""
+    rounds = iter(range(4))
+
+    def sleep(_seconds: float) -> None:
+        if next(rounds) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(command.time, "sleep", sleep)
+    with pytest.raises(SystemExit) as ended:
+        told(capsys, "--json", "--watch")
+    assert ended.value.code == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_a_broker_that_is_away_is_named(queue: Queue, settings: Settings) -> None:
+    """With exit status 1."""
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    dispatch.broker.cache_clear()
+    queue.client.client_pause(500)
+    with pytest.raises(CommandError, match="broker does not answer") as caught:
+        call_command("fleet", "owners")
+    assert caught.value.returncode == 1
+    dispatch.broker.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [],
+        ["ownres"],
+        ["owners", "--seconds", "0"],
+        ["owners", "--seconds", "soon"],
+        ["owners", "--most", "0"],
+    ],
+)
+def test_what_cannot_be_asked_is_refused(wrong: list[Any]) -> None:
+    """By the name of the option, or with the parts that there are."""
+    with pytest.raises(CommandError, match=wrong[-2] if len(wrong) == 3 else r"PART|owners"):
+        call_command("fleet", *wrong)
