@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
-from celery import current_task, shared_task
+from celery import chain, chord, current_task, group, shared_task
 from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 
+from fleet import HEADER
 from jobs import job
 from tests.tasks import DEATHS, ERRORS, RESULTS, logged
 
@@ -73,6 +74,25 @@ def autoretry(times: int) -> int:
         if facts["attempt"] <= times:
             raise ConnectionError("the other side hung up")
         return int(facts["attempt"])
+
+
+@shared_task(name="flows.whose")
+def whose(_told: Any = None) -> list[str]:
+    """Return owner and submission of its call."""
+    with logged():
+        facts = getattr(current_task.request, HEADER)
+        return [facts["owner"], facts["submission"]]
+
+
+@shared_task(name="flows.fan_out")
+def fan_out(ids: list[str]) -> None:
+    """Call plain tasks in every way of Celery's; those under these ids keep what they return."""
+    with logged():
+        alone, member, link, end = (whose.si().set(task_id=one, ignore_result=False) for one in ids)
+        alone.apply_async(headers={"trace": "a caller's own"})
+        group(member, whose.si()).delay()
+        chain(whose.si(), link).delay()
+        chord([whose.si().set(ignore_result=False) for _ in range(2)], end).delay()
 
 
 @shared_task(name="flows.told")

@@ -1,0 +1,48 @@
+"""Whose a call is, on real workers: what a task calls is its owner's, in every way of Celery's."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from celery.result import AsyncResult
+
+from fleet import acting_for
+from jobs import submit_many
+from tests.flows.processes import Processes
+from tests.flows.tasks import fan_out, misbehave, whose
+from tests.flows.world import ended
+
+
+def _new_ids(count: int) -> list[str]:
+    return [str(uuid4()) for _ in range(count)]
+
+
+def _returned(ids: list[str]) -> list[Any]:
+    return [AsyncResult(one).get(timeout=30) for one in ids]
+
+
+def test_plain_children_of_a_run_are_its_owner_s(stack: Processes, verdict: Any) -> None:
+    """By `delay`, in groups, chains and chords; of its submission, too."""
+    ids = _new_ids(4)
+    submission = submit_many("flows.fan_out", [{"ids": ids}], owner="acme")
+    assert _returned(ids) == [["acme", str(submission.id)]] * 4
+    verdict(ended(submission.runs.get()))
+
+
+def test_a_call_in_a_scope_hands_its_owner_down(stack: Processes) -> None:
+    """From the caller to the plain task, and to all that this one calls."""
+    ids = _new_ids(5)
+    with acting_for("northwind", submission="7"):
+        fan_out.delay(ids[:4])
+        whose.apply_async(task_id=ids[4], ignore_result=False)
+    assert _returned(ids) == [["northwind", "7"]] * 5
+
+
+@pytest.mark.parametrize("way", ["value_error", "segv"])
+def test_an_errback_is_the_owner_s_of_what_failed(stack: Processes, way: str) -> None:
+    """Also where the child is gone, and the worker's main process calls it."""
+    [one] = _new_ids(1)
+    errback = whose.s().set(task_id=one, ignore_result=False)
+    with acting_for("acme", submission="8"):
+        misbehave.apply_async(kwargs={"way": way}, link_error=errback)
+    assert _returned([one]) == [["acme", "8"]]
