@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from billiard.exceptions import WorkerLostError
 from celery.worker import state as worker_state
 
 
@@ -59,7 +60,10 @@ class _Watch:
             seconds = self._elapsed()
         self._qos.finished(self._tag, seconds)
 
-    def _failed(self, *_facts: Any, **_more: Any) -> None:
+    def _failed(self, einfo: Any = None, *_more: Any, **_facts: Any) -> None:
+        error = getattr(einfo, "exception", None)
+        if isinstance(getattr(error, "exc", error), WorkerLostError):
+            self._qos.lost(self._tag)
         self._qos.finished(self._tag, self._elapsed())
 
     def _timed_out(self, soft: bool, timeout: float) -> None:  # noqa: ARG002  the pool's words

@@ -20,7 +20,7 @@ from kombu.transport import redis
 from fleet.keys import queue_key
 from fleet.transport import scripts
 from fleet.transport.envelope import MalformedMessage, address, delivered, parsed
-from fleet.transport.leases import Room, leases_on
+from fleet.transport.leases import Lease, Room, leases_on
 from fleet.transport.publishing import PublishBatch
 from fleet.transport.qos import QoS
 
@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 ADOPT_AT_MOST: Final = 100
 STOCK_WAIT_SECONDS: Final = 1.0
+STRIKES: Final = 10
+STRIKE_PAUSE_MOST: Final = 60
 
 # What a message of the wrong shape makes Kombu and Celery raise on its way to the worker's gate.
 SHAPE_ERRORS: Final = (
@@ -162,6 +164,25 @@ class FairQueues:
     def put_aside(self, message: Any, error: Exception) -> None:
         """Put a delivered message of a fair queue aside, for a person to look at."""
         self._quarantine(message.delivery_tag, redis.dumps(message._raw), error)
+
+    def strike(self, lease: Lease, tag: str) -> bool:
+        """Give back a message whose process has died, later each time; True when that is done.
+
+        One that has killed STRIKES processes is put aside. A lost connection is no reason not to
+        give it back at once: then this says False.
+        """
+        try:
+            with self.conn_or_acquire() as client:
+                strikes = int(scripts.run(client, lease.queue, "strike", lease.id))
+                if strikes < STRIKES:
+                    self.leases.give_back(tag, delay_seconds=min(2**strikes, STRIKE_PAUSE_MOST))
+                    return True
+                raw = client.hget(queue_key(lease.queue, "body"), lease.id) or b""
+        except self.connection_errors as error:  # type: ignore[attr-defined]
+            logger.warning("a message that ended its process goes back at once: %r", error)
+            return False
+        self._quarantine(tag, raw, RuntimeError(f"it has ended {strikes} processes"))
+        return True
 
     def _quarantine(self, tag: str, raw: bytes | str, error: Exception) -> None:
         lease = self.leases.dropped(tag)

@@ -40,6 +40,7 @@ class Lease:
     channel: Hashable
     is_started: bool = False
     is_finished: bool = False
+    is_lost: bool = False
 
     @property
     def load(self) -> int:
@@ -166,6 +167,17 @@ class Leases:
         lease = self._held.get(tag)
         if lease is not None:
             lease.is_started = True
+
+    def lose(self, tag: str) -> None:
+        """The process that ran it has died."""
+        lease = self._held.get(tag)
+        if lease is not None:
+            lease.is_lost = True
+
+    def lost(self, tag: str) -> Lease | None:
+        """Return the lease of a message whose process has died; None for any other."""
+        lease = self._held.get(tag)
+        return lease if lease is not None and lease.is_lost else None
 
     def finish(self, tag: str, seconds: float) -> None:
         """The run has ended: its slot, cap and lock are free, and its owner is charged."""

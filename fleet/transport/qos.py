@@ -71,7 +71,9 @@ class QoS(redis.QoS):
         if not self._is_fair(delivery_tag):
             super().reject(delivery_tag, requeue=requeue)
         elif requeue:
-            self.leases.give_back(delivery_tag)
+            lost = self.leases.lost(delivery_tag)
+            if lost is None or not self.channel.strike(lost, delivery_tag):
+                self.leases.give_back(delivery_tag)
             self._settled(delivery_tag)
         else:
             self.ack(delivery_tag)
@@ -79,6 +81,10 @@ class QoS(redis.QoS):
     def started(self, delivery_tag: str) -> None:
         """The pool has begun to run this message."""
         self.leases.start(delivery_tag)
+
+    def lost(self, delivery_tag: str) -> None:
+        """The process that ran this message has died."""
+        self.leases.lose(delivery_tag)
 
     def finished(self, delivery_tag: str, seconds: float) -> None:
         """The run of this message has ended after so long."""

@@ -32,6 +32,7 @@ end
 local function forget(ids)
     delete_fields(key.meta, ids)
     delete_fields(key.body, ids)
+    delete_fields(key.strikes, ids)
 end
 
 -- An owner's name has no '|', so these are clear whatever else is in them.
