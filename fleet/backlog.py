@@ -93,6 +93,8 @@ class Backlog:
     sequence: int = 0
 
     messages: dict[str, Message] = field(default_factory=dict)
+    again: set[str] = field(default_factory=set)
+    """Messages that were published again while they were known."""
     owners: dict[str, Owner] = field(default_factory=dict)
     eligible: dict[str, float] = field(default_factory=dict)
     """Owners that may be chosen, by virtual time; it is more by now if they have runs."""
@@ -214,6 +216,7 @@ class Backlog:
 
     def _is_new(self, now: int, message: Message) -> bool:
         if message.id in self.messages:
+            self.again.add(message.id)
             return False
         self.messages[message.id] = message
         self.sequence = max(now, self.sequence + 1)
@@ -265,8 +268,12 @@ class Backlog:
             self._unpark(message)
         else:
             self._remove_ready(message)
-        del self.messages[mid]
+        self._forget(mid)
         return True
+
+    def _forget(self, mid: str) -> None:
+        del self.messages[mid]
+        self.again.discard(mid)
 
     def _fall_due(self, now: int) -> None:
         for mid in until(self.delayed, now):

@@ -101,7 +101,7 @@ class FairQueue(Backlog):
             expected = self._expected_run(message.task)
             if message.not_after and message.not_after <= now:
                 self._remove_ready(message)
-                del self.messages[message.id]
+                self._forget(message.id)
                 diverted.append(message.id)
             elif message.lock in self.locks:
                 self._take_out(message)
@@ -133,13 +133,21 @@ class FairQueue(Backlog):
         return matched
 
     def ack(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
-        """Remove messages that are done with. One that never ran costs nothing."""
+        """Remove messages that are done with. One that never ran costs nothing.
+
+        And when that one was published again meanwhile, it is ready again: who published it
+        then may count on it.
+        """
         matched = 0
         for mid, number in leases:
             lease = self._lease_of(worker, mid, number)
             if lease:
-                self._end(now, mid, lease)
-                del self.leases[mid], self.messages[mid]
+                if mid in self.again and not lease.is_finished:
+                    self._put_back(now, mid, lease)
+                else:
+                    self._end(now, mid, lease)
+                    del self.leases[mid]
+                    self._forget(mid)
                 matched += 1
         self._settle(now)
         return matched
@@ -243,6 +251,7 @@ class FairQueue(Backlog):
     def _put_back(self, now: int, mid: str, lease: Lease, *, delay: int = 0) -> None:
         self._end(now, mid, lease)
         del self.leases[mid]
+        self.again.discard(mid)
         if delay > 0:
             self.delayed[mid] = now + delay
         else:

@@ -13,6 +13,7 @@ QUEUE_KEYS: Final = {
     "counters": "hash: what has happened, by name",
     "meta": "hash: message id to what the scripts know of it",
     "body": "hash: message id to the message, as Kombu's JSON",
+    "again": "hash: messages that were published again while they were known",
     "strikes": "hash: message id to how often a process has died with it",
     "owners": "sorted set: the names of all owners, scored 0",
     "owner": "hash, one an owner: its settings and its account",

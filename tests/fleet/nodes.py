@@ -12,10 +12,12 @@ from typing import Any
 from celery import current_app, shared_task
 from celery.concurrency.base import BasePool
 from celery.exceptions import TaskRevokedError
+from celery.worker import state as worker_state
 from celery.worker.request import Request
 
 from fleet import child
 from fleet.edge import Edge
+from fleet.steps.charging import watched
 from fleet.steps.gate import Gate
 from jobs.catalog import resolve
 from jobs.wiring import edges
@@ -47,6 +49,7 @@ class Node:
         for task in (resolve(double), resolve(fail)):
             child.install({task.name: task}, made)
         self.pool = pool
+        pool.apply_async = watched(pool.apply_async)
         worker = SimpleNamespace(
             pool=pool,
             consumer=SimpleNamespace(on_task_request=self.begun.append),
@@ -90,8 +93,10 @@ class Node:
     def begin(self) -> None:
         """Give what was admitted a slot of the pool, as Celery's worker does."""
         self.turn(until=lambda: self.begun)
+        request = self.begun.pop(0)
+        worker_state.task_reserved(request)
         with suppress(TaskRevokedError):
-            self.begun.pop(0).execute_using_pool(self.pool)
+            request.execute_using_pool(self.pool)
 
     def end(self) -> None:
         self.edge.stop()

@@ -49,7 +49,8 @@ def worker_of(app: Celery) -> Any:
         options["callback"]((False, None, 0.01))
         return "applied"
 
-    return SimpleNamespace(app=app, pool=SimpleNamespace(apply_async=apply_async))
+    pool = SimpleNamespace(apply_async=apply_async)
+    return SimpleNamespace(app=app, pool=pool, _process_task=lambda _request: None)
 
 
 @pytest.fixture

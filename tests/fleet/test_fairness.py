@@ -452,6 +452,18 @@ def test_the_same_attempt_published_twice_is_one(world: World) -> None:
     assert world.ids(5) == ["b:1"]
 
 
+def test_what_is_published_while_its_worker_drops_it_is_ready_again(world: World) -> None:
+    """Unless it has run: then that was it."""
+    dropped, ran = Message("a:1", "acme"), Message("b:1", "acme")
+    world.queue.enqueue(world.now, [dropped, ran])
+    first, second = world.take(2)
+    world.queue.enqueue(world.now, [dropped, ran])
+    world.finish(second, seconds=1)
+    world.ack(first)
+    world.ack(second)
+    assert world.ids(5) == ["a:1"]
+
+
 def test_a_new_attempt_is_a_new_message(world: World) -> None:
     """A retry that is published while the first attempt is still leased is not swallowed."""
     world.queue.enqueue(world.now, [Message("a:0", "acme")])

@@ -19,6 +19,7 @@ from jobs.cancellation import cancel_runs
 from jobs.catalog import job, resolve
 from jobs.dispatch import broker, publish
 from jobs.models import Owner, Run
+from jobs.unblocking import publish_freed
 from tests.fleet.nodes import Node, double, fail
 from tests.jobs.scenes import admitted, hinted, known, living_worker, silence, states
 
@@ -123,8 +124,8 @@ def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
 def test_a_hint_that_waits_is_dropped(node: Node, acme: Owner) -> None:
     """Its row remembers why, and publishes it when the time has come."""
     run = submit(double, 1, owner=acme)
-    # Of which the queue has not heard: it would keep the hint.
-    Owner.objects.update(paused_at="2026-01-01T00:00Z")
+    # By hand, so that the queue has not been told: the row knows better.
+    Owner.objects.filter(pk=acme.pk).update(paused_at="2026-01-01T00:00Z")
     message = node.receive()
     node.turn(until=lambda: message.acknowledged)
     run.refresh_from_db()
@@ -158,6 +159,18 @@ def test_a_hint_that_is_published_twice_is_one(node: Node, acme: Owner) -> None:
     node.turn(until=lambda: message.acknowledged)
     node.channel.settle()
     assert known() == []
+
+
+def test_a_hint_that_is_published_while_it_is_dropped_comes_again(node: Node, acme: Owner) -> None:
+    """The word that it is dropped is still on its way: who published it must not wait in vain."""
+    run = submit(double, 1, owner=acme)
+    Owner.objects.update(paused_at="2026-01-01T00:00Z")
+    message = node.receive()
+    node.turn(until=lambda: message.acknowledged)
+    Owner.objects.update(paused_at=None)
+    assert publish_freed(owner_ids=None, lock_keys=None) == 1
+    node.channel.settle()
+    assert hinted() == [run.id]
 
 
 def test_a_doubled_hint_is_dropped(node: Node, acme: Owner) -> None:

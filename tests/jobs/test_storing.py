@@ -6,11 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db import DatabaseError
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-
-from django.db import DatabaseError
 
 from jobs.ids import new_ids
 from jobs.models import Outbox, Owner, Run

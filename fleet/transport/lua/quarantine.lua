@@ -15,6 +15,7 @@ else
     if not lease or lease.number ~= tonumber(ARGV[6]) then
         return 0
     end
+    call('HDEL', key.again, lease.id)
     drop({lease})
 end
 call('LPUSH', key.quarantine, cmsgpack.pack({at = now, reason = reason, bytes = bytes}))

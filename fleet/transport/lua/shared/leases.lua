@@ -69,6 +69,7 @@ end
 local function put_back(lease, delay)
     end_lease(lease, 0)
     call('HDEL', key.held .. lease.worker, lease.id)
+    call('HDEL', key.again, lease.id)
     local message = message_of(lease.id)
     if message and delay and delay > 0 then
         make_delayed(lease.id, now + delay)
@@ -92,12 +93,17 @@ local function put_back_some(worker, limit)
     return number
 end
 
--- Forget a worker's messages for good.
+-- Forget a worker's messages for good. One that never ran and was published again meanwhile is
+-- ready again: who published it then may count on it.
 local function drop(leases)
     local ids = {}
-    for index, lease in ipairs(leases) do
-        end_lease(lease, 0)
-        ids[index] = lease.id
+    for _, lease in ipairs(leases) do
+        if not lease.is_finished and call('HEXISTS', key.again, lease.id) == 1 then
+            put_back(lease)
+        else
+            end_lease(lease, 0)
+            ids[#ids + 1] = lease.id
+        end
     end
     if #ids > 0 then
         delete_fields(key.held .. leases[1].worker, ids)

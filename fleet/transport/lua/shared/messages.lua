@@ -33,6 +33,7 @@ local function forget(ids)
     delete_fields(key.meta, ids)
     delete_fields(key.body, ids)
     delete_fields(key.strikes, ids)
+    delete_fields(key.again, ids)
 end
 
 -- An owner's name has no '|', so these are clear whatever else is in them.
@@ -165,6 +166,8 @@ local function enqueue(values, first)
         local id = values[at]
         if call('HEXISTS', key.meta, id) == 1 then
             count('duplicates')
+            -- Its worker may be about to drop it without a run: see `drop`.
+            call('HSET', key.again, id, 1)
         else
             new = new + 1
             local priority, delay = tonumber(values[at + 3]) or 0, tonumber(values[at + 4]) or 0
