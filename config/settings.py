@@ -184,8 +184,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 5,
     "socket_keepalive": True,
     "health_check_interval": 10,
-    # Durable runs do not depend on it: PostgreSQL says who holds them. It bounds how soon
-    # a plain task of a dead worker comes back, and how long one may take without a second start.
+    # Of queues that are not fair, the system's own: how soon a dead worker's task comes back,
+    # and how long one may take without a second start.
     "visibility_timeout": 12 * 3600,
 }
 CELERY_RESULT_BACKEND = "jobs.results:ResultBackend"

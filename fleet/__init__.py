@@ -23,7 +23,7 @@ from fleet.contract import (
 from fleet.faults import crash_point
 from fleet.hints import Broker, BrokerUnavailable
 from fleet.keys import installation_key
-from fleet.owners import Owners, OwnerSettings, fair_queues
+from fleet.owners import Owners, OwnerSettings
 from fleet.router import (
     OWNER_NAME,
     SHARED,
@@ -34,6 +34,7 @@ from fleet.router import (
     route_calls,
 )
 from fleet.sight import Found, Look, OwnerLook, Standing
+from fleet.transport import fair_queues
 
 __all__ = [
     "HEADER",

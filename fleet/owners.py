@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from celery import Celery
 from redis import Redis
 
 from fleet.hints import Broker
@@ -19,7 +18,6 @@ from fleet.router import OWNER_NAME
 from fleet.sight import Found, Look, OwnerLook, merged
 from fleet.transport import scripts
 
-DEFAULT_QUEUES: Final = ("jobs",)
 PAGE: Final = 500
 """So many owners in one script call: it keeps Redis for some milliseconds."""
 
@@ -135,11 +133,6 @@ class Owners:
             flat = [value for one in page for value in one._arguments()]
             for queue in self.queues:
                 scripts.run(client, queue, "owner", *flat)
-
-
-def fair_queues(app: Celery) -> tuple[str, ...]:
-    """Return the queues that an app shares fairly."""
-    return tuple(app.conf.broker_transport_options.get("fair_queues", DEFAULT_QUEUES))
 
 
 def _rows(client: Redis, queue: str, names: Sequence[str]) -> Iterable[Any]:

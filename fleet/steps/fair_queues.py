@@ -14,7 +14,7 @@ from celery.worker import state as worker_state
 from redis import Redis
 
 from fleet.steps.charging import watched
-from fleet.transport import Transport
+from fleet.transport import Transport, fair_queues
 from fleet.transport.channel import SHAPE_ERRORS
 from fleet.transport.leases import Leases
 
@@ -122,11 +122,6 @@ def leases_of(app: Any) -> Iterator[tuple[Leases, Redis]]:
         channel = connection.default_channel
         with channel.conn_or_acquire() as client:
             yield channel.leases, client
-
-
-def fair_queues(app: Any) -> tuple[str, ...]:
-    """Return the names of an app's fair queues."""
-    return tuple(app.conf.broker_transport_options.get("fair_queues", ()))
 
 
 def refuse_stock_transport(app: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from celery import Celery
 from kombu import transport as kombu_transport
 from kombu.transport import redis
 
@@ -42,3 +43,8 @@ def register() -> None:
     kombu_transport.TRANSPORT_ALIASES.update(SCHEMES)
     for scheme in SCHEMES:
         kombu_transport._transport_cache.pop(scheme, None)
+
+
+def fair_queues(app: Celery) -> tuple[str, ...]:
+    """Return the names of an app's fair queues."""
+    return tuple(app.conf.broker_transport_options.get("fair_queues", ()))

@@ -15,6 +15,7 @@ from jobs import submit_many
 from jobs.demo.devices import device_names, lab_names
 from jobs.demo.processes import choose_places, live_workers, make_stack
 from jobs.demo.screen import Bars, Line, Lines, Screen
+from jobs.demo.shares import Shares
 from jobs.demo.summary import show_hanging, show_places, show_verdict
 from jobs.demo.tasks import activate_ruleset
 from jobs.demo.verdict import Verdict, ask_devices, judge, line_of
@@ -103,7 +104,8 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             report = ask_devices(places.devices, version=version)
         except OSError as error:
             raise DemoError(f"The devices at {places.devices} do not answer: {error}") from error
-        verdict = judge(report, large=submissions[0], small=submissions[1])
+        slots = options.workers * options.slots
+        verdict = judge(report, large=submissions[0], small=submissions[1], slots=slots)
         show_verdict(verdict, submissions, screen=screen)
         show_places(places, login=login, screen=screen)
         yield verdict
@@ -147,11 +149,12 @@ def _follow(
     deadline: Deadline,
 ) -> bool:
     """Show how far the submissions are until `until` says so; return whether it did in time."""
+    shares = Shares(LARGE_OWNER, SMALL_OWNER)
 
     def look() -> bool:
         stack.watch()
         lines = [line_of(submission) for submission in submissions]
-        progress.show(lines)
+        progress.show(lines, shares.parts())
         return until(lines)
 
     return deadline.wait(look)

@@ -1,4 +1,8 @@
-"""What the demo shows while it runs: bars on a terminal, a line every two seconds elsewhere."""
+"""What the demo shows while it runs: bars on a terminal, a line every two seconds elsewhere.
+
+A bar a submission, and below them one an owner: the share of worker time that it receives beside
+the share that it is entitled to.
+"""
 
 import time
 from collections.abc import Sequence
@@ -6,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TextIO
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -38,6 +42,17 @@ class Line:
     def rate(self) -> float:
         """Runs done in a second, on average since the submit."""
         return self.done / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An owner's part of the workers: shares are parts of 1, `received` of the last moment's."""
+
+    owner: str
+    entitled: float
+    received: float
+    waiting: int
+    running: int
 
 
 class Screen:
@@ -78,8 +93,8 @@ class Bars:
     ) -> None:
         self._live.__exit__(kind, error, trace)
 
-    def show(self, lines: Sequence[Line], /) -> None:
-        self._live.update(_table(lines), refresh=True)
+    def show(self, lines: Sequence[Line], parts: Sequence[Part] = (), /) -> None:
+        self._live.update(Group(_table(lines), "", _shares(parts)), refresh=True)
 
 
 class Lines:
@@ -88,23 +103,25 @@ class Lines:
     def __init__(self, console: Console, /) -> None:
         self._console = console
         self._next_at = 0.0
-        self._unseen: Sequence[Line] = ()
+        self._unseen: tuple[Sequence[Line], Sequence[Part]] = (), ()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._print(self._unseen)
+        self._print(*self._unseen)
 
-    def show(self, lines: Sequence[Line], /) -> None:
-        self._unseen = lines
+    def show(self, lines: Sequence[Line], parts: Sequence[Part] = (), /) -> None:
+        self._unseen = lines, parts
         if time.monotonic() >= self._next_at:
-            self._print(lines)
+            self._print(lines, parts)
 
-    def _print(self, lines: Sequence[Line]) -> None:
+    def _print(self, lines: Sequence[Line], parts: Sequence[Part]) -> None:
         for line in lines:
             self._console.print(_text(line), markup=False)
-        self._unseen = ()
+        if len(parts) > 1:
+            self._console.print(f"         shares: {', '.join(map(_share, parts))}", markup=False)
+        self._unseen = (), ()
         self._next_at = time.monotonic() + LINE_SECONDS
 
 
@@ -138,4 +155,21 @@ def _table(lines: Sequence[Line]) -> Table:
         }
         bar = ProgressBar(total=max(line.total, 1), completed=line.done)
         table.add_row(line.label, bar, *(figures[name] for name in names))
+    return table
+
+
+def _share(part: Part) -> str:
+    return f"{part.owner} {part.received:.0%} of {part.entitled:.0%}"
+
+
+def _shares(parts: Sequence[Part]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("owner", no_wrap=True)
+    table.add_column("", min_width=8, max_width=32)
+    for name in ("worker time", "entitled to", "waiting", "running"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for part in parts:
+        figures = (f"{part.received:.0%}", f"{part.entitled:.0%}", part.waiting, part.running)
+        bar = ProgressBar(total=1, completed=part.received)
+        table.add_row(part.owner, bar, *map(str, figures))
     return table

@@ -30,6 +30,11 @@ def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen:
             f"  {submission.owner.slug}: {submission.label}, {submission.run_count} devices: "
             f"{seconds:.1f} s after its submit"
         )
+    late = max(0.0, verdict.small_seconds - verdict.small_ideal_seconds)
+    screen.say(
+        f"  {small.owner.slug} lost {late:.2f} s to the {large.run_count} runs of "
+        f"{large.owner.slug}; a device takes {verdict.call_seconds:.2f} s"
+    )
     screen.say(f"  {verdict.verified} of {asked} devices have version {verdict.version}")
     screen.say(f"  {verdict.doubled} activated twice without a failed attempt in between")
     screen.say(f"  {verdict.failed_attempts} attempts failed at the devices")

@@ -23,7 +23,9 @@ class Verdict:
 
     The large submission acts on `devices`, the small one on `lab_devices`. `verified` of
     them all have the new version, says the device server; `runs_recorded` runs have ended
-    well, say their rows.
+    well, say their rows. `call_seconds` is what a run of the large one took on average, and
+    `small_ideal_seconds` what the small one would have taken with its share of the slots from
+    the first moment on.
     """
 
     version: int
@@ -35,6 +37,8 @@ class Verdict:
     retries: int
     large_seconds: float
     small_seconds: float
+    small_ideal_seconds: float
+    call_seconds: float
     runs_recorded: int
 
     @property
@@ -66,7 +70,9 @@ def line_of(submission: Submission, /) -> Line:
     return Line(submission.label, submission.run_count, seconds=spent.total_seconds(), **counts)
 
 
-def judge(report: dict[str, Any], /, *, large: Submission, small: Submission) -> Verdict:
+def judge(
+    report: dict[str, Any], /, *, large: Submission, small: Submission, slots: int
+) -> Verdict:
     """Put together what the device server reports and what the rows of both submissions say."""
     runs = Run.objects.filter(submission__in=(large, small))
     recorded = runs.aggregate(
@@ -83,8 +89,33 @@ def judge(report: dict[str, Any], /, *, large: Submission, small: Submission) ->
         retries=recorded["retries"],
         large_seconds=round(line_of(large).seconds, 2),
         small_seconds=round(line_of(small).seconds, 2),
+        small_ideal_seconds=round(_ideal_seconds(small, slots=max(1, slots // 2)), 2),
+        call_seconds=round(_call_seconds(large), 3),
         runs_recorded=recorded["well"],
     )
+
+
+def _call_seconds(submission: Submission) -> float:
+    taken = _times(submission)
+    return sum(taken) / len(taken) if taken else 0.0
+
+
+def _ideal_seconds(submission: Submission, *, slots: int) -> float:
+    """Return how long its runs would take on so many slots of its own, longest first."""
+    ends = [0.0] * slots
+    for taken in sorted(_times(submission), reverse=True):
+        ends.sort()
+        ends[0] += taken
+    return max(ends)
+
+
+def _times(submission: Submission) -> list[float]:
+    runs = Run.objects.filter(submission=submission, state=State.SUCCEEDED)
+    return [
+        (ended - started).total_seconds()
+        for started, ended in runs.values_list("started_at", "ended_at")
+        if started and ended
+    ]
 
 
 def ask_devices(url: str, /, *, version: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from io import StringIO
 
-from jobs.demo.screen import Line, Screen
+from jobs.demo.screen import Line, Part, Screen
 
 HALF_WAY = Line(
     "ruleset 42", total=3000, succeeded=1490, failed=10, running=16, retrying=4, seconds=10.0
@@ -57,3 +57,23 @@ def test_bars_draw_a_row_a_submission_within_80_columns() -> None:
     with screen.follow() as progress:
         progress.show([good, HALF_WAY])
     assert "failed" in stream.getvalue()
+
+
+def test_each_owner_has_its_part_beside_what_it_is_entitled_to() -> None:
+    """On a terminal a bar, elsewhere a line; of a lone owner there is nothing to compare."""
+    parts = [Part("acme", 0.5, 0.48, waiting=0, running=4), Part("globex", 0.5, 0.52, 2990, 12)]
+    stream = StringIO()
+    with Screen(stream).follow() as progress:
+        progress.show([HALF_WAY], parts)
+    assert "shares: acme 48% of 50%, globex 52% of 50%" in stream.getvalue()
+    stream = StringIO()
+    with Screen(stream).follow() as progress:
+        progress.show([HALF_WAY], parts[:1])
+    assert "shares" not in stream.getvalue()
+    stream = StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    screen = Screen(stream)
+    screen.console.width = 80
+    with screen.follow() as progress:
+        progress.show([HALF_WAY], parts)
+    assert all(text in stream.getvalue() for text in ("worker time", "48%", "2990"))
