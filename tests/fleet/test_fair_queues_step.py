@@ -16,8 +16,7 @@ from kombu import transport as kombu_transport
 
 from fleet.keys import queue_key
 from fleet.steps.fair_queues import FairQueues, leases_of, refuse_stock_transport
-from fleet.transport import fair_queues
-from fleet.transport import SCHEMES, register
+from fleet.transport import SCHEMES, fair_queues, register
 from fleet.transport.leases import Room
 from tests.jobs.scenes import hinted
 from tests.waiting import wait_for
