@@ -85,3 +85,4 @@ def install(app: Celery, edges: Edges) -> None:
 
     step = type("DurableRuns", (DurableRuns,), {"edges": edges})
     app.steps["worker"].update((FairQueues, step))
+    app.events.dispatcher_cls = "fleet.events:EventDispatcher"

@@ -35,6 +35,7 @@ class Gate:
     def __init__(self, edges: Edges, edge: Edge) -> None:
         self._edges = edges
         self._edge = edge
+        self._requires_row = functools.cache(edges.requires_row)
         self._held: dict[str, Held] = {}
         self._outcomes = Outcomes(edges, edge, self._held)
         self._closing = False
@@ -60,7 +61,7 @@ class Gate:
     def on_request(self, request: Request) -> None:
         """Take a message: a plain task goes on, a hint waits for its admission."""
         if not is_hint(request.request_dict):
-            if self._edges.requires_row(request.type):
+            if self._requires_row(request.type):
                 logger.warning("dropped %s[%s]: it runs only with a row", request.name, request.id)
                 drop(request)
             else:
