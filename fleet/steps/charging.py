@@ -17,9 +17,12 @@ def watched(apply_async: Callable[..., Any]) -> Callable[..., Any]:
     def apply(*args: Any, **options: Any) -> Any:
         request = worker_state.requests.get(options.get("correlation_id"))
         message = getattr(request, "_message", None)
-        qos = getattr(getattr(message, "channel", None), "qos", None)
+        qos: Any = getattr(getattr(message, "channel", None), "qos", None)
         if message is not None and hasattr(qos, "finished"):
             options.update(_Watch(qos, message.delivery_tag).around(options))
+            # From here on it runs here. Not only from when the pool says so: a pool that ends, or
+            # whose worker has lost its connection, runs what it has been handed.
+            qos.started(message.delivery_tag)
         return apply_async(*args, **options)
 
     return apply
@@ -49,7 +52,6 @@ class _Watch:
 
     def _accepted(self, _pid: int, accepted_at: float) -> None:
         self._began_at = accepted_at
-        self._qos.started(self._tag)
 
     def _returned(self, answer: Any, *_more: Any) -> None:
         # Celery's tracer answers with a flag, a value and the seconds that it measured itself:

@@ -47,9 +47,13 @@ class FairQueues(bootsteps.StartStopStep):
         # Connected when all steps have been: what they do at the end comes before this.
         signals.worker_ready.connect(self._await_end, weak=False)
 
-    def stop(self, worker: Any) -> None:
-        # The pool drains, and its leases are needed until `worker_shutdown`.
-        pass
+    def stop(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
+        # The pool runs what it has, and the leases of that are needed until `worker_shutdown`.
+        try:
+            with leases_of(self.app) as (leases, client):
+                leases.wind_up(client)
+        except Exception as error:
+            logger.error("what waits here goes back at the end: %r", error)  # noqa: TRY400  the broker is away
 
     def terminate(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
         self._leave()

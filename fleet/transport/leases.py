@@ -41,6 +41,7 @@ class Lease:
     is_started: bool = False
     is_finished: bool = False
     is_lost: bool = False
+    is_acked: bool = False
 
     @property
     def load(self) -> int:
@@ -163,7 +164,7 @@ class Leases:
     # --- saying ------------------------------------------------------------------------
 
     def start(self, tag: str) -> None:
-        """The pool has begun to run it: a lost connection does not give it back."""
+        """The pool has it: neither a lost connection nor a warm shutdown gives it back."""
         lease = self._held.get(tag)
         if lease is not None:
             lease.is_started = True
@@ -187,10 +188,20 @@ class Leases:
                 self._unload(lease)
                 run = max(0, round(seconds * 1_000_000))
                 self._say(lease, "finish", run, is_urgent=lease.is_urgent)
+                if lease.is_acked:
+                    self.ack(tag)
 
     def ack(self, tag: str) -> None:
-        """The message is done with."""
+        """The message is done with, when the pool is.
+
+        Celery is done with what it terminates before that has ended: until then it is charged,
+        and its cap and lock are taken.
+        """
         with self._lock:
+            running = self._held.get(tag)
+            if running is not None and running.is_started and not running.is_finished:
+                running.is_acked = True
+                return
             lease = self._pop(tag)
             if lease is not None:
                 is_urgent = lease.is_urgent and not lease.is_finished
@@ -287,6 +298,13 @@ class Leases:
         """Say that this process lives."""
         for queue in list(self._confirmed):
             scripts.run(client, queue, "renew", self.worker)
+
+    def wind_up(self, client: Redis) -> None:
+        """Give back what no pool has; the rest stays here until it has ended."""
+        with self._lock:
+            for tag in [tag for tag, lease in self._held.items() if not lease.is_started]:
+                self.give_back(tag)
+            self.say(client)
 
     def leave(self, client: Redis) -> None:
         """Say what is unsaid, and give back all that is held."""

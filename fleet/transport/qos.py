@@ -32,10 +32,9 @@ class QoS(redis.QoS):
         load = self.leases.load(self.channel.holder)
         slots = self.prefetch_count or UNLIMITED
         stock = len(self._delivered) - len(self._dirty) - load.held
-        return Room(
-            max(0, slots - load.count - max(0, stock)),
-            max(0, slots * BUFFER_US - load.buffered),
-        )
+        # Celery's `worker_disable_prefetch` puts a `can_consume` of its own here.
+        budget = 0 if "can_consume" in vars(self) else slots * BUFFER_US - load.buffered
+        return Room(max(0, slots - load.count - max(0, stock)), max(0, budget))
 
     def can_take(self) -> bool:
         """Whether a take is worth its round trip."""
@@ -79,7 +78,7 @@ class QoS(redis.QoS):
             self.ack(delivery_tag)
 
     def started(self, delivery_tag: str) -> None:
-        """The pool has begun to run this message."""
+        """The pool has this message: it runs here, whatever becomes of the connection."""
         self.leases.start(delivery_tag)
 
     def lost(self, delivery_tag: str) -> None:

@@ -3,12 +3,14 @@
 Its tasks write what they do to a log of their own, which is what the scenes look at.
 """
 
+import json
 import os
 import time
 from pathlib import Path
 from typing import Any
 
 from celery import Celery
+from celery.exceptions import SoftTimeLimitExceeded
 
 from fleet.steps.fair_queues import FairQueues
 from fleet.transport import register
@@ -17,7 +19,11 @@ IS_FAIR = os.environ["CONTRAST"] == "fair"
 if IS_FAIR:
     register()
 
-app = Celery("contrast", broker=os.environ["CONTRAST_BROKER"])
+app = Celery(
+    "contrast",
+    broker=os.environ["CONTRAST_BROKER"],
+    backend=os.environ.get("CONTRAST_BACKEND"),
+)
 app.conf.update(
     task_default_queue=os.environ["CONTRAST_QUEUE"],
     task_acks_late=True,
@@ -27,7 +33,11 @@ app.conf.update(
     worker_cancel_long_running_tasks_on_connection_loss=False,
     broker_transport_options=(
         {
-            "fair_queues": [os.environ["CONTRAST_QUEUE"]],
+            # The queue itself, and others whose names begin with its.
+            "fair_queues": [
+                os.environ["CONTRAST_QUEUE"] + more
+                for more in os.environ.get("CONTRAST_FAIR", "").split(",")
+            ],
             "lease_seconds": float(os.environ.get("CONTRAST_LEASE", "30")),
         }
         if IS_FAIR
@@ -42,6 +52,7 @@ app.conf.update(
         }
     ),
 )
+app.conf.update(json.loads(os.environ.get("CONTRAST_CONF", "{}")))
 if IS_FAIR:
     app.steps["worker"].add(FairQueues)
 
@@ -74,3 +85,60 @@ def poison(name: object) -> None:
     """Kill the process that runs it."""
     _log("start", name)
     os._exit(1)
+
+
+@app.task(name="contrast.nap")
+def nap(name: object, seconds: float) -> None:
+    """As `run`, for what takes so long that it is never held in advance."""
+    run(name, seconds)
+
+
+@app.task(name="contrast.early", acks_late=False)
+def early(name: object, seconds: float) -> None:
+    """As `run`, by a task that asks to be acknowledged before it runs."""
+    run(name, seconds)
+
+
+@app.task(name="contrast.limited")
+def limited(name: object) -> None:
+    """As `run`, for a rate limit of its own."""
+    run(name)
+
+
+@app.task(name="contrast.soft")
+def soft(name: object, seconds: float) -> None:
+    """As `run`, and say so when the soft time limit ends it."""
+    try:
+        run(name, seconds)
+    except SoftTimeLimitExceeded:
+        _log("soft", name)
+
+
+@app.task(name="contrast.again", bind=True, max_retries=5)
+def again(self: Any, name: object, times: int, countdown: float) -> None:
+    """Fail so often, and be tried again each time after so many seconds."""
+    _log("start", name)
+    if self.request.retries < times:
+        raise self.retry(countdown=countdown)
+    _log("end", name)
+
+
+@app.task(name="contrast.fill")
+def fill(name: object, megabytes: int) -> None:
+    """Need so much memory."""
+    _log("start", name)
+    held = bytearray(os.urandom(1 << 20)) * megabytes
+    _log("end", name)
+    del held
+
+
+@app.task(name="contrast.add", ignore_result=False)
+def add(one: int, other: int) -> int:
+    """Return the sum of two."""
+    return one + other
+
+
+@app.task(name="contrast.total", ignore_result=False)
+def total(numbers: list[int]) -> int:
+    """Return the sum of many."""
+    return sum(numbers)

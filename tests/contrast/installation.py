@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import redis
 
 from tests.waiting import wait_for
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the tasks' log."""
+
+    word: str
+    name: str
+    pid: int
+    at: float
 
 
 class Contrast:
@@ -38,24 +50,40 @@ class Contrast:
         path = broker.removeprefix("redis+socket://").partition("?")[0]
         self.client = redis.Redis(unix_socket_path=path)
 
-    def worker(self, *options: str, slots: int = 1, wait: bool = True) -> subprocess.Popen[bytes]:
-        """Start a worker; return when it is ready."""
+    def worker(
+        self,
+        *options: str,
+        slots: int = 1,
+        wait: bool = True,
+        queues: str = "",
+        conf: Mapping[str, Any] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start a worker, on the scene's queue or on these; return when it is ready."""
         name = f"w{len(self._workers)}-{self.queue}"
         log = (self._folder / f"{name}.log").open("wb")
-        command = ["celery", "-A", "tests.contrast.app", "worker", "-n", name, "-Q", self.queue]
+        command = ["celery", "-A", "tests.contrast.app", "worker", "-n", name]
+        command += ["-Q", queues or self.queue]
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO"]
         process = subprocess.Popen(
             [sys.executable, "-m", *command, "-c", str(slots), *quiet, *options],
-            env=self._environ,
+            env={**self._environ, "CONTRAST_CONF": json.dumps(conf or {})},
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
         self._workers.append(process)
         if wait:
-            text = self._folder / f"{name}.log"
-            wait_for(lambda: b" ready." in text.read_bytes(), seconds=30, what="the worker")
+            self.await_ready(process)
         return process
+
+    def await_ready(self, worker: subprocess.Popen[bytes]) -> None:
+        """Return when a worker, started without waiting for it, is ready."""
+        text = self._folder / f"{self.name(worker)}.log"
+        wait_for(lambda: b" ready." in text.read_bytes(), seconds=30, what="the worker")
+
+    def name(self, worker: subprocess.Popen[bytes]) -> str:
+        """Return what a worker was named."""
+        return f"w{self._workers.index(worker)}-{self.queue}"
 
     def call(self, code: str) -> None:
         """Run a line of Python in a process of the app's, such as `run.delay(1)`."""
@@ -71,10 +99,17 @@ class Contrast:
         os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
 
+    @property
+    def lines(self) -> list[Line]:
+        """Return what the tasks' log says, in order."""
+        return [
+            Line(word, name, int(pid), float(at))
+            for word, name, pid, at in map(str.split, self._log.read_text().splitlines())
+        ]
+
     def said(self, word: str) -> list[str]:
         """Return the names of which the tasks' log says this word, in order."""
-        lines = [line.split() for line in self._log.read_text().splitlines()]
-        return [line[1] for line in lines if line[0] == word]
+        return [line.name for line in self.lines if line.word == word]
 
     def close(self) -> None:
         for worker in self._workers:

@@ -130,15 +130,28 @@ def test_on_stock_queues_tasks_are_acknowledged_as_they_say(app: Celery) -> None
     assert not app.tasks["tests.step.early"].acks_late
 
 
-def took(app: Celery) -> str:
+def took(app: Celery, *, in_pool: bool = False) -> str:
     """Have this process take a message; return the name under which it holds it."""
     current_app.send_task("tests.step.early", queue="jobs", ignore_result=True)
     with leases_of(app) as (leases, client):
         taken = leases.take(
             client, "jobs", Room(1, 0), channel="consumer", lease_us=400_000, most=1
         )
-        assert len(taken.messages) == 1
+        [(tag, _)] = taken.messages
+        if in_pool:
+            leases.start(tag)
         return leases.worker
+
+
+def test_what_the_pool_does_not_have_goes_back_before_it_drains(
+    started: FairQueues, app: Celery
+) -> None:
+    """Somebody else runs it meanwhile; what the pool has stays until it has ended."""
+    took(app)
+    took(app, in_pool=True)
+    assert hinted() == []
+    started.stop(None)
+    assert len(hinted()) == 1
 
 
 @pytest.mark.parametrize("way", ["stopped", "terminated"])
@@ -146,7 +159,7 @@ def test_leases_are_given_back_at_the_end(
     started: FairQueues, app: Celery, broker: redis.Redis, way: str
 ) -> None:
     """After the pool has drained, or at once; others need not wait for the lease."""
-    took(app)
+    took(app, in_pool=way == "stopped")
     assert hinted() == []
     assert broker.zcard(queue_key("jobs", "workers")) == 1
     if way == "stopped":

@@ -129,6 +129,19 @@ def test_what_runs_is_not_given_back_with_its_channel(broker: redis.Redis, lease
     assert ids(taken(Leases(), broker)) == ["b"]
 
 
+def test_what_is_terminated_is_held_until_it_has_ended(broker: redis.Redis, leases: Leases) -> None:
+    """Celery acknowledges it first; its cap and lock are taken meanwhile, and it is paid for."""
+    put(broker, "a")
+    [tag] = taken(leases, broker)
+    leases.start(tag)
+    leases.ack(tag)
+    leases.say(broker)
+    assert (tag in leases, known()) == (True, ["a"])
+    leases.finish(tag, 1)
+    leases.say(broker)
+    assert (tag in leases, known(), counters(broker)["finished"]) == (False, [], 1)
+
+
 def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) -> None:
     """Here, and in Redis, where the lease has passed to somebody else meanwhile."""
     put(broker, "a")
