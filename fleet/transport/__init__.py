@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from celery import Celery
 from kombu import transport as kombu_transport
+from kombu.asynchronous import set_event_loop
 from kombu.transport import redis
 
 from fleet.transport.channel import Channel, Poller, SentinelChannel
@@ -25,6 +26,11 @@ class Transport(redis.Transport):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.cycle: Any = Poller()
+
+    def register_with_event_loop(self, connection: Any, loop: Any) -> None:
+        super().register_with_event_loop(connection, loop)
+        # A lost connection closes the loop, and Kombu then knows of none; it goes on all the same.
+        set_event_loop(loop)
 
 
 class SentinelTransport(Transport):

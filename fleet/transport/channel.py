@@ -7,6 +7,7 @@ remote control, stock queues) is Kombu's. Read its `transport/redis.py` beside t
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from queue import Empty
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 ADOPT_AT_MOST: Final = 100
 STOCK_WAIT_SECONDS: Final = 1.0
+HAND_OVER_AT_ONCE: Final = 8
 JSON: Final = "application/json"
 SENTINEL_SECONDS: Final = 5.0
 STRIKES: Final = 10
@@ -71,6 +73,7 @@ class FairQueues:
     def __init__(self, connection: Any, **kwargs: Any) -> None:
         self.leases = leases_on(self._broker(connection.client))
         self.holder = object()
+        self._arrived: deque[tuple[str, str, bytes]] = deque()
         super().__init__(connection, **kwargs)  # type: ignore[call-arg]
         if self.fair_queues and self.global_keyprefix:  # type: ignore[attr-defined]
             raise ImproperlyConfigured(
@@ -152,8 +155,7 @@ class FairQueues:
                 taken = self._take(queue, room, most=self.take_most)
                 if taken.has_foreign:
                     self._adopt(queue)
-                for tag, raw in taken.messages:
-                    self._hand_over(queue, tag, raw)
+                self._arrived.extend((queue, tag, raw) for tag, raw in taken.messages)
                 if taken.sleep_seconds is not None:
                     waits.append(taken.sleep_seconds)
                     break
@@ -177,9 +179,19 @@ class FairQueues:
                 most=most,
             )
 
+    def hand_over_some(self) -> bool:
+        """Deliver a few of the messages that have arrived; return whether there were any.
+
+        Not all at once: while this process is busy with a batch, its children would have no work.
+        """
+        for number in range(HAND_OVER_AT_ONCE):
+            if not self._arrived:
+                return number > 0
+            self._hand_over(*self._arrived.popleft())
+        return True
+
     def _hand_over(self, queue: str, tag: str, raw: bytes) -> None:
         """Deliver one message; what is none is put aside, and the worker goes on."""
-        self.connection.cycle.has_delivered = True
         try:
             message = delivered(raw, tag=tag)
             self.connection._deliver(message, queue)
@@ -266,6 +278,9 @@ class FairQueues:
         result = super()._basic_cancel(consumer_tag)  # type: ignore[misc]
         self._note_active()
         if queue in self.fair_queues:
+            for _queue, tag, _raw in [each for each in self._arrived if each[0] == queue]:
+                self.leases.give_back(tag)
+            self._arrived = deque(each for each in self._arrived if each[0] != queue)
             # A wake-up that is on its way to us is for somebody else now.
             with self.conn_or_acquire() as client:
                 scripts.run(client, queue, "rouse", self.leases.worker)
@@ -338,10 +353,15 @@ class Poller(redis.MultiChannelPoller):
     has_delivered = False
 
     def on_poll_start(self) -> None:
-        for channel in list(self._channels):
-            channel.settle()
-        self.has_delivered = False
+        # They have what is to be said in common: one of them says it.
+        for channel in self._channels:
+            if channel.leases.has_unsaid:
+                channel.settle()
+            break
         super().on_poll_start()
+        self.has_delivered = False
+        for channel in list(self._channels):
+            self.has_delivered |= channel.hand_over_some()
         if self.has_delivered:
             _turn_again()
 

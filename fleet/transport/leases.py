@@ -27,6 +27,9 @@ BUFFER_US: Final = 100_000
 SAY_WITHIN_SECONDS: Final = 0.05
 SAY_AT: Final = 100
 
+_ADRIFT: Final = "adrift"
+"""In place of the channel of what still runs when its channel is lost."""
+
 
 @dataclass(slots=True)
 class Lease:
@@ -116,8 +119,11 @@ class Leases:
         return tag in self._held
 
     def load(self, channel: Hashable) -> Load:
-        """Return how much a channel holds."""
-        return self._loads[channel]
+        """Return how much a channel holds; what runs on from lost ones takes its slots too."""
+        own, adrift = self._loads[channel], self._loads[_ADRIFT]
+        if not adrift.count:
+            return own
+        return Load(own.held, own.count + adrift.count, own.buffered + adrift.buffered)
 
     # --- taking ------------------------------------------------------------------------
 
@@ -227,15 +233,23 @@ class Leases:
                 self._say(lease, "give_back", round(delay_seconds * 1_000_000), is_urgent=True)
 
     def give_back_unstarted(self, channel: Hashable) -> None:
-        """Give back what a channel brought and what no pool has begun to run."""
+        """Give back what a channel brought and no pool has begun to run; the rest is adrift."""
         with self._lock:
-            tags = [
-                tag
-                for tag, lease in self._held.items()
-                if lease.channel == channel and not lease.is_started
-            ]
-            for tag in tags:
-                self.give_back(tag)
+            brought = [pair for pair in self._held.items() if pair[1].channel == channel]
+            for tag, lease in brought:
+                if lease.is_started:
+                    self._cast_off(lease)
+                else:
+                    self.give_back(tag)
+
+    def _cast_off(self, lease: Lease) -> None:
+        before, adrift = self._loads[lease.channel], self._loads[_ADRIFT]
+        lease.channel = _ADRIFT
+        before.held, adrift.held = before.held - 1, adrift.held + 1
+        if not lease.is_finished:
+            before.count, adrift.count = before.count - 1, adrift.count + 1
+            before.buffered -= lease.load
+            adrift.buffered += lease.load
 
     def _pop(self, tag: str) -> Lease | None:
         lease = self._held.pop(tag, None)

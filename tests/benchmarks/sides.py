@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from celery import Celery
@@ -29,16 +29,20 @@ def stock() -> Side:
     return Side("stock", app, QUEUE, stock_program)
 
 
-def stock_program(name: str, slots: int, *, prefetch: int | None = None) -> Program:
+QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+
+
+def stock_program(
+    name: str, slots: int, *, prefetch: int | None = None, options: Sequence[str] = QUIET
+) -> Program:
     """Return a worker of stock Celery; without `prefetch`, with the multiplier of its app."""
     command = [sys.executable, "-m", "celery", "--app", "tests.benchmarks.stock", "worker"]
-    options = ["--hostname", f"{name}@%h", "--queues", "stock", "--loglevel", "WARNING"]
-    options += ["--pool", "prefork", "--concurrency", str(slots)]
+    given = ["--hostname", f"{name}@%h", "--queues", "stock", "--loglevel", "WARNING"]
+    given += ["--pool", "prefork", "--concurrency", str(slots), *options]
     if prefetch:
-        options += ["--prefetch-multiplier", str(prefetch)]
-    options += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+        given += ["--prefetch-multiplier", str(prefetch)]
     # Celery would take stock Celery for a part of the Django project, and slow it down.
-    return Program(name, [*command, *options], environment={"DJANGO_SETTINGS_MODULE": ""})
+    return Program(name, [*command, *given], environment={"DJANGO_SETTINGS_MODULE": ""})
 
 
 def fair() -> Side:
