@@ -339,8 +339,8 @@ class SentinelChannel(FairQueues, redis.SentinelChannel):  # type: ignore[misc]
         By itself redis-py asks the same one ten times, for seconds, and for each new connection.
         """
         own = {
-            "socket_timeout": self.socket_timeout or SENTINEL_SECONDS,  # type: ignore[has-type]
-            "socket_connect_timeout": self.socket_connect_timeout or SENTINEL_SECONDS,  # type: ignore[has-type]
+            "socket_timeout": self.socket_timeout or SENTINEL_SECONDS,
+            "socket_connect_timeout": self.socket_connect_timeout or SENTINEL_SECONDS,
             "retry": Retry(NoBackoff(), 0),
         }
         self.sentinel_kwargs = {**own, **(self.sentinel_kwargs or {})}

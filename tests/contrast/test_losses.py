@@ -13,6 +13,7 @@ from tests.contrast.conftest import Play, both
 from tests.waiting import wait_for
 
 LEASE = "1.5"
+SLACK = 10
 
 
 @both
@@ -102,8 +103,8 @@ def test_kills_under_load(play: Play, kills: int) -> None:
         workers[number % 2] = scene.worker(slots=2, wait=False)
     wait_for(lambda: len(set(scene.said("end"))) == count, seconds=60 + kills)
     assert set(scene.said("end")) == {str(n) for n in range(count)}
-    # Each kill takes at most what two slots and their buffer held.
-    assert len(scene.said("end")) - count <= 4 * kills
+    # A kill takes what ran on two slots, and the word of what had ended within 50 ms, 5 ms each.
+    assert len(scene.said("end")) - count <= (2 + 2 * 10 + SLACK) * kills
 
 
 def _blocked(client: object) -> bool:
