@@ -323,6 +323,9 @@ class Leases:
     def leave(self, client: Redis) -> None:
         """Say what is unsaid, and give back all that is held."""
         with self._lock:
+            for tag, lease in list(self._held.items()):
+                if lease.is_acked:
+                    self.finish(tag, 0)  # terminated, and nobody will tell of its end
             self.say(client)
             for queue in list(self._confirmed):
                 while scripts.run(client, queue, "leave", self.worker, 500) == 500:
