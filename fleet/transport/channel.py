@@ -294,6 +294,8 @@ class FairQueues:
                 self.leases.say(client, due)
 
     def close(self) -> None:
+        # First: what follows asks the server, and ends there when that is gone.
+        self.leases.give_back_unstarted(self.holder)
         if self._in_poll and self.active_fair_queues and not self._waits_for_stock:
             # Nothing but a wake-up can be under way: no need to wait for the end of the sleep.
             connection, self._in_poll = self._in_poll, None

@@ -1,0 +1,122 @@
+"""Workers and callers whose clocks are two minutes wrong, either way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from tests.contrast.scenery import Scenery, scenery
+from tests.fleet.fair_worlds import connected
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
+
+CLOCKS = ("", "+120s", "-120s")
+wrong = pytest.mark.parametrize("clock", CLOCKS[1:])
+
+
+@pytest.fixture
+def side(tmp_path: Path) -> Iterator[Callable[..., Scenery]]:
+    """Set up a side, with a lease of so many seconds."""
+    with ExitStack() as stack:
+
+        def begin(name: str, *, lease: int) -> Scenery:
+            facts = (name, tmp_path, settings.REDIS_URL, connected())
+            return stack.enter_context(scenery(*facts, CONTRAST_LEASE=str(lease)))
+
+        yield begin
+
+
+def test_a_running_task_stays_with_its_worker(side: Callable[..., Scenery]) -> None:
+    """Leases are counted by Redis's clock alone: whoever holds it, it starts once.
+
+    Each of three workers in turn holds a task four times as long as a lease, while the others,
+    one of them ahead and one behind, look for work.
+    """
+    scene, workers = side("fair", lease=1), []
+    for clock in CLOCKS:
+        with scene.clock(clock):
+            workers.append(scene.worker())
+    for number, clock in enumerate(CLOCKS):
+        others = [worker for worker in workers if worker is not workers[number]]
+        for other in others:
+            os.killpg(other.pid, signal.SIGSTOP)
+        name = f"held-by{clock or '+0s'}"
+        scene.call(f"hold.delay({name!r}, 4)")
+        wait_for(lambda at=name: at in scene.said("start"), what=name)  # type: ignore[misc]
+        [started] = scene.times("start", name)
+        assert _is_off(started, by=clock)
+        for other in others:
+            os.killpg(other.pid, signal.SIGCONT)
+        wait_for(lambda at=name: at in scene.said("end"), what=f"{name} to end")  # type: ignore[misc]
+    assert len(scene.said("start")) == len(scene.said("end")) == 3
+    assert len(set(scene.held().values())) == 0
+
+
+def test_stock_starts_it_again(side: Callable[..., Scenery]) -> None:
+    """A worker that is ahead takes every message of the others for one past its time."""
+    scene = side("stock", lease=5)
+    scene.worker()
+    scene.call("run.delay('held', 4)")
+    wait_for(lambda: "held" in scene.said("start"))
+    with scene.clock("+120s"):
+        scene.worker()
+    wait_for(lambda: scene.said("end"), what="the first to end")
+    wait_for(lambda: len(scene.said("start")) > 1, what="the second start")
+
+
+@wrong
+def test_a_countdown_of_a_caller(side: Callable[..., Scenery], clock: str) -> None:
+    """It is told as a delay from now, and waited for by Redis's clock."""
+    scene = side("fair", lease=30)
+    scene.worker()
+    before = time.time()
+    with scene.clock(clock):
+        scene.call("say_and_send('later', countdown=2)")
+    [sent] = scene.times("sent", "later")
+    assert _is_off(sent, by=clock)
+    assert scene.client.zcard(f"fairshift:{{{scene.queue}}}:delayed") == 1
+    [started] = wait_for(lambda: scene.times("start", "later"))
+    after_sent = started - (sent - _seconds(clock))
+    print(f"started {after_sent:.2f} s after it was sent")
+    assert 1.9 <= after_sent <= 3.0 and started - before >= 2
+
+
+@wrong
+def test_a_countdown_of_a_task(side: Callable[..., Scenery], clock: str) -> None:
+    """Another try that a task asks for on a worker with a wrong clock comes in time."""
+    scene = side("fair", lease=30)
+    with scene.clock(clock):
+        scene.worker()
+    scene.call("once_more.delay('again', 2)")
+    wait_for(lambda: "again" in scene.said("end"))
+    first, second = scene.times("start", "again")
+    assert _is_off(first, by=clock)
+    assert 1.9 <= second - first <= 3.0
+
+
+def test_stock_does_not_wait_for_a_caller_that_is_behind(side: Callable[..., Scenery]) -> None:
+    """Its ETA is a time of the caller's clock, which a worker holds against its own."""
+    scene = side("stock", lease=3600)
+    scene.worker()
+    with scene.clock("-120s"):
+        scene.call("say_and_send('later', countdown=20)")
+    [started] = wait_for(lambda: scene.times("start", "later"), seconds=10)
+    [sent] = scene.times("sent", "later")
+    assert started - (sent + 120) < 10
+
+
+def _seconds(clock: str) -> int:
+    return int(clock.rstrip("s") or 0)
+
+
+def _is_off(written: float, *, by: str) -> bool:
+    """Say whether a time of just now was written by a clock that is wrong by so much."""
+    return abs(written - _seconds(by) - time.time()) < 30
