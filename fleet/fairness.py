@@ -168,6 +168,15 @@ class FairQueue(Backlog):
         self.workers[worker] = now
         return len(self._held(worker))
 
+    def keep(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
+        """Return what a worker holds and does not name: mid and lease; how many."""
+        named = {mid for mid, number in leases if self._lease_of(worker, mid, number)}
+        lost = [mid for mid in self._held(worker) if mid not in named]
+        for mid in lost:
+            self._put_back(now, mid, self.leases[mid])
+        self._settle(now)
+        return len(lost)
+
     def leave(self, now: int, worker: str, *, limit: int) -> int:
         """Return a worker's messages, and forget it when there were fewer than the limit."""
         returned = self._return_some(now, worker, limit)

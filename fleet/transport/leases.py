@@ -113,6 +113,8 @@ class Leases:
         self._held: dict[str, Lease] = {}
         self._loads: dict[Hashable, Load] = defaultdict(Load)
         self._confirmed: dict[str, int] = defaultdict(int)
+        self._met: set[tuple[str, Hashable]] = set()
+        """Queues and channels that have taken from them: a new channel may mean a new server."""
         self._unsaid: dict[str, _Unsaid] = defaultdict(_Unsaid)
 
     def __contains__(self, tag: object) -> bool:
@@ -132,6 +134,9 @@ class Leases:
     ) -> Taken:
         """Say what is unsaid, and take what there is room for."""
         with self._lock:
+            if (queue, channel) not in self._met:
+                self._meet(client, queue)
+                self._met.add((queue, channel))
             unsaid = self._unsaid.pop(queue, None) or _Unsaid()
             arguments = (self.worker, lease_us, self._confirmed[queue], room.slots, room.budget)
             try:
@@ -148,6 +153,18 @@ class Leases:
                 sleep_ms / 1000 if sleep_ms else None,
                 bool(foreign),
             )
+
+    def _meet(self, client: Redis, queue: str) -> None:
+        """Say what is held, over a new channel: the server may have taken over from another.
+
+        Before the take, and not in one go with it: a script that the server does not know comes
+        last, and would not know of what was taken.
+        """
+        if queue in self._confirmed:
+            self.say(client, [queue])
+            leases = [lease for lease in self._held.values() if lease.queue == queue]
+            named = [value for lease in leases for value in (lease.id, lease.number)]
+            scripts.run(client, queue, "keep", self.worker, *named)
 
     def _hold(self, queue: str, channel: Hashable, message: list[bytes]) -> tuple[str, bytes]:
         message_id, number, expected, is_urgent, raw = message[:5]
@@ -333,6 +350,7 @@ class Leases:
             self._held.clear()
             self._loads.clear()
             self._confirmed.clear()
+            self._met.clear()
 
 
 _of_broker: dict[Hashable, Leases] = {}

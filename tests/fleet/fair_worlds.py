@@ -79,6 +79,9 @@ class LuaQueue:
     def renew(self, now: int, worker: str) -> int:
         return self.run("renew", now, worker)
 
+    def keep(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
+        return self.run("keep", now, worker, *[value for lease in leases for value in lease])
+
     def leave(self, now: int, worker: str, *, limit: int) -> int:
         return self.run("leave", now, worker, limit)
 

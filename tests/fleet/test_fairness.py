@@ -535,6 +535,18 @@ def test_what_is_given_back_is_next(world: World) -> None:
     assert world.ids(2) == [first]
 
 
+def test_a_worker_that_is_back_holds_what_it_names(world: World) -> None:
+    """A server that took over may not have heard that a run ended: its cap would stay taken."""
+    world.owner("acme", cap=2)
+    world.publish("acme", 3)
+    one, other = world.take(3)
+    world.finish(other)
+    assert world.queue.keep(world.now, "w1", [(one.id, one.lease), (other.id, other.lease)]) == 0
+    assert world.queue.keep(world.now, "w1", [(one.id, one.lease), (other.id, 99)]) == 1
+    assert world.ids(3, worker="w2") == [other.id]
+    assert world.ack(one) == 1
+
+
 def test_a_worker_that_leaves_holds_nothing(world: World) -> None:
     """Its messages go back, so many a call, until there are fewer."""
     world.publish("acme", 5)

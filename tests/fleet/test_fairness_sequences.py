@@ -158,6 +158,11 @@ class Sequences(RuleBasedStateMachine):
     def renew(self, worker: str) -> None:
         self.both("renew", worker)
 
+    @rule(told=tellings)
+    def keep(self, told: list[tuple[int, int, int]]) -> None:
+        worker, named = self.leases(told)
+        self.both("keep", worker, [(mid, number) for mid, number, _ in named])
+
     @rule(worker=st.sampled_from(WORKERS), limit=st.sampled_from((1, 2, 100)))
     def leave(self, worker: str, limit: int) -> None:
         self.both("leave", worker, limit=limit)
@@ -198,6 +203,7 @@ class Sequences(RuleBasedStateMachine):
             (3, lambda: self.ack(told)),
             (2, lambda: self.give_back(told)),
             (1, lambda: self.renew(worker)),
+            (1, lambda: self.keep(told)),
             (1, lambda: self.leave(worker, random.choice((1, 100)))),
             (2, lambda: self.set_owner(random.choice(OWNERS), **random_settings(random))),
             (1, lambda: self.withdraw(random.sample(range(60), 4))),

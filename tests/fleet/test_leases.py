@@ -129,6 +129,31 @@ def test_what_runs_is_not_given_back_with_its_channel(broker: redis.Redis, lease
     assert ids(taken(Leases(), broker)) == ["b"]
 
 
+def test_what_runs_on_takes_a_slot_of_the_next_channel(broker: redis.Redis, leases: Leases) -> None:
+    """A worker that has lost its connection is as busy as before, until the run ends."""
+    put(broker, "a", "b")
+    running, _waiting = taken(leases, broker, 2, channel="lost")
+    leases.start(running)
+    leases.give_back_unstarted("lost")
+    assert leases.load("next") == Load(held=0, count=1, buffered=BUFFER_US)
+    leases.finish(running, 0.25)
+    assert leases.load("next") == Load()
+    leases.ack(running)
+    assert (leases.load("lost"), leases.load("next")) == (Load(), Load())
+
+
+def test_a_server_that_took_over_is_told_what_is_held(broker: redis.Redis, leases: Leases) -> None:
+    """The first take of a new channel frees what the server believes to be held and is not."""
+    put(broker, "a", "b", "c")
+    done, running = taken(leases, broker, 2)
+    leases.start(running)
+    # Acknowledged to the old one, of which the new one has not heard.
+    leases.dropped(done)
+    assert ids(taken(leases, broker, 1, channel="next")) == ["a"]
+    assert ids(taken(Leases(), broker)) == ["c"]
+    assert running in leases
+
+
 def test_what_is_terminated_is_held_until_it_has_ended(broker: redis.Redis, leases: Leases) -> None:
     """Celery acknowledges it first; its cap and lock are taken meanwhile, and it is paid for."""
     put(broker, "a")
