@@ -20,7 +20,7 @@ up: $(READY) ## Run web, workers, beat and Flower until Ctrl-C (ARGS="--help")
 	@$(BIN)/python manage.py up $(ARGS)
 
 test: $(READY) ## Run the tests that need nothing but the wheels
-	@$(BIN)/python -m pytest -m "not proof and not chaos" $(ARGS)
+	@$(BIN)/python -m tests.lanes -m "not proof and not chaos" $(ARGS)
 
 proof: $(READY) ## Run the proofs that need Debian's packages (see .ci/run)
 	@$(BIN)/python -m pytest -m proof $(ARGS)
