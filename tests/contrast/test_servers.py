@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from kombu import Connection
 
 from config.state import PROJECT
 from tests.contrast.scenery import Scenery, scenery
@@ -168,6 +169,18 @@ def sentinel_scene(watched: Watched, tmp_path: Path) -> Iterator[Scenery]:
 def test_the_journey_behind_a_sentinel(sentinel_scene: Scenery) -> None:
     """It is the same there, though the first Sentinel of the URL is down."""
     journey(sentinel_scene)
+
+
+def test_whichever_sentinel_is_asked_the_leases_are_the_same(watched: Watched) -> None:
+    """A lost connection goes on to the next of the URL; what it held is still this process's."""
+    options = {"master_name": watched.name, "fair_queues": ["jobs"]}
+    with (
+        Connection(watched.url, transport_options=options) as one,
+        Connection(watched.url, transport_options=options) as other,
+    ):
+        other.maybe_switch_next()
+        assert one.port != other.port
+        assert one.default_channel.leases is other.default_channel.leases
 
 
 @pytest.mark.parametrize("consumer", CONSUMERS)
