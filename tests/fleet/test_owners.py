@@ -14,8 +14,8 @@ from celery import Celery, current_app
 from fleet import Broker, BrokerUnavailable
 from fleet.keys import settings_key
 from fleet.owners import Owners, OwnerSettings
-from fleet.transport import fair_queues
 from fleet.sight import Standing
+from fleet.transport import fair_queues
 from tests.fleet.fair_queues import Queue, who
 from tests.flows.world import broker_client
 from tests.waiting import wait_for

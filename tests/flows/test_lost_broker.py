@@ -83,7 +83,9 @@ def _redis() -> Iterator[Breakable]:
 def worker(processes: Processes, owner: Owner, broker: OwnBroker) -> Process:
     """A worker with one slot, and what the system needs, on that broker."""
     url = broker.redis.url
-    started = processes.start_worker("one", slots=1, REDIS_URL=url)
+    # Slow tasks are not held beyond the slots, unless somebody says so.
+    options = ("--prefetch-multiplier", "3")
+    started = processes.start_worker("one", slots=1, options=options, REDIS_URL=url)
     processes.start_system(REDIS_URL=url)
     processes.start_beat(REDIS_URL=url)
     processes.ready()
