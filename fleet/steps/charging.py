@@ -23,6 +23,11 @@ def watched(apply_async: Callable[..., Any]) -> Callable[..., Any]:
             # From here on it runs here. Not only from when the pool says so: a pool that ends, or
             # whose worker has lost its connection, runs what it has been handed.
             qos.started(message.delivery_tag)
+            job = apply_async(*args, **options)
+            if hasattr(job, "_write_to"):
+                # For a pool of processes that must forget it: see `fleet.consumer.keep_sent`.
+                job.give_back = partial(qos.leases.give_back, message.delivery_tag)
+            return job
         return apply_async(*args, **options)
 
     return apply
