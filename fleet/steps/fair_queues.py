@@ -13,7 +13,6 @@ from celery.exceptions import ImproperlyConfigured
 from celery.worker import state as worker_state
 from redis import Redis
 
-from fleet.consumer import Consumer
 from fleet.steps.charging import watched
 from fleet.transport import Transport, fair_queues
 from fleet.transport.channel import SHAPE_ERRORS
@@ -22,7 +21,6 @@ from fleet.transport.leases import Leases
 logger = logging.getLogger(__name__)
 
 RENEWALS_A_LEASE: Final = 4
-DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 
 
 class FairQueues(bootsteps.StartStopStep):
@@ -33,8 +31,6 @@ class FairQueues(bootsteps.StartStopStep):
     def create(self, worker: Any) -> FairQueues:
         self.app = worker.app
         refuse_stock_transport(worker.app)
-        if worker.app.conf.worker_consumer == DEFAULT_CONSUMER:
-            worker.consumer_cls = Consumer
         consumed = set(worker.app.amqp.queues.consume_from)
         if consumed & set(fair_queues(worker.app)):
             for task in worker.app.tasks.values():

@@ -14,9 +14,9 @@ from celery import bootsteps, signals
 from celery.exceptions import ImproperlyConfigured
 
 from fleet import child
+from fleet.consumer import Consumer
 from fleet.contract import Edges, Node
 from fleet.edge import Edge
-from fleet.steps.fair_queues import DEFAULT_CONSUMER
 from fleet.steps.gate import Gate
 from fleet.steps.heartbeat import Heartbeat
 
@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
+DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 
 
 class DurableRuns(bootsteps.StartStopStep):
@@ -36,6 +37,7 @@ class DurableRuns(bootsteps.StartStopStep):
         # Before the pool forks and before tracers are built from `run`.
         _refuse_what_breaks(worker)
         child.install(worker.app.tasks, self.edges)
+        worker.consumer_cls = Consumer
         # A Redis that is full or read-only refuses commands: it is waited for like a lost one.
         worker.app.conf.broker_channel_error_retry = True
         return self
