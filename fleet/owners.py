@@ -66,6 +66,9 @@ class Owners:
     def set(self, settings: Sequence[OwnerSettings], *, timeout: float) -> None:
         """Set what these owners may have: it acts on their backlog at once, in every queue."""
         with self._broker.client(timeout=timeout) as client:
+            # First: what `keep` believes the queues know is not so any more. A pause that begins
+            # and ends between two sweeps would else last until the mark does.
+            client.delete(*(settings_key(queue) for queue in self.queues))
             self._set(client, settings)
 
     def keep(self, settings: Sequence[OwnerSettings], *, timeout: float) -> bool:

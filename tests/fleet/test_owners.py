@@ -143,6 +143,14 @@ def test_all_queues_are_told_once_a_minute(owners: Owners, client: redis.Redis) 
     assert all(0 < client.ttl(settings_key(queue)) <= 60 for queue in owners.queues)
 
 
+def test_what_was_set_in_between_is_told_again(owners: Owners) -> None:
+    """A pause that begins and ends between two tellings leaves nobody paused."""
+    owners.keep([ACME], timeout=5)
+    owners.set([replace(ACME, is_paused=True)], timeout=5)
+    assert owners.keep([ACME], timeout=5)
+    assert not owners.look("acme", timeout=5).owners["acme"].is_paused
+
+
 def test_an_emptied_broker_is_told_again(owners: Owners, client: redis.Redis) -> None:
     """And so is one that has forgotten only one of the queues."""
     owners.keep([replace(ACME, is_paused=True)], timeout=5)
