@@ -132,7 +132,7 @@ class Consumer(consumer.Consumer):
 
 
 def keep_sent(pool: Any, jobs: Sequence[Any]) -> None:
-    """Have a pool remember what Celery made it forget: plain tasks that no child has accepted yet.
+    """Have a pool remember what Celery made it forget: what no child has accepted yet.
 
     What was sent to a child will run: without this nobody would hear of its end, its message would
     be held as long as the worker lives, and at a warm stop that child would wait 30 s for a word.
@@ -142,7 +142,7 @@ def keep_sent(pool: Any, jobs: Sequence[Any]) -> None:
     for job in jobs:
         give_back = getattr(job, "give_back", None)
         if give_back is None:
-            continue  # of a stock queue, or a durable run: the gate has dealt with that
+            continue  # of a stock queue: its broker delivers it again
         if job._write_to is None:
             give_back()
         else:

@@ -258,6 +258,9 @@ class Leases:
                     self._cast_off(lease)
                 else:
                     self.give_back(tag)
+            # Nothing names this channel any more: connections come and go for as long as we live.
+            self._loads.pop(channel, None)
+            self._met = {pair for pair in self._met if pair[1] != channel}
 
     def _cast_off(self, lease: Lease) -> None:
         before, adrift = self._loads[lease.channel], self._loads[_ADRIFT]

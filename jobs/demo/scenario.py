@@ -104,7 +104,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             report = ask_devices(places.devices, version=version)
         except OSError as error:
             raise DemoError(f"The devices at {places.devices} do not answer: {error}") from error
-        slots = options.workers * options.slots
+        slots = options.workers * options.slots  # of all, of which each of two owners has half
         verdict = judge(report, large=submissions[0], small=submissions[1], slots=slots)
         show_verdict(verdict, submissions, screen=screen)
         show_places(places, login=login, screen=screen)

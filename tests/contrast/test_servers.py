@@ -100,6 +100,7 @@ def journey(scene: Scenery) -> None:
     wait_for(lambda: len(scene.said("end")) > before + 20, what="work in progress")
     assert sum(scene.held().values()) > 0
     worker.send_signal(signal.SIGTERM)
+    # Celery's own consumer forgets what a child was sent: that child may wait 30 s for a word.
     worker.wait(40)
     ended = len(scene.said("end")) - before
     left = scene.client.llen(scene.queue)
