@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -9,10 +10,12 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from celery import bootsteps, signals
+from celery.concurrency import prefork
 from celery.exceptions import ImproperlyConfigured
 from celery.worker import state as worker_state
 from redis import Redis
 
+from fleet.pool import Pool
 from fleet.steps.charging import watched
 from fleet.transport import Transport, fair_queues
 from fleet.transport.channel import SHAPE_ERRORS
@@ -31,6 +34,10 @@ class FairQueues(bootsteps.StartStopStep):
     def create(self, worker: Any) -> FairQueues:
         self.app = worker.app
         refuse_stock_transport(worker.app)
+        if type(worker.pool) is prefork.TaskPool:
+            worker.pool.Pool = Pool
+        # What is there by now stays: the collector need not look at it again, nor in the children.
+        gc.freeze()
         consumed = set(worker.app.amqp.queues.consume_from)
         if consumed & set(fair_queues(worker.app)):
             for task in worker.app.tasks.values():

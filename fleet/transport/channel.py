@@ -85,6 +85,9 @@ class FairQueues:
         """Return what a connection leads to, the same for all connections that lead there."""
         return (given.hostname, given.port, given.virtual_host)
 
+    heard_by = 0
+    """How many have heard the last word that went to all who listen."""
+
     active_fair_queues: Sequence[str] = ()
     """The fair queues that are consumed here. Every turn of the loop asks."""
 
@@ -113,6 +116,16 @@ class FairQueues:
         else:
             with self.conn_or_acquire() as client:
                 scripts.run(client, queue, "enqueue", *group)
+
+    def _put_fanout(
+        self, exchange: str, message: Any, routing_key: str, **kwargs: Any
+    ) -> None:
+        if kwargs.get("_publish_batch") is not None:
+            super()._put_fanout(exchange, message, routing_key, **kwargs)  # type: ignore[misc]
+            return
+        topics, payload = self._get_publish_topics(exchange, routing_key), redis.dumps(message)  # type: ignore[attr-defined]
+        with self.conn_or_acquire() as client:
+            self.heard_by = sum(client.publish(topic, payload) for topic in topics)
 
     def _purge(self, queue: str) -> int:
         removed = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any, Final
 
 from kombu.asynchronous import get_event_loop
@@ -22,6 +23,7 @@ class QoS(redis.QoS):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.leases: Leases = self.channel.leases
+        self._turns_at = 0.0
         self.head_waits = False
         """The next message is slow or unknown: it is not taken before a slot is free."""
 
@@ -109,10 +111,14 @@ class QoS(redis.QoS):
 
     def _soon(self) -> None:
         """Have the loop turn in time to say it. Without a loop the next poll does."""
-        hub = get_event_loop()
-        if hub is not None and self.leases.has_unsaid:
-            hub.call_later(SAY_WITHIN_SECONDS, _turn)
+        hub, now = get_event_loop(), monotonic()
+        # A time, and no flag: a lost connection takes its timers along.
+        if hub is not None and now >= self._turns_at:
+            self._turns_at = now + SAY_WITHIN_SECONDS
+            hub.call_later(SAY_WITHIN_SECONDS, self._turn)
 
-
-def _turn() -> None:
-    """Nothing: a timer that is due turns the loop, and every turn says what is due."""
+    def _turn(self) -> None:
+        """Look again: every turn of the loop says what is due, and this one may be too early."""
+        self._turns_at = 0.0
+        if self.leases.has_unsaid:
+            self._soon()
