@@ -117,9 +117,7 @@ class FairQueues:
             with self.conn_or_acquire() as client:
                 scripts.run(client, queue, "enqueue", *group)
 
-    def _put_fanout(
-        self, exchange: str, message: Any, routing_key: str, **kwargs: Any
-    ) -> None:
+    def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
         if kwargs.get("_publish_batch") is not None:
             super()._put_fanout(exchange, message, routing_key, **kwargs)  # type: ignore[misc]
             return

@@ -275,14 +275,18 @@ def test_a_rate_limit_of_celerys(world: World) -> None:
 
 
 def test_a_stock_client_is_adopted(world: World) -> None:
-    """What it pushes, at any of its priorities, starts within 1.5 s on an idle worker."""
-    code = "for p in (9, 6, 3, 0): run.apply_async((f'stock-{p}',), priority=p)\n_log('sent', 'x')"
-    code = f"from tests.contrast.app import _log, run\n{code}"
-    environ = {**world.scene._environ, "CONTRAST": "stock"}
-    subprocess.run([sys.executable, "-c", code], env=environ, check=True)
-    [sent] = world.await_line("sent", "x")
-    starts = world.await_line("start", *(f"stock-{p}" for p in (0, 3, 6, 9)))
-    assert max(line.at for line in starts) - sent.at <= 1.5
+    """What it pushes, at any priority, starts within 5.5 s on an idle worker; the next in 1.5 s."""
+    for name, most in (("first", 5.5), ("next", 1.5)):
+        code = (
+            "from tests.contrast.app import _log, run\n"
+            f"for p in (9, 6, 3, 0): run.apply_async((f'{name}-{{p}}',), priority=p)\n"
+            f"_log('sent', {name!r})"
+        )
+        environ = {**world.scene._environ, "CONTRAST": "stock"}
+        subprocess.run([sys.executable, "-c", code], env=environ, check=True)
+        [sent] = world.await_line("sent", name)
+        starts = world.await_line("start", *(f"{name}-{p}" for p in (0, 3, 6, 9)))
+        assert max(line.at for line in starts) - sent.at <= most
     assert not any(
         world.scene.client.llen(f"{world.scene.queue}{step}")
         for step in ("", "\x06\x163", "\x06\x166", "\x06\x169")

@@ -680,12 +680,26 @@ def sleep(world: World, *workers: str) -> list[int]:
 
 
 def test_one_of_those_who_sleep_keeps_watch(lua: World) -> None:
-    """One looks after what time brings, each second at least; the others sleep until woken."""
+    """One looks after what time brings, the others sleep until they are woken."""
     lua.publish("acme", delay=0.4)
     assert sleep(lua, "w1", "w2", "w3") == [400, 5000, 5000]
     lua.wait(0.4)
     assert lua.ids(worker="w1", most=9)
+    lua.publish("acme", delay=2)
+    assert sleep(lua, "w1", "w2") == [2000, 5000]
+
+
+def test_where_stock_clients_publish_somebody_looks_each_second(lua: World) -> None:
+    """They wake nobody: the first of ten minutes may wait for five seconds, the others for one."""
+    client, queue = lua.queue.client, lua.queue.name
+    assert sleep(lua, "w1", "w2") == [5000, 5000]
+    client.lpush(queue, "a stock client's")
+    assert sleep(lua, "w1", "w2") == [1000, 5000]
+    client.lpop(queue)
+    lua.wait(599)
     assert sleep(lua, "w1") == [1000]
+    lua.wait(2)
+    assert sleep(lua, "w1") == [5000]
 
 
 def test_a_watcher_that_has_work_hands_the_watch_on(lua: World) -> None:
@@ -695,14 +709,16 @@ def test_a_watcher_that_has_work_hands_the_watch_on(lua: World) -> None:
     wake_up(lua)
     lua.ids(worker="w1")
     wake_up(lua)
+    lua.publish("acme", delay=1)
     assert sleep(lua, "w2") == [1000]
 
 
 def test_a_watcher_that_is_gone_is_replaced(lua: World) -> None:
     """Whoever finds nothing after its time takes the watch."""
     sleep(lua, "w1", "w2")
-    lua.wait(2.5)
-    assert sleep(lua, "w2") == [1000]
+    lua.wait(6.5)
+    lua.publish("acme", delay=2)
+    assert sleep(lua, "w2") == [2000]
 
 
 def test_a_token_for_each_message_and_no_more_than_sleepers(lua: World) -> None:

@@ -200,6 +200,19 @@ if #taken > 0 then
 end
 call('HSET', key.takes, worker, cmsgpack.pack(take_number, state.lease - #taken + 1))
 
+-- A stock client wakes nobody. Where there has been one, the next is not kept waiting for long.
+local steps = queue .. '\6\22'
+local is_foreign = (call('LINDEX', queue, 0) or '') ~= ''
+    or call('EXISTS', steps .. '3', steps .. '6', steps .. '9') > 0
+if is_foreign and state.foreign_at + 60000000 < now then
+    state.foreign_at = now
+end
+
+local function watch_us()
+    local is_likely = state.foreign_at > 0 and now < state.foreign_at + 600000000
+    return is_likely and 1000000 or 5000000
+end
+
 -- After it: one worker keeps watch over what time brings, the others sleep until they are woken -
 
 local sleep = 0
@@ -211,7 +224,7 @@ if is_empty then
     local is_absent = not watcher or watcher == worker or state.duty_at + 1000000 < now
     sleep = 5000000
     if is_absent or due < state.duty_at then
-        sleep = math.max(1000, math.min(1000000, due - now))
+        sleep = math.max(1000, math.min(watch_us(), due - now))
         call('HSET', key.state, 'duty', worker)
         state.duty_at = now + sleep
     end
@@ -222,9 +235,5 @@ else
     settle()
     wake(1) -- there may be more: who sleeps takes it, and wakes the next
 end
-
-local steps = queue .. '\6\22'
-local is_foreign = (call('LINDEX', queue, 0) or '') ~= ''
-    or call('EXISTS', steps .. '3', steps .. '6', steps .. '9') > 0
 
 return {take_number, math.ceil(sleep / 1000), is_foreign and 1 or 0, diverted, unpack(taken)}

@@ -46,7 +46,7 @@ end
 -- Numbers, read now and stored by settle --------------------------------------------------------
 
 local state, counts, run_times = {}, {}, {}
-local state_names = {'virtual', 'busy', 'sequence', 'lease', 'average', 'duty_at'}
+local state_names = {'virtual', 'busy', 'sequence', 'lease', 'average', 'duty_at', 'foreign_at'}
 local stored_state = call('HMGET', key.state, unpack(state_names))
 for index, name in ipairs(state_names) do
     stored_state[index] = tonumber(stored_state[index]) or 0
