@@ -49,10 +49,12 @@ class Pool(asynpool.AsynPool):
     """Celery's pool for its event loop."""
 
     ResultHandler = ResultHandler
+    _quick_put: Callable[[Any], None]
 
     def _create_write_handlers(self, hub: Any, *args: Any, **kwargs: Any) -> None:
         super()._create_write_handlers(hub, *args, **kwargs)
-        put, write_to = self._quick_put, hub.consolidate_callback
+        put: Callable[[Any], None] = self._quick_put
+        write_to = hub.consolidate_callback
 
         def put_and_write(call: Any) -> None:
             put(call)
@@ -65,9 +67,9 @@ class Pool(asynpool.AsynPool):
 
 
 def _join(job: Any) -> None:
-    """Have a job written in one piece, if a pipe takes its length and text as a whole or not at all.
+    """Have a job written in one piece, where a pipe takes that as a whole or not at all.
 
-    In two pieces, its child would wake up for the first and often wait for the second.
+    Of two pieces, the first would wake its child, which would then often wait for the second.
     """
     length, text, size = job._payload
     if len(length) + size <= select.PIPE_BUF:
