@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.rows import Row
+from tests.benchmarks.servers import DURABLE, shown
 from tests.benchmarks.sides import Side
 from tests.benchmarks.world import World
 
@@ -40,6 +41,7 @@ def conditions(world: World) -> dict[str, Any]:
             "processor": _processor(),
             "python": platform.python_version(),
             "redis server": world.redis.info("server")["redis_version"],
+            **{f"postgresql {name}": shown(name) for name in ("server_version", *DURABLE)},
             **{name: version(name) for name in LIBRARIES},
         },
         "fair (as shipped)": {**_side(world.fair), "window": window},

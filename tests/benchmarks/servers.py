@@ -1,4 +1,4 @@
-"""The Redis of the benchmarks, as a client of any process sees it."""
+"""The servers of the benchmarks, as a client of any process sees them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from redis import Redis
 
 COUNTER: Final = "benchmarks:done"
 """A string: how many tasks have counted."""
+
+DURABLE: Final = ("fsync", "synchronous_commit", "full_page_writes")
+"""What PostgreSQL must have on, or a commit may be lost."""
 
 _SOCKET: Final = "redis+socket://"
 
@@ -31,3 +34,12 @@ def stock_url(url: str) -> str:
         scheme, _, _ = url.partition(":")
         raise ValueError(f"Benchmarks run on redis:// or {_SOCKET}, not on {scheme}.")
     return "stock" + url.removeprefix("redis")
+
+
+def shown(setting: str) -> str:
+    """Return a setting of PostgreSQL's as a session of the project has it."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting(%s)", [setting])
+        return str(cursor.fetchone()[0])

@@ -14,7 +14,7 @@ from celery.utils import uuid
 from redis import Redis
 
 from fleet.contract import HEADER
-from fleet.stack import Stack
+from fleet.stack import Program, Stack
 from tests.benchmarks.figures import Ran
 from tests.benchmarks.servers import COUNTER
 from tests.benchmarks.sides import Side
@@ -84,6 +84,12 @@ class World:
     def workers(self, side: Side, *, slots: int, count: int = 1) -> Iterator[Stack]:
         """Start workers of one side; they are killed at the end, without a grace."""
         programs = [side.program(f"{side.name}-{number}", slots) for number in range(count)]
+        with self.up(*programs) as stack:
+            yield stack
+
+    @contextmanager
+    def up(self, *programs: Program) -> Iterator[Stack]:
+        """Start programs of different names; they are killed at the end, without a grace."""
         stack = Stack(
             [
                 replace(program, environment={**self.environment, **program.environment})

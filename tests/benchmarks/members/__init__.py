@@ -18,6 +18,10 @@ MEMBERS: Final = (
     "two_workers",
     "idle",
     "cpu",
+    "durable",
+    "submit",
+    "doubles",
+    "recovery",
 )
 """In the order in which they run."""
 
