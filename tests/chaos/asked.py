@@ -1,0 +1,99 @@
+"""A process that does what it is told, a JSON object a line: stands for a web process.
+
+It answers each line with one of JSON: the seconds that it took and what came of it. Submits
+are in the submitters' log. With FAULT set it dies at the named crash point.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import django
+from django.db import DatabaseError, InterfaceError, close_old_connections, transaction
+
+from tests.judge.log import SubmitLog
+
+
+class RolledBack(Exception):
+    """The caller changed its mind."""
+
+
+def main() -> None:
+    """Do what each line of the input asks for, in order, until there are no more."""
+    django.setup()
+    log = SubmitLog(sys.argv[1])
+    for line in sys.stdin:
+        wanted = json.loads(line)
+        close_old_connections()  # as Django does before each request
+        began_at = time.monotonic()
+        try:
+            said = ACTS[wanted.pop("do")](log, **wanted)
+        except (DatabaseError, InterfaceError) as error:
+            # Whether it was committed is not known: the log says no more.
+            said = {"unknown": type(error).__name__}
+        answer = {"seconds": time.monotonic() - began_at, **said}
+        print(json.dumps(answer), flush=True)
+
+
+def submit(
+    log: SubmitLog, *, key: str, task: str, calls: list[dict[str, Any]], **options: Any
+) -> dict[str, Any]:
+    """Submit these calls in a block, whose ids are noted before its COMMIT; or roll it back."""
+    from jobs import submit_many
+    from jobs.models import Run
+
+    rolls_back = options.pop("rolls_back", False)
+    options = {"owner": "acme", "max_attempts": 30, "labels": {"judge_key": key}, **options}
+    log.intend(key, count=len(calls), prepares=True)
+    ids: list[str] = []
+    try:
+        with transaction.atomic():
+            submission = submit_many(task, calls, **options)
+            runs = Run.objects.filter(submission=submission).order_by("id")
+            ids += map(str, runs.values_list("id", flat=True))
+            log.prepared(key, ids)
+            if rolls_back:
+                raise RolledBack
+    except RolledBack as error:
+        log.failed(key, ids=ids, error=type(error).__name__)
+    else:
+        log.ok(key, ids)
+    return {"ids": ids}
+
+
+def cancel(log: SubmitLog, *, ids: list[str]) -> dict[str, Any]:
+    """Cancel these runs; say how many moved."""
+    from jobs.cancellation import cancel_runs
+
+    return {"cancelled": len(cancel_runs(ids))}
+
+
+def owner(log: SubmitLog, *, slug: str, **fields: Any) -> dict[str, Any]:
+    """Have an owner with these fields."""
+    from jobs.models import Owner
+
+    Owner.objects.update_or_create(slug=slug, defaults=fields)
+    return {}
+
+
+def replay(log: SubmitLog, *, ids: list[str], times: int, task: str) -> dict[str, Any]:
+    """Publish the hints of these runs again, so many times each."""
+    from fleet import Hint
+    from jobs.dispatch import broker
+
+    hints = [
+        Hint(run_id=run_id, task=task, queue="jobs", owner="acme", priority=5) for run_id in ids
+    ]
+    for _ in range(times):
+        broker().publish(hints, timeout=30)
+    return {}
+
+
+ACTS: dict[str, Callable[..., dict[str, Any]]] = {
+    act.__name__: act for act in (submit, cancel, owner, replay)
+}
+
+if __name__ == "__main__":
+    main()

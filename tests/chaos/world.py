@@ -1,0 +1,181 @@
+"""A busy installation of the long proofs: workers that are killed and replaced, and a caller."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from fleet.programs import beat, job_worker, system_worker
+from tests.chaos.bodies import Bodies
+from tests.flows.installation import OPEN, Installation, installed
+from tests.flows.processes import ALONE, ROOT, Process, environment
+from tests.judge import Verdict
+from tests.waiting import wait_for
+
+TASKS = "tests.tasks,tests.flows.tasks,tests.chaos.tasks"
+
+
+class Caller:
+    """A web process of the scene, `tests.chaos.asked`: it submits and cancels."""
+
+    def __init__(self, installation: Installation, **environ: str) -> None:
+        # Not a pipe: nobody reads it while the caller works.
+        self._errors = installation.folder / "caller.log"
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.chaos.asked", str(installation.folder / "submits.log")],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                **environment(installation.tasks.path),
+                **installation.urls,
+                "DJANGO_SETTINGS_MODULE": "config.settings",
+                "FAIRSHIFT_TASKS": TASKS,
+                **environ,
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors.open("ab"),
+            text=True,
+        )
+
+    def tell(self, do: str, **facts: Any) -> None:
+        """Have it do something; it may be dead already."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            print(json.dumps({"do": do, **facts}), file=self._process.stdin, flush=True)
+
+    def answer(self) -> dict[str, Any] | None:
+        """Wait for its next answer; None when it has died before."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        return json.loads(line) if line.endswith("\n") else None
+
+    def ask(self, do: str, **facts: Any) -> dict[str, Any]:
+        """Have it do something, and wait for that; fails when it dies of it."""
+        self.tell(do, **facts)
+        said = self.answer()
+        assert said is not None, self._errors.read_text()[-3000:]
+        return said
+
+    def close(self) -> int:
+        """End it when it has done all; return its exit status, below 0 when a signal ended it."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.stdout.read()  # type: ignore[union-attr]
+        return self._process.wait(timeout=60)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+class World:
+    """Workers by name, the system's worker and beat, on servers of their own."""
+
+    def __init__(
+        self, installation: Installation, *, workers: tuple[str, ...], slots: int, **environ: str
+    ) -> None:
+        self.installation = installation
+        self.workers = workers
+        self._environ = {**installation.urls, "FAIRSHIFT_TASKS": TASKS, **environ}
+        self._programs = {name: job_worker(name, slots=slots) for name in workers}
+        self._programs |= {"system": system_worker(), "beat": beat()}
+        self._keys = count(1)
+        self.processes: dict[str, Process] = {}
+        self.log = installation.tasks
+        self.bodies = Bodies(self.log.path)
+        installation.begin()
+        self.caller = Caller(installation)
+
+    def begin(self) -> None:
+        """Return when all of them work."""
+        for name in self._programs:
+            self.start(name)
+        self.installation.ready()
+
+    def start(self, name: str) -> Process:
+        """Start a program, or its next process when the last one has ended."""
+        self.processes[name] = self.installation.start(
+            self._programs[name], options=ALONE if name != "beat" else (), **self._environ
+        )
+        return self.processes[name]
+
+    def replace(self, name: str) -> None:
+        """Kill a program with all its children, and start another one."""
+        self.processes[name].kill()
+        self.start(name)
+
+    def kill_child(self, pid: int) -> None:
+        """Kill one child of a pool; the judge is told before."""
+        self.log.disturb(pid, how="killed")
+        os.kill(pid, signal.SIGKILL)
+
+    def submit(self, task: str, calls: list[dict[str, Any]], **options: Any) -> list[str]:
+        """Submit these calls; return the ids of their runs."""
+        key = f"world-{next(self._keys)}"
+        return self.caller.ask("submit", key=key, task=task, calls=calls, **options)["ids"]
+
+    def records(self, number: int, *, seconds: float, **options: Any) -> list[str]:
+        """Submit so many runs that take this long."""
+        calls = [{"n": n, "seconds": seconds} for n in range(number)]
+        return self.submit("tests.record", calls, **options)
+
+    def open_count(self) -> int:
+        return self.installation.count(OPEN)
+
+    def look(self) -> Bodies:
+        """Fail when a process has ended by itself; return what the tasks have done by now."""
+        for name, process in self.processes.items():
+            assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
+        return self.bodies.look()
+
+    def at_work(self) -> list[str]:
+        """Wait for workers in which bodies are alive; return their names."""
+
+        def busy() -> list[str]:
+            bodies = self.look()
+            return [name for name in self.workers if bodies.of(self.processes[name].pid)]
+
+        return wait_for(busy, seconds=60, what="a worker at work")
+
+    def drained(self, *, seconds: float = 120) -> None:
+        """Wait until every run has ended."""
+
+        def rested() -> bool:
+            self.look()
+            return self.open_count() == 0
+
+        wait_for(rested, seconds=seconds, what="every run to end")
+
+    def states(self) -> dict[str, int]:
+        """Return how many runs are in each state."""
+        rows = self.installation.servers.sql("SELECT state, count(*) FROM jobs_run GROUP BY state")
+        return {str(state): int(str(number)) for state, number in rows}
+
+    def verdict(self) -> Verdict:
+        """Have the judge look; print what it says. A bad verdict fails the proof."""
+        verdict = self.installation.verdict()
+        print(verdict.report(), self.states())
+        return verdict
+
+
+@contextmanager
+def world(
+    folder: Path, *, workers: tuple[str, ...] = ("one", "two"), slots: int = 4, **environ: str
+) -> Iterator[World]:
+    """A world at work; afterwards nothing of it is left."""
+    with installed(folder, runs=False) as installation:
+        made = World(installation, workers=workers, slots=slots, **environ)
+        try:
+            made.begin()
+            yield made
+        finally:
+            made.caller.kill()
+            installation.stop()
