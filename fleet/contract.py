@@ -62,7 +62,8 @@ class Admission:
     """A run that this worker may start, under a token that no one else has.
 
     `body` is a Celery protocol 2 body as JSON bytes; `context` must be JSON: it travels to
-    the pool child, where the task may read it. Limits are in seconds.
+    the pool child, where the task may read it. Limits are in seconds. `is_limited`: a cap or a
+    lock may wait for its end.
     """
 
     run_id: str
@@ -73,6 +74,7 @@ class Admission:
     soft_time_limit: float | None = None
     time_limit: float | None = None
     start_within: float = 30.0
+    is_limited: bool = False
     headers: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -1,14 +1,16 @@
 """The thread between a worker's event loop and the database.
 
 The loop leaves asks and reports here and goes on; the thread takes all that has gathered,
-records first and admits then, each in one statement, and posts the answers back. Batches
-form by themselves while a statement runs. When the database does not answer, reports and
-asks are kept and tried again, and the loop with its heartbeats and time limits never waits.
+records first and admits then, each in one statement, and posts the answers back. What nobody
+waits for gathers for a moment; the rest is done at once, and with it all that is there. When the
+database does not answer, reports and asks are kept and tried again, and the loop with its
+heartbeats and time limits never waits.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -27,6 +29,9 @@ Answer = Callable[[Admission | Refusal, float], None]
 RETRY_SECONDS: Final = 1.0
 # A start is not urgent: most tasks end before it is due, and both moves are then one write.
 START_SECONDS: Final = 0.25
+END_SECONDS: Final = 0.05
+ASK_SECONDS: Final = 0.02
+BATCH: Final = 100
 ADMIT_AT_MOST: Final = 500
 
 
@@ -43,12 +48,12 @@ class Edge(threading.Thread):
         self._ready = threading.Condition()
         self._asks: dict[str, tuple[Ask, Answer]] = {}
         self._reports: list[tuple[Report, Then | None]] = []
-        self._urgent = False
+        self._due_at = math.inf
         self._idle = True
         self._postponed = 0
         self._stopping = False
 
-    def ask(self, ask: Ask, answer: Answer) -> bool:
+    def ask(self, ask: Ask, answer: Answer, *, is_urgent: bool = True) -> bool:
         """Have a hint admitted; False when the same run is being asked for already.
 
         `answer` gets the verdict and the `time.monotonic()` before which it was not given.
@@ -57,19 +62,30 @@ class Edge(threading.Thread):
             if ask.run_id in self._asks:
                 return False
             self._asks[ask.run_id] = (ask, answer)
-            self._ready.notify_all()
+            self._hasten(0 if is_urgent or len(self._asks) >= BATCH else ASK_SECONDS)
             return True
 
-    def report(self, report: Report, then: Then | None = None) -> None:
+    def report(self, report: Report, then: Then | None = None, *, is_urgent: bool = True) -> None:
         """Have something recorded; `then` gets the run's state, or None when the token was old."""
         with self._ready:
             self._reports.append((report, then))
-            self._urgent = self._urgent or report.kind is not Kind.STARTED
+            if report.kind is Kind.STARTED:
+                self._hasten(START_SECONDS)
+            else:
+                self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
+
+    def _hasten(self, seconds: float) -> None:
+        """Have all that is here done within so long."""
+        due_at = time.monotonic() + seconds
+        if due_at < self._due_at:
+            self._due_at = due_at
             self._ready.notify_all()
 
     def flush(self, *, timeout: float) -> bool:
         """Wait until all reports are recorded; False when the time (seconds) ran out first."""
         with self._ready:
+            if self._reports:
+                self._hasten(0)
             return self._ready.wait_for(self._is_flushed, timeout)
 
     def _is_flushed(self) -> bool:
@@ -92,23 +108,27 @@ class Edge(threading.Thread):
             with self._ready:
                 self._idle = True
                 self._ready.notify_all()
-                self._ready.wait_for(lambda: self._asks or self._reports or self._stopping)
-                self._ready.wait_for(
-                    lambda: self._asks or self._urgent or self._stopping, START_SECONDS
-                )
+                while not self._stopping and (rest := self._due_at - time.monotonic()) > 0:
+                    self._ready.wait(None if math.isinf(rest) else rest)
                 if self._stopping and not self._reports:
                     return
                 self._idle = False
-                reports, self._reports, self._urgent = self._reports, [], False
+                reports, self._reports = self._reports, []
                 asks = {} if self._stopping else dict(list(self._asks.items())[:ADMIT_AT_MOST])
+                self._due_at = time.monotonic() if len(asks) < len(self._asks) else math.inf
             if not self._attempt(self._record, reports, "record"):
-                with self._ready:
-                    self._reports[:0] = reports
-                    self._urgent = True
+                self._keep(reports)
                 time.sleep(RETRY_SECONDS)
                 continue
             if not self._attempt(self._admit, asks, "admit"):
                 time.sleep(RETRY_SECONDS)
+                self._keep([])
+
+    def _keep(self, reports: list[tuple[Report, Then | None]]) -> None:
+        """Try again at once what has failed, with all that is here."""
+        with self._ready:
+            self._reports[:0] = reports
+            self._hasten(0)
 
     def _attempt(self, step: Callable[[Any], None], batch: Any, name: str) -> bool:
         if not batch:
@@ -145,9 +165,7 @@ class Edge(threading.Thread):
         def again() -> None:
             with self._ready:
                 self._postponed -= 1
-                self._reports[:0] = reports
-                self._urgent = True
-                self._ready.notify_all()
+                self._keep(reports)
 
         with self._ready:
             self._postponed += 1

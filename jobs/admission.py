@@ -116,5 +116,6 @@ def _admission(row: Mapping[str, Any]) -> Admission:
         soft_time_limit=policy.get("soft_time_limit_seconds"),
         time_limit=policy.get("time_limit_seconds"),
         start_within=setting("LEASE_SECONDS"),
+        is_limited=row["is_limited"],
         headers={"ignore_result": True, **options},
     )

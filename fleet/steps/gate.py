@@ -32,9 +32,10 @@ BUSY_SECONDS: Final = 0.5
 class Gate:
     """What one worker node holds, and the hooks that Celery calls on the way in."""
 
-    def __init__(self, edges: Edges, edge: Edge) -> None:
+    def __init__(self, edges: Edges, edge: Edge, *, slots: int = 1) -> None:
         self._edges = edges
         self._edge = edge
+        self._slots = slots
         self._requires_row = functools.cache(edges.requires_row)
         self._held: dict[str, Held] = {}
         self._outcomes = Outcomes(edges, edge, self._held)
@@ -74,10 +75,12 @@ class Gate:
             return
         if self._closing:
             requeue(request)
-        elif not self._edge.ask(
-            Ask(run_id, request.type), functools.partial(self._answer, request)
-        ):
-            drop(request)
+        else:
+            # With a run in each slot and another behind it, there is time to gather.
+            is_urgent = self._outcomes.open_count < 2 * self._slots
+            answer = functools.partial(self._answer, request)
+            if not self._edge.ask(Ask(run_id, request.type), answer, is_urgent=is_urgent):
+                drop(request)
 
     def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:
         """Deal with a run that was sent to a child which ended before it accepted it.
@@ -104,6 +107,7 @@ class Gate:
             # The start deadline counts from the question: a process may be frozen after it.
             held = Held(verdict, request, asked_at)
             self._held[verdict.run_id] = held
+            self._outcomes.open_count += 1
             if self._closing:
                 self._hand_back(held)
             else:

@@ -53,7 +53,7 @@ class DurableRuns(bootsteps.StartStopStep):
         )
         post = partial(_post, worker, deque())
         self.edge = Edge(self.edges, node.id, post)
-        self.gate = Gate(self.edges, self.edge)
+        self.gate = Gate(self.edges, self.edge, slots=node.slots)
         self.heartbeat = Heartbeat(
             self.edges,
             node,

@@ -37,6 +37,8 @@ class Outcomes:
         self._edges = edges
         self._edge = edge
         self._held = held
+        self.open_count = 0
+        """How many of them have no outcome yet."""
 
     def attach(self, worker: Any) -> None:
         """Learn of this worker's pool and timer."""
@@ -59,6 +61,7 @@ class Outcomes:
         if held.settled:
             return
         held.settled = True
+        self.open_count -= 1
 
         def then(state: str | None) -> None:
             if self._held.get(held.admission.run_id) is held:
@@ -73,7 +76,9 @@ class Outcomes:
                 celery_next()
             crash_point("ledger.after_ack")
 
-        self._edge.report(report, then)
+        # An idle worker has nothing better to do, and its caller may be waiting.
+        is_urgent = held.admission.is_limited or self.open_count == 0
+        self._edge.report(report, then, is_urgent=is_urgent)
 
     def unreadable(self, held: Held, error: BaseException) -> None:
         """Fail a run whose payload cannot be read."""

@@ -37,7 +37,7 @@ WITH hint AS (
     LEFT JOIN unnest(%(owners)s::bigint[], %(rooms)s::bigint[]) AS room(owner_id, most)
         ON room.owner_id = l.owner_id
 ), judged AS (
-    SELECT g.id,
+    SELECT g.id, g.most IS NOT NULL OR g.lock_key <> '' AS is_limited,
         CASE
             WHEN g.verdict = '' AND g.most IS NOT NULL
              AND count(*) FILTER (WHERE g.verdict = '') OVER (
@@ -63,7 +63,7 @@ WITH hint AS (
             ELSE r.history END
     FROM judged j CROSS JOIN (SELECT clock_timestamp() AS at) AS now
     WHERE r.id = j.id AND r.id = ANY(%(ids)s)
-    RETURNING r.id, j.verdict, r.token, r.attempt_count, r.owner_id, r.job_id, r.submission_id,
+    RETURNING r.id, j.verdict, j.is_limited, r.token, r.attempt_count, r.owner_id, r.job_id, r.submission_id,
         r.due_at, r.labels, r.policy, r.options, r.max_attempts, r.payload, r.payload_key
 )
 SELECT h.id,
@@ -73,7 +73,7 @@ SELECT h.id,
         WHEN q.id IS NOT NULL THEN 'busy'
         ELSE 'gone'
     END AS verdict,
-    m.token, m.attempt_count, o.slug AS owner, m.job_id, m.submission_id, m.due_at, m.labels,
+    m.is_limited, m.token, m.attempt_count, o.slug AS owner, m.job_id, m.submission_id, m.due_at, m.labels,
     m.policy, m.options, m.max_attempts, m.payload, m.payload_key
 FROM hint h
 LEFT JOIN moved m ON m.id = h.id

@@ -120,6 +120,61 @@ def test_batches_form_while_a_statement_runs(edge: Edge, application: Applicatio
     ]
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may gather does so for longer than any test."""
+    for name in ("START_SECONDS", "END_SECONDS", "ASK_SECONDS"):
+        monkeypatch.setattr(edge_module, name, 60.0)
+
+
+def gather(edge: Edge, application: Application, *run_ids: str) -> None:
+    """Report and ask for each of these runs, without hurry."""
+    for run_id in run_ids:
+        report = Report(run_id, 1, Kind.SUCCEEDED, time.monotonic())
+        edge.report(report, application.answers.append, is_urgent=False)
+        edge.ask(Ask(run_id, "tests.add"), lambda *_: None, is_urgent=False)
+
+
+def test_what_nobody_waits_for_gathers_for_a_moment(edge: Edge, application: Application) -> None:
+    """One statement for many, instead of one for each."""
+    gather(edge, application, "a", "b")
+    assert application.calls == []
+    wait_for(lambda: len(application.calls) == 2, what="both statements")
+    assert application.calls == [
+        ("record", [("a", "succeeded"), ("b", "succeeded")]),
+        ("admit", ["a", "b"]),
+    ]
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("hurry", ["report", "ask", "flush"])
+def test_all_goes_with_what_somebody_waits_for(
+    edge: Edge, application: Application, hurry: str
+) -> None:
+    """A report, a question, or the end of the worker."""
+    gather(edge, application, "a")
+    if hurry == "report":
+        telling(edge, application, "b", Kind.SUCCEEDED)
+    elif hurry == "ask":
+        asking(edge, application, "b")
+    else:
+        assert edge.flush(timeout=10)
+    wait_for(lambda: len(application.calls) == 2, what="both statements")
+    assert ("a", "succeeded") in application.calls[0][1] and "a" in application.calls[1][1]
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_full_batch_waits_no_longer(
+    edge: Edge, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would not get any better."""
+    monkeypatch.setattr(edge_module, "BATCH", 3)
+    gather(edge, application, "a", "b")
+    assert application.calls == []
+    gather(edge, application, "c")
+    wait_for(lambda: application.calls, what="a statement")
+
+
 def test_a_run_is_asked_for_once_at_a_time(edge: Edge, application: Application) -> None:
     """A doubled hint is told so; after the verdict it may be asked for again."""
     application.may_answer.clear()

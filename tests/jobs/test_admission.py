@@ -149,6 +149,14 @@ def test_a_lock_lets_one_run_at_a_time(committed: None, acme: Owner) -> None:
         assert recorded(at, Kind.FAILED) == "failed"
 
 
+def test_a_worker_is_told_whose_end_others_wait_for(acme: Owner, northwind: Owner) -> None:
+    """A run under a cap or a lock is recorded at once, others when some have gathered."""
+    Owner.objects.filter(pk=acme.pk).update(max_running=3)
+    runs = [*submitted(acme, 1), *submitted(northwind, 1, lock="door"), *submitted(northwind, 1)]
+    answers = ask(living_worker(), runs)
+    assert [getattr(answer, "is_limited", None) for answer in answers] == [True, True, False]
+
+
 def test_the_same_key_of_another_owner_is_another_lock(acme: Owner, stranger: Owner) -> None:
     """Nobody can keep out, or learn of, another owner's runs."""
     [mine], [theirs] = submitted(acme, lock="door"), submitted(stranger, lock="door")
