@@ -7,7 +7,7 @@ when it is cancelled, expires, cannot be read, or is lost with its worker for th
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -45,7 +45,7 @@ ORDER BY r.ended_at LIMIT %s
 """
 
 
-def tell_celery(run_ids: Iterable[UUID]) -> None:
+def tell_celery(run_ids: Sequence[UUID]) -> None:
     """Mark these ended runs in the result backend, so that errbacks and chords go on.
 
     Runs for whose end nobody asked are left out. As in Celery, errbacks hear of failures and
@@ -53,7 +53,9 @@ def tell_celery(run_ids: Iterable[UUID]) -> None:
     errback may hear of it a second time. Called after the commit; trouble is logged, because
     the run's own end stands.
     """
-    asked = list(Run.objects.filter(id__in=list(run_ids), state__in=ENDED).exclude(options={}))
+    if not run_ids:
+        return
+    asked = list(Run.objects.filter(id__in=run_ids, state__in=ENDED).exclude(options={}))
     slugs = dict(
         Owner.objects.filter(id__in={run.owner_id for run in asked}).values_list("id", "slug")
     )

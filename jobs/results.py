@@ -80,6 +80,8 @@ def as_stored(reports: Sequence[Report]) -> list[Report]:
     The process died after its task had ended and before it could say so: to try it again would
     tell callers, errbacks and chords of a second end. Only runs that asked for a result have one.
     """
+    if not reports:
+        return []
     lost = {report.run_id: report for report in reports}
     final = (states.SUCCESS, states.FAILURE)
     for row in TaskResult.objects.filter(task_id__in=list(lost), status__in=final):
