@@ -65,11 +65,8 @@ class Caller:
 
     def close(self) -> int:
         """End it when it has done all; return its exit status, below 0 when a signal ended it."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
-        self._process.stdout.read()  # type: ignore[union-attr]
-        return self._process.wait(timeout=60)
+        self._process.communicate(timeout=60)
+        return self._process.returncode
 
     def kill(self) -> None:
         self._process.kill()

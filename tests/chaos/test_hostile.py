@@ -1,0 +1,123 @@
+"""Bytes in Redis that mean harm (G8): `make chaos WHAT=hostile`, with MESSAGES and ACTS."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from fleet.keys import queue_key
+from tests.chaos.figures import amount, dice
+from tests.chaos.mutations import mutated
+from tests.chaos.world import World, world
+from tests.contrast.malformed import KINDS
+from tests.judge import read_task_events
+from tests.waiting import wait_for
+
+MESSAGES = amount("MESSAGES", 10_000)
+ACTS = amount("ACTS", 300)
+CHUNK = 200
+QUEUE = "jobs"
+# What is left of a message that was lost is found by the sweep, a few at a time.
+DRAIN_SECONDS = 300
+NEVER_STARTED = "SELECT count(*) FROM jobs_run WHERE state = 'cancelled' AND started_at IS NULL"
+
+
+@pytest.mark.chaos
+def test_hostile_messages(tmp_path: Path) -> None:
+    """No message stops a worker, starts or removes a run, or runs what needs a row without one."""
+    chance = dice(MESSAGES=MESSAGES)
+    with world(tmp_path) as scene:
+        client = scene.installation.servers.client()
+        real, ids = _real_messages(scene)
+        client.lpush(QUEUE, *KINDS.values())
+        for start in range(0, MESSAGES, CHUNK):
+            ids += scene.records(20, seconds=0.02, owner=chance.choice(["acme", "globex"]))
+            scene.caller.ask("cancel", ids=ids[-2:])
+            size = min(CHUNK, MESSAGES - start)
+            client.lpush(QUEUE, *(mutated(chance.choice(real), chance, ids) for _ in range(size)))
+            wait_for(lambda: _is_read(scene), seconds=60, what="the messages to be read")
+        _passed(scene)
+        counters = client.hgetall(queue_key(QUEUE, "counters"))
+        print({name.decode(): int(number) for name, number in counters.items()})
+        assert int(counters[b"quarantined"]) > MESSAGES / 100
+
+
+@pytest.mark.chaos
+def test_hostile_keys(tmp_path: Path) -> None:
+    """Nor does a hand in the keys themselves: other values, other types, gone."""
+    chance = dice(ACTS=ACTS)
+    with world(tmp_path) as scene:
+        for _ in range(ACTS):
+            if scene.open_count() < 40:
+                scene.records(40, seconds=0.05, owner=chance.choice(["acme", "globex"]))
+            _spoil(scene, chance)
+            scene.look()
+        _passed(scene)
+
+
+def _real_messages(scene: World) -> tuple[list[bytes], list[str]]:
+    """Return messages as they wait in Redis, of runs that wait behind a pause and more."""
+    client = scene.installation.servers.client()
+    ids = scene.records(60, seconds=0.3)
+    ids += scene.submit("flows.offered", [{"kind": "row"}] * 10)
+    real = [raw for raw in client.hvals(queue_key(QUEUE, "body")) if raw.startswith(b"{")]
+    assert len(real) > 10
+    return real, ids
+
+
+def _is_read(scene: World) -> bool:
+    scene.look()
+    return scene.installation.servers.client().llen(QUEUE) == 0
+
+
+def _spoil(scene: World, chance: Random) -> None:
+    """Do something to a key of the fair queue that only a broken or hostile hand does."""
+    client = scene.installation.servers.client()
+    keys = [key for key in client.scan_iter(f"*{{{QUEUE}}}*") if not key.endswith(b":quarantine")]
+    if not keys:
+        return
+    key = chance.choice(keys)
+    kind = client.type(key)
+    junk = chance.choice([b"", b"junk", b"\xff\x00", b"-1", b"1e400", b"{}", b"nan"])
+    match chance.randrange(3):
+        case 0:
+            client.delete(key)
+        case 1:
+            pipe = client.pipeline()
+            pipe.delete(key)
+            _put_wrong(pipe, key, chance)
+            pipe.execute()
+        case _ if kind == b"hash":
+            name = chance.choice(client.hkeys(key) or [b"x"])
+            client.hset(key, name, junk)
+        case _ if kind == b"zset":
+            client.zadd(key, {junk: chance.choice([-1, 0, 1e300])})
+        case _ if kind == b"list":
+            client.rpush(key, junk)
+        case _:
+            client.set(key, junk)
+
+
+def _put_wrong(pipe: Any, key: bytes, chance: Random) -> None:
+    """Write a value of any type to a key."""
+    match chance.randrange(4):
+        case 0:
+            pipe.set(key, "junk")
+        case 1:
+            pipe.hset(key, "junk", "junk")
+        case 2:
+            pipe.rpush(key, "junk")
+        case _:
+            pipe.zadd(key, {"junk": 1})
+
+
+def _passed(scene: World) -> None:
+    """Have every run end, ordinary ones pass behind, and nothing have run without a row."""
+    scene.records(100, seconds=0.01)
+    scene.drained(seconds=DRAIN_SECONDS)
+    figures = scene.verdict().figures
+    assert figures["starts"] == figures["runs"] - scene.installation.count(NEVER_STARTED)
+    without_row = [event for event in read_task_events(scene.log.path) if event.run is None]
+    assert "flows.offered" not in {event.task for event in without_row}
+    assert set(scene.states()) <= {"succeeded", "cancelled"}
