@@ -19,7 +19,8 @@ from kombu import Connection
 from redis import Redis
 
 from fleet.contract import HEADER, HIGHEST, Hint
-from fleet.keys import epoch_key
+from fleet.transport import fair_queues, scripts
+from fleet.transport.envelope import message_id
 
 PAUSE_AFTER_FAILURE: Final = 2.0
 CHUNK: Final = 500
@@ -57,22 +58,24 @@ class Broker:
                     for hint in hints[start : start + CHUNK]:
                         self._send(producer, hint)
 
+    def withdraw(self, queue: str, hints: Sequence[tuple[str, int]], *, timeout: float) -> None:
+        """Take hints back that no worker holds, by run and token, where the queue is fair.
+
+        They would start nothing; but until a worker has found that out, each has its turn, and
+        spends its owner's rate.
+        """
+        if queue not in fair_queues(self._app):
+            return
+        ids = [message_id(run_id, token) for run_id, token in hints]
+        with self.client(timeout=timeout) as client:
+            for start in range(0, len(ids), CHUNK):
+                scripts.run(client, queue, "withdraw", *ids[start : start + CHUNK])
+
     def backlog(self, queue: str, *, timeout: float) -> int:
         """Return the ready messages of a queue, priority lists included."""
         with self._connected(timeout=timeout) as connection:
             channel: Any = connection.default_channel
             return int(channel._size(queue))
-
-    def epoch(self, *, timeout: float, become: str | None = None) -> str | None:
-        """Return the epoch that the broker knows; with `become`, set it first.
-
-        A broker that was flushed, replaced or failed over to an empty one knows none.
-        """
-        with self.client(timeout=timeout) as client:
-            if become is not None:
-                client.set(epoch_key(), become)
-            known: Any = client.get(epoch_key())
-            return None if known is None else bytes(known).decode()
 
     @contextmanager
     def client(self, *, timeout: float) -> Iterator[Redis]:

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from jobs import database
 from jobs.callbacks import tell_celery
+from jobs.dispatch import withdraw_on_commit
 from jobs.models import AuditEntry, Run, Submission
 from jobs.options import REASON_LIMIT, refuse_text
 from jobs.recording import move
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
 
 CHUNK: Final = 1_000
+
+_LOCKED = """
+SELECT id, state, token, queue FROM jobs_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE
+"""
 
 
 def cancel_runs(
@@ -35,9 +40,7 @@ def cancel_runs(
     with transaction.atomic():
         # Held through both moves: a run that is given back, or fails and waits for its next
         # attempt, between the two would be missed by each.
-        database.query(
-            "SELECT id FROM jobs_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(run_ids)]
-        )
+        before = database.query(_LOCKED, [list(run_ids)])
         ended = move(run_ids, to=State.CANCELLED, of=WAITING, cause=reason or "cancelled")
         stopping = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
         moved = ended + stopping
@@ -45,6 +48,14 @@ def cancel_runs(
             for run in Run.objects.filter(id__in=moved).select_related("owner"):
                 AuditEntry.write("cancel", on=run, actor=actor, reason=reason)
         transaction.on_commit(lambda: tell_celery(ended), robust=True)
+        gone = set(ended)
+        withdraw_on_commit(
+            [
+                (row["id"], row["token"], row["queue"])
+                for row in before
+                if row["state"] == State.QUEUED and row["id"] in gone
+            ]
+        )
     return moved
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 from uuid import UUID
@@ -107,6 +108,23 @@ def _hints(run_ids: Sequence[UUID]) -> list[Hint]:
             Hint(str(run_id), task, queue, owner, submission, attempt, priority, token)
             for run_id, task, queue, owner, submission, attempt, priority, token in cursor
         ]
+
+
+def withdraw_on_commit(runs: Sequence[tuple[UUID, int, str]]) -> None:
+    """Take back the hints of these runs, of (id, token, queue), once the transaction commits."""
+    by_queue: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for run_id, token, queue in runs:
+        by_queue[queue].append((str(run_id), token + 1))
+    if by_queue:
+        transaction.on_commit(lambda: _withdraw(by_queue), robust=True)
+
+
+def _withdraw(by_queue: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+    try:
+        for queue, hints in by_queue.items():
+            broker().withdraw(queue, hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+    except BrokerUnavailable as error:
+        logger.warning("hints of cancelled runs are left to the workers: %s", error)
 
 
 def shrink_outbox(batch_id: int, run_ids: Sequence[UUID], *, rest: Sequence[UUID]) -> None:

@@ -69,7 +69,7 @@ def address(message: Mapping[str, Any], *, now: datetime) -> Address:
     task_id = headers.get("id")
     serial = _serial(ours.get("token", headers.get("retries")))
     return Address(
-        id=f"{_text(task_id) or uuid.uuid4()}:{serial}",
+        id=message_id(_text(task_id) or str(uuid.uuid4()), serial),
         owner=route.owner,
         submission=_text(route.submission),
         priority=_priority(properties.get("priority")),
@@ -78,6 +78,11 @@ def address(message: Mapping[str, Any], *, now: datetime) -> Address:
         lock=_text(route.lock_key),
         task=_text(headers.get("task")),
     )
+
+
+def message_id(task_id: str, serial: int) -> str:
+    """Return by what a message is known: its task, and which try or admission it is for."""
+    return f"{task_id}:{serial}"
 
 
 def parsed(raw: bytes | str) -> dict[str, Any]:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+import redis
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from fleet import Kind, Refusal
-from jobs import cancellation
+from jobs import cancellation, dispatch
 from jobs.cancellation import cancel_runs
 from jobs.errors import OptionError
 from jobs.models import AuditEntry, Owner, Run, Submission
 from jobs.recording import move
 from jobs.states import State
-from tests.jobs.scenes import admitted, ask, behind, living_worker, recorded, states, submitted
+from tests.jobs.scenes import (
+    admitted,
+    ask,
+    behind,
+    hinted,
+    living_worker,
+    recorded,
+    states,
+    submitted,
+)
 
 
 def test_what_waits_is_cancelled_and_never_starts(acme: Owner) -> None:
@@ -41,6 +54,30 @@ def test_what_a_worker_holds_is_told_to_stop(acme: Owner) -> None:
     assert states(run) == ["queued", "admitted", "running", "cancelling"]
     assert run.moves[-1][2] == "wrong version"
     assert recorded(at, Kind.CANCELLED) == "cancelled"
+
+
+def test_hints_of_what_is_cancelled_are_taken_back(
+    committed: None, broker: redis.Redis, acme: Owner
+) -> None:
+    """They would spend their owner's turns and rate; what is held or left is not touched."""
+    runs = submitted(acme, 4)
+    admitted(living_worker(), runs[3])
+    cancel_runs([run.id for run in runs[:2]])
+    assert hinted() == [runs[2].id, runs[3].id]
+    with transaction.atomic():
+        cancel_runs([runs[2].id])
+        transaction.set_rollback(True)
+    assert hinted() == [runs[2].id, runs[3].id]
+
+
+def test_a_cancel_needs_no_broker(
+    committed: None, broker: redis.Redis, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it a worker finds out: the row decides."""
+    [run] = submitted(acme)
+    monkeypatch.setattr(dispatch.broker(), "_resume_at", math.inf)
+    assert run.cancel()
+    assert states(run)[-1] == "cancelled" and hinted() == [run.id]
 
 
 def test_cancelling_twice_is_harmless(acme: Owner) -> None:
