@@ -184,6 +184,19 @@ def test_a_run_is_asked_for_once_at_a_time(edge: Edge, application: Application)
     assert asking(edge, application, "a") == [True]
 
 
+def test_a_verdict_comes_with_the_time_of_its_question(
+    edge: Edge, application: Application
+) -> None:
+    """The start deadline counts from there: the answer may have been long on its way."""
+    application.may_answer.clear()
+    edge.ask(Ask("a", "tests.add"), lambda _verdict, at: application.answers.append(at))
+    wait_for(lambda: application.calls, what="the statement")
+    before_the_answer = time.monotonic()
+    application.may_answer.set()
+    [asked_at] = wait_for_answers(application, 1)
+    assert asked_at <= before_the_answer
+
+
 def test_a_large_number_of_asks_is_taken_in_parts(
     edge: Edge, application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -215,6 +215,30 @@ def test_what_has_no_slot_in_time_is_handed_back(node: Node, acme: Owner) -> Non
     assert states(run)[-1] == "queued"
 
 
+def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> None:
+    """The gate looks at the clock itself, when nobody has come by to hand it back."""
+    run = submit(double, 1, owner=acme)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    node.gate._held[str(run.id)].admitted_at -= 31
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "queued"]
+
+
+def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acme: Owner) -> None:
+    """From the word on it may start elsewhere."""
+    run = submit(double, 1, owner=acme)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    held = node.gate._held[str(run.id)]
+    node.gate.close()
+    node.begin()
+    assert not held.in_pool
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "queued"]
+
+
 def test_a_stopping_node_hands_back_and_takes_nothing_more(node: Node, acme: Owner) -> None:
     """What is not in the pool starts elsewhere, without waiting for a lease."""
     runs = [submit(double, number, owner=acme) for number in range(2)]

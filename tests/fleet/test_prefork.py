@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from celery import current_app
 from celery.concurrency.prefork import TaskPool
 from kombu.asynchronous import Hub, set_event_loop
 
+from fleet.consumer import keep_sent
 from fleet.steps.held import Held
 from jobs import submit
 from jobs.models import Owner, Run
 from tests.fleet.nodes import Node, double
-from tests.jobs.scenes import hinted, states
+from tests.jobs.scenes import hinted, known, states
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -117,6 +121,63 @@ def test_what_a_child_was_sent_stays_the_pool_s(node: PreforkNode, acme: Owner) 
     assert job._write_to.inqW_fd in node.pool._pool._busy_workers
     node.work(until=lambda: not node.gate.held())
     assert states(run) == ["queued", "admitted", "running", "succeeded"]
+
+
+def test_what_a_child_has_is_not_withdrawn(node: PreforkNode, acme: Owner) -> None:
+    """However late it is: the child will run it."""
+    run = _in_pool(node, acme)
+    job = node.holds(run).job
+    node.work(until=lambda: job._write_to)
+    node.holds(run).admitted_at -= 31
+    node.gate.hand_back_late()
+    node.work(until=lambda: not node.gate.held())
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
+
+
+def test_a_child_that_died_before_its_word_may_have_begun(node: PreforkNode, acme: Owner) -> None:
+    """Its word can be lost with it: another child would start the run twice under one token."""
+    [child] = node.pool._pool._pool
+    os.kill(child.pid, signal.SIGSTOP)
+    run = _in_pool(node, acme)
+    job = node.holds(run).job
+    node.work(until=lambda: job._write_to)
+    os.kill(child.pid, signal.SIGKILL)
+    node.work(until=lambda: not node.gate.held())
+    assert states(run) == ["queued", "admitted", "retrying"]
+    assert run.attempts.get().outcome == "child lost"
+
+
+def _plain_in_pool(node: PreforkNode) -> Any:
+    """Return the pool's job of a plain task, which no child has been sent."""
+    current_app.send_task(double.name, (21,), queue="jobs")
+    node.receive()
+    node.begin()
+    [job] = node.pool._pool._cache.values()
+    return job
+
+
+def test_a_plain_task_that_a_child_was_sent_is_heard_of(node: PreforkNode) -> None:
+    """The pool forgets it with a lost connection, and then it would be held for ever."""
+    job = _plain_in_pool(node)
+    node.work(until=lambda: job._write_to)
+    assert not job._accepted
+    node.pool.flush()
+    assert not node.pool._pool._cache
+    keep_sent(node.pool, [job])
+    assert job._write_to.inqW_fd in node.pool._pool._busy_workers
+    node.work(until=job.ready)
+    node.channel.settle()
+    assert known() == []
+
+
+def test_a_plain_task_that_no_child_was_sent_goes_back(node: PreforkNode) -> None:
+    """Somebody else may have it."""
+    job = _plain_in_pool(node)
+    node.pool.flush()
+    keep_sent(node.pool, [job])
+    node.channel.settle()
+    assert len(hinted()) == 1
+    assert not node.pool._pool._cache
 
 
 def test_a_run_that_ended_and_is_not_recorded_takes_no_slot(node: PreforkNode, acme: Owner) -> None:

@@ -10,18 +10,20 @@ from django.db.models import F
 from pytest_django import Settings
 
 from fleet import Admission, Ask, Kind, Refusal
-from jobs import submit
+from jobs import database, submit
 from jobs.admission import admit
 from jobs.cancellation import cancel_runs
 from jobs.liveness import leave
 from jobs.models import Owner, Run
 from jobs.pausing import pause_owner
+from jobs.promotion import promote
 from jobs.storing import now
 from tests.jobs.scenes import (
     admitted,
     age,
     ask,
     at_once,
+    behind,
     held_by_somebody,
     living_worker,
     recorded,
@@ -53,6 +55,19 @@ def test_an_admission_brings_token_payload_and_context(acme: Owner) -> None:
     assert states(run) == ["queued", "admitted"]
     assert (run.worker_id, run.token, run.attempt_count) == (worker, 1, 1)
     assert run.admitted_at is not None and run.started_at is None
+
+
+def test_an_admission_forgets_the_start_before_it(acme: Owner) -> None:
+    """When an attempt started is a matter of that attempt."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    first = admitted(worker, run)
+    recorded(first, Kind.STARTED)
+    recorded(first, Kind.RETRYING, delay=0.0)
+    promote()
+    admitted(worker, run)
+    run.refresh_from_db()
+    assert (run.state, run.started_at) == ("admitted", None)
 
 
 def test_every_hint_has_an_answer(acme: Owner) -> None:
@@ -149,6 +164,19 @@ def test_a_lock_lets_one_run_at_a_time(committed: None, acme: Owner) -> None:
         assert recorded(at, Kind.FAILED) == "failed"
 
 
+def test_what_is_being_cancelled_keeps_its_place_and_its_lock(
+    acme: Owner, northwind: Owner
+) -> None:
+    """It runs until its worker has stopped it."""
+    Owner.objects.filter(pk=acme.pk).update(max_running=1)
+    capped, locked = submitted(acme, 2), submitted(northwind, 2, lock="door")
+    worker = living_worker()
+    admitted(worker, capped[0])
+    admitted(worker, locked[0])
+    cancel_runs([capped[0].id, locked[0].id])
+    assert ask(worker, [capped[1], locked[1]]) == [WAITS, WAITS]
+
+
 def test_a_worker_is_told_whose_end_others_wait_for(acme: Owner, northwind: Owner) -> None:
     """A run under a cap or a lock is recorded at once, others when some have gathered."""
     Owner.objects.filter(pk=acme.pk).update(max_running=3)
@@ -193,6 +221,29 @@ def test_past_its_deadline_a_run_expires(acme: Owner) -> None:
     assert states(runs[0]) == ["queued", "expired"]
     assert runs[0].moves[-1][2] == "deadline passed"
     assert runs[0].attempt_count == 0
+
+
+def test_what_is_tried_again_has_met_its_deadline(acme: Owner) -> None:
+    """It is one for the first start."""
+    [run] = submitted(acme, deadline_seconds=60)
+    worker = living_worker()
+    recorded(admitted(worker, run), Kind.RETRYING, delay=0.0)
+    age(run, "deadline_at", seconds=1)
+    promote()
+    assert admitted(worker, run).attempt == 2
+
+
+def test_a_deadline_that_passes_behind_a_cap_is_kept(committed: None, acme: Owner) -> None:
+    """Who waits for another's count reads PostgreSQL's clock when that is over, and not before."""
+    Owner.objects.update(max_running=1)
+    [run] = submitted(acme, deadline_seconds=60)
+    worker = living_worker()
+    with behind(lambda: ask(worker, [run])) as (begin, outcomes):
+        database.run("lock_limited", {"ids": [run.id]})
+        begin()
+        Run.objects.filter(id=run.id).update(deadline_at=now())
+    assert outcomes == [[GONE]]
+    assert states(run) == ["queued", "expired"]
 
 
 def test_a_stale_worker_admits_nothing(acme: Owner, settings: Settings) -> None:

@@ -60,6 +60,13 @@ def test_another_owner_s_key_is_unrelated(acme: Owner, stranger: Owner) -> None:
     assert mine != theirs
 
 
+def test_a_key_is_looked_up_under_its_owner(acme: Owner, stranger: Owner) -> None:
+    """Asked again, each of two gets back its own."""
+    runs = [submit("tests.add", 1, 2, owner=o, idempotency_key="night") for o in (acme, stranger)]
+    again = [submit("tests.add", 1, 2, owner=o, idempotency_key="night") for o in (acme, stranger)]
+    assert again == runs
+
+
 def test_a_rollback_gives_the_key_back(acme: Owner) -> None:
     """What never happened can be asked for anew."""
     with pytest.raises(ZeroDivisionError), transaction.atomic():  # noqa: PT012  the act and its end

@@ -70,6 +70,15 @@ def test_start_and_end_in_one_batch_are_one_write_with_both_moves(acme: Owner) -
     assert run.started_at is not None
 
 
+def test_a_start_and_a_failure_in_one_batch_are_both_told(acme: Owner) -> None:
+    """Of a failure alone nobody could say that it has started."""
+    [run] = submitted(acme)
+    at = admitted(living_worker(), run)
+    record([told(at, Kind.STARTED), told(at, Kind.FAILED)])
+    assert states(run) == ["queued", "admitted", "running", "failed"]
+    assert run.started_at is not None
+
+
 def test_an_end_without_a_start_has_started(acme: Owner) -> None:
     """Should the word of the start get lost: what succeeded was running."""
     [run] = submitted(acme)
