@@ -1,0 +1,303 @@
+"""Guards of what brings runs on: dispatch, rescue, sweep, ids, idempotency keys."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.mutation import Mutation
+
+LOST: Final = "jobs/sql/lost_runs.sql"
+RESCUE: Final = "jobs/rescue.py"
+SWEEP: Final = "jobs/sweep.py"
+IDS: Final = "jobs/ids.py"
+KEYS: Final = "jobs/idempotency.py"
+RESCUED: Final = "tests/jobs/test_rescue.py::test_"
+SWEPT: Final = "tests/jobs/test_sweep.py::test_"
+NAMED: Final = "tests/jobs/test_ids.py::test_"
+KEYED: Final = "tests/jobs/test_idempotency.py::test_"
+
+ROWS: Final = (
+    Mutation(
+        "only workers that are silent for a lease are gone",
+        "G3, G6",
+        LOST,
+        "OR w.heartbeat_at < clock_timestamp() - make_interval(secs => %(lease)s)",
+        "OR true",
+        (
+            f"{RESCUED}what_a_living_worker_holds_is_its_own",
+            f"{RESCUED}a_silent_worker_is_gone_after_a_lease",
+        ),
+    ),
+    Mutation(
+        "a worker that is silent for a lease is gone",
+        "G5",
+        LOST,
+        "OR w.heartbeat_at < clock_timestamp() - make_interval(secs => %(lease)s)",
+        "",
+        (f"{RESCUED}a_silent_worker_is_gone_after_a_lease",),
+    ),
+    Mutation(
+        "a worker that has left is gone at once",
+        "G20",
+        LOST,
+        "OR w.stopped_at IS NOT NULL",
+        "",
+        (f"{RESCUED}a_worker_that_has_left_is_gone_at_once",),
+    ),
+    Mutation(
+        "what never reached its worker is taken back",
+        "G1",
+        LOST,
+        "OR (r.worker_id = %(worker)s::uuid",
+        "OR (r.worker_id = %(worker)s::uuid AND false",
+        (f"{RESCUED}what_never_reached_a_living_worker_is_taken_back",),
+    ),
+    Mutation(
+        "what a living worker holds is not taken back",
+        "G6",
+        LOST,
+        "AND NOT r.id = ANY(%(held)s::uuid[])",
+        "AND r.id <> ALL('{}'::uuid[])",
+        (f"{RESCUED}what_never_reached_a_living_worker_is_taken_back",),
+    ),
+    Mutation(
+        "what another living worker holds is not taken back",
+        "G6",
+        LOST,
+        "OR (r.worker_id = %(worker)s::uuid",
+        "OR (%(worker)s::uuid IS NOT NULL",
+        (f"{RESCUED}another_worker_s_word_is_not_asked_for",),
+    ),
+    Mutation(
+        "an answer that is on its way has a lease of time",
+        "G3",
+        LOST,
+        "AND r.admitted_at < clock_timestamp() - make_interval(secs => %(lease)s)",
+        "",
+        (f"{RESCUED}what_never_reached_a_living_worker_is_taken_back",),
+    ),
+    Mutation(
+        "a row that its worker is writing is left alone",
+        "G4",
+        LOST,
+        "FOR UPDATE OF r SKIP LOCKED",
+        "FOR UPDATE OF r",
+        (f"{RESCUED}a_row_that_its_worker_is_writing_is_left_alone",),
+        fails_with="lock timeout",
+    ),
+    Mutation(
+        "what has started and was forgotten has spent its attempt",
+        "G7",
+        RESCUE,
+        'if run["is_unheard"] and run["state"] == State.ADMITTED:',
+        'if run["is_unheard"]:',
+        (f"{RESCUED}what_a_living_worker_has_started_and_forgotten_was_lost",),
+    ),
+    Mutation(
+        "attempts are bound",
+        "G7",
+        "jobs/retries.py",
+        "attempt >= policy.max_attempts or",
+        "attempt > policy.max_attempts or",
+        (
+            f"{RESCUED}after_its_last_attempt_it_is_a_dead_letter",
+            "tests/fleet/test_gate.py::test_a_lost_child_is_decided_for_here",
+        ),
+    ),
+    Mutation(
+        "a run that kills its workers is slowed down",
+        "G7",
+        RESCUE,
+        'wanted = 0.0 if run["attempt_count"] == 1 else None',
+        "wanted = 0.0",
+        (f"{RESCUED}a_run_that_kills_its_workers_is_slowed_down",),
+    ),
+    Mutation(
+        "an end that Celery has stored is the end",
+        "G3",
+        RESCUE,
+        "write(as_stored([_report(run) for run in lost]))",
+        "write([_report(run) for run in lost])",
+        (f"{RESCUED}an_end_that_celery_has_stored_is_the_end",),
+    ),
+    Mutation(
+        "what was rescued unstarted has a hint",
+        "G1",
+        RESCUE,
+        'publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])',
+        "publish_on_commit([])",
+        (f"{RESCUED}what_was_taken_back_unstarted_has_a_hint",),
+    ),
+    Mutation(
+        "a rescue frees what waited for the lost run",
+        "G16",
+        RESCUE,
+        "unblocking.after_end(rows)",
+        "pass",
+        (f"{RESCUED}a_rescue_frees_what_waited_for_the_lost_run",),
+    ),
+    Mutation(
+        "hints are in the outbox until they are published",
+        "G1",
+        "jobs/dispatch.py",
+        "return run_ids[published:]",
+        "return []",
+        (
+            "tests/jobs/test_dispatch.py::test_a_hung_broker_does_not_hang_the_caller",
+            "tests/jobs/test_dispatch.py::test_a_large_bulk_is_published_in_slices",
+            f"{SWEPT}what_is_published_of_a_batch_stays_so",
+        ),
+        fails_with="",
+    ),
+    Mutation(
+        "only queued runs are published",
+        "G17",
+        "jobs/dispatch.py",
+        "WHERE r.id = ANY(%s) AND r.state = 'queued' ORDER BY",
+        "WHERE r.id = ANY(%s) ORDER BY",
+        ("tests/jobs/test_dispatch.py::test_only_queued_runs_are_published",),
+    ),
+    Mutation(
+        "a batch younger than a sweep is still its writer's own",
+        "G3",
+        SWEEP,
+        "WHERE created_at < clock_timestamp() - make_interval(secs => %s)",
+        "WHERE clock_timestamp() > clock_timestamp() - make_interval(secs => %s)",
+        (f"{SWEPT}the_outbox_is_published_when_its_writer_had_its_time",),
+    ),
+    Mutation(
+        "the rest of a batch stays in the outbox",
+        "G1",
+        SWEEP,
+        'shrink_outbox(batch["id"], batch["run_ids"], rest=rest)',
+        'shrink_outbox(batch["id"], batch["run_ids"], rest=[])',
+        (
+            f"{SWEPT}what_is_published_of_a_batch_stays_so",
+            f"{SWEPT}while_the_broker_is_away_the_sweep_says_so",
+        ),
+    ),
+    Mutation(
+        "a broker that was emptied gets every hint again",
+        "G1: epoch",
+        SWEEP,
+        'if known is not None and known.startswith("ready:"):',
+        "if True:",
+        (f"{SWEPT}after_a_flush_every_queued_run_is_published",),
+    ),
+    Mutation(
+        "a flush in the middle of a rebuild begins it again",
+        "G1: epoch",
+        SWEEP,
+        'if broker().epoch(timeout=timeout) == f"building:{mark}":',
+        "if True:",
+        (f"{SWEPT}a_flush_in_the_middle_of_the_rebuild_begins_it_again",),
+    ),
+    Mutation(
+        "an overdue hint is published again",
+        "G1",
+        SWEEP,
+        'publish_on_commit([row["id"] for row in rows])',
+        "publish_on_commit([])",
+        (
+            f"{SWEPT}an_overdue_hint_is_published_again",
+            f"{SWEPT}a_lost_hint_is_found_behind_a_backlog",
+        ),
+    ),
+    Mutation(
+        "a young hint is on its way",
+        "G22",
+        SWEEP,
+        "WHERE state = 'queued' AND blocked_by = '' AND overdue_at <= clock_timestamp()",
+        "WHERE state = 'queued' AND blocked_by = ''",
+        (f"{SWEPT}a_young_hint_is_on_its_way",),
+    ),
+    Mutation(
+        "a long wait is not filled with doubles",
+        "G22",
+        SWEEP,
+        "greatest(clock_timestamp() - r.queued_at, make_interval(secs => %(lease)s))",
+        "make_interval(secs => %(lease)s)",
+        (f"{SWEPT}a_long_wait_is_not_filled_with_doubles",),
+    ),
+    Mutation(
+        "a long queue is not doubled at once",
+        "G22",
+        SWEEP,
+        "most = CHUNK if is_empty else WITH_BACKLOG",
+        "most = CHUNK + WITH_BACKLOG",
+        (f"{SWEPT}behind_a_backlog_some_are_published_in_one_sweep",),
+    ),
+    Mutation(
+        "a due time has one id",
+        "G11",
+        IDS,
+        'f"{job_id}:{due}:{salt}"',
+        'f"{job_id}:{due_at}:{salt}"',
+        (f"{NAMED}a_due_time_has_one_id",),
+    ),
+    Mutation(
+        "another job has another id",
+        "G11",
+        IDS,
+        'f"{job_id}:{due}:{salt}"',
+        'f"{due}:{salt}"',
+        (f"{NAMED}another_job_time_or_backfill_has_another_id",),
+    ),
+    Mutation(
+        "a backfill has an id of its own",
+        "G11",
+        IDS,
+        'f"{job_id}:{due}:{salt}"',
+        'f"{job_id}:{due}"',
+        (f"{NAMED}another_job_time_or_backfill_has_another_id",),
+    ),
+    Mutation(
+        "ids of one moment differ",
+        "G2",
+        IDS,
+        "start = int.from_bytes(os.urandom(10)) & (_RANDOM_BITS >> 1)",
+        "start = 0",
+        (f"{NAMED}two_bulks_of_one_moment_share_no_id",),
+    ),
+    Mutation(
+        "a key stands for what it was used for",
+        "G10",
+        KEYS,
+        "if bytes(kept.fingerprint) != print_:",
+        "if False:",
+        (
+            f"{KEYED}another_submit_under_the_same_key_is_a_conflict",
+            f"{KEYED}one_run_and_a_bulk_of_one_are_not_the_same",
+        ),
+        fails_with="",
+    ),
+    Mutation(
+        "one run and a bulk of one are not the same",
+        "G10",
+        KEYS,
+        'kind = b"bulk" if is_bulk else b"run"',
+        'kind = b"any"',
+        (f"{KEYED}one_run_and_a_bulk_of_one_are_not_the_same",),
+        fails_with="",
+    ),
+    Mutation(
+        "a key is its owner's own",
+        "G10",
+        KEYS,
+        "kept = IdempotencyKey.objects.get(owner=owner, key=key)",
+        "kept = IdempotencyKey.objects.filter(key=key)[0]",
+        (f"{KEYED}a_key_is_looked_up_under_its_owner",),
+        fails_with="",
+    ),
+    Mutation(
+        "a key is taken by one of many at once",
+        "G10",
+        KEYS,
+        '    if made:\n        return Claim(made[0]["id"])',
+        '    if made or not made:\n        return Claim(made[0]["id"] if made else 0)',
+        (
+            f"{KEYED}the_same_submit_returns_the_same_run",
+            f"{KEYED}of_many_at_once_one_makes_the_run",
+        ),
+    ),
+)

@@ -1,0 +1,251 @@
+"""Guards of the fair queue: leases, limits and locks in Lua, and the transport around them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.mutation import Mutation
+
+LUA: Final = "fleet/transport/lua"
+TAKE: Final = f"{LUA}/take.lua"
+LEASES: Final = f"{LUA}/shared/leases.lua"
+MESSAGES: Final = f"{LUA}/shared/messages.lua"
+ACCOUNTS: Final = f"{LUA}/shared/accounts.lua"
+FAIRNESS: Final = "tests/fleet/test_fairness.py::test_"
+GATE: Final = "tests/fleet/test_gate.py::test_"
+HELD: Final = "tests/fleet/test_leases.py::test_"
+OWNERS: Final = "tests/fleet/test_owners.py::test_"
+
+ROWS: Final = (
+    Mutation(
+        "who has lost a lease can neither finish, ack nor give back",
+        "leases: the number must match",
+        LEASES,
+        "if lease and lease.number == tonumber(ARGV[at + 1]) then",
+        "if lease then",
+        (
+            f"{FAIRNESS}an_old_lease_number_has_no_say[lua]",
+            f"{FAIRNESS}a_worker_that_is_back_holds_what_it_names[lua]",
+        ),
+        is_quick=True,
+    ),
+    Mutation(
+        "what is said twice in one call counts once",
+        "leases",
+        LEASES,
+        "local lease = packed and not seen[id] and",
+        "local lease = packed and",
+        (f"{FAIRNESS}a_finish_counts_once[lua]",),
+    ),
+    Mutation(
+        "what is finished twice counts once",
+        "leases",
+        f"{LUA}/finish.lua",
+        "if not lease.is_finished then",
+        "if true then",
+        (f"{FAIRNESS}a_finish_counts_once[lua]",),
+        fails_with="",
+    ),
+    Mutation(
+        "what was taken for a reply that was lost goes back",
+        "leases: takes are confirmed",
+        TAKE,
+        "if take_number ~= confirmed then",
+        "if false then",
+        (f"{FAIRNESS}a_lost_reply_loses_no_message[lua]",),
+    ),
+    Mutation(
+        "what was confirmed stays",
+        "leases: takes are confirmed",
+        TAKE,
+        "if lease.number >= first_lease then",
+        "if true then",
+        (f"{FAIRNESS}a_lost_reply_loses_no_message[lua]",),
+    ),
+    Mutation(
+        "what a worker that is gone held goes back",
+        "G1",
+        TAKE,
+        "count('rescued', put_back_some(gone, 100))",
+        "count('rescued', 0)",
+        (
+            f"{FAIRNESS}what_a_dead_worker_holds_goes_back_to_the_front[lua]",
+            f"{FAIRNESS}what_has_finished_and_was_not_acked_comes_again[lua]",
+        ),
+    ),
+    Mutation(
+        "a worker that renews keeps what it holds",
+        "G6",
+        f"{LUA}/renew.lua",
+        "call('ZADD', key.workers, now, ARGV[2])",
+        "call('ZADD', key.workers, 'NX', now, ARGV[2])",
+        (f"{FAIRNESS}a_worker_that_renews_keeps_what_it_holds[lua]",),
+    ),
+    Mutation(
+        "the same attempt published twice is one",
+        "G3: identity",
+        MESSAGES,
+        "if call('HEXISTS', key.meta, id) == 1 then",
+        "if false then",
+        (f"{FAIRNESS}the_same_attempt_published_twice_is_one[lua]",),
+    ),
+    Mutation(
+        "what is published while its worker drops it is ready again",
+        "G1",
+        LEASES,
+        "if not lease.is_finished and call('HEXISTS', key.again, lease.id) == 1 then",
+        "if false then",
+        (
+            f"{FAIRNESS}what_is_published_while_its_worker_drops_it_is_ready_again[lua]",
+            f"{GATE}a_hint_that_is_published_while_it_is_dropped_comes_again",
+        ),
+    ),
+    Mutation(
+        "what has run and was published again meanwhile is done with",
+        "G3",
+        LEASES,
+        "if not lease.is_finished and call('HEXISTS', key.again, lease.id) == 1 then",
+        "if call('HEXISTS', key.again, lease.id) == 1 then",
+        (f"{FAIRNESS}what_is_published_while_its_worker_drops_it_is_ready_again[lua]",),
+    ),
+    Mutation(
+        "a cap is kept in the queue",
+        "G16",
+        ACCOUNTS,
+        "owner.cap == 0 or owner.running < owner.cap",
+        "true",
+        (
+            f"{FAIRNESS}a_cap_is_kept_and_filled[lua-1]",
+            f"{FAIRNESS}a_cap_is_kept_and_filled[lua-3]",
+            f"{OWNERS}a_cap_keeps_its_owner_out_of_the_choice",
+        ),
+    ),
+    Mutation(
+        "a paused owner is not chosen",
+        "may it run now",
+        ACCOUNTS,
+        "owner.ready > 0 and owner.paused == 0 and has_room",
+        "owner.ready > 0 and has_room",
+        (
+            f"{FAIRNESS}a_pause_holds_the_backlog_and_a_resume_frees_it[lua]",
+            f"{FAIRNESS}a_paused_owner_keeps_no_stranger_from_a_lock[lua]",
+        ),
+    ),
+    Mutation(
+        "a rate lets its owner rest",
+        "rates",
+        ACCOUNTS,
+        "return free_at > now and free_at or 0",
+        "return 0",
+        (
+            f"{FAIRNESS}a_rate_without_a_burst_is_one_at_a_time[lua]",
+            f"{FAIRNESS}a_rate_lets_a_burst_through_and_then_one_at_a_time[lua]",
+        ),
+    ),
+    Mutation(
+        "a lock that was taken since is looked at in the choice",
+        "G16",
+        TAKE,
+        "elseif message and is_locked(message.lock) then",
+        "elseif message and false then",
+        (f"{FAIRNESS}a_lock_is_held_by_one_at_a_time[lua]",),
+    ),
+    Mutation(
+        "what is published behind a taken lock is parked",
+        "G16",
+        MESSAGES,
+        "    if is_locked(message.lock) then\n        park(message)",
+        "    if false then\n        park(message)",
+        (f"{FAIRNESS}what_is_published_behind_a_taken_lock_is_parked[lua]",),
+    ),
+    Mutation(
+        "who is let to a lock and goes lets the next one",
+        "G1",
+        MESSAGES,
+        "if message.lock ~= '' and not is_locked(message.lock) then",
+        "if false then",
+        (f"{FAIRNESS}who_is_let_to_a_lock_and_goes_lets_the_next_one[lua-withdrawal]",),
+    ),
+    Mutation(
+        "past its deadline a message is diverted",
+        "G14",
+        TAKE,
+        "if message and message.deadline > 0 and message.deadline <= now then",
+        "if false then",
+        (f"{FAIRNESS}a_message_past_its_deadline_is_diverted[lua]",),
+    ),
+    Mutation(
+        "what is delayed waits for its time",
+        "delayed delivery",
+        TAKE,
+        "call('ZRANGEBYSCORE', key.delayed, '-inf', now, 'LIMIT', 0, 100)",
+        "call('ZRANGEBYSCORE', key.delayed, '-inf', '+inf', 'LIMIT', 0, 100)",
+        (f"{FAIRNESS}a_delayed_message_waits_for_its_time[lua]",),
+    ),
+    Mutation(
+        "what is leased is not withdrawn",
+        "leases",
+        MESSAGES,
+        "and (call('ZREM', key.delayed, id) == 1 or unpark(message) or remove_ready(message))",
+        "and (call('ZREM', key.delayed, id) == 1 or unpark(message) or remove_ready(message)"
+        " or true)",
+        (f"{FAIRNESS}a_withdrawn_message_does_not_start[lua]",),
+    ),
+    Mutation(
+        "a worker that is back holds what it names and no more",
+        "epoch",
+        f"{LUA}/keep.lua",
+        "if not named[lease.id] then",
+        "if false then",
+        (
+            f"{FAIRNESS}a_worker_that_is_back_holds_what_it_names[lua]",
+            f"{HELD}a_server_that_took_over_is_told_what_is_held",
+        ),
+    ),
+    Mutation(
+        "a worker that leaves holds nothing",
+        "G20",
+        f"{LUA}/leave.lua",
+        "local returned = put_back_some(ARGV[2], tonumber(ARGV[3]))",
+        "local returned = 0",
+        (
+            f"{FAIRNESS}a_worker_that_leaves_holds_nothing[lua]",
+            f"{HELD}who_leaves_holds_nothing",
+        ),
+    ),
+    Mutation(
+        "a message that ends its process again and again is put aside",
+        "G7",
+        "fleet/transport/channel.py",
+        "if strikes < STRIKES:",
+        "if True:",
+        ("tests/fleet/test_channel.py::test_a_message_that_ends_its_processes_is_put_aside",),
+    ),
+    Mutation(
+        "a message that ended its process comes back later each time",
+        "G7",
+        "fleet/transport/channel.py",
+        "delay_seconds=min(2**strikes, STRIKE_PAUSE_MOST)",
+        "delay_seconds=0",
+        ("tests/fleet/test_channel.py::test_a_message_that_ends_its_processes_is_put_aside",),
+    ),
+    Mutation(
+        "what is set in between is told again",
+        "pauses",
+        "fleet/owners.py",
+        "client.delete(*(settings_key(queue) for queue in self.queues))",
+        "",
+        (f"{OWNERS}what_was_set_in_between_is_told_again",),
+        is_quick=True,
+    ),
+    Mutation(
+        "an owner's settings are sent again when they were sent in part",
+        "pauses",
+        "fleet/owners.py",
+        "            self._set(client, settings)\n            # After them",
+        "            for key in keys:\n"
+        "                client.set(key, mark, ex=REMEMBERED_SECONDS)\n"
+        "            self._set(client, settings)\n            # After them",
+        (f"{OWNERS}what_was_sent_in_part_is_sent_again",),
+    ),
+)

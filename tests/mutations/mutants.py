@@ -1,0 +1,82 @@
+"""Copies of the project in which one guard is broken, and what tests say in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.mutations.mutation import Mutation
+
+PROJECT: Final = Path(__file__).resolve().parents[2]
+COPIED: Final = ("config", "fleet", "jobs", "templates", "tests", "manage.py", "pyproject.toml")
+TESTS_FAILED: Final = 1
+PATIENCE_SECONDS: Final = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What pytest answered: its exit code, its output, and of each test what it failed with."""
+
+    code: int
+    output: str
+    failures: Mapping[str, str]
+    errors: Mapping[str, str]
+
+
+def copied(folder: Path) -> Path:
+    """Copy what tests need into a folder; return it."""
+    for name in COPIED:
+        source, target = PROJECT / name, folder / name
+        if source.is_dir():
+            shutil.copytree(source, target)
+        else:
+            shutil.copy2(source, target)
+    return folder
+
+
+def break_guard(mutation: Mutation, folder: Path) -> None:
+    """Replace the guard in a copy; an AssertionError says when it is not there exactly once."""
+    path = folder / mutation.file
+    before = path.read_text()
+    assert before.count(mutation.text) == 1, f"{mutation.guard}: not once in {mutation.file}"
+    path.write_text(before.replace(mutation.text, mutation.instead))
+
+
+def play(folder: Path, tests: Sequence[str], *, servers: Mapping[str, str]) -> Verdict:
+    """Run tests in a copy of the project."""
+    report = folder / "report.xml"
+    done = subprocess.run(
+        pytest_command(folder, f"--junitxml={report}", "--reuse-db", *tests),
+        cwd=folder,
+        env=environment(folder, servers),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    cases = ET.parse(report).iter("testcase") if report.exists() else ()
+    failures, errors = {}, {}
+    for case in cases:
+        name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+        for found, tag in ((failures, "failure"), (errors, "error")):
+            for child in case.findall(tag):
+                found[name] = f"{child.get('message')}\n{child.text}"
+    return Verdict(done.returncode, done.stdout + done.stderr, failures, errors)
+
+
+def pytest_command(folder: Path, *options: str) -> list[str]:
+    """Return the command that runs the copy's tests and leaves nothing elsewhere."""
+    base = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}")
+    return [*base, *options]
+
+
+def environment(folder: Path, servers: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables under which Python finds the copy before the project."""
+    return {**os.environ, **servers, "PYTHONPATH": str(folder)}

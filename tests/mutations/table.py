@@ -1,0 +1,15 @@
+"""The table: all rows, by where their guards stand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations import at_the_doors, at_the_worker, in_recovery, in_the_queue
+from tests.mutations.mutation import Mutation
+
+TABLE: Final[tuple[Mutation, ...]] = (
+    *at_the_doors.ROWS,
+    *at_the_worker.ROWS,
+    *in_recovery.ROWS,
+    *in_the_queue.ROWS,
+)
