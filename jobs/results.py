@@ -2,7 +2,8 @@
 
 An attempt may end twice for Celery: its process dies after the outcome was stored, and the run
 is tried again. django-celery-results counts down with each word of an end, so that a chord's
-counter would be used up before all members have ended, and its body never be called.
+counter would be used up before all members have ended, and its body never be called. And a
+member that ignores its result, as all do by default here, would leave nothing to call it with.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from celery import current_app, states
+from celery.app.task import Context
 from celery.canvas import maybe_signature
 from celery.result import GroupResult, ResultSet
 from django.db import router, transaction
@@ -44,11 +46,14 @@ class ResultBackend(DatabaseBackend):
     def on_chord_part_return(
         self,
         request: Any,
-        state: Any,  # noqa: ARG002  Celery hands it over
-        result: Any,  # noqa: ARG002  likewise
-        **kwargs: Any,  # noqa: ARG002  likewise
+        state: Any,
+        result: Any,
+        **kwargs: Any,  # noqa: ARG002  Celery hands them over
     ) -> None:
         """Call the body if this was the last end that its chord waits for. Repeating is harmless.
+
+        The end is stored first if it is not yet: the body wants the value of a member that
+        ignores its result, and the errback its error.
 
         The counter says how many ends are still to come, at the least: each word of one lowers
         it, and when it is used up the ends that are stored are counted, and those that are
@@ -57,6 +62,8 @@ class ResultBackend(DatabaseBackend):
         """
         if not request.id or not request.group:
             return
+        if not _is_stored(request, state):
+            self.store_result(request.id, result, state, request=request)
         with transaction.atomic(using=router.db_for_write(ChordCounter)):
             counter = (
                 ChordCounter.objects.select_for_update().filter(group_id=request.group).first()
@@ -112,6 +119,15 @@ def _stored(report: Report, row: TaskResult) -> Report:
         delay=None,
         cause=STORED,
     )
+
+
+def _is_stored(request: Context, state: str) -> bool:
+    # What is asked for by name, Celery stores before it tells of a success. Of a failure not
+    # always: the last link of a chain is told of the first one's, with the first one's wishes.
+    if state == states.SUCCESS and vars(request).get("ignore_result") is False:
+        return True
+    stored = TaskResult.objects.filter(task_id=request.id, status__in=states.READY_STATES)
+    return stored.exists()
 
 
 def _missing_count(header: GroupResult) -> int:

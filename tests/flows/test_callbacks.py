@@ -4,6 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from celery import chain, chord
 from celery.canvas import Signature
 from celery.exceptions import TaskRevokedError
 from celery.result import AsyncResult
@@ -13,10 +14,10 @@ from jobs.models import Owner
 from jobs.pausing import pause_owner
 from jobs.states import State
 from tests.flows.processes import Processes
-from tests.flows.tasks import told
+from tests.flows.tasks import misbehave, told
 from tests.flows.world import ended, outcomes, reached
 from tests.judge import TaskLog, read_task_events
-from tests.tasks import total
+from tests.tasks import add, total
 from tests.waiting import wait_for
 
 WAYS = ["value_error", "retry", "exit", "set", "unpicklable", "unloadable", "one_megabyte"]
@@ -140,3 +141,31 @@ def test_a_chord_fails_when_a_member_fails(stack: Processes, verdict: Any, way: 
     submission.wait(timeout=60)
     assert _calls(stack.tasks, "tests.total") == 0
     verdict(submission)
+
+
+def test_a_plain_chord_ends_with_all_results(stack: Processes) -> None:
+    """Its members ignore their results, as any plain task does; the body has them all the same."""
+    body, sum_of_all = _kept(total.s())
+    alone = [add.s(n, n) for n in range(5)]
+    chord([*alone, chain(add.s(1, 2), add.s(3))], body).apply_async()
+    assert sum_of_all.get(timeout=60) == 26
+    assert _calls(stack.tasks, "tests.total") == 1
+
+
+ENDS = {
+    "raises": misbehave.si("value_error"),
+    "is lost": misbehave.si("exit"),
+    "follows one that raises": chain(misbehave.si("value_error"), add.si(1, 2), add.si(1, 2)),
+    "expires": add.si(1, 2).set(expires=-1),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_plain_chord_fails_when_a_member_fails(stack: Processes, how: str) -> None:
+    """Its errback is called and its body is not, though nobody asked for the member's result."""
+    errback, heard = _kept(told.s())
+    body, never = _kept(total.s().on_error(errback))
+    chord([add.s(1, 2), ENDS[how]], body).apply_async()
+    assert heard.get(timeout=60) == never.id
+    assert never.state == "FAILURE"
+    assert _calls(stack.tasks, "tests.total") == 0

@@ -77,3 +77,13 @@ def test_a_member_in_no_chord_tells_nobody(members: list[Run]) -> None:
     end(members[0])
     current_app.backend.on_chord_part_return(Context({"id": "1"}), states.SUCCESS, 1)
     assert called() == []
+
+
+def test_a_member_that_ignores_its_result_is_stored(members: list[Run]) -> None:
+    """As a plain task's, and with its value: the body wants it. What is stored stays."""
+    for number, run in enumerate(members):
+        request = request_of(run)
+        request.ignore_result = True
+        current_app.backend.mark_as_done(str(run.id), number, request, store_result=False)
+        current_app.backend.mark_as_revoked(str(run.id), request=request, store_result=False)
+    assert called() == [("tests.total", [[0, 1, 2]])]
