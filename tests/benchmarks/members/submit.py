@@ -70,5 +70,6 @@ def _rate(world: World, side: Side, submits: Callable[[int], None], count: int) 
     seconds = time.monotonic() - began
     waiting = world.redis.llen(side.queue)
     if waiting != count:
-        raise BenchmarkError(f"{waiting} of {count} messages wait in {side.queue}")
+        # A submit on a busy machine leaves to the sweep what took longer than its deadline.
+        raise BenchmarkError(f"{waiting} of {count} messages are published to {side.queue}")
     return count / seconds
