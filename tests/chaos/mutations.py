@@ -2,6 +2,7 @@
 
 import base64
 import json
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -53,7 +54,7 @@ def _with_other_parts(raw: bytes, chance: Random) -> bytes:
         if chance.random() < 0.2 and isinstance(part, dict):
             del part[name]
         else:
-            part[name] = chance.choice(NONSENSE)
+            part[name] = deepcopy(chance.choice(NONSENSE))
     if isinstance(message.get("body"), str) and chance.random() < 0.2:
         message["body"] = base64.b64encode(json.dumps(chance.choice(NONSENSE)).encode()).decode()
     return json.dumps(message).encode()
