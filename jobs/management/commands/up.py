@@ -76,7 +76,7 @@ class Command(BaseCommand):
         if flower_port != given["flower_port"] or "FLOWER_URL" not in os.environ:
             environment["FLOWER_URL"] = f"http://127.0.0.1:{flower_port}"
         flower_password = secrets.token_urlsafe(12)
-        self.stdout.write(f"Site    http://127.0.0.1:{port}/  {self._admin_login()}")
+        self.stdout.write(f"Site    http://127.0.0.1:{port}/  {admin_login()}")
         self.stdout.write(
             f"Flower  http://127.0.0.1:{flower_port}/  login {ADMIN} / {flower_password}"
         )
@@ -101,14 +101,21 @@ class Command(BaseCommand):
             self.stdout.write(f"{what}: port {preferred} is taken, {port} is used instead.")
         return port
 
-    def _admin_login(self) -> str:
-        """Make an admin if there is none; return what to say about the login."""
-        users = get_user_model()._default_manager
-        if users.filter(is_superuser=True, is_active=True).exists():
-            return "login as before"
-        password = secrets.token_urlsafe(12)
-        users.create_superuser(username=ADMIN, email="", password=password)
-        return f"login {ADMIN} / {password}"
+
+def admin_login() -> str:
+    """Make the user `admin` if there is none, with a new password; return how to log in.
+
+    Others may log in as well, such as the demo's user. Their passwords are not known here.
+    """
+    users = get_user_model()._default_manager
+    if users.filter(username=ADMIN).exists():
+        return (
+            f"login {ADMIN}, with the password that it has; "
+            f"`manage.py changepassword {ADMIN}` gives it another"
+        )
+    password = secrets.token_urlsafe(12)
+    users.create_superuser(username=ADMIN, email="", password=password)
+    return f"login {ADMIN} / {password}"
 
 
 def _interrupt(_number: int, _frame: object) -> NoReturn:

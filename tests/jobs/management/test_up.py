@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.contrib.auth import authenticate
 
 from config.state import PROJECT
+from jobs.demo.world import make_world
+from jobs.management.commands.up import admin_login
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.processes import descendants, is_running
 from tests.waiting import wait_for
@@ -73,6 +76,19 @@ def test_stack_runs_until_it_is_told_to_stop(state: Path) -> None:
     finally:
         up.kill()
         up.wait()
+
+
+@pytest.mark.django_db
+def test_the_login_is_told_once_and_is_nobody_elses() -> None:
+    """The demo's user is another; a password that was told stays, and how to change it is said."""
+    make_world(large=[], small=[])
+    name, password = admin_login().removeprefix("login ").split(" / ")
+    admin = authenticate(username=name, password=password)
+    assert admin is not None and admin.get_username() == "admin" and admin.is_superuser
+    again = admin_login()
+    assert again.startswith("login admin, with the password that it has")
+    assert "manage.py changepassword admin" in again
+    assert authenticate(username=name, password=password) == admin
 
 
 def test_impossible_number_is_refused() -> None:
