@@ -10,8 +10,12 @@ from rich.text import Text
 
 from fleet import Look, OwnerLook, Standing
 
+RUNNING: Final = "running"
+"""The state of an owner of whom nothing waits, and something is at work."""
+
 COLOURS: Final = {
     Standing.ELIGIBLE: "green",
+    RUNNING: "green",
     Standing.AT_CAP: "yellow",
     Standing.PAUSED: "magenta",
     Standing.RESTING: "yellow",
@@ -22,7 +26,8 @@ COLOURS: Final = {
 def as_rows(look: Look, *, since: Look, names: Collection[str] = ()) -> list[dict[str, Any]]:
     """Return a row an owner, or of these owners, for JSON.
 
-    Shares are parts of 1, of all owners together; received is since the earlier look.
+    Shares are parts of 1, of all owners together; received is since the earlier look. `running`
+    counts messages that workers hold: those at work, and those held in advance.
     """
     entitled, received = look.entitled(), look.received(since=since)
     return [
@@ -36,7 +41,7 @@ def as_rows(look: Look, *, since: Look, names: Collection[str] = ()) -> list[dic
             "worker_seconds": owner.worker_seconds,
             "entitled": entitled[owner.name],
             "received": received[owner.name],
-            "state": owner.standing,
+            "state": _state(owner),
         }
         for owner in _busiest(look.owners.values())
         if not names or owner.name in names
@@ -44,19 +49,28 @@ def as_rows(look: Look, *, since: Look, names: Collection[str] = ()) -> list[dic
 
 
 def as_table(look: Look, *, since: Look, most: int, names: Collection[str] = ()) -> Table:
-    """Return a table of the owners with most work, and how many are left out."""
+    """Return a table of the owners with most work, and how many are left out.
+
+    It fits 80 columns: where there is no room, names are cut and figures are not.
+    """
     rows = as_rows(look, since=since, names=names)
     more = len(rows) - most
-    table = Table(caption=f"and {more:,} more: --most, or names" if more > 0 else None)
-    table.add_column("owner", overflow="fold")
-    for name in ("weight", "backlog", "running", "oldest", "worker s", "entitled", "received"):
-        table.add_column(name, justify="right")
-    table.add_column("state")
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        caption=f"and {more:,} more: --most, or names" if more > 0 else None,
+        caption_justify="left",
+    )
+    table.add_column("owner")
+    for name in ("weight", "backlog", "held", "oldest", "worker s", "entitled", "received"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("state", no_wrap=True)
     for row in rows[:most]:
         cap = f" / {row['max_running']:,}" if row["max_running"] else ""
         table.add_row(
-            # As text: a name is no markup.
-            Text(row["owner"]),
+            # As text: a name is no markup. Its column may wrap, so that it is the one to shrink.
+            Text(row["owner"], no_wrap=True, overflow="ellipsis"),
             f"{row['weight']:g}",
             f"{row['backlog']:,}",
             f"{row['running']:,}{cap}",
@@ -72,6 +86,11 @@ def as_table(look: Look, *, since: Look, most: int, names: Collection[str] = ())
 def _busiest(owners: Iterable[OwnerLook]) -> list[OwnerLook]:
     """Return owners with work first, those with most of it before the others."""
     return sorted(owners, key=lambda one: (-one.running - one.backlog, -one.weight, one.name))
+
+
+def _state(owner: OwnerLook) -> str:
+    is_busy = owner.standing is Standing.IDLE and owner.running > 0
+    return RUNNING if is_busy else owner.standing
 
 
 def _span(seconds: float | None) -> str:

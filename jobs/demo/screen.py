@@ -166,7 +166,7 @@ def _shares(parts: Sequence[Part]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("owner", no_wrap=True)
     table.add_column("", min_width=8, max_width=32)
-    for name in ("worker time", "entitled to", "waiting", "running"):
+    for name in ("worker time", "entitled to", "waiting", "held"):
         table.add_column(name, justify="right", no_wrap=True)
     for part in parts:
         figures = (f"{part.received:.0%}", f"{part.entitled:.0%}", part.waiting, part.running)

@@ -5,12 +5,15 @@ import sys
 import time
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from fleet import BrokerUnavailable, Look
 from jobs.conf import setting
+
+PIPE_WIDTH: Final = 200
 
 
 class Command(BaseCommand):
@@ -24,11 +27,13 @@ class Command(BaseCommand):
             "owners",
             help="owners by what they received of the workers",
             description=(
-                "Per owner: weight, messages that wait, messages that workers have, how long the "
-                "oldest waits, worker seconds received since the queues began, the share that its "
-                "weight entitles it to among those that have work now, the share that it received "
-                "in the last seconds, and whether it may be chosen: eligible, at cap, paused, "
-                "resting (over its rate) or idle."
+                "Per owner: weight; backlog, the messages that wait; held (in JSON: running), the "
+                "messages that workers hold, at work or next, and the most that they may; how "
+                "long the oldest waits; worker seconds received since the queues began; the "
+                "share that its weight entitles it to among those that have work now; the share "
+                "that it received in the last seconds; and its state. The state is eligible, at "
+                "cap, paused or resting (over its rate); when nothing waits it is running, or "
+                "idle when nothing runs either."
             ),
         )
         owners.add_argument("--json", action="store_true", help="one JSON object a look, a line")
@@ -46,7 +51,10 @@ class Command(BaseCommand):
         owners.add_argument("names", nargs="*", metavar="OWNER", help="these only")
 
     def handle(self, *_args: Any, **given: Any) -> None:
-        """Look once or again and again; exit status 1 when the broker does not answer."""
+        """Look once or again and again.
+
+        The exit status is 1 when the broker does not answer, or does not know one of the names.
+        """
         try:
             if given["json"]:
                 _print_json(given)
@@ -73,15 +81,28 @@ def _show(given: dict[str, Any]) -> None:
     from jobs.owner_table import as_table
 
     console = Console()
-    with Live(console=console, auto_refresh=False) as live:
+    if not console.is_terminal:
+        # Nobody's screen: as wide as the longest name needs.
+        console = Console(width=PIPE_WIDTH)
+    is_live = given["watch"] and console.is_terminal
+    with Live(console=console, auto_refresh=False) if is_live else nullcontext() as live:
         for before, after in _looks(given):
             table = as_table(after, since=before, most=given["most"], names=given["names"])
-            live.update(table, refresh=True)
+            if live is None:
+                console.print(table)
+            else:
+                live.update(table, refresh=True)
 
 
 def _looks(given: dict[str, Any]) -> Iterator[tuple[Look, Look]]:
     """Yield two looks with some seconds between them: once, or for as long as somebody watches."""
     before = _look()
+    unknown = [name for name in given["names"] if name not in before.owners]
+    if unknown:
+        raise CommandError(
+            f"Nobody named {', '.join(unknown)} is known to the fair queues. An owner is known "
+            "there once it has had work or a limit; without names, all are listed."
+        )
     while True:
         time.sleep(given["seconds"])
         after = _look()

@@ -76,4 +76,4 @@ def test_each_owner_has_its_part_beside_what_it_is_entitled_to() -> None:
     screen.console.width = 80
     with screen.follow() as progress:
         progress.show([HALF_WAY], parts)
-    assert all(text in stream.getvalue() for text in ("worker time", "48%", "2990"))
+    assert all(text in stream.getvalue() for text in ("worker time", "48%", "2990", "held"))

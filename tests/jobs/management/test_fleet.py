@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
+from io import StringIO
 from typing import Any
 
 import pytest
 import redis
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
+from rich.console import Console
 
 from fleet import OwnerSettings
 from jobs import dispatch
 from jobs.management.commands import fleet as command
+from jobs.owner_table import as_table
 from tests.fleet.fair_queues import Queue
 from tests.jobs.conftest import broker
 
@@ -75,10 +78,9 @@ def test_received_is_what_ended_in_between(
 
 
 def test_the_table_says_the_same_to_people(
-    queue: Queue, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    queue: Queue, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Also where names look like markup; what does not fit is counted."""
-    monkeypatch.setenv("COLUMNS", "120")
     queue.put("x.red", "x1")
     text = told(capsys)
     for words in ("acme", "1 / 5", "10.0", "eligible", "paused", "x.red"):
@@ -87,10 +89,61 @@ def test_the_table_says_the_same_to_people(
     assert "northwind" not in text and "and 2 more" in text
 
 
-def test_watching_looks_again(
-    queue: Queue, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+LONG = "the-department-with-the-longest-name-of-them-all"
+FIGURES = ["weight", "backlog", "held", "oldest", "worker s", "entitled", "received", "state"]
+
+
+def test_a_pipe_has_names_as_they_are(queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line an owner and no frame, for `grep` and `awk`; the last line ends."""
+    queue.put(LONG, "l1")
+    text = told(capsys)
+    heading, *owners = text.splitlines()
+    assert heading.split() == ["owner", *" ".join(FIGURES).split()]
+    assert {line.split()[0] for line in owners} == {"acme", "northwind", LONG}
+    assert text.endswith("\n")
+
+
+def test_80_columns_cut_names_and_no_figures(queue: Queue) -> None:
+    """On a terminal a long name gives way; headings, figures and states are whole."""
+    queue.put(LONG, "l1")
+    look = dispatch.owners().look(timeout=5)
+    console = Console(file=StringIO(), width=80)
+    console.print(as_table(look, since=look, most=50))
+    assert isinstance(console.file, StringIO)
+    heading, *owners = console.file.getvalue().splitlines()
+    assert len(owners) == 3
+    assert all(name in heading for name in FIGURES)
+    assert all(line.split()[-1] in {"eligible", "paused"} for line in owners)
+    assert any(line.startswith("the-depart") and "…" in line for line in owners)
+
+
+def test_who_works_off_the_last_is_running(
+    queue: Queue, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Until Ctrl-C, which is no error."""
+    """And not idle: nothing of it waits, and something is held."""
+    queue.put("contoso", "c1")
+    held = queue.take(9)
+    assert json.loads(told(capsys, "--json", "contoso"))["owners"][0]["state"] == "running"
+    queue.finish(*held, seconds=1)
+    assert json.loads(told(capsys, "--json", "contoso"))["owners"][0]["state"] == "idle"
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_name_that_nobody_has_is_said(queue: Queue, form: list[str]) -> None:
+    """With exit status 1, and no table that is empty."""
+    with pytest.raises(CommandError, match="Nobody named nosuch is known") as caught:
+        call_command("fleet", "owners", "--seconds", "0.1", *form, "acme", "nosuch")
+    assert caught.value.returncode == 1
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_watching_looks_again(
+    queue: Queue,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    form: list[str],
+) -> None:
+    """Until Ctrl-C, which is no error; into a pipe each look is written at once."""
     rounds = iter(range(4))
 
     def sleep(_seconds: float) -> None:
@@ -99,9 +152,10 @@ def test_watching_looks_again(
 
     monkeypatch.setattr(command.time, "sleep", sleep)
     with pytest.raises(SystemExit) as ended:
-        told(capsys, "--json", "--watch")
+        told(capsys, *form, "--watch", "acme")
     assert ended.value.code == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    looks = [line for line in capsys.readouterr().out.splitlines() if "acme" in line]
+    assert len(looks) == 3
 
 
 def test_a_broker_that_is_away_is_named(queue: Queue, settings: Settings) -> None:
