@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from typing import Any, Final
 
 from celery.worker import consumer, loops, state
@@ -62,19 +61,13 @@ class Consumer(consumer.Consumer):
     def on_close(self) -> None:
         """Forget what the connection brought, but not what is in the pool."""
         in_pool = self.gate.waiting_in_pool() if self.gate else []
-        unaccepted = [job for job in self._jobs().values() if not job._accepted]
         super().on_close()
-        keep_sent(self.pool, unaccepted)
         if self.gate:
             busy = self.gate.reclaim(in_pool)
             semaphore = self.controller.semaphore
             if semaphore is not None:
                 # Celery frees every slot; those of jobs that go on are taken.
                 semaphore.value = max(0, semaphore.initial_value - busy)
-
-    def _jobs(self) -> dict[int, Any]:
-        """Return the pool's jobs by number; none for a pool without processes."""
-        return dict(getattr(getattr(self.pool, "_pool", None), "_cache", None) or {})
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Let go of a lost connection."""
@@ -129,22 +122,3 @@ class Consumer(consumer.Consumer):
         connection = getattr(channel.connection, "client", None)
         if is_ours or (self.connection and connection is self.connection):
             p(*args, **kwargs)
-
-
-def keep_sent(pool: Any, jobs: Sequence[Any]) -> None:
-    """Have a pool remember what Celery made it forget: what no child has accepted yet.
-
-    What was sent to a child will run: without this nobody would hear of its end, its message would
-    be held as long as the worker lives, and at a warm stop that child would wait 30 s for a word.
-    What was not sent is somebody else's.
-    """
-    children: Any = getattr(pool, "_pool", None)
-    for job in jobs:
-        give_back = getattr(job, "give_back", None)
-        if give_back is None:
-            continue  # of a stock queue: its broker delivers it again
-        if job._write_to is None:
-            give_back()
-        else:
-            children._cache[job._job] = job
-            children._busy_workers.add(job._write_to.inqW_fd)

@@ -1,12 +1,14 @@
 """A pool of processes whose children wait less: written to and read from at once.
 
 Celery's writes a job to a free child one turn of the loop after it has been handed in, in two
-pieces, and reads one word of a child a turn. With short tasks the children wait for all this.
+pieces, and reads one word of a child a turn. With short tasks the children wait for all this. It
+also forgets what a child was sent when a connection is lost; this one remembers.
 """
 
 from __future__ import annotations
 
 import fcntl
+import logging
 import select
 import struct
 import termios
@@ -14,6 +16,8 @@ from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from celery.concurrency import asynpool
+
+logger = logging.getLogger(__name__)
 
 WORDS_A_TURN: Final = 8
 _NONE: Final = struct.pack("i", 0)
@@ -61,9 +65,41 @@ class Pool(asynpool.AsynPool):
             _join(self._cache[call[1][0]])
             free = self._all_inqueues - self._busy_workers - self._active_writes
             if free:
-                write_to(list(free))
+                try:
+                    # No more than there are jobs: Celery lets go of all pipes when it finds none.
+                    write_to(list(free)[: len(self.outbound_buffer)])
+                except Exception:
+                    # It may be of another job than this one. The loop writes again.
+                    logger.exception("a job could not be written at once")
 
         self._quick_put = put_and_write
+
+    def flush(self) -> None:
+        """Forget what no child was sent; Celery also forgets what one was, and who is busy.
+
+        What was sent to a child will run: without this nobody would hear of its end, its message
+        would be held as long as the worker lives, and at a warm stop that child would wait 30 s
+        for a word. What was not sent, or whose child has died, is somebody else's.
+        """
+        jobs = list(self._cache.values())
+        super().flush()
+        for job in jobs:
+            # Without a way back it is of a stock queue, whose broker delivers it again.
+            give_back = getattr(job, "give_back", None)
+            if job.ready():
+                continue
+            if was_sent(job):
+                if job._accepted or give_back:
+                    self._cache[job._job] = job
+                    self._busy_workers.add(job._write_to.inqW_fd)
+            elif give_back and not job._accepted:
+                give_back()
+
+
+def was_sent(job: Any) -> bool:
+    """Whether a child that lives was sent this job, and will run it."""
+    child = getattr(job, "_write_to", None)
+    return child is not None and child._is_alive()
 
 
 def _join(job: Any) -> None:

@@ -25,7 +25,7 @@ def watched(apply_async: Callable[..., Any]) -> Callable[..., Any]:
             qos.started(message.delivery_tag)
             job = apply_async(*args, **options)
             if hasattr(job, "_write_to"):
-                # For a pool of processes that must forget it: see `fleet.consumer.keep_sent`.
+                # For a pool of processes that must forget it: see `fleet.pool.Pool.flush`.
                 job.give_back = partial(qos.leases.give_back, message.delivery_tag)
             return job
         return apply_async(*args, **options)

@@ -21,6 +21,7 @@ from fleet.child import traced
 from fleet.contract import Admission, Ask, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
 from fleet.faults import crash_point
+from fleet.pool import was_sent
 from fleet.steps.held import Held, dress, facts_of
 from fleet.steps.outcomes import Outcomes, drop, requeue
 
@@ -174,22 +175,17 @@ class Gate:
         ]
 
     def reclaim(self, waiting: Sequence[Held]) -> int:
-        """Deal with runs that Celery's pool has forgotten with a lost connection.
+        """Hand back what no child was sent, and the pool has forgotten with a lost connection.
 
-        What no child was sent is handed back; what one was sent it will run, so the pool is
-        made to remember it, and that child to be busy. Returns how many slots are taken by jobs.
+        Returns how many slots are taken by jobs.
         """
-        pool = getattr(self._pool, "_pool", None)
         for held in waiting:
-            child = getattr(held.job, "_write_to", None)
-            if child is None or pool is None:
+            if not was_sent(held.job):
                 self._hand_back(held)
-            else:
-                pool._cache[held.job._job] = held.job
-                pool._busy_workers.add(child.inqW_fd)
         # A run may be held longer than its job: that has ended, and its slot is free, before the
         # row says so.
-        return sum(not job.ready() for job in getattr(pool, "_cache", {}).values())
+        jobs = getattr(getattr(self._pool, "_pool", None), "_cache", {})
+        return sum(not job.ready() for job in jobs.values())
 
     def close(self) -> None:
         """Admit nothing more; hand back what is admitted and not in the pool."""

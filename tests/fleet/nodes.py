@@ -29,6 +29,11 @@ def double(x: int) -> int:
     return 2 * x
 
 
+@shared_task(name="tests.gate.nap")
+def nap(seconds: float) -> None:
+    time.sleep(seconds)
+
+
 @shared_task(name="tests.gate.fail")
 def fail() -> None:
     raise ValueError("the device said no")

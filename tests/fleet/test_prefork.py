@@ -12,12 +12,13 @@ from celery import current_app
 from celery.concurrency.prefork import TaskPool
 from kombu.asynchronous import Hub, set_event_loop
 
-from fleet.consumer import keep_sent
+from fleet.pool import Pool
 from fleet.steps.held import Held
 from jobs import submit
 from jobs.models import Owner, Run
-from tests.fleet.nodes import Node, double
+from tests.fleet.nodes import Node, double, nap
 from tests.jobs.scenes import hinted, known, states
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -30,6 +31,7 @@ class PreforkNode(Node):
         set_event_loop(self.hub)
         app = current_app._get_current_object()
         pool = TaskPool(1, app=app, threads=False, initargs=(app, "w1@here"))
+        pool.Pool = Pool
         pool.start()
         pool.register_with_event_loop(self.hub)
         self._turns = self.hub.create_loop()
@@ -51,6 +53,13 @@ class PreforkNode(Node):
         # Or it sleeps for as long as nothing happens in the pool.
         self.hub.call_later(0.02, lambda: None)
         next(self._turns)
+
+    def stopped_child(self) -> int:
+        """Freeze the child, once it is up; return its process id."""
+        self.work(until=lambda: self.pool._pool._all_inqueues)
+        [child] = self.pool._pool._pool
+        os.kill(child.pid, signal.SIGSTOP)
+        return int(child.pid)
 
     def holds(self, run: Run) -> Held:
         """Return what the gate keeps of a run."""
@@ -136,20 +145,20 @@ def test_what_a_child_has_is_not_withdrawn(node: PreforkNode, acme: Owner) -> No
 
 def test_a_child_that_died_before_its_word_may_have_begun(node: PreforkNode, acme: Owner) -> None:
     """Its word can be lost with it: another child would start the run twice under one token."""
-    [child] = node.pool._pool._pool
-    os.kill(child.pid, signal.SIGSTOP)
-    run = _in_pool(node, acme)
-    job = node.holds(run).job
-    node.work(until=lambda: job._write_to)
-    os.kill(child.pid, signal.SIGKILL)
+    child = node.stopped_child()
+    run = submit(double, 21, owner=acme)
+    node.receive()
+    node.begin()
+    assert node.holds(run).job._write_to
+    os.kill(child, signal.SIGKILL)
     node.work(until=lambda: not node.gate.held())
     assert states(run) == ["queued", "admitted", "retrying"]
     assert run.attempts.get().outcome == "child lost"
 
 
-def _plain_in_pool(node: PreforkNode) -> Any:
+def _plain_in_pool(node: PreforkNode, task: Any = double, *args: object) -> Any:
     """Return the pool's job of a plain task, which no child has been sent."""
-    current_app.send_task(double.name, (21,), queue="jobs")
+    current_app.send_task(task.name, args or (21,), queue="jobs")
     node.receive()
     node.begin()
     [job] = node.pool._pool._cache.values()
@@ -162,19 +171,38 @@ def test_a_plain_task_that_a_child_was_sent_is_heard_of(node: PreforkNode) -> No
     node.work(until=lambda: job._write_to)
     assert not job._accepted
     node.pool.flush()
-    assert not node.pool._pool._cache
-    keep_sent(node.pool, [job])
     assert job._write_to.inqW_fd in node.pool._pool._busy_workers
     node.work(until=job.ready)
     node.channel.settle()
     assert known() == []
 
 
+def test_a_child_that_runs_a_task_is_busy_over_a_lost_connection(node: PreforkNode) -> None:
+    """Or the next task would be written to it, and wait behind this one."""
+    job = _plain_in_pool(node, nap, 1)
+    node.work(until=lambda: job._accepted)
+    assert not job.ready()
+    node.pool.flush()
+    assert job._write_to.inqW_fd in node.pool._pool._busy_workers
+
+
+def test_what_was_sent_to_a_child_that_has_died_goes_back(node: PreforkNode) -> None:
+    """Nobody would look at it any more."""
+    child = node.stopped_child()
+    job = _plain_in_pool(node)
+    assert job._write_to
+    os.kill(child, signal.SIGKILL)
+    wait_for(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT))
+    node.pool.flush()
+    node.channel.settle()
+    assert len(hinted()) == 1
+    assert not node.pool._pool._cache
+
+
 def test_a_plain_task_that_no_child_was_sent_goes_back(node: PreforkNode) -> None:
     """Somebody else may have it."""
-    job = _plain_in_pool(node)
+    _plain_in_pool(node)
     node.pool.flush()
-    keep_sent(node.pool, [job])
     node.channel.settle()
     assert len(hinted()) == 1
     assert not node.pool._pool._cache
