@@ -229,7 +229,7 @@ WRITING: Final = (
         "           OR (r.state = 'admitted' AND p.started_age IS NULL))\n    ORDER BY r.id",
         "WHERE r.id = ANY(%(ids)s)\n    ORDER BY r.id",
         (f"{RECORDED}a_repeated_batch_is_harmless",),
-        fails_with="",
+        fails_with="duplicate key",
     ),
     Mutation(
         "what has started is not given back",

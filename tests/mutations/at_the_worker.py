@@ -76,7 +76,7 @@ ROWS: Final = (
         "if waiting is None or held.job not in waiting:",
         "if waiting is None:",
         (f"{PREFORK}what_a_child_has_is_not_withdrawn",),
-        fails_with="",
+        fails_with="ValueError",
     ),
     Mutation(
         "a stopping node takes nothing more",
@@ -93,14 +93,6 @@ ROWS: Final = (
         "self._later(BUSY_SECONDS, requeue, (request,))",
         "drop(request)",
         (f"{AT_GATE}a_busy_row_s_hint_goes_back_after_a_moment",),
-    ),
-    Mutation(
-        "a child that died before its word may have begun",
-        "G3",
-        GATE,
-        "if is_ours and has_died and not job._accepted:",
-        "if False:",
-        (f"{PREFORK}a_child_that_died_before_its_word_may_have_begun",),
     ),
     Mutation(
         "an outcome is recorded before its message is acknowledged",

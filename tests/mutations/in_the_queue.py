@@ -14,6 +14,9 @@ ACCOUNTS: Final = f"{LUA}/shared/accounts.lua"
 FAIRNESS: Final = "tests/fleet/test_fairness.py::test_"
 GATE: Final = "tests/fleet/test_gate.py::test_"
 HELD: Final = "tests/fleet/test_leases.py::test_"
+EPOCH: Final = f"{LUA}/shared/epoch.lua"
+HOLD: Final = f"{LUA}/hold.lua"
+EPOCHS: Final = "tests/fleet/test_epochs.py::test_"
 OWNERS: Final = "tests/fleet/test_owners.py::test_"
 
 ROWS: Final = (
@@ -44,7 +47,6 @@ ROWS: Final = (
         "if not lease.is_finished then",
         "if true then",
         (f"{FAIRNESS}a_finish_counts_once[lua]",),
-        fails_with="",
     ),
     Mutation(
         "what was taken for a reply that was lost goes back",
@@ -186,9 +188,8 @@ ROWS: Final = (
         "what is leased is not withdrawn",
         "leases",
         MESSAGES,
-        "and (call('ZREM', key.delayed, id) == 1 or unpark(message) or remove_ready(message))",
-        "and (call('ZREM', key.delayed, id) == 1 or unpark(message) or remove_ready(message)"
-        " or true)",
+        "if message and take_from_lines(message) then",
+        "if message and (take_from_lines(message) or true) then",
         (f"{FAIRNESS}a_withdrawn_message_does_not_start[lua]",),
     ),
     Mutation(
@@ -201,6 +202,72 @@ ROWS: Final = (
             f"{FAIRNESS}a_worker_that_is_back_holds_what_it_names[lua]",
             f"{HELD}a_server_that_took_over_is_told_what_is_held",
         ),
+    ),
+    Mutation(
+        "what runs counts again after a flush",
+        "epoch",
+        HOLD,
+        "resume_lease(worker, message, number, expected, now - ran_for)",
+        "call('HSET', held, message.id, cmsgpack.pack(number))",
+        (
+            f"{EPOCHS}after_a_flush_what_runs_counts_again",
+            f"{EPOCHS}after_a_flush_a_lock_is_taken_again",
+        ),
+    ),
+    Mutation(
+        "what is held stands in no line of an older copy",
+        "epoch",
+        HOLD,
+        "take_from_lines(known)",
+        "",
+        (f"{EPOCHS}what_waits_in_an_older_copy_and_runs_here_is_not_taken_twice",),
+    ),
+    Mutation(
+        "what a worker that is back names is not its last take",
+        "epoch",
+        f"{LUA}/keep.lua",
+        "call('HDEL', key.takes, ARGV[2])",
+        "",
+        (
+            f"{FAIRNESS}a_worker_that_is_back_keeps_what_it_names_at_its_next_take[lua]",
+            f"{EPOCHS}an_older_copy_is_known_by_what_it_has_not_heard_of",
+        ),
+    ),
+    Mutation(
+        "an older copy is known by its numbers",
+        "epoch",
+        EPOCH,
+        "known == state.epoch and lease > state.lease",
+        "false",
+        (f"{EPOCHS}an_older_copy_is_known_by_what_it_has_not_heard_of",),
+    ),
+    Mutation(
+        "an older copy is known by its epoch",
+        "epoch",
+        EPOCH,
+        "known > state.epoch or",
+        "false or",
+        (f"{EPOCHS}a_copy_of_an_older_epoch_is_told_again",),
+    ),
+    Mutation(
+        "what has forgotten gives nothing out",
+        "epoch",
+        TAKE,
+        "if is_other or not is_open() then",
+        "if is_other then",
+        (
+            f"{EPOCHS}a_queue_that_has_forgotten_gives_nothing_until_it_is_told",
+            f"{EPOCHS}who_is_told_waits_for_what_others_hold",
+        ),
+        is_quick=True,
+    ),
+    Mutation(
+        "a queue that nobody tells anything goes on",
+        "epoch",
+        EPOCH,
+        "age >= PATIENCE or",
+        "",
+        (f"{EPOCHS}a_queue_that_nobody_tells_anything_goes_on",),
     ),
     Mutation(
         "a worker that leaves holds nothing",

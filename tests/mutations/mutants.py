@@ -67,7 +67,8 @@ def play(folder: Path, tests: Sequence[str], *, servers: Mapping[str, str]) -> V
         name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
         for found, tag in ((failures, "failure"), (errors, "error")):
             for child in case.findall(tag):
-                found[name] = f"{child.get('message')}\n{child.text}"
+                # Not the lines between, in which any word of the test's source may stand.
+                found[name] = f"{child.get('message')}\n{(child.text or '').splitlines()[-1]}"
     return Verdict(done.returncode, done.stdout + done.stderr, failures, errors)
 
 

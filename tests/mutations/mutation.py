@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-ASSERTION: Final = "assert"
-"""What pytest says of an assertion that does not hold."""
+ASSERTION: Final = "AssertionError"
+"""How pytest ends what it says of an assertion that does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
