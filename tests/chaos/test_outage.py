@@ -1,0 +1,97 @@
+"""Servers that hang or are gone (G21): `make chaos WHAT=outage`, with ROUNDS."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.figures import amount, dice, spread
+from tests.chaos.world import World, world
+from tests.flows.installation import ENDED
+from tests.flows.servers import Breakable
+from tests.flows.submitters import Submitter
+from tests.flows.test_postgres_faults import DROP
+from tests.waiting import wait_for
+
+ROUNDS = amount("ROUNDS", 3)
+# Longer than a worker waits for Redis (`socket_timeout`), as the lease of an installation is.
+LEASE_SECONDS = amount("LEASE", 8)
+FAULT_SECONDS = 2 * LEASE_SECONDS
+LOST = """
+SELECT outcome, error_message, count(*) FROM jobs_attempt WHERE outcome <> 'succeeded'
+GROUP BY outcome, error_message
+"""
+SUBMIT_SECONDS = 2.0
+RESUMED_SECONDS = 10.0
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("how", ["postgres", "redis", "both", "killed", "dropped"])
+def test_outage(tmp_path: Path, how: str) -> None:
+    """Workers stay up, nothing is lost, work goes on soon after; submits do not wait for Redis."""
+    dice(ROUNDS=ROUNDS)
+    resumed: list[float] = []
+    with world(tmp_path, FAIRSHIFT_LEASE_SECONDS=str(LEASE_SECONDS)) as scene:
+        steady = _submitter(scene, "--count", str(100 * ROUNDS), "--pause", "0.2")
+        for number in range(ROUNDS):
+            before = scene.installation.count(ENDED)
+            _until(scene, lambda before=before: scene.installation.count(ENDED) > before + 20)
+            with _broken(scene, how):
+                held = _submitter(scene, "--count", "20", "--pause", "0.3", prefix=f"in{number}")
+                time.sleep(FAULT_SECONDS)  # the time is the fault
+            resumed.append(scene.installation.caught_up())
+            scene.look()
+            held.wait()
+        waits = steady.waits(seconds=200)
+        scene.drained()
+        print(f"{how}, {ROUNDS} times: resumed after {spread(resumed)}; submits: {spread(waits)}")
+        print(scene.installation.servers.sql(LOST))
+        figures = scene.verdict().figures
+        assert figures["starts"] <= figures["runs"] + figures["lost leases"]
+        assert set(scene.states()) == {"succeeded"}
+        assert max(resumed) < RESUMED_SECONDS
+        if how == "redis":
+            assert figures["starts"] == figures["runs"], "PostgreSQL heard of every worker"
+            assert max(waits) < SUBMIT_SECONDS
+
+
+def _submitter(scene: World, *options: str, prefix: str = "steady") -> Submitter:
+    return scene.installation.submitter(*options, "--seconds", "0.2", prefix=prefix)
+
+
+def _until(scene: World, condition: Callable[[], bool]) -> None:
+    def reached() -> bool:
+        scene.look()
+        return condition()
+
+    wait_for(reached, seconds=60, what="work to go on")
+
+
+@contextmanager
+def _broken(scene: World, how: str) -> Iterator[None]:
+    """Have PostgreSQL or Redis or both hang, or PostgreSQL's processes end, for the block."""
+    servers = scene.installation.servers
+    hung: dict[str, list[Breakable]] = {
+        "postgres": [servers.postgres],
+        "redis": [servers.redis],
+        "both": [servers.postgres, servers.redis],
+    }
+    if how == "dropped":
+        for _ in range(5):
+            servers.sql(DROP)
+        yield
+        return
+    if how == "killed":
+        servers.postgres.kill()
+        yield
+        servers.postgres.start()
+        return
+    for server in hung[how]:
+        server.freeze()
+    try:
+        yield
+    finally:
+        for server in hung[how]:
+            server.thaw()
