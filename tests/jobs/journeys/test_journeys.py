@@ -66,6 +66,7 @@ ACTS: Final[Mapping[str, tuple[int, Mapping[str, st.SearchStrategy[Any]]]]] = {
     "limit": (2, {"owner": st.sampled_from(OWNERS), "how": st.sampled_from(limits)}),
     "disturb": (2, {"how": st.sampled_from(losses), "which": some_places}),
     "disturb_worker": (4, {"who": places, "how": st.sampled_from(troubles)}),
+    "oversleep": (2, {"who": places}),
 }
 """What may be done, how often beside the others, and what is drawn for it.
 
@@ -212,6 +213,17 @@ class Journeys(RuleBasedStateMachine):
         else:
             getattr(self.world, how)(worker)
 
+    def oversleep(self, who: int) -> None:
+        """Freeze a worker that holds something past its lease; another takes over, it thaws."""
+        able = self.those(lambda worker: worker.held)
+        if able:
+            late = chosen(able, who)
+            late.is_frozen = True
+            self.advance(31)
+            self.keep_house(("rescue", "promote"))
+            self.start_all(who)
+            late.is_frozen = False
+
 
 def play(
     clock: FakeClock, network: Network, *, examples: int, steps: int, number: int | None = None
@@ -239,7 +251,7 @@ def play(
 
 def test_journeys(clock: FakeClock, network: Network) -> None:
     """Runs end, each outcome under the newest token, in caps and locks, by the table of moves."""
-    play(clock, network, examples=60, steps=30)
+    play(clock, network, examples=40, steps=30)
 
 
 @pytest.mark.chaos
