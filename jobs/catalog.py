@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from celery import Task, current_app, shared_task
 
 from jobs.conf import setting
-from jobs.errors import OptionError, UnknownTask
+from jobs.errors import OptionError, RowRequired, UnknownTask
 from jobs.policies import CHECKS, checked_policy, refuse_unknown
 
 NAME_LIMIT: Final = 255
@@ -75,7 +75,8 @@ def job(
 
     `label` is its title there, else made from its name; the first line of its docstring
     describes it. Options are policies (see `jobs.policies.CHECKS`) and those of Celery's
-    `shared_task`. Raises OptionError at import for an unknown option or a bad value.
+    `shared_task`. Raises OptionError at import for an unknown option or a bad value. `.delay()`
+    and Celery's other ways to send the task raise RowRequired, unless it is `plain`.
     """
     refuse_unknown(options, known={*CHECKS, *CELERY_OPTIONS, *REPLACED, *BEHIND_THE_ROW})
     policy = checked_policy({name: value for name, value in options.items() if name in CHECKS})
@@ -91,6 +92,10 @@ def job(
                 " or use plain=True"
             )
             raise OptionError(name, problem)
+
+    if not plain:
+        # Celery makes attributes of the task's class of all options.
+        celery_options["apply_async"] = _refuse_to_send
 
     def registered(function: Callable[..., Any]) -> Any:
         offer = Offer(
@@ -152,6 +157,11 @@ def requires_row(name: str) -> bool:
     """Say whether a task may run only with an admitted row: the offered ones, but for plain."""
     task = _registered().get(name)
     return hasattr(task, "fairshift_offer") and not offer_of(task).plain
+
+
+def _refuse_to_send(task: Task, *_args: Any, **_options: Any) -> NoReturn:
+    """Raise where the call is made: a worker would drop the message, of which no caller hears."""
+    raise RowRequired(task.name)
 
 
 @cache

@@ -36,6 +36,20 @@ class UnknownTask(FairshiftError):
         return f"no task named {self.name!r} may be submitted{hint}"
 
 
+class RowRequired(FairshiftError):
+    """The task runs only from a row, and was called as a plain one; nothing was sent."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return (
+            f"task {self.name!r} runs only with a row: use submit(), or declare it with "
+            "@job(plain=True); nothing was sent"
+        )
+
+
 class PayloadTooLarge(FairshiftError):
     """The arguments take more bytes than a payload may; `size` counts at least those found."""
 

@@ -11,7 +11,6 @@ from jobs.dispatch import broker as hint_broker
 from jobs.models import Run, Submission
 from jobs.states import State
 from tests.flows.processes import Processes
-from tests.flows.tasks import offered
 from tests.flows.world import bodies, ended, outcomes
 from tests.judge import read_task_events
 from tests.waiting import wait_for
@@ -88,9 +87,9 @@ def test_a_hint_may_not_name_another_task(stack: Processes, verdict: Any) -> Non
 
 def test_an_offered_task_runs_only_with_a_row(stack: Processes, verdict: Any) -> None:
     """A bare message, or one that claims to be admitted, does not start it; a row does."""
-    offered.apply_async(kwargs={"kind": "no row"})
+    current_app.send_task("flows.offered", kwargs={"kind": "no row"})
     forged = {HEADER: {"owner": "acme", "submission": None, "run": "x", "token": 1}}
-    offered.apply_async(kwargs={"kind": "no row"}, headers=forged)
+    current_app.send_task("flows.offered", kwargs={"kind": "no row"}, headers=forged)
     run = ended(submit("flows.offered", kind="row", owner="acme"))
     assert run.result_value == "row"
     wait_for(lambda: "it runs only with a row" in stack.log_ends())

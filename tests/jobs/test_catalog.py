@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
-from celery import Celery, Task, current_app, shared_task
+from celery import Celery, Task, chain, current_app, group, shared_task
 from pytest_django import Settings
 
 from jobs.arguments import ArgumentSchema
 from jobs.catalog import job, offer_of, offered, resolve
-from jobs.errors import OptionError, UnknownTask
+from jobs.errors import OptionError, RowRequired, UnknownTask
 
 
 @job(label="Reboot a device", max_attempts=5, retry_on=(OSError,), plain=True)
@@ -52,6 +52,28 @@ def test_a_task_is_found_by_object_proxy_and_name() -> None:
     assert resolve(undecorated) is found
     assert resolve(found) is found
     assert (type(found).__mro__[-2], found.name) == (Task, name)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rotate_keys.delay("eu"),
+        lambda: rotate_keys.apply_async(("eu",), countdown=5),
+        lambda: rotate_keys.s("eu").delay(),
+        lambda: group(rotate_keys.s("eu"), rotate_keys.s("us")).delay(),
+        lambda: chain(rotate_keys.si("eu"), undecorated.si("x")).delay(),
+    ],
+)
+def test_a_task_that_needs_a_row_is_not_sent_without_one(call: Callable[[], None]) -> None:
+    """The caller hears of it, and how to do it; a worker would only drop the message."""
+    with pytest.raises(RowRequired, match=r"rotate_keys' runs only with a row: use submit\(\)"):
+        call()
+
+
+def test_a_plain_task_is_sent_as_ever(app: Celery) -> None:
+    """Also one that may be submitted."""
+    app.conf.update(broker_url="memory://", result_backend="disabled://")
+    assert reboot.delay("edge-1").id
 
 
 def test_an_unknown_name_is_refused_with_the_near_miss() -> None:

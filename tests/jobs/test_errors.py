@@ -14,6 +14,7 @@ from jobs.errors import (
     OptionError,
     PayloadTooLarge,
     ResultError,
+    RowRequired,
     UnknownOwner,
     UnknownTask,
 )
@@ -25,6 +26,7 @@ from jobs.errors import (
         (ArgumentError("host", "is required"), "argument host: is required"),
         (UnknownTask("pign", "ping"), "'pign' may be submitted; did you mean 'ping'?"),
         (UnknownTask("pign"), "no task named 'pign' may be submitted"),
+        (RowRequired("ping"), "task 'ping' runs only with a row: use submit()"),
         (PayloadTooLarge(300_000, 262_144), "at least 300,000 bytes, the limit is 262,144"),
         (OptionError("priority", "is from 0 to 9"), "option priority: is from 0 to 9"),
         (UnknownOwner("acme"), "no owner 'acme'"),
