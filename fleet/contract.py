@@ -141,13 +141,15 @@ class Edges:
     `admit` answers every ask by run id; `record` returns the state that each run has now,
     BUSY_ROW for one that is held elsewhere, and leaves out runs whose token was out of date;
     `beat` is told which runs the worker holds and returns those that are to be cancelled;
-    `leave` ends the worker's row; `close` drops the thread's connection after an error.
+    `leave` ends the worker's row; `prime` tells queues that were emptied, or fell back to an older
+    copy, what they have forgotten; `close` drops the thread's connection after an error.
     """
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]
     record: Callable[[Sequence[Report]], Mapping[str, str]]
     beat: Callable[[Node, Sequence[str]], Sequence[str]]
     leave: Callable[[UUID], None]
+    prime: Callable[[], None]
     close: Callable[[], None]
     requires_row: Callable[[str], bool]
     retry_delay: Callable[[Mapping[str, Any], int, Sequence[str], float | None], float | None]

@@ -51,6 +51,8 @@ class Edge(threading.Thread):
         self._due_at = math.inf
         self._idle = True
         self._postponed = 0
+        self._is_to_prime = False
+        self._may_prime_at = 0.0
         self._stopping = False
 
     def ask(self, ask: Ask, answer: Answer, *, is_urgent: bool = True) -> bool:
@@ -73,6 +75,16 @@ class Edge(threading.Thread):
                 self._hasten(START_SECONDS)
             else:
                 self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
+
+    def prime(self) -> None:
+        """Have queues told what they have forgotten, a second after the last try at the earliest.
+
+        Who asks does so with every take until it is done.
+        """
+        with self._ready:
+            if not self._is_to_prime and time.monotonic() >= self._may_prime_at:
+                self._is_to_prime = True
+                self._hasten(0)
 
     def _hasten(self, seconds: float) -> None:
         """Have all that is here done within so long."""
@@ -123,6 +135,14 @@ class Edge(threading.Thread):
             if not self._attempt(self._admit, asks, "admit"):
                 time.sleep(RETRY_SECONDS)
                 self._keep([])
+            self._prime()
+
+    def _prime(self) -> None:
+        if self._is_to_prime:
+            self._attempt(lambda _: self._edges.prime(), [self], "prime")
+            with self._ready:
+                self._may_prime_at = time.monotonic() + RETRY_SECONDS
+                self._is_to_prime = False
 
     def _keep(self, reports: list[tuple[Report, Then | None]]) -> None:
         """Try again at once what has failed, with all that is here."""

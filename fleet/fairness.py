@@ -14,8 +14,9 @@ Inside a submission messages go by priority and age.
 - **Idling earns no credit**: who comes back is level with the queue. When nobody may be chosen any
   more, a busy period has ended, and debts end with it.
 
-Time is passed in, whole microseconds. Adopting foreign messages, quarantine, and waking sleeping
-workers are the transport's own and are not told here. This is a reference: it may be slow.
+Time is passed in, whole microseconds. Adopting foreign messages, quarantine, waking sleeping
+workers, and epochs (a queue that was emptied gives nothing out until it knows again what it had
+forgotten) are the transport's own and are not told here. This is a reference: it may be slow.
 """
 
 from __future__ import annotations
@@ -169,11 +170,15 @@ class FairQueue(Backlog):
         return len(self._held(worker))
 
     def keep(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
-        """Return what a worker holds and does not name: mid and lease; how many."""
+        """Return what a worker holds and does not name: mid and lease; how many.
+
+        What it names stays its own, whatever the last take was: its next one is its first.
+        """
         named = {mid for mid, number in leases if self._lease_of(worker, mid, number)}
         lost = [mid for mid in self._held(worker) if mid not in named]
         for mid in lost:
             self._put_back(now, mid, self.leases[mid])
+        self.takes.pop(worker, None)
         self._settle(now)
         return len(lost)
 

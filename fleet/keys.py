@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 QUEUE_KEYS: Final = {
-    "state": "hash: virtual time, busy period, order and lease numbers, average run time, watcher",
+    "state": "hash: virtual time, busy period, order and lease numbers, average run time, watcher, "
+    "epoch and how far it is told",
     "counters": "hash: what has happened, by name",
     "meta": "hash: message id to what the scripts know of it",
     "body": "hash: message id to the message, as Kombu's JSON",
@@ -43,11 +44,6 @@ def installation_key() -> str:
     return "fairshift:installation"
 
 
-def epoch_key() -> str:
-    """A string: which filling of Redis this is. Missing after a flush."""
-    return "fairshift:epoch"
-
-
 def queue_key(queue: str, name: str, of: str = "") -> str:
     """Return a key of a fair queue: one of QUEUE_KEYS, of an owner, a lock or a worker perhaps."""
     if name not in QUEUE_KEYS or bool(of) != (name in _MANY):
@@ -60,13 +56,19 @@ def settings_key(queue: str) -> str:
     return _base(queue) + "settings"
 
 
+def epoch_channel(queue: str) -> str:
+    """A channel, on which a fair queue says that it has begun a new epoch."""
+    return _base(queue) + "epoch"
+
+
 def lua_names() -> str:
     """Return the Lua table `key` of these names, for scripts whose KEYS[1] is the queue."""
     base = _base("' .. KEYS[1] .. '")
     names = ", ".join(
         f"{name} = base .. '{name}{':' if name in _MANY else ''}'" for name in QUEUE_KEYS
     )
-    return f"local base = '{base}'\nlocal key = {{{names}}}\n"
+    channel = epoch_channel("' .. KEYS[1] .. '")
+    return f"local base = '{base}'\nlocal epoch_channel = '{channel}'\nlocal key = {{{names}}}\n"
 
 
 def _base(queue: str) -> str:

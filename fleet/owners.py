@@ -6,9 +6,9 @@ Over the connection of `Broker`, with its deadline: every call may raise BrokerU
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from redis import Redis
 
@@ -56,6 +56,15 @@ class OwnerSettings:
         return self.name, self.weight, *limits
 
 
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Which filling of a queue this is: whether it knows all owners, and has all hints."""
+
+    number: int
+    is_told: bool
+    is_filled: bool
+
+
 class Owners:
     """The owners of every fair queue, or of those that are named."""
 
@@ -86,6 +95,29 @@ class Owners:
             for key in keys:
                 client.set(key, mark, ex=REMEMBERED_SECONDS)
         return True
+
+    def epochs(self, *, timeout: float) -> dict[str, Epoch]:
+        """Return the epoch of each queue: an emptied one, or an older copy, is in a new one."""
+        with self._broker.client(timeout=timeout) as client:
+            found = {queue: scripts.run(client, queue, "epoch") for queue in self.queues}
+        return {
+            queue: Epoch(number, bool(is_told), bool(is_filled))
+            for queue, (number, is_told, is_filled) in found.items()
+        }
+
+    def prime(
+        self, epochs: Mapping[str, Epoch], what: Literal["told", "filled"], *, timeout: float
+    ) -> bool:
+        """Say that these queues were told of all owners, or filled with all hints.
+
+        False when one of them has forgotten it meanwhile: it is in another epoch.
+        """
+        with self._broker.client(timeout=timeout) as client:
+            known = [
+                scripts.run(client, queue, "prime", epoch.number, what)
+                for queue, epoch in epochs.items()
+            ]
+        return all(known)
 
     def look(self, *names: str, timeout: float) -> Look:
         """Return how these owners stand, or all that the queues know, over the queues together."""

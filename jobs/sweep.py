@@ -1,9 +1,9 @@
 """The sweep: finds work that is committed and has no hint in the broker, and publishes it.
 
 Hints get lost in four ways: they never reached Redis (the outbox still lists them), Redis
-was emptied (its epoch is gone), they died with a worker or an older copy of Redis (overdue),
-or nobody was there to publish them when a cap, lock or pause ended (blocked). A hint that is
-published once too often costs a look at its row.
+was emptied or fell back to an older copy (its queues are in a new epoch), they died with a worker
+(overdue), or nobody was there to publish them when a cap, lock or pause ended (blocked). A hint
+that is published once too often costs a look at its row.
 
 It also tells Celery of ends that a process, dying after the commit, left untold, and the fair
 queues of what owners may have.
@@ -12,8 +12,10 @@ queues of what owners may have.
 from __future__ import annotations
 
 import logging
+import math
+import time
 from typing import Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import transaction
 
@@ -21,11 +23,14 @@ from fleet import BrokerUnavailable, crash_point
 from jobs import database, sharing, unblocking
 from jobs.callbacks import tell_untold
 from jobs.conf import setting
-from jobs.dispatch import broker, publish, publish_on_commit, publish_slices, shrink_outbox
+from jobs.dispatch import broker, owners, publish, publish_on_commit, publish_slices, shrink_outbox
 
 logger = logging.getLogger(__name__)
 
 CHUNK: Final = 1_000
+PRIME_SECONDS: Final = 1.0
+"""For so long a worker that has met an emptied queue helps to fill it, and admits nothing."""
+
 WITH_BACKLOG: Final = 25
 """How many runs of a queue are published again in one sweep while it holds messages.
 
@@ -71,7 +76,7 @@ def sweep() -> dict[str, int]:
     # First: after a flush, hints of an owner that is paused meet queues that know of it.
     sharing.tell_all()
     return {
-        "flushed": publish_after_flush(),
+        "flushed": publish_after_flush() or 0,
         "outbox": publish_outbox(),
         "overdue": publish_overdue(),
         "freed": unblocking.publish_freed(owner_ids=None, lock_keys=None),
@@ -99,21 +104,38 @@ def publish_outbox() -> int:
         total += len(batch["run_ids"])
 
 
-def publish_after_flush() -> int:
-    """Publish every queued run when the broker does not know its epoch, then name it a new one."""
+def prime() -> None:
+    """Tell queues that were emptied, or fell back to an older copy, what cannot wait for a sweep.
+
+    What owners may have, and as many hints as a moment allows; the next sweep makes the others.
+    """
+    try:
+        publish_after_flush(seconds=PRIME_SECONDS)
+    except BrokerUnavailable as error:
+        logger.warning("the sweep will tell the queues what they have forgotten: %s", error)
+
+
+@database.alone
+def publish_after_flush(*, seconds: float = math.inf) -> int:
+    """Tell queues in a new epoch of all owners, and publish every queued run; return how many.
+
+    In so many seconds at most: what is not finished then is begun anew by the next call.
+    """
     timeout = setting("PUBLISH_TIMEOUT_SECONDS")
-    known = broker().epoch(timeout=timeout)
-    if known is not None and known.startswith("ready:"):
+    until = time.monotonic() + seconds
+    known = owners().epochs(timeout=timeout)
+    epochs = {queue: epoch for queue, epoch in known.items() if not epoch.is_filled}
+    if not epochs:
         return 0
-    # A flush in the middle takes this mark with it, and the next sweep begins again.
-    mark = uuid4().hex
-    broker().epoch(timeout=timeout, become=f"building:{mark}")
+    sharing.tell_all()
+    owners().prime(epochs, "told", timeout=timeout)
     total, last = 0, UUID(int=0)
     while rows := database.query(_QUEUED_AFTER, [last, CHUNK]):
+        if time.monotonic() > until:
+            return total
         last = rows[-1]["id"]
         total += publish([row["id"] for row in rows])
-    if broker().epoch(timeout=timeout) == f"building:{mark}":
-        broker().epoch(timeout=timeout, become=f"ready:{mark}")
+    owners().prime(epochs, "filled", timeout=timeout)
     if total:
         logger.warning("the broker had lost its hints: published %d queued runs again", total)
     return total

@@ -9,7 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 from django.db import connection, connections
 
 from fleet import Edges
-from jobs import admission, liveness, recording
+from jobs import admission, liveness, recording, sweep
 from jobs.catalog import requires_row
 from jobs.conf import setting
 from jobs.encoding import encode_result
@@ -29,6 +29,7 @@ def edges() -> Edges:
         record=_bounded(recording.record),
         beat=_bounded(liveness.beat),
         leave=_bounded(liveness.leave),
+        prime=_bounded(sweep.prime),
         close=close_connection,
         requires_row=requires_row,
         retry_delay=delay_after,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -14,7 +15,9 @@ from celery.concurrency import prefork
 from celery.exceptions import ImproperlyConfigured
 from celery.worker import state as worker_state
 from redis import Redis
+from redis.client import PubSub
 
+from fleet.keys import epoch_channel
 from fleet.pool import Pool
 from fleet.steps.charging import watched
 from fleet.transport import Transport, fair_queues
@@ -24,6 +27,7 @@ from fleet.transport.leases import Leases
 logger = logging.getLogger(__name__)
 
 RENEWALS_A_LEASE: Final = 4
+LOOK_SECONDS: Final = 0.5
 
 
 class FairQueues(bootsteps.StartStopStep):
@@ -103,27 +107,53 @@ def _nothing() -> None:
 
 
 class Renewal(threading.Thread):
-    """Says that this process lives, also while its loop is busy: a solo pool runs tasks in it."""
+    """Says that this process lives, also while its loop is busy: a solo pool runs tasks in it.
+
+    And at once when a queue says that it began anew: who is full takes nothing, and would not find
+    out in time that nobody knows any more what it holds.
+    """
 
     def __init__(self, app: Any) -> None:
         super().__init__(name="fairshift-leases", daemon=True)
         self._app = app
         self._stopped = threading.Event()
+        self._pause = app.conf.broker_transport_options.get("lease_seconds", 30.0)
+        self._pause /= RENEWALS_A_LEASE
 
     def stop(self) -> None:
         self._stopped.set()
 
     def run(self) -> None:
-        lease = self._app.conf.broker_transport_options.get("lease_seconds", 30.0)
-        while not self._stopped.wait(lease / RENEWALS_A_LEASE):
+        channels = [
+            epoch_channel(queue)
+            for queue in fair_queues(self._app)
+            if queue in self._app.amqp.queues.consume_from
+        ]
+        is_lost = False
+        while not self._stopped.is_set():
             try:
-                with leases_of(self._app) as (leases, client):
-                    while True:
+                with leases_of(self._app) as (leases, client), client.pubsub() as heard:
+                    if channels:
+                        heard.subscribe(*channels)
+                    while not self._stopped.is_set():
                         leases.renew(client)
-                        if self._stopped.wait(lease / RENEWALS_A_LEASE):
-                            return
+                        is_lost = False
+                        self._rest(heard)
             except Exception as error:
-                logger.error("leases are not renewed: %r", error)  # noqa: TRY400  one line a try
+                if not is_lost:
+                    logger.error("leases are not renewed: %r", error)  # noqa: TRY400  one line
+                is_lost = True
+                # Soon: others take again a second after the broker is back.
+                self._stopped.wait(min(LOOK_SECONDS, self._pause))
+
+    def _rest(self, heard: PubSub) -> None:
+        """Wait until leases are due again, or an epoch has begun."""
+        until = time.monotonic() + self._pause
+        while not self._stopped.is_set() and (rest := until - time.monotonic()) > 0:
+            if not heard.subscribed:
+                self._stopped.wait(rest)
+            elif heard.get_message(ignore_subscribe_messages=True, timeout=rest):
+                return
 
 
 @contextmanager

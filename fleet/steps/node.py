@@ -19,6 +19,7 @@ from fleet.contract import Edges, Node
 from fleet.edge import Edge
 from fleet.steps.gate import Gate
 from fleet.steps.heartbeat import Heartbeat
+from fleet.transport.leases import when_untold
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class DurableRuns(bootsteps.StartStopStep):
         # After the pool has forked: a thread would not survive it, and a held lock would.
         self.edge.start()
         self.heartbeat.start()
+        when_untold(self.edge.prime)
         signals.worker_shutting_down.connect(
             partial(_wake, worker), sender=worker.hostname, weak=False
         )

@@ -3,29 +3,38 @@
 One for each process and broker, however many channels come and go: a lost connection does not
 take away what runs. Everything said carries the number of the lease, so saying it twice is
 harmless, and what could not be said is said with the next take.
+
+A queue that was emptied, or fell back to an older copy, has begun another epoch: it is told what is
+held here, and the application is called, to tell it the rest.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from redis import Redis
 
 from fleet.transport import scripts
+from fleet.transport.envelope import address, parsed
+
+logger = logging.getLogger(__name__)
 
 BUFFER_US: Final = 100_000
 """A worker holds messages for its slots, and beyond these so much expected run time a slot."""
 
 SAY_WITHIN_SECONDS: Final = 0.05
 SAY_AT: Final = 100
+HOLD_AT_ONCE: Final = 100
 
 _ADRIFT: Final = "adrift"
 """In place of the channel of what still runs when its channel is lost."""
@@ -41,6 +50,9 @@ class Lease:
     expected: int | None
     is_urgent: bool
     channel: Hashable
+    raw: bytes
+    at: float
+    """Our `time.monotonic()` when it came."""
     is_started: bool = False
     is_finished: bool = False
     is_lost: bool = False
@@ -50,6 +62,14 @@ class Lease:
     def load(self) -> int:
         """What it takes of the buffer: an unknown or slow one a whole slot's part."""
         return BUFFER_US if self.expected is None else min(self.expected, BUFFER_US)
+
+    def group(self) -> Sequence[Any]:
+        """Return it as `hold.lua` takes it."""
+        ran = round((time.monotonic() - self.at) * 1_000_000)
+        expected = "" if self.expected is None else self.expected
+        message = address(parsed(self.raw), now=datetime.now(UTC)).group(self.raw)
+        # Under the id by which it is held: one that names none was given a random one.
+        return (self.number, "" if self.is_finished else ran, expected, self.id, *message[1:])
 
 
 @dataclass(slots=True)
@@ -116,6 +136,8 @@ class Leases:
         self._met: set[tuple[str, Hashable]] = set()
         """Queues and channels that have taken from them: a new channel may mean a new server."""
         self._unsaid: dict[str, _Unsaid] = defaultdict(_Unsaid)
+        self._epochs: dict[str, int] = defaultdict(int)
+        self._last_lease: dict[str, int] = defaultdict(int)
 
     def __contains__(self, tag: object) -> bool:
         return tag in self._held
@@ -137,22 +159,30 @@ class Leases:
             if (queue, channel) not in self._met:
                 self._meet(client, queue)
                 self._met.add((queue, channel))
-            unsaid = self._unsaid.pop(queue, None) or _Unsaid()
-            arguments = (self.worker, lease_us, self._confirmed[queue], room.slots, room.budget)
-            try:
-                *_, reply = scripts.run_all(
-                    client, queue, [*unsaid.calls(self.worker), ("take", (*arguments, most))]
-                )
-            except BaseException:
-                self._unsay(queue, unsaid)
-                raise
-            number, sleep_ms, foreign, _diverted, *messages = reply
+            how = (lease_us, room.slots, room.budget, most)
+            reply = self._ask(client, queue, how)
+            if self._meet_epoch(client, queue, *reply[4:6]):
+                reply = self._ask(client, queue, how)
+            number, sleep_ms, foreign, _diverted, _epoch, _is_told, *messages = reply
             self._confirmed[queue] = int(number)
             return Taken(
                 [self._hold(queue, channel, message) for message in messages],
                 sleep_ms / 1000 if sleep_ms else None,
                 bool(foreign),
             )
+
+    def _ask(self, client: Redis, queue: str, how: tuple[int, int, int, int]) -> list[Any]:
+        """Say what is unsaid, and take, in one round trip; return the take's reply."""
+        lease_us, slots, budget, most = how
+        unsaid = self._unsaid.pop(queue, None) or _Unsaid()
+        known = (self._epochs[queue], self._last_lease[queue])
+        take = (self.worker, lease_us, self._confirmed[queue], slots, budget, most, *known)
+        try:
+            *_, reply = scripts.run_all(client, queue, [*unsaid.calls(self.worker), ("take", take)])
+        except BaseException:
+            self._unsay(queue, unsaid)
+            raise
+        return list(reply)
 
     def _meet(self, client: Redis, queue: str) -> None:
         """Say what is held, over a new channel: the server may have taken over from another.
@@ -161,10 +191,45 @@ class Leases:
         last, and would not know of what was taken.
         """
         if queue in self._confirmed:
-            self.say(client, [queue])
-            leases = [lease for lease in self._held.values() if lease.queue == queue]
-            named = [value for lease in leases for value in (lease.id, lease.number)]
-            scripts.run(client, queue, "keep", self.worker, *named)
+            self._keep(client, queue)
+
+    def _keep(self, client: Redis, queue: str) -> list[Lease]:
+        """Say of which messages this process knows; return their leases."""
+        self.say(client, [queue])
+        leases = [lease for lease in self._held.values() if lease.queue == queue]
+        named = [value for lease in leases for value in (lease.id, lease.number)]
+        scripts.run(client, queue, "keep", self.worker, *named)
+        self._confirmed[queue] = 0
+        return leases
+
+    # --- epochs ------------------------------------------------------------------------
+
+    def _meet_epoch(self, client: Redis, queue: str, epoch: int, is_told: int) -> bool:
+        """Say what is held when a queue has begun another epoch than we know.
+
+        Who is to tell it what it has forgotten is called; where there is nobody, it is told that.
+        True when it may give now what it did not give before.
+        """
+        is_other = self._epochs[queue] not in (0, epoch)
+        if is_other:
+            self._declare(client, queue)
+        # After it: if it fails, the next call finds the difference again.
+        self._epochs[queue] = epoch
+        if not is_told and not _primers:
+            scripts.run(client, queue, "prime", epoch, "told")
+        elif not is_told:
+            for prime in _primers:
+                prime()
+        return is_other or not (is_told or _primers)
+
+    def _declare(self, client: Redis, queue: str) -> None:
+        """Have a queue that has forgotten it know what this process holds."""
+        leases = self._keep(client, queue)
+        logger.warning("queue %s began anew: we hold %d of its messages", queue, len(leases))
+        for start in range(0, len(leases), HOLD_AT_ONCE):
+            groups = [lease.group() for lease in leases[start : start + HOLD_AT_ONCE]]
+            values = [value for group in groups for value in group]
+            scripts.run(client, queue, "hold", self.worker, *values)
 
     def _hold(self, queue: str, channel: Hashable, message: list[bytes]) -> tuple[str, bytes]:
         message_id, number, expected, is_urgent, raw = message[:5]
@@ -175,7 +240,10 @@ class Leases:
             expected=round(float(expected)) if expected else None,
             is_urgent=bool(is_urgent),
             channel=channel,
+            raw=raw,
+            at=time.monotonic(),
         )
+        self._last_lease[queue] = max(self._last_lease[queue], lease.number)
         tag = f"{lease.id}#{lease.number}"
         self._held[tag] = lease
         load = self._loads[channel]
@@ -329,9 +397,12 @@ class Leases:
     # --- living ------------------------------------------------------------------------
 
     def renew(self, client: Redis) -> None:
-        """Say that this process lives."""
+        """Say that this process lives, and to a queue that has forgotten it what it holds."""
         for queue in list(self._confirmed):
-            scripts.run(client, queue, "renew", self.worker)
+            known = (self._epochs[queue], self._last_lease[queue])
+            _count, *epoch = scripts.run(client, queue, "renew", self.worker, *known)
+            with self._lock:
+                self._meet_epoch(client, queue, *epoch)
 
     def wind_up(self, client: Redis) -> None:
         """Give back what no pool has; the rest stays here until it has ended."""
@@ -354,10 +425,23 @@ class Leases:
             self._loads.clear()
             self._confirmed.clear()
             self._met.clear()
+            self._epochs.clear()
+            self._last_lease.clear()
 
 
 _of_broker: dict[Hashable, Leases] = {}
 os.register_at_fork(after_in_child=_of_broker.clear)
+
+_primers: list[Callable[[], None]] = []
+os.register_at_fork(after_in_child=_primers.clear)
+
+
+def when_untold(prime: Callable[[], None]) -> None:
+    """Have this called whenever a queue has not been told what owners may have.
+
+    In any thread, and again until it is told: it may not take time.
+    """
+    _primers[:] = [prime]
 
 
 def leases_on(broker: Hashable) -> Leases:

@@ -22,7 +22,8 @@ from fleet.keys import lua_names
 SERVER_CLOCK: Final = ""
 """In place of a time in microseconds: the server's own."""
 
-SHARED: Final = tuple(f"shared/{part}" for part in ("queue", "accounts", "messages", "leases"))
+PARTS: Final = ("queue", "epoch", "accounts", "messages", "leases")
+SHARED: Final = tuple(f"shared/{part}" for part in PARTS)
 """Each part uses those before it."""
 
 

@@ -44,7 +44,7 @@ def test_a_take_whose_reply_is_lost_is_taken_back(play: Play) -> None:
     room = {"channel": "here", "lease_us": 30_000_000, "most": 3}
     held = queue_key(scene.queue, "held", leases.worker)
     lost = (leases.worker, 30_000_000, 0, 3, 0, 3)
-    assert len(scripts.run(scene.client, scene.queue, "take", *lost)) == 4 + 3
+    assert len(scripts.run(scene.client, scene.queue, "take", *lost)) == 6 + 3
     assert scene.client.hlen(held) == 3
     taken = leases.take(scene.client, scene.queue, Room(3, 0), **room)
     assert len(taken.messages) == 3

@@ -30,7 +30,7 @@ class Queue:
 
     def take(self, most: int = 1) -> list[tuple[str, bytes]]:
         """Take messages; return id and lease of each."""
-        self.taken, _sleep, _foreign, _diverted, *messages = self.run(
+        self.taken, _sleep, _foreign, _diverted, _epoch, _told, *messages = self.run(
             "take", "w1", 60 * SECOND, self.taken, most, 0, most
         )
         return [(message[0].decode(), message[1]) for message in messages]

@@ -50,7 +50,7 @@ class LuaQueue:
         most: int,
     ) -> Taken:
         facts = (worker, lease, confirmed, slots, budget, most)
-        number, sleep, _, diverted, *given = self.run("take", now, *facts)
+        number, sleep, _, diverted, _, _, *given = self.run("take", now, *facts)
         return Taken(
             number,
             sleep > 0,
@@ -77,7 +77,7 @@ class LuaQueue:
         return self.run("give_back", now, worker, *[value for lease in leases for value in lease])
 
     def renew(self, now: int, worker: str) -> int:
-        return self.run("renew", now, worker)
+        return self.run("renew", now, worker)[0]
 
     def keep(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
         return self.run("keep", now, worker, *[value for lease in leases for value in lease])

@@ -547,6 +547,16 @@ def test_a_worker_that_is_back_holds_what_it_names(world: World) -> None:
     assert world.ack(one) == 1
 
 
+def test_a_worker_that_is_back_keeps_what_it_names_at_its_next_take(world: World) -> None:
+    """A server that took over has not heard of its last takes: none of them was lost."""
+    world.publish("acme", 3)
+    one, other = world.take(2)
+    assert world.queue.keep(world.now, "w1", [(one.id, one.lease), (other.id, other.lease)]) == 0
+    world.confirmed["w1"] = 0
+    assert len(world.ids(3)) == 1
+    assert (world.ack(one), world.ack(other)) == (1, 1)
+
+
 def test_a_worker_that_leaves_holds_nothing(world: World) -> None:
     """Its messages go back, so many a call, until there are fewer."""
     world.publish("acme", 5)
@@ -626,7 +636,7 @@ def test_a_foreign_message_is_told_and_adopted_once(lua: World) -> None:
     lua.publish("acme")
     lua.queue.client.lpush(lua.queue.name, b"{foreign}")
     lua.take()
-    *_, is_foreign, _ = lua.queue.run("take", lua.now, "w2", LEASE, 0, 1, 0, 1)
+    is_foreign = lua.queue.run("take", lua.now, "w2", LEASE, 0, 1, 0, 1)[2]
     assert is_foreign == 1
     facts = (lua.queue.name, b"{foreign}", *group(Message("f:0", "globex", body=b"{foreign}")))
     assert lua.queue.run("adopt", lua.now, *facts) == 1
@@ -640,7 +650,7 @@ def test_priority_lists_of_stock_clients_are_told(lua: World) -> None:
     """A stock client pushes priorities to lists of their own."""
     key = f"{lua.queue.name}\x06\x163"
     lua.queue.client.lpush(key, b"{foreign}")
-    *_, is_foreign, _ = lua.queue.run("take", lua.now, "w1", LEASE, 0, 1, 0, 1)
+    is_foreign = lua.queue.run("take", lua.now, "w1", LEASE, 0, 1, 0, 1)[2]
     lua.queue.client.delete(key)
     assert is_foreign == 1
 

@@ -162,6 +162,7 @@ class Sequences(RuleBasedStateMachine):
     def keep(self, told: list[tuple[int, int, int]]) -> None:
         worker, named = self.leases(told)
         self.both("keep", worker, [(mid, number) for mid, number, _ in named])
+        self.confirmed[worker] = 0
 
     @rule(worker=st.sampled_from(WORKERS), limit=st.sampled_from((1, 2, 100)))
     def leave(self, worker: str, limit: int) -> None:

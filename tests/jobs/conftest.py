@@ -10,6 +10,7 @@ import redis
 from django.db import connection, connections
 
 import tests.tasks  # noqa: F401  registers the tasks that scenes submit
+from fleet.transport import leases
 from jobs import dispatch
 from jobs.models import Owner
 from tests.flows.world import broker_client
@@ -64,6 +65,8 @@ def _real_commits(
 def broker() -> Iterator[redis.Redis]:
     """A client of the Redis that is the broker, empty before and after."""
     dispatch.broker.cache_clear()
+    # What a scene before this one has held is not to be put back into this one's queues.
+    leases._of_broker.clear()
     with broker_client() as client:
         client.flushdb()
         yield client

@@ -12,8 +12,8 @@ from jobs import dispatch
 from jobs import sweep as sweeping
 from jobs.models import Outbox, Owner, Run
 from jobs.storing import now
-from jobs.sweep import publish_after_flush, publish_outbox, publish_overdue, sweep
-from tests.jobs.scenes import age, ask, hinted, living_worker, lose_hints, submitted
+from jobs.sweep import prime, publish_after_flush, publish_outbox, publish_overdue, sweep
+from tests.jobs.scenes import age, ask, at_once, hinted, living_worker, lose_hints, submitted
 
 NOTHING = {"flushed": 0, "outbox": 0, "overdue": 0, "freed": 0, "told": 0}
 
@@ -98,13 +98,14 @@ def test_after_a_flush_every_queued_run_is_published(acme: Owner, broker: redis.
 def test_a_flush_in_the_middle_of_the_rebuild_begins_it_again(
     acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The epoch is named ready only when the broker still knows who builds it."""
+    """The queues have all hints only if no other epoch has begun meanwhile."""
     runs = submitted(acme, 3)
     broker.flushdb()
 
     def flushed_behind(run_ids: list[object]) -> int:
         count = dispatch.publish(run_ids)  # type: ignore[arg-type]
         broker.flushdb()
+        dispatch.owners().epochs(timeout=5)
         return count
 
     with monkeypatch.context() as patch:
@@ -113,6 +114,36 @@ def test_a_flush_in_the_middle_of_the_rebuild_begins_it_again(
     assert hinted() == []
     assert publish_after_flush() == 3
     assert hinted() == [run.id for run in runs]
+
+
+def test_a_rebuild_that_was_not_finished_begins_again(acme: Owner, broker: redis.Redis) -> None:
+    """That a queue was told of its owners is not that it has all hints."""
+    runs = submitted(acme, 3)
+    broker.flushdb()
+    assert publish_after_flush(seconds=-1) == 0
+    assert all(epoch.is_told for epoch in dispatch.owners().epochs(timeout=5).values())
+    assert publish_after_flush() == 3
+    assert hinted() == [run.id for run in runs]
+
+
+def test_one_at_a_time_tells_what_was_forgotten(acme: Owner, broker: redis.Redis) -> None:
+    """All workers find the new epoch at once: those who come second have nothing to do."""
+    submitted(acme, 20)
+    broker.flushdb()
+    counts = at_once(publish_after_flush, publish_after_flush, publish_after_flush)
+    assert sorted(count or 0 for count in counts) == [0, 0, 20]
+
+
+def test_a_worker_that_cannot_tell_leaves_it_to_the_sweep(
+    acme: Owner, broker: redis.Redis, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its edge goes on: what has failed is asked for again."""
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    dispatch.broker.cache_clear()
+    broker.client_pause(500)
+    prime()
+    assert "the sweep will tell the queues what they have forgotten" in caplog.text
+    dispatch.broker.cache_clear()
 
 
 def test_an_overdue_hint_is_published_again(acme: Owner) -> None:

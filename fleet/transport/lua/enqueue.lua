@@ -5,6 +5,8 @@
 -- Result   how many were new; one whose id is known is not put in again
 -- Keeps    one placeholder in the list for each message that is ready or parked
 -- Cost     O(log n) for each message
+-- Who sleeps at an emptied queue hears of it with the first message.
+meet_epoch(0, 0)
 local new = enqueue(ARGV, 2)
 settle()
 return new

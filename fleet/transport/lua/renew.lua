@@ -1,8 +1,14 @@
 -- renew: a worker lives, and with it its leases.
 -- KEYS[1]  the queue
--- ARGV     now, worker
--- Result   how many messages it holds
--- Keeps    -
+-- ARGV     now, worker, the epoch that it knows (0 for none), number of the last lease that it has
+--          heard of
+-- Result   {how many messages it holds, epoch, 1 when it is told}
+-- Keeps    an epoch that has begun wakes who sleeps through it
 -- Cost     O(log n)
 call('ZADD', key.workers, now, ARGV[2])
-return call('HLEN', key.held .. ARGV[2])
+if meet_epoch(tonumber(ARGV[3]) or 0, tonumber(ARGV[4]) or 0) then
+    call('RPUSH', key.wake, '1')
+    call('PEXPIRE', key.wake, 10000)
+end
+settle()
+return {call('HLEN', key.held .. ARGV[2]), state.epoch, is_told() and 1 or 0}

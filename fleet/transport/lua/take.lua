@@ -2,10 +2,13 @@
 -- KEYS[1]  the queue
 -- ARGV     now, worker, length of a lease (us), number of the last take whose reply has arrived,
 --          slots: so many messages whatever they cost, budget: beyond these, messages whose
---          expected run times (us) are known and add up to no more, most messages
+--          expected run times (us) are known and add up to no more, most messages, the epoch that
+--          the worker knows (0 for none), number of the last lease that it has heard of; who does
+--          not name these two is given messages in any epoch
 -- Result   {number of this take, sleep (ms; 0: there may be more), 1 when the list has messages of
---          a stock client, {ids past their deadline}, then {id, lease, expected run time (us, ''
---          when unknown), '1' when something waits for its end, raw} for each message}
+--          a stock client, {ids past their deadline}, epoch, 1 when it is told, then {id, lease,
+--          expected run time (us, '' when unknown), '1' when something waits for its end, raw} for
+--          each message}; of another epoch than the worker's, or one that is not told yet, nothing
 -- Keeps    a message is leased to one worker or to none; caps, pauses, rates and locks are kept;
 --          a reply that was lost, and a worker that is gone, lose their messages to the front
 -- Cost     O(log n) for each message; at most 100 fall due, and 100 come back, in one take
@@ -15,6 +18,15 @@ local held = key.held .. worker
 
 call('ZADD', key.workers, now, worker)
 call('ZREM', key.sleepers, worker)
+
+local known_epoch = tonumber(ARGV[8])
+if known_epoch then
+    local is_other = meet_epoch(known_epoch, tonumber(ARGV[9]))
+    if is_other or not is_open() then
+        settle()
+        return {confirmed, 100, 0, {}, state.epoch, is_told() and 1 or 0}
+    end
+end
 
 -- Before the choice: what comes back, and what time brings --------------------------------------
 
@@ -236,4 +248,12 @@ else
     wake(1) -- there may be more: who sleeps takes it, and wakes the next
 end
 
-return {take_number, math.ceil(sleep / 1000), is_foreign and 1 or 0, diverted, unpack(taken)}
+return {
+    take_number,
+    math.ceil(sleep / 1000),
+    is_foreign and 1 or 0,
+    diverted,
+    state.epoch,
+    is_told() and 1 or 0,
+    unpack(taken),
+}

@@ -86,7 +86,7 @@ class _Queue:
             call = ("take", (WORKER, LEASE_US, self._takes, BATCH, 0, BATCH))
             reply = scripts.run_all(self._redis, self._name, [*calls, call])[-1]
             self._takes = int(reply[0])
-            messages = reply[4:]
+            messages = reply[6:]
             taken += len(messages)
             finished = [part for message in messages for part in (*message[:2], RUN_US)]
             done = [part for message in messages for part in message[:2]]

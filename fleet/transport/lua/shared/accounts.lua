@@ -87,6 +87,13 @@ local function start_run(owner, expected)
     end
 end
 
+-- Count a run again that began at that time.
+local function resume_run(owner, expected, at)
+    owner.ran, owner.ran_at = ran(owner) + (now - at), now
+    owner.running = owner.running + 1
+    owner.expected = owner.expected + expected
+end
+
 local function end_run(owner, started_at, expected, run)
     owner.ran, owner.ran_at = ran(owner) - (now - started_at), now
     owner.running = owner.running - 1

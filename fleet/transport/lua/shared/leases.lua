@@ -49,6 +49,21 @@ local function leases_held(worker)
     return leases
 end
 
+-- Lease a message again that its worker has held all the time.
+local function resume_lease(worker, message, number, expected, at)
+    local average = state.average > 0 and state.average or UNKNOWN
+    local charged = expected or math.floor(average + 0.5)
+    local owner = owner_of(message.owner)
+    resume_run(owner, charged, at)
+    touch(owner)
+    if message.lock ~= '' then
+        call('HSETNX', key.locks, message.lock, message.id)
+    end
+    call('HSET', key.held .. worker, message.id, cmsgpack.pack(
+        number, at, charged, message.owner, message.submission, message.lock, message.task
+    ))
+end
+
 -- End the charging of a lease, and free its lock, unless that has been done.
 local function end_lease(lease, run)
     if lease.is_finished then

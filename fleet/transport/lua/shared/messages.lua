@@ -142,14 +142,19 @@ local function make_delayed(id, at)
     expect(at)
 end
 
+-- Take a message out of whatever line it stands in; false when it stands in none.
+local function take_from_lines(message)
+    return call('ZREM', key.delayed, message.id) == 1
+        or unpark(message)
+        or remove_ready(message)
+end
+
 -- Remove messages that nobody holds; how many there were.
 local function withdraw(ids)
     local gone = {}
     for _, id in ipairs(ids) do
         local message = message_of(id)
-        local is_free = message
-            and (call('ZREM', key.delayed, id) == 1 or unpark(message) or remove_ready(message))
-        if is_free then
+        if message and take_from_lines(message) then
             call('HDEL', key.meta, id)
             gone[#gone + 1] = id
         end
@@ -157,6 +162,25 @@ local function withdraw(ids)
     forget(gone)
     count('withdrawn', #gone)
     return #gone
+end
+
+-- Read a message from a group of nine values (see enqueue); it, its body, and its delay.
+local function read_group(values, at)
+    local priority, delay = tonumber(values[at + 3]) or 0, tonumber(values[at + 4]) or 0
+    local deadline = tonumber(values[at + 5])
+    state.sequence = math.max(now, state.sequence + 1)
+    local message = {
+        id = values[at],
+        owner = values[at + 1],
+        submission = values[at + 2],
+        lock = values[at + 6],
+        task = values[at + 7],
+        -- What is delayed ages from when it is due.
+        order = state.sequence + delay - priority * AGEING,
+        deadline = deadline and now + deadline or 0,
+        at = now,
+    }
+    return message, values[at + 8], delay
 end
 
 -- Put messages in, from groups of nine values (see enqueue); how many were new.
@@ -170,21 +194,8 @@ local function enqueue(values, first)
             call('HSET', key.again, id, 1)
         else
             new = new + 1
-            local priority, delay = tonumber(values[at + 3]) or 0, tonumber(values[at + 4]) or 0
-            local deadline = tonumber(values[at + 5])
-            state.sequence = math.max(now, state.sequence + 1)
-            local message = {
-                id = id,
-                owner = values[at + 1],
-                submission = values[at + 2],
-                lock = values[at + 6],
-                task = values[at + 7],
-                -- What is delayed ages from when it is due.
-                order = state.sequence + delay - priority * AGEING,
-                deadline = deadline and now + deadline or 0,
-                at = now,
-            }
-            store_message(message, values[at + 8])
+            local message, body, delay = read_group(values, at)
+            store_message(message, body)
             owner_of(message.owner)
             if delay > 0 then
                 make_delayed(id, now + delay)

@@ -46,7 +46,10 @@ end
 -- Numbers, read now and stored by settle --------------------------------------------------------
 
 local state, counts, run_times = {}, {}, {}
-local state_names = {'virtual', 'busy', 'sequence', 'lease', 'average', 'duty_at', 'foreign_at'}
+local state_names = {
+    'virtual', 'busy', 'sequence', 'lease', 'average', 'duty_at', 'foreign_at',
+    'epoch', 'epoch_at', 'awaits', 'told', 'filled',
+}
 local stored_state = call('HMGET', key.state, unpack(state_names))
 for index, name in ipairs(state_names) do
     stored_state[index] = tonumber(stored_state[index]) or 0
