@@ -15,7 +15,7 @@ from tests.judge import read_task_events
 from tests.waiting import wait_for
 
 MESSAGES = amount("MESSAGES", 10_000)
-ACTS = amount("ACTS", 60)
+ACTS = amount("ACTS", 40)
 CHUNK = 200
 STILL_SECONDS = 4.0
 QUEUE = "jobs"
@@ -48,7 +48,7 @@ def test_hostile_messages(tmp_path: Path) -> None:
 def test_hostile_keys(tmp_path: Path) -> None:
     """Nor does a hand in the keys themselves: other values, other types, gone.
 
-    A key of another type stops the queue, not the workers: it goes on when its keys are removed.
+    Such a hand may stop the queue, not the workers: all goes on once its keys are removed.
     """
     chance = dice(ACTS=ACTS)
     emptied = 0
@@ -60,6 +60,8 @@ def test_hostile_keys(tmp_path: Path) -> None:
             if not _goes_on(scene):
                 emptied += 1
                 scene.installation.servers.client().flushall()
+        # What was spoilt last may hold up runs that come later.
+        scene.installation.servers.client().flushall()
         _passed(scene)
         print(f"{ACTS} acts; the queue was emptied {emptied} times before it went on")
 
