@@ -9,7 +9,8 @@ from kombu import transport as kombu_transport
 from kombu.asynchronous import set_event_loop
 from kombu.transport import redis
 
-from fleet.transport.channel import Channel, Poller, SentinelChannel
+from fleet.transport.channel import Channel, SentinelChannel
+from fleet.transport.poller import Poller
 
 SCHEMES: Final = {
     "redis": "fleet.transport:Transport",

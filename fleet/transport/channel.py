@@ -15,7 +15,6 @@ from time import monotonic
 from typing import Any, Final
 
 from celery.exceptions import ImproperlyConfigured
-from kombu.asynchronous import get_event_loop
 from kombu.transport import redis, virtual
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -31,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 ADOPT_AT_MOST: Final = 100
 STOCK_WAIT_SECONDS: Final = 1.0
+AT_ONCE_SECONDS: Final = 0.01
 HAND_OVER_AT_ONCE: Final = 8
 JSON: Final = "application/json"
 SENTINEL_SECONDS: Final = 5.0
@@ -68,6 +68,8 @@ class FairQueues:
     active_queues: list[str]
     conn_or_acquire: Callable[..., Any]
     _in_poll: Any
+    _closing: bool
+    _in_turn: list[str]
     _brpop_sent_at: float | None
 
     def __init__(self, connection: Any, **kwargs: Any) -> None:
@@ -99,6 +101,7 @@ class FairQueues:
     def _note_active(self) -> None:
         active = self.active_queues
         self.active_fair_queues = [queue for queue in active if queue in self.fair_queues]
+        self._in_turn = list(active)
 
     # --- publishing --------------------------------------------------------------------
 
@@ -153,31 +156,52 @@ class FairQueues:
         if not fair:
             super()._brpop_start(timeout)  # type: ignore[misc]
             return
-        wait = self._take_all(fair)
+        wait = self._take_all()
         if wait is not None:
             self._wait(fair, wait)
 
-    def _take_all(self, queues: Sequence[str]) -> float | None:
-        """Take and deliver; return how long to wait for more, None when there is no room."""
-        waits = []
-        for queue in queues:
-            while self.qos.can_take():  # type: ignore[attr-defined]
-                room = self.qos.room()  # type: ignore[attr-defined]
-                taken = self._take(queue, room, most=self.take_most)
-                if taken.has_foreign:
-                    self._adopt(queue)
-                self._arrived.extend((queue, tag, raw) for tag, raw in taken.messages)
-                if taken.sleep_seconds is not None:
-                    waits.append(taken.sleep_seconds)
-                    break
-                if not taken.messages:
-                    # More, but nothing for a window without a free slot.
-                    self.qos.head_waits = True  # type: ignore[attr-defined]
-                    if room.slots:
-                        break
-            else:
+    def _take_all(self) -> float | None:
+        """Take from one queue after the other; return how long to wait, None without room.
+
+        Who has been asked is last in turn: none starves behind another's backlog. A stock queue is
+        asked for one message and only for a free slot, and the others do not fill the window
+        before it has been.
+        """
+        waits: dict[str, float] = {}
+        while self.qos.can_take():  # type: ignore[attr-defined]
+            queue = next((queue for queue in self._in_turn if queue not in waits), None)
+            if queue is None:
+                return max(AT_ONCE_SECONDS, min(waits.values()))
+            room = self.qos.room()  # type: ignore[attr-defined]
+            is_fair = queue in self.fair_queues
+            if not is_fair and not room.slots:
                 return None
-        return min(waits, default=None)
+            wait = self._take_some(queue, room) if is_fair else self._take_stock(queue)
+            if wait is not None:
+                waits[queue] = wait
+            self._in_turn = [name for name in self._in_turn if name != queue] + [queue]
+        return None
+
+    def _take_some(self, queue: str, room: Room) -> float | None:
+        """Take what there is room for; return how long the queue has no more, if known."""
+        taken = self._take(queue, room, most=self.take_most)
+        if taken.has_foreign:
+            self._adopt(queue)
+        self._arrived.extend((queue, tag, raw) for tag, raw in taken.messages)
+        if taken.sleep_seconds is None and not taken.messages:
+            # More, but nothing for a window without a free slot; or too much to look through.
+            self.qos.head_waits = True  # type: ignore[attr-defined]
+            return AT_ONCE_SECONDS
+        return None if taken.sleep_seconds is None else float(taken.sleep_seconds)
+
+    def _take_stock(self, queue: str) -> float | None:
+        """Take one message of a stock queue, as Kombu does."""
+        try:
+            message = super()._get(queue)  # type: ignore[misc]
+        except Empty:
+            return STOCK_WAIT_SECONDS
+        self.connection._deliver(message, queue)
+        return None
 
     def _take(self, queue: str, room: Room, *, most: int) -> Any:
         with self.conn_or_acquire() as client:
@@ -292,6 +316,7 @@ class FairQueues:
             for _queue, tag, _raw in [each for each in self._arrived if each[0] == queue]:
                 self.leases.give_back(tag)
             self._arrived = deque(each for each in self._arrived if each[0] != queue)
+        if queue in self.fair_queues and not self._closing:
             # A wake-up that is on its way to us is for somebody else now.
             with self.conn_or_acquire() as client:
                 scripts.run(client, queue, "rouse", self.leases.worker)
@@ -311,7 +336,11 @@ class FairQueues:
             # Nothing but a wake-up can be under way: no need to wait for the end of the sleep.
             connection, self._in_poll = self._in_poll, None
             connection.disconnect()
-        super().close()  # type: ignore[misc]
+        # Kombu asks the server once more after it has let go of its connections.
+        try:
+            super().close()  # type: ignore[misc]
+        finally:
+            self._disconnect_pools()  # type: ignore[attr-defined]
 
     _waits_for_stock = False
 
@@ -358,42 +387,6 @@ class SentinelChannel(FairQueues, redis.SentinelChannel):  # type: ignore[misc]
         }
         self.sentinel_kwargs = {**own, **(self.sentinel_kwargs or {})}
         return super()._sentinel_managed_pool(asynchronous)
-
-
-class Poller(redis.MultiChannelPoller):
-    """Kombu's poller, which says what is due on every turn."""
-
-    has_delivered = False
-
-    def on_poll_start(self) -> None:
-        # They have what is to be said in common: one of them says it.
-        for channel in self._channels:
-            if channel.leases.has_unsaid:
-                channel.settle()
-            break
-        super().on_poll_start()
-        self.has_delivered = False
-        for channel in list(self._channels):
-            self.has_delivered |= channel.hand_over_some()
-        if self.has_delivered:
-            _turn_again()
-
-    def get(self, callback: Any, timeout: float | None = None) -> Any:
-        # Without an event loop: what a take has delivered is the answer to this call.
-        self.on_poll_start()
-        if not self.has_delivered:
-            super().get(callback, timeout)
-
-
-def _turn_again() -> None:
-    """Have the loop turn once more before it sleeps: a delivery leaves work to it.
-
-    An acknowledgement, say, or a job to be written to a pool's child: the loop looks for both
-    before it polls, and this delivery is later than that.
-    """
-    hub = get_event_loop()
-    if hub is not None and hub._waker is not None:
-        hub._waker.wake()
 
 
 def _reason(error: Exception) -> bytes:
