@@ -102,8 +102,9 @@ class Journeys(RuleBasedStateMachine):
     def promises_hold(self) -> None:
         self.world.check()
 
-    @initialize(first=submits, second=submits)
-    def begin(self, first: dict[str, Any], second: dict[str, Any]) -> None:
+    @initialize(first=submits, second=submits, most=st.sampled_from((None, 1, 2)))
+    def begin(self, first: dict[str, Any], second: dict[str, Any], most: int | None) -> None:
+        self.world.limit(first["owner"], most)
         self.world.submit(**first)
         self.world.submit(**second)
 
