@@ -1,4 +1,4 @@
-"""Guards of a worker node: the start gate, the edge, the consumer, what Flower is told."""
+"""Guards of a worker node: the start gate, the edge, the pool, what Flower is told."""
 
 from __future__ import annotations
 
@@ -169,17 +169,17 @@ ROWS: Final = (
     Mutation(
         "a pool keeps what a child was sent when the broker is lost",
         "G3, G20",
-        "fleet/consumer.py",
-        "            children._cache[job._job] = job\n",
-        "",
+        "fleet/pool.py",
+        "self._cache[job._job] = job\n",
+        "pass\n",
         (f"{PREFORK}a_plain_task_that_a_child_was_sent_is_heard_of",),
     ),
     Mutation(
         "what no child was sent is given back when the broker is lost",
         "G1",
-        "fleet/consumer.py",
-        "            give_back()\n",
-        "            pass\n",
+        "fleet/pool.py",
+        "                give_back()\n",
+        "                pass\n",
         (f"{PREFORK}a_plain_task_that_no_child_was_sent_goes_back",),
     ),
     Mutation(
