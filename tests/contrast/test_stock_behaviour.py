@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,23 +83,6 @@ def test_no_queue_starves_behind_another_s_backlog(world: World) -> None:
     world.await_line("end", *few, "many-149", seconds=30)
     starts = [name for name in world.scene.said("start") if name.startswith(("few", "many"))]
     assert max(starts.index(name) for name in few) < 100
-
-
-def test_a_lost_connection_leaves_no_socket_behind(world: World) -> None:
-    """Each would stay open for as long as the worker lives."""
-
-    def sockets() -> int:
-        names = [os.readlink(link) for link in Path(f"/proc/{world.worker.pid}/fd").iterdir()]
-        return sum(name.startswith("socket:") for name in names)
-
-    before = sockets()
-    for number in range(8):
-        for client in world.scene.client.client_list("normal"):
-            if client["cmd"] == "brpop":
-                world.scene.client.client_kill(client["addr"])
-        world.call("run", f"after-loss-{number}")
-        world.await_line("end", f"after-loss-{number}")
-    wait_for(lambda: sockets() <= before + 3, what="as few sockets as before")
 
 
 def test_canvas(world: World) -> None:

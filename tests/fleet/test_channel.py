@@ -1,9 +1,14 @@
-"""fleet/transport/channel.py: what becomes of a message that ends its process."""
+"""fleet/transport/channel.py: messages that end their process, and channels that end."""
 
 from __future__ import annotations
 
+import gc
+import os
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import pytest
 import redis
 from celery import current_app
 from kombu import Connection
@@ -45,3 +50,29 @@ def test_a_message_that_ends_its_processes_is_put_aside(broker: redis.Redis) -> 
         assert broker.zcard(queue_key(QUEUE, "delayed")) == 0
     assert broker.llen(queue_key(QUEUE, "quarantine")) == 1
     assert broker.hlen(queue_key(QUEUE, "meta")) == 0
+
+
+def sockets() -> int:
+    names = []
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            names.append(os.readlink(link))
+    return sum(name.startswith("socket:") for name in names)
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_closed_channel_leaves_no_socket_behind() -> None:
+    """A worker closes one with each lost connection, and may live for months."""
+    gc.disable()
+    try:
+        before = sockets()
+        kept = []
+        for _ in range(3):
+            with current_app.connection_for_read() as connection:
+                channel = connection.channel()
+                channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
+                channel.client.ping()
+                kept.append(channel)  # as whatever still names it does
+        assert sockets() == before
+    finally:
+        gc.enable()
