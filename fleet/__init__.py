@@ -80,9 +80,7 @@ def use_fair_transport() -> None:
 
 def install(app: Celery, edges: Edges) -> None:
     """Give every worker of an app the edges of durable runs."""
-    from fleet.steps.fair_queues import FairQueues
     from fleet.steps.node import DurableRuns
 
-    step = type("DurableRuns", (DurableRuns,), {"edges": edges})
-    app.steps["worker"].update((FairQueues, step))
+    app.steps["worker"].add(type("DurableRuns", (DurableRuns,), {"edges": edges}))
     app.events.dispatcher_cls = "fleet.events:EventDispatcher"

@@ -181,5 +181,5 @@ def refuse_stock_transport(app: Any) -> None:
         raise ImproperlyConfigured(
             f"broker_transport_options names fair_queues, and {connection.transport_cls} is "
             f"{found.__module__}.{found.__qualname__}: use Redis, and call "
-            "fleet.transport.register() before the app connects"
+            "fleet.use_fair_transport() before the app connects"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from celery import Celery
+from celery import Celery, signals
 from kombu import transport as kombu_transport
 from kombu.asynchronous import set_event_loop
 from kombu.transport import redis
@@ -50,6 +50,15 @@ def register() -> None:
     kombu_transport.TRANSPORT_ALIASES.update(SCHEMES)
     for scheme in SCHEMES:
         kombu_transport._transport_cache.pop(scheme, None)
+    signals.celeryd_init.connect(_add_step, weak=False)
+
+
+def _add_step(instance: Any, **_signal: Any) -> None:
+    """Give a worker that is about to boot the step without which its leases would lapse."""
+    from fleet.steps.fair_queues import FairQueues
+
+    if fair_queues(instance.app):
+        instance.app.steps["worker"].add(FairQueues)
 
 
 def fair_queues(app: Celery) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from typing import Any
 from celery import Celery
 from celery.exceptions import SoftTimeLimitExceeded
 
-from fleet.steps.fair_queues import FairQueues
 from fleet.transport import register
 
 IS_FAIR = os.environ["CONTRAST"] == "fair"
@@ -53,8 +52,6 @@ app.conf.update(
     ),
 )
 app.conf.update(json.loads(os.environ.get("CONTRAST_CONF", "{}")))
-if IS_FAIR:
-    app.steps["worker"].add(FairQueues)
 
 
 def _log(word: str, name: object) -> None:
