@@ -13,8 +13,8 @@ from tests.waiting import wait_for
 STOPS = amount("STOPS", 200)
 SLACK = amount("SLACK", 0)  # seconds, of a machine that has other work
 WORKERS = ("one", "two", "three")
-# Short: what is handed back starts when there is a slot, and nothing here waits for long.
-WAITING = 24
+# No backlog: what is handed back goes behind what waits, and is to find a slot here.
+WAITING = 10
 # So long that what starts elsewhere in time does not owe it to the end of a lease.
 LEASE = "30"
 STOP_SECONDS = 30
