@@ -212,6 +212,7 @@ def test_another_worker_s_word_is_not_asked_for(acme: Owner, worker: UUID) -> No
     started(worker, run)
     age(run, "admitted_at", seconds=31)
     assert rescue(worker_id=living_worker("w2@here"), held=[]) == 0
+    assert states(run)[-1] == "running"
 
 
 def test_many_are_rescued_in_chunks(

@@ -200,6 +200,15 @@ def test_a_young_hint_is_on_its_way(acme: Owner) -> None:
     assert publish_overdue() == 0
 
 
+def test_a_young_hint_is_left_alone_beside_an_overdue_one(acme: Owner) -> None:
+    """One that is missing says nothing of the others in its queue."""
+    overdue, _young = submitted(acme, 2)
+    lose_hints()
+    wait(overdue, seconds=60)
+    assert publish_overdue() == 1
+    assert hinted() == [overdue.id]
+
+
 def test_those_that_are_overdue_for_longest_come_first(
     acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

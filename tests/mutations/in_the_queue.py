@@ -47,6 +47,7 @@ ROWS: Final = (
         "if not lease.is_finished then",
         "if true then",
         (f"{FAIRNESS}a_finish_counts_once[lua]",),
+        fails_with="Error running script",
     ),
     Mutation(
         "what was taken for a reply that was lost goes back",
