@@ -32,7 +32,13 @@ class Application:
         self.closed_count = 0
 
     def edges(self) -> Edges:
-        return replace(real_edges(), admit=self._admit, record=self._record, close=self._close)
+        return replace(
+            real_edges(),
+            admit=self._admit,
+            record=self._record,
+            prime=lambda: self._wait("prime", []),
+            close=self._close,
+        )
 
     def _wait(self, verb: str, batch: list[Any]) -> None:
         self.calls.append((verb, batch))
@@ -195,6 +201,24 @@ def test_a_verdict_comes_with_the_time_of_its_question(
     application.may_answer.set()
     [asked_at] = wait_for_answers(application, 1)
     assert asked_at <= before_the_answer
+
+
+def test_queues_that_have_forgotten_are_told_once_a_second(
+    edge: Edge, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks does so with every take; what has failed is done when it is asked for again."""
+    monkeypatch.setattr(edge_module, "RETRY_SECONDS", 0.5)
+    application.fails = ["the database is away"]
+    began_at = time.monotonic()
+
+    def asked() -> bool:
+        edge.prime()
+        return len(application.calls) == 3
+
+    wait_for(asked)
+    assert [verb for verb, _ in application.calls] == ["prime"] * 3
+    assert time.monotonic() - began_at >= 1.0
+    assert application.closed_count == 1
 
 
 def test_a_large_number_of_asks_is_taken_in_parts(
