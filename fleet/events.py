@@ -30,9 +30,12 @@ class EventDispatcher(dispatcher.EventDispatcher):
         return super().send(type, **{"utcoffset": self._utcoffset, **options})
 
     def _publish(self, event: Any, producer: Any, routing_key: str, **options: Any) -> None:
+        unsent = len(self._outbound_buffer)
         super()._publish(event, producer, routing_key, **options)
         if routing_key == "task.multi" and producer is not None:
-            is_heard = getattr(producer.channel, "heard_by", 1) > 0
+            # A word that could not be sent is kept, and says nothing of who listens.
+            is_sent = len(self._outbound_buffer) == unsent
+            is_heard = not is_sent or getattr(producer.channel, "heard_by", 1) > 0
             self._deaf_until = 0.0 if is_heard else time.monotonic() + DEAF_SECONDS
 
     def _utcoffset(self) -> float:

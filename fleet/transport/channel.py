@@ -259,7 +259,7 @@ class FairQueues:
     def _quarantine(self, tag: str, raw: bytes | str, error: Exception) -> None:
         lease = self.leases.dropped(tag)
         if lease is not None:
-            logger.error("put a message of queue %s aside: %r", lease.queue, error)
+            logger.error("put a message of queue %s aside", lease.queue, exc_info=error)
             facts = (_reason(error), "lease", self.leases.worker, lease.id, lease.number, raw)
             with self.conn_or_acquire() as client:
                 scripts.run(client, lease.queue, "quarantine", *facts)

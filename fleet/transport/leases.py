@@ -144,7 +144,8 @@ class Leases:
 
     def load(self, channel: Hashable) -> Load:
         """Return how much a channel holds; what runs on from lost ones takes its slots too."""
-        own, adrift = self._loads[channel], self._loads[_ADRIFT]
+        # Not made by being asked for: a channel may have closed.
+        own, adrift = self._loads.get(channel, Load()), self._loads.get(_ADRIFT, Load())
         if not adrift.count:
             return own
         return Load(own.held, own.count + adrift.count, own.buffered + adrift.buffered)
@@ -359,6 +360,8 @@ class Leases:
         getattr(unsaid, act).extend((lease.id, lease.number, *more))
 
     def _unsay(self, queue: str, unsaid: _Unsaid) -> None:
+        if not unsaid.calls(self.worker):
+            return
         later = self._unsaid[queue]
         for act in ("finish", "ack", "give_back"):
             getattr(later, act)[:0] = getattr(unsaid, act)

@@ -3,7 +3,7 @@
 -- ARGV     now, limit
 -- Result   how many were removed; call again until there are fewer than the limit
 -- Keeps    as withdraw
--- Cost     O(limit), and a scan over as many messages as are leased
+-- Cost     O(limit), and a scan past what is leased and what earlier calls have removed
 local removed, limit = 0, tonumber(ARGV[2])
 local cursor = '0'
 repeat

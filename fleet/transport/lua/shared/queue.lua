@@ -100,9 +100,13 @@ local function store_placeholders()
     if placeholders < 0 then
         call('LTRIM', queue, 0, placeholders - 1)
     end
-    for _ = 1, placeholders do
-        call('RPUSH', queue, '')
+    local texts = {}
+    for number = 1, placeholders do
+        texts[number] = ''
     end
+    in_parts(texts, function(...)
+        call('RPUSH', queue, ...)
+    end)
 end
 
 -- Waking ----------------------------------------------------------------------------------------
