@@ -1,0 +1,139 @@
+"""Redis is emptied, or falls back to an older copy of itself, under workers that are at work.
+
+It has then forgotten who is paused, who has a cap, and what runs; nobody notices but by waiting.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import pytest
+import redis
+
+from fleet.keys import queue_key
+from jobs import submit_many
+from jobs.models import Run
+from jobs.pausing import pause_owner, resume_owner
+from jobs.sharing import limit_owner
+from jobs.states import State
+from tests.flows.processes import Processes
+from tests.flows.test_lost_broker import OwnBroker, broker
+from tests.flows.world import make_owner
+from tests.judge import Verdict, read_task_events
+from tests.judge.log import TaskEvent
+from tests.waiting import wait_for
+
+__all__ = ["broker"]
+
+CAP = 2
+# Longer than everything else in the scene.
+CAPPED_SECONDS = 12.0
+RUNS = 40
+# A second of waiting for what others hold, and one for a worker to connect again.
+GOES_ON_SECONDS = 3.0
+SLACK = 2.0
+PAUSED, CAPPED = "flows.told", "tests.record"
+
+
+@pytest.fixture
+def client(broker: OwnBroker) -> Any:
+    path = broker.redis.url.removeprefix("redis+socket://").partition("?")[0]
+    with closing(redis.Redis(unix_socket_path=path, socket_timeout=5)) as client:
+        yield client
+
+
+@pytest.fixture
+def workers(processes: Processes, broker: OwnBroker) -> Processes:
+    """Two workers with two slots each, and what the system needs, on that broker."""
+    url = broker.redis.url
+    for name in ("one", "two"):
+        processes.start_worker(name, slots=2, REDIS_URL=url)
+    processes.start_system(REDIS_URL=url)
+    processes.start_beat(REDIS_URL=url)
+    processes.ready()
+    return processes
+
+
+@pytest.mark.parametrize("how", ["emptied", "older"])
+def test_what_redis_has_forgotten_is_told_before_it_goes_on(
+    workers: Processes,
+    broker: OwnBroker,
+    client: redis.Redis,
+    verdict: Callable[..., Verdict],
+    how: str,
+) -> None:
+    """No call of a paused owner starts, a cap holds over what runs on, and hints are back soon."""
+    acme, globex, _ = (make_owner(name) for name in ("acme", "globex", "northwind"))
+    call = partial(_call, broker)
+    call(PAUSED, "before", owner="globex")
+    wait_for(lambda: _starts(workers, PAUSED) == 1)
+    # What ends after the copy was made would run again.
+    wait_for(lambda: not client.hlen(queue_key("jobs", "meta")), what="its end to be said")
+    client.save()  # A copy without the cap and the pause.
+    limit_owner(acme, max_running=CAP)
+    pause_owner(globex)
+    for number in range(CAP + 2):
+        call(CAPPED, number, CAPPED_SECONDS, owner="acme")
+    wait_for(lambda: _starts(workers, CAPPED) == CAP)
+    paused = submit_many("tests.record", [{"n": 0}], owner="globex")
+    calls = [{"n": n, "seconds": 0.2} for n in range(RUNS)]
+    submission = submit_many("tests.record", calls, owner="northwind")
+    wait_for(lambda: _ended() > RUNS // 8)
+
+    if how == "emptied":
+        client.flushall()
+    else:
+        broker.redis.kill()
+        broker.redis.start()
+    call(PAUSED, "after", owner="globex")
+    for number in range(CAP + 2):
+        call(CAPPED, number, CAPPED_SECONDS, owner="acme")
+    before = _ended()
+    wait_for(lambda: _ended() > before + 4, seconds=GOES_ON_SECONDS + SLACK, what="work to go on")
+    wait_for(lambda: _ended() == RUNS, seconds=30)
+    assert _starts(workers, PAUSED) == 1
+    assert set(paused.runs.values_list("state", flat=True)) == {State.QUEUED}
+    assert _most_at_once(workers, CAPPED) == CAP
+    resume_owner(globex)
+    wait_for(lambda: _starts(workers, PAUSED) == 2)
+    wait_for(lambda: paused.runs.filter(state=State.SUCCEEDED).exists())
+    # The next of the capped ones comes when one of the first has ended.
+    wait_for(lambda: _starts(workers, CAPPED) > CAP, seconds=CAPPED_SECONDS + 10)
+    assert _most_at_once(workers, CAPPED) == CAP
+    limit_owner(acme, max_running=None)
+    figures = verdict(submission, paused).figures
+    assert figures["starts"] == RUNS + 1, figures
+
+
+def _call(broker: OwnBroker, task: str, *arguments: Any, owner: str) -> None:
+    """Call a plain task for an owner, over the scene's broker."""
+    broker.app.send_task(
+        task,
+        arguments,
+        queue="jobs",
+        headers={"fairshift": {"owner": owner}},
+        ignore_result=True,
+    )
+
+
+def _events(scene: Processes, task: str) -> list[TaskEvent]:
+    """Return what bodies of plain calls of a task have noted."""
+    events = read_task_events(scene.tasks.path)
+    return [event for event in events if event.task == task and event.run is None]
+
+
+def _starts(scene: Processes, task: str) -> int:
+    return sum(event.event == "start" for event in _events(scene, task))
+
+
+def _most_at_once(scene: Processes, task: str) -> int:
+    alive = most = 0
+    for event in _events(scene, task):
+        alive += {"start": 1, "end": -1}[event.event]
+        most = max(most, alive)
+    return most
+
+
+def _ended() -> int:
+    return Run.objects.filter(state=State.SUCCEEDED, owner__slug="northwind").count()
