@@ -71,7 +71,7 @@ def started(app: Celery, broker: redis.Redis) -> Iterator[FairQueues]:
     [
         ({"broker_transport": STOCK}, "leave it unset"),
         ({"broker_transport": "redis", "broker_url": "sentinel://a:26379"}, "leave it unset"),
-        ({"broker_url": "memory://"}, r"use Redis, and call fleet\.transport\.register\(\)"),
+        ({"broker_url": "memory://"}, r"use Redis, and call fleet\.use_fair_transport\(\)"),
     ],
     ids=["stock", "without sentinel", "another broker"],
 )
