@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 LIMITS: Final = ("weight", "max_running", "rate_limit_per_minute")
 
 # One teller at a time, who reads with the lock in hand: what was read first is told first.
-_ALONE = "SELECT pg_advisory_xact_lock(1721, 0)"
+ALONE: Final = "SELECT pg_advisory_xact_lock(1721, 0)"
 _SETTINGS = """
 SELECT slug, weight, max_running, rate_limit_per_minute,
     paused_at IS NOT NULL
@@ -104,7 +104,7 @@ def _tell_logged(slugs: Sequence[str]) -> None:
 
 def _settings(slugs: Sequence[str] | None) -> list[OwnerSettings]:
     """Return what these owners may have as of now, or all; one without a row has the defaults."""
-    database.query(_ALONE)
+    database.query(ALONE)
     rows = database.query(_SETTINGS, {"slugs": None if slugs is None else list(slugs)})
     found = {row["slug"]: _of_row(row) for row in rows if OWNER_NAME.fullmatch(row["slug"])}
     gone = {slug: OwnerSettings(slug) for slug in slugs or () if OWNER_NAME.fullmatch(slug)}

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 import redis
+from django.db import transaction
 
 from fleet.keys import queue_key
-from jobs import submit_many
+from jobs import database, sharing, submit_many
 from jobs.models import Run
 from jobs.pausing import pause_owner, resume_owner
 from jobs.sharing import limit_owner
@@ -33,6 +34,8 @@ RUNS = 40
 # A second of waiting for what others hold, and one for a worker to connect again.
 GOES_ON_SECONDS = 3.0
 SLACK = 2.0
+# Within the two seconds for which a queue waits to be told.
+UNTOLD_SECONDS = 0.7
 PAUSED, CAPPED = "flows.told", "tests.record"
 
 
@@ -81,14 +84,21 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     submission = submit_many("tests.record", calls, owner="northwind")
     wait_for(lambda: _ended() > RUNS // 8)
 
-    if how == "emptied":
-        client.flushall()
-    else:
-        broker.redis.kill()
-        broker.redis.start()
-    call(PAUSED, "after", owner="globex")
-    for number in range(CAP + 2):
-        call(CAPPED, number, CAPPED_SECONDS, owner="acme")
+    epoch = _epoch(client)
+    # Nobody can tell the queue anything meanwhile.
+    with transaction.atomic():
+        database.query(sharing.ALONE)
+        if how == "emptied":
+            client.flushall()
+        else:
+            broker.redis.kill()
+            broker.redis.start()
+        call(PAUSED, "after", owner="globex")
+        for number in range(CAP + 2):
+            call(CAPPED, number, CAPPED_SECONDS, owner="acme")
+        wait_for(lambda: _epoch(client) > epoch, what="a new epoch")
+        wait_for(lambda: _age_of_epoch(client) > UNTOLD_SECONDS)
+        assert (_starts(workers, PAUSED), _most_at_once(workers, CAPPED)) == (1, CAP)
     before = _ended()
     wait_for(lambda: _ended() > before + 4, seconds=GOES_ON_SECONDS + SLACK, what="work to go on")
     wait_for(lambda: _ended() == RUNS, seconds=30)
@@ -104,6 +114,16 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     limit_owner(acme, max_running=None)
     figures = verdict(submission, paused).figures
     assert figures["starts"] == RUNS + 1, figures
+
+
+def _epoch(client: redis.Redis) -> int:
+    return int(client.hget(queue_key("jobs", "state"), "epoch") or 0)
+
+
+def _age_of_epoch(client: redis.Redis) -> float:
+    """Return for how many seconds the queue is in its epoch."""
+    seconds, microseconds = client.time()
+    return seconds + microseconds / 1e6 - _epoch(client) / 1e6
 
 
 def _call(broker: OwnBroker, task: str, *arguments: Any, owner: str) -> None:
