@@ -16,8 +16,8 @@ class EventDispatcher(dispatcher.EventDispatcher):
     """Celery's dispatcher, which tells nothing of tasks while nobody listens.
 
     Redis says how many have heard a word. When none has, the events of the next second are not
-    even made: whoever begins to listen then has missed no more than if he had come later. It also
-    asks for the local time's offset once a minute only.
+    even made: a monitor that begins to listen then misses what one that begins later would miss. It
+    also asks for the local time's offset once a minute only.
     """
 
     _offset_hours = 0.0

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
+from celery.worker import state as worker_state
+
 from fleet.contract import Edges, Node
 
 logger = logging.getLogger(__name__)
@@ -54,6 +56,19 @@ class Heartbeat(threading.Thread):
         """Beat once, now."""
         self._cancel(self._edges.beat(self._node, self._held()))
 
+    def beat_first(self) -> None:
+        """Beat once; wait up to a lease for a database that is coming up, as after a crash."""
+        until = time.monotonic() + self._edges.lease_seconds
+        while True:
+            try:
+                return self.beat()
+            except Exception as error:
+                worker_state.maybe_shutdown()
+                if time.monotonic() > until:
+                    raise
+                self._note_failure(error)
+                time.sleep(RETRY_SECONDS)
+
     def stop(self) -> None:
         self._stopped.set()
 
@@ -76,7 +91,11 @@ class Heartbeat(threading.Thread):
             except Exception as error:
                 # The database is away. The next beat is on a new connection, and soon: when
                 # the database is back, rescue must not find the lease of a living worker over.
-                logger.error("no heartbeat: %s", error)  # noqa: TRY400  one line a second
-                with suppress(Exception):
-                    self._edges.close()
+                self._note_failure(error)
                 pause = min(pause, RETRY_SECONDS)
+
+    def _note_failure(self, error: Exception) -> None:
+        logger.error("no heartbeat: %s", error)
+        # A connection that broke may not close either.
+        with suppress(Exception):
+            self._edges.close()

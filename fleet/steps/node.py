@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 from celery import bootsteps, signals
 from celery.exceptions import ImproperlyConfigured
-from celery.worker import state as worker_state
 
 from fleet import child
 from fleet.consumer import Consumer
@@ -67,7 +64,7 @@ class DurableRuns(bootsteps.StartStopStep):
             watch_loop=worker.hub is not None and node.pool != "solo",
         )
         # The row must be there before the first admission names it.
-        self._beat_first()
+        self.heartbeat.beat_first()
         # This thread is next heard of at the end; a connection may not live as long as a worker.
         self.edges.close()
         self.gate.attach(worker)
@@ -86,23 +83,6 @@ class DurableRuns(bootsteps.StartStopStep):
             partial(_wake, worker), sender=worker.hostname, weak=False
         )
         signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
-
-    def _beat_first(self) -> None:
-        """Beat once; wait up to a lease for a database that is just coming up, as after a crash."""
-        until = time.monotonic() + self.edges.lease_seconds
-        while True:
-            try:
-                self.heartbeat.beat()
-            except Exception as error:
-                with suppress(Exception):
-                    self.edges.close()
-                worker_state.maybe_shutdown()
-                if time.monotonic() > until:
-                    raise
-                logger.error("no database yet: %s", error)  # noqa: TRY400  one line a second
-                time.sleep(LOOK_SECONDS)
-            else:
-                return
 
     def _cancel(self, run_ids: Sequence[str]) -> None:
         for run_id in run_ids:

@@ -63,8 +63,8 @@ WITH hint AS (
             ELSE r.history END
     FROM judged j CROSS JOIN (SELECT clock_timestamp() AS at) AS now
     WHERE r.id = j.id AND r.id = ANY(%(ids)s)
-    RETURNING r.id, j.verdict, j.is_limited, r.token, r.attempt_count, r.owner_id, r.job_id, r.submission_id,
-        r.due_at, r.labels, r.policy, r.options, r.max_attempts, r.payload, r.payload_key
+    RETURNING r.id, j.verdict, j.is_limited, r.token, r.attempt_count, r.owner_id, r.job_id,
+        r.submission_id, r.due_at, r.labels, r.policy, r.options, r.max_attempts, r.payload, r.payload_key
 )
 SELECT h.id,
     CASE
@@ -73,8 +73,8 @@ SELECT h.id,
         WHEN q.id IS NOT NULL THEN 'busy'
         ELSE 'gone'
     END AS verdict,
-    m.is_limited, m.token, m.attempt_count, o.slug AS owner, m.job_id, m.submission_id, m.due_at, m.labels,
-    m.policy, m.options, m.max_attempts, m.payload, m.payload_key
+    m.is_limited, m.token, m.attempt_count, o.slug AS owner, m.job_id, m.submission_id, m.due_at,
+    m.labels, m.policy, m.options, m.max_attempts, m.payload, m.payload_key
 FROM hint h
 LEFT JOIN moved m ON m.id = h.id
 LEFT JOIN jobs_owner o ON o.id = m.owner_id

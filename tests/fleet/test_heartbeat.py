@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from fleet import Node
+from fleet.steps import heartbeat
 from fleet.steps.heartbeat import Heartbeat
 from jobs.wiring import edges
 from tests.waiting import wait_for
@@ -92,3 +93,19 @@ def test_a_database_that_is_away_is_asked_again(beats: Beats) -> None:
     beats.fails.append(OSError("away"))
     beats.more()
     assert beats.closed_count == 1
+
+
+@pytest.mark.parametrize("refusals", [2, 99])
+def test_a_worker_that_boots_waits_a_lease_for_its_database(
+    monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    """After a crash it refuses connections for a while; one that stays away ends the boot."""
+    monkeypatch.setattr(heartbeat, "RETRY_SECONDS", 0.02)
+    beats = Beats(fails=[OSError("the database system is starting up")] * refusals)
+    if refusals == 2:
+        beats.heart.beat_first()
+        assert (len(beats.at), beats.closed_count) == (1, 2)
+    else:
+        with pytest.raises(OSError, match="starting up"):
+            beats.heart.beat_first()
+        assert not beats.at

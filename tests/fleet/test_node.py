@@ -16,7 +16,6 @@ from celery import Celery, bootsteps
 from celery.exceptions import ImproperlyConfigured
 from kombu.asynchronous import Hub
 
-from fleet.steps import node
 from fleet.steps.node import DurableRuns, _post, _wake
 from jobs.wiring import edges
 
@@ -98,27 +97,3 @@ def test_a_cold_stop_ends_tasks_before_it_leaves() -> None:
     step.terminate(worker)
     ends = ["nothing more begins", "tasks end", "what is left is written", "the row ends"]
     assert [word for word in done if word in ends] == ends
-
-
-@pytest.mark.parametrize("refusals", [2, 99])
-def test_a_worker_waits_a_lease_for_its_database(
-    refusals: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a crash it refuses connections for a while; one that stays away ends the boot."""
-    monkeypatch.setattr(node, "LOOK_SECONDS", 0.02)
-    beats: list[int] = []
-
-    def beat() -> None:
-        beats.append(1)
-        if len(beats) <= refusals:
-            raise OSError("the database system is starting up")
-
-    step: Any = object.__new__(DurableRuns)
-    step.edges = replace(edges(), lease_seconds=0.3)
-    step.heartbeat = SimpleNamespace(beat=beat)
-    if refusals == 99:
-        with pytest.raises(OSError, match="starting up"):
-            step._beat_first()
-    else:
-        step._beat_first()
-        assert len(beats) == refusals + 1
