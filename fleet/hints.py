@@ -18,7 +18,8 @@ from celery import Celery
 from kombu import Connection
 from redis import Redis
 
-from fleet.contract import HEADER, HIGHEST, Hint
+from fleet.contract import Hint
+from fleet.sending import Sender
 from fleet.transport import fair_queues, scripts
 from fleet.transport.envelope import message_id
 
@@ -35,6 +36,7 @@ class Broker:
 
     def __init__(self, app: Celery) -> None:
         self._app = app
+        self._sender = Sender(app)
         self._begin()
         # A fork may copy the lock while another thread holds it.
         os.register_at_fork(after_in_child=self._begin)
@@ -47,16 +49,11 @@ class Broker:
     def publish(self, hints: Sequence[Hint], *, timeout: float) -> None:
         """Publish all hints, pipelined, in `timeout` seconds; raise BrokerUnavailable if not."""
         deadline = time.monotonic() + timeout
-        with (
-            self._connected(timeout=timeout) as connection,
-            self._app.amqp.Producer(connection, auto_declare=False) as producer,
-        ):
+        with self._connected(timeout=timeout) as connection:
             for start in range(0, len(hints), CHUNK):
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{start} of {len(hints)} hints in {timeout} seconds")
-                with producer.batch(max_size=CHUNK):
-                    for hint in hints[start : start + CHUNK]:
-                        self._send(producer, hint)
+                self._sender.send(connection.default_channel, hints[start : start + CHUNK])
 
     def withdraw(self, queue: str, hints: Sequence[tuple[str, int]], *, timeout: float) -> None:
         """Take hints back that no worker holds, by run and token, where the queue is fair.
@@ -102,34 +99,6 @@ class Broker:
             raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
         finally:
             self._lock.release()
-
-    def _send(self, producer: Any, hint: Hint) -> None:
-        message = self._app.amqp.as_task_v2(
-            hint.run_id,
-            hint.task,
-            # Arguments never travel, so there are none to show either.
-            argsrepr="…",
-            kwargsrepr="…",
-            retries=hint.attempt - 1,
-            ignore_result=True,
-        )
-        self._app.amqp.send_task_message(
-            producer,
-            hint.task,
-            message,
-            queue=hint.queue,
-            priority=HIGHEST - hint.priority,
-            headers={
-                HEADER: {
-                    "owner": hint.owner,
-                    "submission": hint.submission,
-                    "run": hint.run_id,
-                    "token": hint.token,
-                }
-            },
-            declare=(),
-            retry=False,
-        )
 
     def _connect(self, *, timeout: float) -> Connection:
         if self._connection is None:

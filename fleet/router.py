@@ -126,6 +126,11 @@ def route_calls() -> None:
     before_task_publish.connect(_on_publish, weak=False, dispatch_uid="fairshift.router")
 
 
+def is_sole_receiver() -> bool:
+    """Say whether nobody else looks at a message before it is published."""
+    return all(receiver is _on_publish for _, receiver in before_task_publish.receivers or ())
+
+
 def _on_publish(
     headers: dict[str, Any] | None = None,
     properties: dict[str, Any] | None = None,

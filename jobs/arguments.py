@@ -85,6 +85,8 @@ class ArgumentSchema:
         return self.model.model_json_schema(schema_generator=_LenientJsonSchema)
 
     def _by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if not args and all(type(name) is str for name in kwargs):
+            return dict(kwargs)
         given = dict(zip(self.positional, args, strict=False))
         rest = list(args[len(self.positional) :])
         if rest and self.rest is None:
@@ -110,6 +112,8 @@ class ArgumentSchema:
             if field in checked.model_fields_set
         }
         values.update(checked.model_extra or {})
+        if self.rest is None and not self.by_position:
+            return [], values
         rest = values.pop(self.rest, []) if self.rest is not None else []
         # With `*args` given, nothing before it can go by name.
         before = self.positional if rest else self.by_position

@@ -11,7 +11,7 @@ import logging
 import math
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Final
 from uuid import UUID
@@ -26,6 +26,8 @@ from jobs.conf import setting
 logger = logging.getLogger(__name__)
 
 SLICE: Final = 1_000
+
+Read = Callable[[Sequence[UUID]], list[Hint]]
 
 _HINTS = """
 SELECT r.id, r.task, r.queue, o.slug, r.submission_id, r.attempt_count + 1, r.priority,
@@ -46,8 +48,11 @@ def owners() -> Owners:
     return Owners(broker(), fair_queues(current_app))
 
 
-def publish_on_commit(run_ids: Sequence[UUID]) -> None:
-    """Put queued runs in the outbox and publish their hints once the transaction commits."""
+def publish_on_commit(run_ids: Sequence[UUID], read: Read | None = None) -> None:
+    """Put queued runs in the outbox and publish their hints once the transaction commits.
+
+    `read` returns the hints of ids without asking the rows, where the caller knows them.
+    """
     if not run_ids:
         return
     [row] = database.query(
@@ -56,19 +61,21 @@ def publish_on_commit(run_ids: Sequence[UUID]) -> None:
     )
     # Robust: the caller's commit has happened, and no trouble of ours may look as if it had not.
     # No `partial`: Django logs the callback's `__qualname__`, and falls over one that has none.
-    transaction.on_commit(lambda: _publish_committed(run_ids, row["id"]), robust=True)
+    transaction.on_commit(lambda: _publish_committed(run_ids, row["id"], read), robust=True)
 
 
-def _publish_committed(run_ids: Sequence[UUID], outbox_id: int) -> None:
+def _publish_committed(run_ids: Sequence[UUID], outbox_id: int, read: Read | None) -> None:
     crash_point("dispatch.after_commit")
     # A large bulk: the caller goes on after a while, the sweep publishes the rest.
-    rest = publish_slices(run_ids, seconds=setting("PUBLISH_TIMEOUT_SECONDS"))
+    rest = publish_slices(run_ids, seconds=setting("PUBLISH_TIMEOUT_SECONDS"), read=read)
     crash_point("dispatch.after_publish")
     shrink_outbox(outbox_id, run_ids, rest=rest)
     crash_point("dispatch.after_outbox_delete")
 
 
-def publish_slices(run_ids: Sequence[UUID], *, seconds: float = math.inf) -> Sequence[UUID]:
+def publish_slices(
+    run_ids: Sequence[UUID], *, seconds: float = math.inf, read: Read | None = None
+) -> Sequence[UUID]:
     """Publish the hints of a batch slice by slice; return the runs whose hints are not out.
 
     Stops when the broker is away, which is logged, or when the time is up.
@@ -77,7 +84,7 @@ def publish_slices(run_ids: Sequence[UUID], *, seconds: float = math.inf) -> Seq
     published = 0
     try:
         for start in range(0, len(run_ids), SLICE):
-            publish(run_ids[start : start + SLICE])
+            publish(run_ids[start : start + SLICE], read)
             published = start + SLICE
             if time.monotonic() > until:
                 break
@@ -86,14 +93,14 @@ def publish_slices(run_ids: Sequence[UUID], *, seconds: float = math.inf) -> Seq
     return run_ids[published:]
 
 
-def publish(run_ids: Sequence[UUID]) -> int:
+def publish(run_ids: Sequence[UUID], read: Read | None = None) -> int:
     """Publish a hint for each of these runs that is queued; return how many.
 
     A slice of them has PUBLISH_TIMEOUT_SECONDS; raises BrokerUnavailable when it takes longer.
     """
     count = 0
     for start in range(0, len(run_ids), SLICE):
-        hints = _hints(run_ids[start : start + SLICE])
+        hints = (read or _hints)(run_ids[start : start + SLICE])
         crash_point("dispatch.before_publish")
         if hints:
             broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))

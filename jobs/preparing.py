@@ -202,6 +202,7 @@ def shared(
     priority = chosen.priority if chosen.priority is not None else offered.get("priority")
     return Shared(
         owner_id=of.pk,
+        owner=of.slug,
         task=task.name,
         queue=queue(chosen),
         priority=DEFAULT_PRIORITY if priority is None else priority,

@@ -117,7 +117,7 @@ def submit_many(
         common = preparing.message_options(settings)
         labels = dict(settings.labels)
         store(
-            [
+            (
                 New(
                     id=run_id,
                     payload=payload,
@@ -129,7 +129,7 @@ def submit_many(
                 for run_id, payload, target, lock, place in zip(
                     ids, payloads, target_names, locks, places, strict=True
                 )
-            ],
+            ),
             shared,
         )
         if claim:

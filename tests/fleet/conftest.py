@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+import redis
 from celery import Celery
 
 from tests.fleet.children import Child
+from tests.flows.world import broker_client
 from tests.jobs.conftest import _real_commits, acme, broker, committed, db
 
 __all__ = ["_real_commits", "acme", "broker", "committed", "db"]
@@ -18,3 +20,12 @@ def pool() -> Iterator[Child]:
     ) as app:
         app.conf.update(accept_content=["json"], task_ignore_result=True)
         yield Child(app)
+
+
+@pytest.fixture
+def client() -> Iterator[redis.Redis]:
+    """A client of the empty Redis of the tests."""
+    with broker_client() as client:
+        client.flushdb()
+        yield client
+        client.flushdb()

@@ -7,29 +7,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from uuid import uuid4
 
 import pytest
 import redis
 from celery import Celery, current_app
 
-from fleet import HEADER, Broker, BrokerUnavailable, Hint
+from fleet import HEADER, Broker, BrokerUnavailable
 from fleet.hints import CHUNK
-from tests.flows.world import broker_client
+from tests.fleet.hinting import QUEUE, hint
 from tests.jobs.scenes import hinted, messages
 from tests.waiting import wait_for
 
-QUEUE = "jobs"
 Make = Callable[..., Broker]
-
-
-@pytest.fixture
-def client() -> Iterator[redis.Redis]:
-    """A client of the empty Redis of the tests."""
-    with broker_client() as client:
-        client.flushdb()
-        yield client
-        client.flushdb()
 
 
 @pytest.fixture
@@ -42,12 +31,6 @@ def away() -> Iterator[Broker]:
     """A broker at an address where nobody listens."""
     with Celery("away", broker="redis://127.0.0.1:1/0", set_as_current=False) as app:
         yield Broker(app)
-
-
-def hint(**facts: object) -> Hint:
-    return Hint(
-        **{"run_id": str(uuid4()), "task": "tests.add", "queue": QUEUE, "owner": "acme", **facts}
-    )  # type: ignore[arg-type]
 
 
 def unavailable(broker: Broker, *, timeout: float = 0.2) -> float:

@@ -39,6 +39,7 @@ def stored_at(owner: Owner, moment: datetime) -> UUID:
     [run_id] = new_ids(moment, 1)
     shared = Shared(
         owner_id=owner.pk,
+        owner="acme",
         task="tests.add",
         queue="jobs",
         priority=5,

@@ -23,6 +23,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_siz
 def shared(acme: Owner) -> Shared:
     return Shared(
         owner_id=acme.pk,
+        owner="acme",
         task="tests.add",
         queue="jobs",
         priority=5,

@@ -88,8 +88,8 @@ ROWS: Final = (
         "the same attempt published twice is one",
         "G3: identity",
         MESSAGES,
-        "if call('HEXISTS', key.meta, id) == 1 then",
-        "if false then",
+        "if call('HSETNX', key.meta, message.id, pack_message(message)) == 0 then",
+        "if call('HSET', key.meta, message.id, pack_message(message)) < 0 then",
         (f"{FAIRNESS}the_same_attempt_published_twice_is_one[lua]",),
     ),
     Mutation(

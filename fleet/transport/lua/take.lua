@@ -136,6 +136,7 @@ local function next_of(owner)
         take_out({id = id, owner = owner.name, submission = submission}) -- likewise
     else
         call('ZREM', submissions, submission)
+        owner.joined = nil
     end
 end
 
@@ -155,6 +156,7 @@ local function lease(owner, message, turn, read, known)
     owner.ready, placeholders = owner.ready - 1, placeholders - 1
     if not read.ids[read.taken + 1] then
         call('ZREM', key.submissions .. owner.name, message.submission)
+        owner.joined = nil
     else
         call('ZINCRBY', key.submissions .. owner.name, expected, message.submission)
     end

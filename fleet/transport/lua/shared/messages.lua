@@ -20,12 +20,15 @@ local function message_of(id)
     return packed and read_message(id, packed) or nil
 end
 
-local function store_message(message, body)
-    local packed = cmsgpack.pack(
+local function pack_message(message)
+    return cmsgpack.pack(
         message.owner, message.submission, message.lock, message.task, message.order,
         message.deadline, message.at
     )
-    call('HSET', key.meta, message.id, packed)
+end
+
+local function store_message(message, body)
+    call('HSET', key.meta, message.id, pack_message(message))
     call('HSET', key.body, message.id, body)
 end
 
@@ -84,7 +87,10 @@ local function make_ready(message)
         owner.ready = owner.ready + 1
         owner.added = (owner.added or 0) + 1
         placeholders = placeholders + 1
-        call('ZADD', key.submissions .. message.owner, 'NX', owner.turn, message.submission)
+        if owner.joined ~= message.submission then
+            call('ZADD', key.submissions .. message.owner, 'NX', owner.turn, message.submission)
+            owner.joined = message.submission
+        end
     end
     touch(owner)
 end
@@ -121,6 +127,7 @@ local function take_out(message)
     placeholders = placeholders - 1
     if call('EXISTS', line) == 0 then
         call('ZREM', key.submissions .. message.owner, message.submission)
+        owner.joined = nil
     end
     touch(owner)
     return true
@@ -183,27 +190,43 @@ local function read_group(values, at)
     return message, values[at + 8], delay
 end
 
+-- Messages put in, before their bodies are stored.
+local bodies = {}
+
+-- Put the message of a group of nine values in (see enqueue), unless it is known.
+local function put_in(values, at)
+    local sequence = state.sequence
+    local message, body, delay = read_group(values, at)
+    if call('HSETNX', key.meta, message.id, pack_message(message)) == 0 then
+        state.sequence = sequence
+        count('duplicates')
+        -- Its worker may be about to drop it without a run: see `drop`.
+        call('HSET', key.again, message.id, 1)
+        return
+    end
+    bodies[#bodies + 1] = message.id
+    bodies[#bodies + 1] = body
+    owner_of(message.owner)
+    if delay > 0 then
+        make_delayed(message.id, now + delay)
+    else
+        make_ready(message)
+    end
+end
+
+-- Store what has been put in; how many there are.
+local function store_new()
+    local new = #bodies / 2
+    set_fields(key.body, bodies)
+    count('published', new)
+    bodies = {}
+    return new
+end
+
 -- Put messages in, from groups of nine values (see enqueue); how many were new.
 local function enqueue(values, first)
-    local new = 0
     for at = first, #values, 9 do
-        local id = values[at]
-        if call('HEXISTS', key.meta, id) == 1 then
-            count('duplicates')
-            -- Its worker may be about to drop it without a run: see `drop`.
-            call('HSET', key.again, id, 1)
-        else
-            new = new + 1
-            local message, body, delay = read_group(values, at)
-            store_message(message, body)
-            owner_of(message.owner)
-            if delay > 0 then
-                make_delayed(id, now + delay)
-            else
-                make_ready(message)
-            end
-        end
+        put_in(values, at)
     end
-    count('published', new)
-    return new
+    return store_new()
 end
