@@ -46,8 +46,9 @@ def scheduled_id(job_id: int, due_at: datetime, *, salt: str = "") -> UUID:
     refuses the second. `salt` tells a backfill from the run that was due.
     """
     due = _milliseconds(due_at)
-    digest = hashlib.sha256(f"{job_id}:{due}:{salt}".encode()).digest()
-    return _assemble(due, version=8, tail=int.from_bytes(digest[:10]) & _RANDOM_BITS)
+    digest = int.from_bytes(hashlib.sha256(f"{job_id}:{due}:{salt}".encode()).digest()[:10])
+    # Version and variant overlay bits of the digest: `jobs_scheduled_id` does the same in SQL.
+    return _assemble(due, version=8, tail=(digest >> 64 & 0xFFF) << 62 | digest & (1 << 62) - 1)
 
 
 def first_id_of(moment: datetime) -> UUID:

@@ -1,9 +1,18 @@
 """The models of jobs, one file an idea."""
 
 from jobs.models.audit import AuditEntry
-from jobs.models.job import HistoryPolicy, Job, ScheduleKind
+from jobs.models.job import HistoryPolicy, Job, MisfirePolicy, OverlapPolicy, ScheduleKind
 from jobs.models.outbox import Outbox
 from jobs.models.owner import Membership, Owner, Role
+from jobs.models.recurring import (
+    Backfill,
+    Cursor,
+    Leader,
+    Missed,
+    MissReason,
+    SentEntry,
+    Tick,
+)
 from jobs.models.run import Attempt, AttemptOutcome, Run
 from jobs.models.submission import IdempotencyKey, Progress, Submission
 from jobs.models.target import Target
@@ -13,17 +22,26 @@ __all__ = [
     "Attempt",
     "AttemptOutcome",
     "AuditEntry",
+    "Backfill",
+    "Cursor",
     "HistoryPolicy",
     "IdempotencyKey",
     "Job",
+    "Leader",
     "Membership",
+    "MisfirePolicy",
+    "MissReason",
+    "Missed",
     "Outbox",
+    "OverlapPolicy",
     "Owner",
     "Progress",
     "Role",
     "Run",
     "ScheduleKind",
+    "SentEntry",
     "Submission",
     "Target",
+    "Tick",
     "Worker",
 ]

@@ -28,7 +28,21 @@ class ScheduleKind(models.TextChoices):
     MANUAL = "manual", _("by hand only")
     ONCE = "once", _("once, at a time")
     INTERVAL = "interval", _("every so many minutes")
+    SECONDS = "seconds", _("every so many seconds")
     CRON = "cron", _("cron expression")
+
+
+class MisfirePolicy(models.TextChoices):
+    SKIP = "skip", _("skip what was missed")
+    ONCE = "once", _("run once for all that was missed")
+    ALL = "all", _("run all that was missed")
+
+
+class OverlapPolicy(models.TextChoices):
+    ALLOW = "allow", _("runs may overlap")
+    SKIP = "skip", _("skip while a run is open")
+    QUEUE = "queue", _("let one wait for the other")
+    CANCEL = "cancel", _("cancel the run before")
 
 
 class HistoryPolicy(models.TextChoices):
@@ -66,6 +80,9 @@ class Job(models.Model):
     interval_minutes = models.PositiveIntegerField(
         _("interval in minutes"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
+    interval_seconds = models.PositiveIntegerField(
+        _("interval in seconds"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
     cron = models.CharField(_("cron expression"), max_length=200, blank=True)
     once_at = models.DateTimeField(_("once at"), null=True, blank=True)
     zone = models.CharField(_("time zone"), max_length=64, blank=True, validators=[validate_zone])
@@ -74,6 +91,19 @@ class Job(models.Model):
     smooth = models.BooleanField(_("smooth"), default=False)
     shard = models.PositiveSmallIntegerField(_("shard"), null=True, editable=False)
     phase = models.PositiveIntegerField(_("phase"), null=True, editable=False)
+
+    misfire = models.CharField(
+        _("when missed"), max_length=8, choices=MisfirePolicy, default=MisfirePolicy.ONCE
+    )
+    misfire_cap = models.PositiveIntegerField(
+        _("catch up with at most"), default=100, validators=[MinValueValidator(1)]
+    )
+    misfire_deadline_seconds = models.FloatField(
+        _("catch up within seconds"), null=True, blank=True, validators=SECONDS_LIMITS
+    )
+    overlap = models.CharField(
+        _("overlap"), max_length=8, choices=OverlapPolicy, default=OverlapPolicy.ALLOW
+    )
 
     priority = models.PositiveSmallIntegerField(
         _("priority"), null=True, blank=True, validators=PRIORITY_LIMITS
