@@ -1,6 +1,7 @@
 """A fleet of devices behind real HTTP/1.1, as a process of its own: the demo's judge.
 
     GET /devices/<id>                  what the device has
+    GET /devices/<id>/health           says that it is well; counted in the report
     PUT /devices/<id>/ruleset          {"version": 42, "run": "...", "attempt": 1} activates
     GET /report?version=42             who has which version, every activation and failure
 
@@ -16,6 +17,7 @@ import asyncio
 import json
 import os
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -132,10 +134,14 @@ class DeviceServer:
                 return report(self.devices, version=_version_asked(url.query))
             case ["GET", "devices", name]:
                 return {"device": name, "version": self._device(name).version}
+            case ["GET", "devices", name, "health"]:
+                device = self._device(name)
+                device.checked_at.append(time.monotonic())
+                return {"device": name, "is_well": True}
             case ["PUT", "devices", name, "ruleset"]:
                 device = self._device(name)
                 return await _activate(device, _parse_activation(request.body), connection)
-            case [_, "report"] | [_, "devices", _] | [_, "devices", _, "ruleset"]:
+            case [_, "report"] | [_, "devices", _] | [_, "devices", _, "ruleset" | "health"]:
                 raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"method: {request.method}")
         raise Refused(HTTPStatus.NOT_FOUND, "no such page")
 

@@ -6,9 +6,10 @@ fleet: how long it takes to answer, and which of its first attempts fail, how.
 
 import math
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 FIRST_VERSION = 41
@@ -17,6 +18,7 @@ SPREAD = 0.7
 SLOWEST_SECONDS = 0.400
 MAX_FAILURES_IN_A_ROW = 2
 TWICE_SHARE = 0.25
+CHECK_SECONDS = 60
 
 UNAVAILABLE = "unavailable"  # 503, nothing activated
 DROPPED = "dropped"  # the connection ends before anything is activated
@@ -44,6 +46,8 @@ class Device:
     version: int = FIRST_VERSION
     failures: deque[str] = field(default_factory=deque)
     events: list[dict[str, Any]] = field(default_factory=list)
+    checked_at: list[float] = field(default_factory=list)
+    """When its health was asked for, in seconds of the server's clock."""
 
     def next_failure(self) -> str | None:
         """Take the failure that the attempt now beginning has to act out; None when it works."""
@@ -123,6 +127,28 @@ def report(devices: dict[str, Device], *, version: int) -> dict[str, Any]:
         "doubled_devices": [name for name, happened in events.items() if doubled(happened)],
         "versions": {name: device.version for name, device in devices.items()},
         "events": {name: happened for name, happened in events.items() if happened},
+        **_checks(devices.values()),
+    }
+
+
+def _checks(devices: Iterable[Device]) -> dict[str, Any]:
+    """Return what is said of health checks: a device is asked once a minute.
+
+    Two of one device within half a minute are one too many. `checks_a_second` counts them second
+    by second, from the first full one to the last.
+    """
+    checked = [device.checked_at for device in devices]
+    again = sum(
+        later - earlier < CHECK_SECONDS / 2
+        for times in checked
+        for earlier, later in pairwise(times)
+    )
+    seconds = Counter(int(at) for times in checked for at in times)
+    full = range(min(seconds) + 1, max(seconds)) if seconds else range(0)
+    return {
+        "checks": seconds.total(),
+        "checks_doubled": again,
+        "checks_a_second": [seconds[second] for second in full],
     }
 
 

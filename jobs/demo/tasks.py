@@ -1,4 +1,4 @@
-"""The demo's task: tell one device to activate a version of its ruleset, over HTTP."""
+"""The demo's tasks: tell a device to activate a version of its ruleset, ask how it is; over HTTP."""
 
 import json
 import os
@@ -42,10 +42,16 @@ def activate_ruleset(device: str, version: int) -> dict[str, Any]:
     return _call("PUT", f"/devices/{quote(device, safe='')}/ruleset", content)
 
 
-def _call(method: str, path: str, content: dict[str, Any]) -> dict[str, Any]:
+@job(max_attempts=2, backoff_seconds=0.5)
+def check_health(device: str) -> dict[str, Any]:
+    """Ask one device how it is."""
+    return _call("GET", f"/devices/{quote(device, safe='')}/health")
+
+
+def _call(method: str, path: str, content: dict[str, Any] | None = None) -> dict[str, Any]:
     connection = _connection()
     try:
-        connection.request(method, path, json.dumps(content))
+        connection.request(method, path, None if content is None else json.dumps(content))
         response = connection.getresponse()
         body = response.read()
     except BaseException:

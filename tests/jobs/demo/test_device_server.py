@@ -55,6 +55,18 @@ def test_an_activation_shows_on_the_device_and_in_the_report(start_server: Start
     assert report["events"] == {"fw-0001": [event]}
 
 
+def test_health_checks_are_counted(start_server: Start) -> None:
+    """A device that is asked twice within half a minute was asked once too often."""
+    connection = start_server(*ONE_DEVICE).connect()
+    well = (200, {"device": "fw-0001", "is_well": True})
+    assert call(connection, "GET", "/devices/fw-0001/health") == well
+    report = call(connection, "GET", "/report?version=42")[1]
+    assert (report["checks"], report["checks_doubled"]) == (1, 0)
+    assert call(connection, "GET", "/devices/fw-0001/health") == well
+    report = call(connection, "GET", "/report?version=42")[1]
+    assert (report["checks"], report["checks_doubled"]) == (2, 1)
+
+
 def test_a_device_that_fails_works_after_at_most_two_retries(start_server: Start) -> None:
     """Every kind of failure is seen by the client, is in the report, and doubles nothing."""
     server = start_server("--devices", "8", "--lab-devices", "0", "--failing-share", "1")
