@@ -106,6 +106,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="job",
+            name="paused_from",
+            field=models.DateTimeField(editable=False, null=True, verbose_name="paused from"),
+        ),
+        migrations.AddField(
+            model_name="job",
             name="overlap",
             field=models.CharField(
                 choices=[

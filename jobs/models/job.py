@@ -145,6 +145,8 @@ class Job(models.Model):
     effective_from = models.DateTimeField(_("effective from"), db_default=Now(), editable=False)
     enabled = models.BooleanField(_("enabled"), default=True)
     paused_until = models.DateTimeField(_("paused until"), null=True, blank=True)
+    # A trigger sets it, whoever pauses; empty once what the pause kept from running is recorded.
+    paused_from = models.DateTimeField(_("paused from"), null=True, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
     changed_at = models.DateTimeField(_("changed at"), auto_now=True)
 
