@@ -24,7 +24,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("slot", models.BigIntegerField(help_text="All slots before it are in ticks.")),
-                ("again_slot", models.BigIntegerField(default=0)),
                 (
                     "beat_at",
                     models.DateTimeField(

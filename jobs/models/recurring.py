@@ -44,7 +44,6 @@ class Cursor(models.Model):
     """How far the pulse has handed out slots, and how far changed jobs were read again. One row."""
 
     slot = models.BigIntegerField(help_text=_("All slots before it are in ticks."))
-    again_slot = models.BigIntegerField(default=0)
     beat_at = models.DateTimeField(db_default=Now(), help_text=_("When the last pulse was."))
 
     def __str__(self) -> str:

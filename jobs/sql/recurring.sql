@@ -105,3 +105,7 @@ RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     LATERAL (SELECT sha256(convert_to(job_id || ':' || due.ms || ':' || salt, 'UTF8')) AS tail) AS h
 $$;
 
+-- Due times count from here on.
+INSERT INTO jobs_cursor (slot, beat_at, again_seen)
+VALUES (floor(extract(epoch FROM clock_timestamp()) * 2)::bigint, clock_timestamp(),
+        pg_current_snapshot());

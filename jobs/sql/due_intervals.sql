@@ -1,0 +1,35 @@
+-- The jobs by interval that are due in some slots.
+-- Parameters: minutes bigint[], lows and highs int[], side by side: in that minute (since 1970) the
+--   shards from low to high.
+-- Result: id, slot (of the due time), owner_id.
+-- Keeps true: only due jobs are read, by the index job_due_interval. The distinct intervals are
+--   few, and each is one step in it, from the one before. OFFSET 0 keeps the planner from another
+--   way than asking the index for each interval and minute.
+WITH RECURSIVE intervals (n) AS (
+    (SELECT interval_minutes FROM jobs_job
+     WHERE schedule = 'interval' AND enabled AND interval_minutes > 0
+     ORDER BY interval_minutes LIMIT 1)
+    UNION ALL
+    SELECT (SELECT j.interval_minutes FROM jobs_job AS j
+            WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes > intervals.n
+            ORDER BY j.interval_minutes LIMIT 1)
+    FROM intervals WHERE n IS NOT NULL
+)
+SELECT due.id, due.slot, due.owner_id
+FROM intervals
+CROSS JOIN unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[])
+    AS part (minute, low, high)
+CROSS JOIN LATERAL (
+    SELECT j.id, j.owner_id, part.minute * 120 + j.shard AS slot,
+        j.effective_from, j.start_at, j.end_at, j.paused_until
+    FROM jobs_job AS j
+    WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
+        AND j.phase = (part.minute %% intervals.n)::int
+        AND j.shard BETWEEN part.low AND part.high
+    OFFSET 0
+) AS due
+CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
+WHERE intervals.n IS NOT NULL AND due.effective_from <= moment.at
+    AND (due.start_at IS NULL OR due.start_at <= moment.at)
+    AND (due.end_at IS NULL OR due.end_at >= moment.at)
+    AND (due.paused_until IS NULL OR due.paused_until <= moment.at)
