@@ -116,6 +116,25 @@ def clock(at: datetime, *, after: datetime | None) -> SafeString | str:
     )
 
 
+def between(first: datetime, last: datetime) -> SafeString | str:
+    """Return a span of times in the reader's zone, the day said once; UTC on hover."""
+    if first == last:
+        return minute(first)
+    return format_html("{} – {}", minute(first), minute(last, after=first))
+
+
+def minute(at: datetime, *, after: datetime | None = None) -> SafeString:
+    """Return a time to the minute in the reader's zone, without the day when it is the same."""
+    local = timezone.localtime(at)
+    is_same_day = after is not None and timezone.localtime(after).date() == local.date()
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        at.isoformat(),
+        f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
+        f"{local:%H:%M}" if is_same_day else f"{local:%Y-%m-%d %H:%M}",
+    )
+
+
 def span(length: timedelta | None) -> str:
     """Return a length of time in the two units that matter."""
     if length is None:
@@ -138,6 +157,12 @@ def link(row: models.Model | None, text: Any = None) -> SafeString | str:
         return NOTHING
     name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
     return format_html('<a href="{}">{}</a>', reverse(name, args=[row.pk]), text or row)
+
+
+def list_link(model: type[models.Model], text: Any, **filters: Any) -> SafeString:
+    """Return a link to a model's list, filtered."""
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
+    return format_html('<a href="{}">{}</a>', reverse(name, query=filters), text)
 
 
 def runs_link(text: Any, **filters: Any) -> SafeString:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -11,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin import marks
 from jobs.admin.base import OwnedAdmin
 from jobs.admin.filters import OwnerFilter
+from jobs.admin.searching import search_beginnings
 from jobs.models import Target
 
 
@@ -19,14 +22,20 @@ class TargetAdmin(OwnedAdmin):
     list_display = ("name", "owner_link", "label_marks", "runs", "created")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)
-    search_fields = ("name__startswith",)
+    search_fields = ("name",)
     search_help_text = _("How the name begins.")
+    ordering = ("owner_id", "name")
     sortable_by = ()
     autocomplete_fields = ("owner",)
     fields = ("owner", "name", "labels", "runs", "created")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Target | None = None) -> list[str]:
         return ["runs", "created", "owner"] if obj else ["runs", "created"]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: Any, search_term: str
+    ) -> tuple[Any, bool]:
+        return search_beginnings(queryset, search_term, exact="name"), False
 
     @marks.column(_("owner"))
     def owner_link(self, target: Target) -> str:
