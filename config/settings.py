@@ -207,7 +207,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULER = "jobs.beat:Scheduler"
 CELERY_ENABLE_UTC = True
 CELERY_TIMEZONE = "UTC"
 # Modules with Celery tasks beyond those that autodiscovery finds.
