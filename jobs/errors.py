@@ -77,6 +77,18 @@ class OptionError(FairshiftError):
         return f"option {self.option}: {self.problem}"
 
 
+class ScheduleError(FairshiftError):
+    """A schedule is wrong; `field` is the job's field, as `cron`, or `schedule` for its kind."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(field, problem)
+        self.field = field
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"schedule, {self.field}: {self.problem}"
+
+
 class UnknownOwner(FairshiftError):
     """No owner that the caller may use has this slug."""
 

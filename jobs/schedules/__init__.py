@@ -1,0 +1,23 @@
+"""When is a job due? Pure: the time is passed in, and nothing here knows Django."""
+
+from jobs.errors import ScheduleError
+from jobs.schedules.cron import cron_minutes
+from jobs.schedules.due import due_times, next_times
+from jobs.schedules.kinds import Schedule
+from jobs.schedules.limits import checked
+from jobs.schedules.phases import moment_of, place, slot_of
+from jobs.schedules.words import in_words, notes
+
+__all__ = [
+    "Schedule",
+    "ScheduleError",
+    "checked",
+    "cron_minutes",
+    "due_times",
+    "in_words",
+    "moment_of",
+    "next_times",
+    "notes",
+    "place",
+    "slot_of",
+]

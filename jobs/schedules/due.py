@@ -1,0 +1,61 @@
+"""The due times of a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Final
+
+from jobs.errors import ScheduleError
+from jobs.schedules.cron import walk
+from jobs.schedules.kinds import Schedule
+from jobs.schedules.phases import EPOCH, SLOT, SLOTS, moment_of
+
+HORIZON: Final = timedelta(days=8 * 366)
+"""So far ahead is looked for the next times: from one 29th of February to the next, always."""
+
+_TICK: Final = timedelta(microseconds=1)
+_LAST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=3)
+
+
+def due_times(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator[datetime]:
+    """Yield the nominal due times from `start` until before `end`, in UTC, in order.
+
+    `start_at` and `end_at` of the schedule are applied, both included. Nothing for manual jobs,
+    and for those in seconds, which celery-beat counts from their last run. Raises ScheduleError
+    for a schedule that `checked` would refuse, at the first step.
+    """
+    if schedule.start_at is not None:
+        start = max(start, schedule.start_at)
+    if schedule.end_at is not None:
+        end = min(end, schedule.end_at + _TICK)
+    if start >= end:
+        return
+    if schedule.kind == "interval":
+        yield from _interval(schedule, start=start, end=end)
+    elif schedule.kind == "cron":
+        yield from walk(schedule.cron, schedule.zone, start=start, end=end)
+    elif schedule.kind == "once":
+        if schedule.once_at is None:
+            raise ScheduleError("once_at", "is missing")
+        if start <= schedule.once_at < end:
+            yield schedule.once_at.astimezone(UTC)
+
+
+def _interval(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator[datetime]:
+    if not schedule.interval_minutes or schedule.interval_minutes < 1:
+        raise ScheduleError("interval_minutes", "is missing or below 1")
+    first, until = -((EPOCH - start) // SLOT), -((EPOCH - end) // SLOT)
+    step = schedule.interval_minutes * SLOTS
+    first += (schedule.phase * SLOTS + schedule.shard - first) % step
+    yield from map(moment_of, range(first, until, step))
+
+
+def next_times(schedule: Schedule, *, after: datetime, count: int) -> list[datetime]:
+    """Return up to `count` due times later than `after`, in UTC.
+
+    Fewer when there are no more, or none within eight years. Raises ScheduleError.
+    """
+    end = min(after, _LAST - HORIZON) + HORIZON
+    return list(islice(due_times(schedule, start=after + _TICK, end=end), count))

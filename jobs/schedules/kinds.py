@@ -1,0 +1,29 @@
+"""A schedule as it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When a job is due, with the fields of its row; `checked` says which go together.
+
+    `kind` is manual, once, interval, seconds or cron. An empty `zone` is UTC. Of an interval
+    in minutes `phase` is the minute in it and `shard` the half-second in the minute; both are
+    given by `place`. A smooth cron or once job is triggered at its shard; its due time stays
+    the minute's first instant.
+    """
+
+    kind: str
+    interval_minutes: int | None = None
+    interval_seconds: int | None = None
+    cron: str = ""
+    zone: str = ""
+    once_at: datetime | None = None
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    smooth: bool = False
+    phase: int = 0
+    shard: int = 0

@@ -1,0 +1,122 @@
+"""What a schedule may be: one refusal for each field, with its limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, Final
+
+from jobs.errors import ScheduleError
+from jobs.schedules.expressions import field_texts, normal_text
+from jobs.schedules.kinds import Schedule
+from jobs.schedules.zones import zone_names
+
+LONGEST_MINUTES: Final = 525_600
+LONGEST_SECONDS: Final = 86_400
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+
+# Of each kind: the field that it must have, and those that it may have beside it.
+_FIELDS: Final[dict[str, tuple[str, frozenset[str]]]] = {
+    "manual": ("", frozenset()),
+    "once": ("once_at", frozenset({"smooth"})),
+    "interval": ("interval_minutes", frozenset({"start_at", "end_at"})),
+    "seconds": ("interval_seconds", frozenset({"start_at", "end_at"})),
+    "cron": ("cron", frozenset({"start_at", "end_at", "smooth"})),
+}
+_ALL: Final = (
+    "interval_minutes",
+    "interval_seconds",
+    "cron",
+    "once_at",
+    "start_at",
+    "end_at",
+    "smooth",
+)
+
+
+def checked(schedule: Schedule) -> Schedule:
+    """Return the schedule as it is stored; raises ScheduleError naming the field and the limit.
+
+    `once_at` is rounded up to the whole minute, moments are in UTC, a cron expression has one
+    way to be written. Every kind may have a zone: times are shown in it. Phase and shard are
+    not looked at; they are ours to give. Checking twice changes nothing.
+    """
+    if not isinstance(schedule.kind, str) or schedule.kind not in _FIELDS:
+        shown = _shown(schedule.kind)
+        raise ScheduleError("schedule", f"{shown} is none of {', '.join(_FIELDS)}")
+    _check_fields(schedule)
+    _check_zone(schedule.zone)
+    start_at, end_at = _moment(schedule, "start_at"), _moment(schedule, "end_at")
+    if start_at is not None and end_at is not None and end_at <= start_at:
+        raise ScheduleError("end_at", "must be later than start_at")
+    once_at, cron = _moment(schedule, "once_at"), schedule.cron
+    if once_at is not None:
+        once_at += -(once_at - _EARLIEST) % timedelta(minutes=1)
+    if schedule.kind == "interval":
+        _check_number(schedule, "interval_minutes", most=LONGEST_MINUTES)
+    elif schedule.kind == "seconds":
+        _check_number(schedule, "interval_seconds", most=LONGEST_SECONDS)
+        _check_no_minutes(schedule.interval_seconds)
+    elif schedule.kind == "cron":
+        field_texts(cron)
+        cron = normal_text(cron)
+    return replace(schedule, start_at=start_at, end_at=end_at, once_at=once_at, cron=cron)
+
+
+def _check_fields(schedule: Schedule) -> None:
+    """Refuse a field of another kind, and one that is missing."""
+    own, beside = _FIELDS[schedule.kind]
+    for field in _ALL:
+        value = getattr(schedule, field)
+        is_given = not (value is None or value is False or value == "")
+        if is_given and field != own and field not in beside:
+            raise ScheduleError(field, f"does not go with the schedule {schedule.kind!r}")
+        if field == own and not is_given:
+            raise ScheduleError(field, f"is required by the schedule {schedule.kind!r}")
+    if not isinstance(schedule.smooth, bool):
+        raise ScheduleError("smooth", "is True or False")
+
+
+def _check_zone(zone: Any) -> None:
+    if not isinstance(zone, str):
+        raise ScheduleError("zone", f"is text, not {type(zone).__name__}")
+    if zone and zone not in zone_names():
+        near = get_close_matches(zone, zone_names(), n=1, cutoff=0.75) if len(zone) <= 64 else []
+        hint = f"; did you mean {near[0]!r}?" if near else ", such as Europe/Berlin"
+        raise ScheduleError("zone", f"{_shown(zone)} is no IANA time zone{hint}")
+
+
+def _moment(schedule: Schedule, field: str) -> datetime | None:
+    """Return the field's moment in UTC."""
+    value = getattr(schedule, field)
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        raise ScheduleError(field, f"is a datetime, not {type(value).__name__}")
+    if value.utcoffset() is None:
+        raise ScheduleError(field, "has no time zone; give an aware datetime")
+    if not _EARLIEST <= value < _LATEST:
+        raise ScheduleError(field, "is outside 1970 to 2199")
+    return value.astimezone(UTC)
+
+
+def _check_number(schedule: Schedule, field: str, *, most: int) -> None:
+    value = getattr(schedule, field)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ScheduleError(field, f"is a whole number, not {type(value).__name__}")
+    if not 1 <= value <= most:
+        raise ScheduleError(field, f"is from 1 to {most:,}")
+
+
+def _check_no_minutes(seconds: int | None) -> None:
+    if seconds is not None and seconds % 60 == 0:
+        raise ScheduleError(
+            "interval_seconds", f"is whole minutes; use interval_minutes={seconds // 60}"
+        )
+
+
+def _shown(value: object) -> str:
+    """Return a foreign value for a message: short, and without control characters."""
+    return ascii(value)[:60]

@@ -1,0 +1,82 @@
+"""What a zone's clock does in a day of UTC: where it jumps ahead, and what it shows twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
+
+DAY: Final = 1440
+"""Minutes. All times here are minutes since 1970, of UTC or of a zone's wall clock."""
+
+# Names that the system knows and that mean nothing, or something else on each machine.
+_NO_PLACES: Final = frozenset({"Factory", "localtime", "posixrules"})
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """UTC minutes from `first` until before `end` in which the offset is the same.
+
+    `skipped` minutes of the wall clock are left out just before `first`; what the wall clock
+    shows from `first` until before `repeated_until`, it has shown before.
+    """
+
+    first: int
+    end: int
+    offset: int
+    skipped: int
+    repeated_until: int
+
+
+@lru_cache(maxsize=1)
+def zone_names() -> frozenset[str]:
+    """Return the IANA names that a schedule may have; reading them takes milliseconds, once."""
+    return frozenset(available_timezones() - _NO_PLACES)
+
+
+@lru_cache(maxsize=4096)
+def spans(zone: str, day: int) -> tuple[Span, ...]:
+    """Return the spans that cover a UTC day (days since 1970) in a zone that exists.
+
+    The first may begin in the day before: what is repeated there may reach into this one.
+    """
+    start, end = (day - 1) * DAY, (day + 1) * DAY
+    found = []
+    before = _offset(zone, start)
+    for first, until in pairwise([start, *_changes(zone, start, end), end]):
+        offset = _offset(zone, first)
+        jump = offset - before
+        found.append(
+            Span(first, until, offset, skipped=max(0, jump), repeated_until=first + max(0, -jump))
+        )
+        before = offset
+    return tuple(span for span in found if span.end > day * DAY)
+
+
+def _changes(zone: str, start: int, end: int) -> Iterator[int]:
+    """Yield the first minute of each new offset after `start` and before `end`."""
+    for early, late in pairwise(range(start, end + 1, 60)):
+        old = _offset(zone, early)
+        if old == _offset(zone, late):
+            continue
+        same, other = early, late
+        while other - same > 1:
+            middle = (same + other) // 2
+            if _offset(zone, middle) == old:
+                same = middle
+            else:
+                other = middle
+        if other < end:
+            yield other
+
+
+def _offset(zone: str, minute: int) -> int:
+    """Return how many minutes the zone is ahead of UTC at a UTC minute."""
+    # A difference of two naive times: the offset itself, whatever the sign of the zone.
+    moment = datetime.fromtimestamp(minute * 60, UTC)
+    ahead = moment.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) - moment
+    return int(ahead.total_seconds() // 60)
