@@ -1,0 +1,86 @@
+"""What of the due times that nobody ran is run late, and what is recorded as missed.
+
+Pure. Each due time is either run or inside exactly one span.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class MissedSpan:
+    """Due times one after the other that are not run, for one reason (`MissReason`)."""
+
+    first_at: datetime
+    last_at: datetime
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MisfireRule:
+    """What a job wants of missed due times.
+
+    `policy` is "skip" (run none), "once" (the latest only) or "all" (the latest `cap`); one that
+    is more than `deadline_seconds` ago is not run.
+    """
+
+    policy: str
+    cap: int
+    deadline_seconds: float | None = None
+
+
+def decide(
+    rows: Sequence[Sequence[datetime]], rule: MisfireRule, *, now: datetime
+) -> tuple[list[datetime], list[MissedSpan]]:
+    """Return the due times that are run, in order, and the spans of the others.
+
+    `rows` are due times in order, each row unbroken: no span reaches from one into the next.
+    Costs as much as there are times to run and rows, not as there are due times.
+    """
+    left = {"skip": 0, "once": 1}.get(rule.policy, rule.cap)
+    reason = "cap" if rule.policy == "all" else "outage"
+    runs: list[datetime] = []
+    spans: list[MissedSpan] = []
+    for row in reversed(rows):
+        late = _late(row, rule, now=now)
+        first_run = max(late, len(row) - left)
+        left -= len(row) - first_run
+        runs[:0] = row[first_run:]
+        spans += [*span(row[late:first_run], reason), *span(row[:late], "deadline")]
+    return runs, spans[::-1]
+
+
+def pause_off(
+    rows: Sequence[Sequence[datetime]], *, paused_from: datetime | None, paused_until: datetime
+) -> tuple[list[Sequence[datetime]], list[MissedSpan]]:
+    """Return the due times after a pause, in unbroken rows, and the spans of those it met.
+
+    With `paused_from` the pause is one whose own record is still to come (`record_pauses`): what
+    lies inside it is left to that.
+    """
+    after: list[Sequence[datetime]] = []
+    spans: list[MissedSpan] = []
+    for row in rows:
+        count = bisect_left(row, paused_until)
+        own = count if paused_from is None else min(count, bisect_left(row, paused_from))
+        spans += span(row[:own], "paused")
+        if count < len(row):
+            after.append(row[count:])
+    return after, spans
+
+
+def span(due: Sequence[datetime], reason: str) -> list[MissedSpan]:
+    """Return the span of due times that follow one another: none of none."""
+    return [MissedSpan(due[0], due[-1], len(due), reason)] if due else []
+
+
+def _late(row: Sequence[datetime], rule: MisfireRule, *, now: datetime) -> int:
+    """Return how many of a row are past their deadline."""
+    if rule.deadline_seconds is None or rule.policy == "skip":
+        return 0
+    return bisect_left(row, now - timedelta(seconds=rule.deadline_seconds))
