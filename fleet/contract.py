@@ -36,7 +36,9 @@ class Hint:
     """A message to be published: it names the user's task and the run, and carries no payload.
 
     `token` is the one that its next admission hands out: run and token are its identity.
-    `priority` is 0 to 9, higher first.
+    `priority` is 0 to 9, higher first. `job` is the id of the job whose row admits it, for a run
+    that has no row of its own. `lock` is the owner's own word, as in `acting_for`: the queue lets
+    one message with it run at a time. It is not delivered before `delay_seconds` have passed.
     """
 
     run_id: str
@@ -47,14 +49,30 @@ class Hint:
     attempt: int = 1
     priority: int = 5
     token: int = 1
+    job: int | None = None
+    lock: str = ""
+    delay_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One hint that a worker holds and wants admitted."""
+    """One hint that a worker holds and wants admitted.
+
+    With `job`, the run has no row: what else is known of it stands in the message alone. `owner`
+    is whom the queue charges for it.
+    """
 
     run_id: str
     task: str
+    job: int | None = None
+    owner: str = ""
+    attempt: int = 1
+    token: int = 1
+
+    @property
+    def key(self) -> str:
+        """Its name among all that a worker asks for and holds."""
+        return _key(self.run_id, self.token, is_kept=self.job is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +81,8 @@ class Admission:
 
     `body` is a Celery protocol 2 body as JSON bytes; `context` must be JSON: it travels to
     the pool child, where the task may read it. Limits are in seconds. `is_limited`: a cap or a
-    lock may wait for its end.
+    lock may wait for its end. `again` is the hint of the next attempt, for a run that has no row
+    to bring it.
     """
 
     run_id: str
@@ -76,6 +95,35 @@ class Admission:
     start_within: float = 30.0
     is_limited: bool = False
     headers: Mapping[str, Any] = field(default_factory=dict)
+    again: Hint | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a row keeps what becomes of it."""
+        return self.again is None
+
+    @property
+    def key(self) -> str:
+        """Its name among all that a worker asks for and holds."""
+        return _key(self.run_id, self.token, is_kept=self.is_kept)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what takes the place of the hint's header."""
+        return {
+            **self.context,
+            "run": self.run_id,
+            "token": self.token,
+            "attempt": self.attempt,
+            "key": self.key,
+        }
+
+
+def _key(run_id: str, token: int, *, is_kept: bool) -> str:
+    """Of a run with a row its id: the row knows one attempt. Else that of the message.
+
+    So no message that names a job can take the place of a run that a row stands for.
+    """
+    return run_id if is_kept else f"{run_id}:{token}"
 
 
 class Refusal(StrEnum):
@@ -83,7 +131,7 @@ class Refusal(StrEnum):
 
     GONE = "gone"  # no such run, or not queued any more: drop the hint
     WAITS = "waits"  # a pause, cap or lock keeps it: the row remembers, drop the hint
-    BUSY = "busy"  # somebody else holds the row just now: give the hint back
+    BUSY = "busy"  # not now, and no row of it would bring it again: give the hint back
 
 
 BUSY_ROW: Final = "busy"
@@ -138,7 +186,8 @@ class Node:
 class Edges:
     """What a worker asks of the application. All but the last four run in a thread of their own.
 
-    `admit` answers every ask by run id; `record` returns the state that each run has now,
+    `admit` answers every ask by its key; `publish` sends hints of runs that have no row, or raises;
+    `record` returns the state that each run has now,
     BUSY_ROW for one that is held elsewhere, and leaves out runs whose token was out of date;
     `beat` is told which runs the worker holds and returns those that are to be cancelled;
     `leave` ends the worker's row; `prime` tells queues that were emptied, or fell back to an older
@@ -147,6 +196,7 @@ class Edges:
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]
     record: Callable[[Sequence[Report]], Mapping[str, str]]
+    publish: Callable[[Sequence[Hint]], None]
     beat: Callable[[Node, Sequence[str]], Sequence[str]]
     leave: Callable[[UUID], None]
     prime: Callable[[], None]

@@ -1,10 +1,10 @@
-"""The thread between a worker's event loop and the database.
+"""The thread between a worker's event loop and the application: its database, and the broker.
 
 The loop leaves asks and reports here and goes on; the thread takes all that has gathered,
 records first and admits then, each in one statement, and posts the answers back. What nobody
 waits for gathers for a moment; the rest is done at once, and with it all that is there. When the
 database does not answer, reports and asks are kept and tried again, and the loop with its
-heartbeats and time limits never waits.
+heartbeats and time limits never waits. Likewise hints of runs without a row, and the broker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from fleet.contract import BUSY_ROW, Admission, Ask, Edges, Kind, Refusal, Report
+from fleet.contract import BUSY_ROW, Admission, Ask, Edges, Hint, Kind, Refusal, Report
 from fleet.faults import crash_point
 
 logger = logging.getLogger(__name__)
@@ -48,6 +48,7 @@ class Edge(threading.Thread):
         self._ready = threading.Condition()
         self._asks: dict[str, tuple[Ask, Answer]] = {}
         self._reports: list[tuple[Report, Then | None]] = []
+        self._hints: list[tuple[Hint, Callable[[], None]]] = []
         self._due_at = math.inf
         self._idle = True
         self._postponed = 0
@@ -61,9 +62,9 @@ class Edge(threading.Thread):
         `answer` gets the verdict and the `time.monotonic()` before which it was not given.
         """
         with self._ready:
-            if ask.run_id in self._asks:
+            if ask.key in self._asks:
                 return False
-            self._asks[ask.run_id] = (ask, answer)
+            self._asks[ask.key] = (ask, answer)
             self._hasten(0 if is_urgent or len(self._asks) >= BATCH else ASK_SECONDS)
             return True
 
@@ -75,6 +76,12 @@ class Edge(threading.Thread):
                 self._hasten(START_SECONDS)
             else:
                 self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
+
+    def publish(self, hint: Hint, then: Callable[[], None]) -> None:
+        """Have a hint published; `then` is called when it is out."""
+        with self._ready:
+            self._hints.append((hint, then))
+            self._hasten(0)
 
     def prime(self) -> None:
         """Have queues told what they have forgotten, a second after the last try at the earliest.
@@ -94,14 +101,15 @@ class Edge(threading.Thread):
             self._ready.notify_all()
 
     def flush(self, *, timeout: float) -> bool:
-        """Wait until all reports are recorded; False when the time (seconds) ran out first."""
+        """Wait until all is recorded and published; False when the time (seconds) ran out first."""
         with self._ready:
-            if self._reports:
+            if self._reports or self._hints:
                 self._hasten(0)
             return self._ready.wait_for(self._is_flushed, timeout)
 
     def _is_flushed(self) -> bool:
-        return self._idle and not self._reports and not self._postponed
+        is_empty = not self._reports and not self._hints
+        return self._idle and is_empty and not self._postponed
 
     def stop(self) -> None:
         """End the thread after the statement that it is in; asks are left unanswered."""
@@ -126,8 +134,11 @@ class Edge(threading.Thread):
                     return
                 self._idle = False
                 reports, self._reports = self._reports, []
+                hints, self._hints = self._hints, []
                 asks = {} if self._stopping else dict(list(self._asks.items())[:ADMIT_AT_MOST])
                 self._due_at = time.monotonic() if len(asks) < len(self._asks) else math.inf
+            if not self._attempt(self._publish, hints, "publish"):
+                self._keep_hints(hints)
             if not self._attempt(self._record, reports, "record"):
                 self._keep(reports)
                 time.sleep(RETRY_SECONDS)
@@ -150,14 +161,20 @@ class Edge(threading.Thread):
             self._reports[:0] = reports
             self._hasten(0)
 
+    def _keep_hints(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
+        """Try them again in a moment: the database does not wait for the broker."""
+        with self._ready:
+            self._hints[:0] = hints
+            self._hasten(RETRY_SECONDS)
+
     def _attempt(self, step: Callable[[Any], None], batch: Any, name: str) -> bool:
         if not batch:
             return True
         try:
             step(batch)
         except Exception:
-            # Whatever the database raised: nothing of the batch is known to be done, and
-            # each of its statements is safe to repeat.
+            # Whatever the database or the broker raised: nothing of the batch is known to be
+            # done, and each of its steps is safe to repeat.
             logger.exception("could not %s; trying again", name)
             try:
                 self._edges.close()
@@ -165,6 +182,11 @@ class Edge(threading.Thread):
                 logger.exception("could not close the connection")
             return False
         return True
+
+    def _publish(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
+        self._edges.publish([hint for hint, _ in hints])
+        for _, then in hints:
+            self._post(then)
 
     def _record(self, reports: list[tuple[Report, Then | None]]) -> None:
         crash_point("ledger.before_record")
@@ -199,7 +221,7 @@ class Edge(threading.Thread):
         verdicts = self._edges.admit(self._node, [ask for ask, _ in asks.values()])
         crash_point("gate.after_admit")
         with self._ready:
-            for run_id in asks:
-                del self._asks[run_id]
-        for run_id, (_, answer) in asks.items():
-            self._post(partial(answer, verdicts[run_id], asked_at))
+            for key in asks:
+                del self._asks[key]
+        for key, (_, answer) in asks.items():
+            self._post(partial(answer, verdicts[key], asked_at))

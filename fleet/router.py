@@ -126,6 +126,12 @@ def route_calls() -> None:
     before_task_publish.connect(_on_publish, weak=False, dispatch_uid="fairshift.router")
 
 
+def is_route(owner: str, *, lock: str) -> bool:
+    """Say whether a queue can keep calls of this owner, under a lock of this name."""
+    is_lock = not lock or (len(lock) <= LOCK_LIMIT and bool(_TEXT.fullmatch(lock)))
+    return is_lock and bool(OWNER_NAME.fullmatch(owner))
+
+
 def is_sole_receiver() -> bool:
     """Say whether nobody else looks at a message before it is published."""
     return all(receiver is _on_publish for _, receiver in before_task_publish.receivers or ())

@@ -13,9 +13,9 @@ from typing import Any, Final
 from celery import Celery, signals
 
 from fleet.contract import HEADER, HIGHEST, Hint
-from fleet.router import OWNER_NAME, is_sole_receiver
+from fleet.router import is_route, is_sole_receiver
 from fleet.transport import fair_queues, scripts
-from fleet.transport.template import Capture, Template, marked, values
+from fleet.transport.template import Capture, Template, kind, marked, values
 
 TEMPLATES_MOST: Final = 1_000
 
@@ -33,7 +33,7 @@ class Sender:
         alike: dict[tuple[str, Template], list[Any]] = defaultdict(list)
         others = []
         for hint in hints:
-            if hint.queue in fair and OWNER_NAME.fullmatch(hint.owner):
+            if hint.queue in fair and is_route(hint.owner, lock=hint.lock):
                 alike[hint.queue, self._template(channel, hint)].extend(values(hint))
             else:
                 others.append(hint)
@@ -52,15 +52,15 @@ class Sender:
         return is_sole_receiver() and not is_heard
 
     def _template(self, channel: Any, hint: Hint) -> Template:
-        kind = (hint.queue, hint.task, hint.attempt, hint.priority)
-        if kind not in self._templates:
+        alike = kind(hint)
+        if alike not in self._templates:
             if len(self._templates) >= TEMPLATES_MOST:
                 self._templates.clear()
             capture = Capture(channel)
             with self._producer(capture) as producer:
                 self._publish(producer, marked(hint))
-            self._templates[kind] = Template(capture.group)
-        return self._templates[kind]
+            self._templates[alike] = Template(capture.group)
+        return self._templates[alike]
 
     def _producer(self, channel: Any) -> Any:
         return self._app.amqp.Producer(channel, auto_declare=False)
@@ -73,22 +73,26 @@ class Sender:
             argsrepr="…",
             kwargsrepr="…",
             retries=hint.attempt - 1,
+            countdown=hint.delay_seconds or None,
             ignore_result=True,
         )
+        facts = {
+            "owner": hint.owner,
+            "submission": hint.submission,
+            "run": hint.run_id,
+            "token": hint.token,
+        }
+        if hint.job is not None:
+            facts["job"] = hint.job
+        if hint.lock:
+            facts["lock"] = hint.lock
         self._app.amqp.send_task_message(
             producer,
             hint.task,
             message,
             queue=hint.queue,
             priority=HIGHEST - hint.priority,
-            headers={
-                HEADER: {
-                    "owner": hint.owner,
-                    "submission": hint.submission,
-                    "run": hint.run_id,
-                    "token": hint.token,
-                }
-            },
+            headers={HEADER: facts},
             declare=(),
             retry=False,
         )

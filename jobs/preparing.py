@@ -179,6 +179,14 @@ def message_options(chosen: Options) -> dict[str, Any]:
     return {"ignore_result": chosen.ignore_result}
 
 
+def completed(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return given policies with those that the task declares; raise OptionError for a bad one."""
+    offered = offer_of(task).policy
+    declared = {name: offered[name] for name in POLICY_OPTIONS & set(offered)}
+    # Checked again: of two limits that are good ones, each may come from another place.
+    return dict(checked_policy({**declared, **given}))
+
+
 def shared(
     task: Task,
     of: Owner,
@@ -189,9 +197,7 @@ def shared(
 ) -> Shared:
     """Return what all runs of a submit have in common: option, else task's policy, else setting."""
     offered = offer_of(task).policy
-    declared = {name: offered[name] for name in POLICY_OPTIONS & set(offered)}
-    # Checked again: of two limits that are good ones, each may come from another place.
-    policy = dict(checked_policy({**declared, **chosen.policy}))
+    policy = completed(task, chosen.policy)
     created_at = now()
     due_at = chosen.eta
     if chosen.countdown:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Final, ParamSpec, TypeVar
+from uuid import UUID
 
 from django.db import connection, connections
 
-from fleet import Edges
-from jobs import admission, liveness, recording, sweep
+from fleet import Admission, Ask, Edges, Refusal
+from jobs import admission, liveness, recording, sweep, unkept
 from jobs.catalog import requires_row
 from jobs.conf import setting
 from jobs.encoding import encode_result
@@ -25,8 +26,9 @@ STATEMENT_TIMEOUT: Final = "20s"
 def edges() -> Edges:
     """Return the application's half of the journey."""
     return Edges(
-        admit=_bounded(admission.admit),
+        admit=_bounded(_admit),
         record=_bounded(recording.record),
+        publish=unkept.publish,
         beat=_bounded(liveness.beat),
         leave=_bounded(liveness.leave),
         prime=_bounded(sweep.prime),
@@ -39,6 +41,15 @@ def edges() -> Edges:
         lease_seconds=setting("LEASE_SECONDS"),
         cancel_grace_seconds=setting("CANCEL_GRACE_SECONDS"),
     )
+
+
+def _admit(worker_id: UUID, asks: Sequence[Ask]) -> Mapping[str, Admission | Refusal]:
+    """Answer every ask by its key."""
+    kept = [ask for ask in asks if ask.job is None]
+    of_jobs = [ask for ask in asks if ask.job is not None]
+    # These first: they write nothing, so what fails here is repeated without harm.
+    answers = unkept.admit(worker_id, of_jobs) if of_jobs else {}
+    return {**answers, **(admission.admit(worker_id, kept) if kept else {})}
 
 
 def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
@@ -54,6 +65,7 @@ def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
             with connection.cursor() as cursor:
                 cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
                 cursor.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'")
+                cursor.execute("SET plan_cache_mode = force_generic_plan")
         return verb(*args, **kwargs)
 
     return bounded

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import uuid
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,11 +17,11 @@ from celery.exceptions import TaskRevokedError
 from celery.worker.request import Request
 
 from fleet.child import traced
-from fleet.contract import Admission, Ask, Edges, Kind, Refusal, is_hint
+from fleet.contract import Admission, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
 from fleet.faults import crash_point
 from fleet.pool import was_sent
-from fleet.steps.held import Held, dress, facts_of
+from fleet.steps.held import Held, ask_of, dress, facts_of
 from fleet.steps.outcomes import Outcomes, drop, requeue
 
 logger = logging.getLogger(__name__)
@@ -69,19 +68,22 @@ class Gate:
             else:
                 self._forward(request)
             return
-        try:
-            run_id = str(uuid.UUID(request.id))
-        except (ValueError, AttributeError, TypeError):
+        ask = ask_of(request)
+        if ask is None:
             drop(request)
             return
         if self._closing:
             requeue(request)
-        else:
-            # With a run in each slot and another behind it, there is time to gather.
-            is_urgent = self._outcomes.open_count < 2 * self._slots
-            answer = functools.partial(self._answer, request)
-            if not self._edge.ask(Ask(run_id, request.type), answer, is_urgent=is_urgent):
+            return
+        # With a run in each slot and another behind it, there is time to gather.
+        is_urgent = self._outcomes.open_count < 2 * self._slots
+        answer = functools.partial(self._answer, request)
+        if ask.job is None:
+            if not self._edge.ask(ask, answer, is_urgent=is_urgent):
                 drop(request)
+        elif ask.key in self._held or not self._edge.ask(ask, answer, is_urgent=is_urgent):
+            # The same message, after a lease that ran out: what is dropped comes no more.
+            self._put_off(request)
 
     def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:
         """Deal with a run that was sent to a child which ended before it accepted it.
@@ -100,19 +102,22 @@ class Gate:
 
     def _answer(self, request: Request, verdict: Admission | Refusal, asked_at: float) -> None:
         if verdict is Refusal.BUSY:
-            # Not at once: it would come back, and ask again, as long as the row is held.
-            self._later(BUSY_SECONDS, requeue, (request,))
+            self._put_off(request)
         elif isinstance(verdict, Refusal):
             drop(request)
         else:
             # The start deadline counts from the question: a process may be frozen after it.
             held = Held(verdict, request, asked_at)
-            self._held[verdict.run_id] = held
+            self._held[verdict.key] = held
             self._outcomes.open_count += 1
             if self._closing:
                 self._hand_back(held)
             else:
                 self._begin(held)
+
+    def _put_off(self, request: Request) -> None:
+        """Give a message back, not at once: it would come, and ask again, all the time."""
+        self._later(BUSY_SECONDS, requeue, (request,))
 
     def _begin(self, held: Held) -> None:
         try:
@@ -126,11 +131,11 @@ class Gate:
     # --- through: to the pool ----------------------------------------------------------
 
     def apply_async(self, target: Any, args: Any = (), kwargs: Any = None, **options: Any) -> Any:
-        """Hand a task to the pool; a durable one only past its start gate."""
+        """Hand a task to the pool; an admitted one only past its start gate."""
         facts = facts_of(args)
         if facts is None:
             return self._pool_apply(target, args, kwargs, **options)
-        held = self._held.get(facts["run"])
+        held = self._held.get(facts["key"])
         if held is None or held.settled or held.admission.token != facts["token"]:
             # It waited for a slot and was handed back meanwhile. Celery's worker frees the
             # slot on this error, and on no other.
@@ -148,8 +153,11 @@ class Gate:
     # --- back: cancelled, or not started -----------------------------------------------
 
     def held(self) -> list[str]:
-        """Return the ids of all runs that this worker was given and that are not yet recorded."""
-        return list(self._held)
+        """Return the ids of all runs that this worker was given and that are not yet recorded.
+
+        Without those of which nothing is recorded.
+        """
+        return [key for key, held in list(self._held.items()) if held.admission.is_kept]
 
     def cancel(self, run_id: str) -> None:
         """Stop a run of this worker: at the start gate, else softly and after a grace for good."""
@@ -177,10 +185,14 @@ class Gate:
     def reclaim(self, waiting: Sequence[Held]) -> int:
         """Hand back what no child was sent, and the pool has forgotten with a lost connection.
 
-        Returns how many slots are taken by jobs.
+        And what has no row, and no slot yet: its message comes again, here perhaps. Returns how
+        many slots are taken by jobs.
         """
         for held in waiting:
             if not was_sent(held.job):
+                self._hand_back(held)
+        for held in list(self._held.values()):
+            if not held.in_pool and not held.admission.is_kept:
                 self._hand_back(held)
         # A run may be held longer than its job: that has ended, and its slot is free, before the
         # row says so.
@@ -195,9 +207,13 @@ class Gate:
                 self._hand_back(held)
 
     def _hand_back(self, held: Held) -> None:
-        """Return an admitted run that did not start; or end it, when it was cancelled."""
+        """Return an admitted run that did not start; or end it, when it was cancelled.
+
+        Its row publishes another hint; where there is none, this message is the only one.
+        """
         kind = Kind.CANCELLED if held.cancelled else Kind.GIVEN_BACK
-        self._outcomes.settle(held, held.report(kind), functools.partial(drop, held.request))
+        leave = drop if held.admission.is_kept else requeue
+        self._outcomes.settle(held, held.report(kind), functools.partial(leave, held.request))
 
     def _withdraw(self, held: Held) -> bool:
         """Take a run back from the pool; False when a child has it, or is about to."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from celery.worker.request import Request
 from kombu.utils import json
 
-from fleet.contract import HEADER, Admission, Kind, Report, is_admitted
+from fleet.contract import HEADER, Admission, Ask, Kind, Report, is_admitted
+from fleet.router import route_of
+from fleet.transport.envelope import SERIAL_LIMIT
+
+JOB_LIMIT: Final = 2**63
+ATTEMPT_LIMIT: Final = 2**31
 
 
 @dataclass(slots=True)
@@ -40,6 +46,24 @@ class Held:
         )
 
 
+def ask_of(request: Request) -> Ask | None:
+    """Return what a hint asks for; None when it names no run, or what can be no job's."""
+    try:
+        run_id = str(uuid.UUID(request.id))
+    except (ValueError, AttributeError, TypeError):
+        return None
+    headers = request.request_dict
+    facts = headers[HEADER]
+    if facts.get("job") is None:
+        return Ask(run_id, request.type)
+    job, token, retries = facts["job"], facts.get("token"), headers.get("retries")
+    limits = ((job, 1, JOB_LIMIT), (token, 1, SERIAL_LIMIT), (retries, 0, ATTEMPT_LIMIT))
+    if not all(type(number) is int and least <= number < most for number, least, most in limits):
+        return None
+    owner = route_of(headers).owner
+    return Ask(run_id, request.type, job, owner, attempt=retries + 1, token=token)
+
+
 def dress(request: Request, admission: Admission) -> None:
     """Put the row's payload, limits and headers into a request that came as a bare hint."""
     args, kwargs, embed = json.loads(admission.body)
@@ -50,12 +74,7 @@ def dress(request: Request, admission: Admission) -> None:
     request.__dict__["_payload"] = (args, kwargs, embed)
     request.time_limits = (admission.time_limit, admission.soft_time_limit)
     request.request_dict.update(admission.headers, args=args, kwargs=kwargs)
-    request.request_dict[HEADER] = {
-        **admission.context,
-        "run": admission.run_id,
-        "token": admission.token,
-        "attempt": admission.attempt,
-    }
+    request.request_dict[HEADER] = admission.facts()
     request._ignore_result = request.request_dict.get("ignore_result")
 
 

@@ -2,6 +2,7 @@
 
 The pool's word goes to the recorder first and to Celery second, so a message is acknowledged
 only after its outcome is committed. What the child could not say is decided here in its place.
+Of a run without a row nothing is recorded: its message goes when that of its next attempt is out.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import functools
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
+import structlog
 from billiard.common import human_status
 from billiard.einfo import ExceptionInfo, ExceptionWithTraceback
 from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
@@ -19,12 +22,14 @@ from celery.concurrency.prefork import TaskPool
 from celery.worker import state as worker_state
 from celery.worker.request import Request
 
-from fleet.contract import Edges, Kind, Report
+from fleet.contract import Edges, Hint, Kind, Report
 from fleet.edge import Edge
 from fleet.failures import class_names, failure
 from fleet.faults import crash_point
 from fleet.router import acting_as
 from fleet.steps.held import Held
+
+logger = structlog.get_logger(__name__)
 
 CHILD_LOST: Final = "child lost"
 TIME_LIMIT: Final = "time limit"
@@ -62,10 +67,12 @@ class Outcomes:
             return
         held.settled = True
         self.open_count -= 1
+        if held.admission.again is not None:
+            self._settle_unkept(held, report, celery_next, again=held.admission.again)
+            return
 
         def then(state: str | None) -> None:
-            if self._held.get(held.admission.run_id) is held:
-                del self._held[held.admission.run_id]
+            self._forget(held)
             if celery_next is None or (state == "cancelled" and report.kind is not Kind.FAILED):
                 # Also for a try that was to be followed by another, when a cancel came between.
                 _announce_cancelled(held.request)
@@ -79,6 +86,29 @@ class Outcomes:
         # An idle worker has nothing better to do, and its caller may be waiting.
         is_urgent = held.admission.is_limited or self.open_count == 0
         self._edge.report(report, then, is_urgent=is_urgent)
+
+    def _settle_unkept(
+        self, held: Held, report: Report, celery_next: Callable[[], Any] | None, *, again: Hint
+    ) -> None:
+        """Let Celery hear of an attempt of which nothing is written, and go on after it."""
+
+        def then() -> None:
+            self._forget(held)
+            if celery_next is None:
+                _announce_cancelled(held.request)
+            else:
+                celery_next()
+
+        if report.kind is Kind.RETRYING:
+            self._edge.publish(replace(again, delay_seconds=report.delay or 0.0), then)
+            return
+        if report.kind is Kind.FAILED:
+            _log_failed(held, report)
+        then()
+
+    def _forget(self, held: Held) -> None:
+        if self._held.get(held.admission.key) is held:
+            del self._held[held.admission.key]
 
     def unreadable(self, held: Held, error: BaseException) -> None:
         """Fail a run whose payload cannot be read."""
@@ -107,9 +137,10 @@ class Outcomes:
         # The child's monotonic clock is this process's too: one boot, one machine.
         held.started_at = time_accepted
         held.options["accept_callback"](pid, time_accepted)
-        self._edge.report(
-            Report(held.admission.run_id, held.admission.token, Kind.STARTED, held.started_at)
-        )
+        if held.admission.is_kept:
+            self._edge.report(
+                Report(held.admission.run_id, held.admission.token, Kind.STARTED, held.started_at)
+            )
         if held.cancelled:
             self.stop(held)
 
@@ -156,6 +187,19 @@ def _has_ended_otherwise(report: Report, state: str | None) -> bool:
     """Say whether the recorder knew better than a report of a lost attempt."""
     known = {Kind.RETRYING: ("succeeded", "failed"), Kind.FAILED: ("succeeded",)}
     return state in known.get(report.kind, ())
+
+
+def _log_failed(held: Held, report: Report) -> None:
+    """Say once what no row will tell."""
+    logger.error(
+        "run_without_history_failed",
+        run=report.run_id,
+        task=held.request.name,
+        attempt=held.admission.attempt,
+        **{name: held.admission.context.get(name) for name in ("job", "owner", "due_at")},
+        cause=report.cause or report.error_type,
+        error=report.error_message,
+    )
 
 
 def drop(request: Request) -> None:

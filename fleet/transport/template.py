@@ -1,8 +1,9 @@
 """Templates: the message of many hints, made once by Celery and filled in for each.
 
-Celery and Kombu make a message in 60 µs, of which a hint differs in its run, token, owner and
-submission only. So they make one whose differing values are marks; it goes to Redis once for
-hundreds of hints, and the script that puts them in fills in each one's values.
+Celery and Kombu make a message in 60 µs, of which a hint differs in its run, token, owner,
+submission, job and lock only. So they make one whose differing values are marks; it goes to Redis
+once for hundreds of hints, and the script that puts them in fills in each one's values. A delay
+stands in no message: what delays one is taken off when it is delivered.
 """
 
 from __future__ import annotations
@@ -12,18 +13,23 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fleet.contract import Hint
+from fleet.transport.envelope import MICROSECONDS
 
 # What no message holds by itself: as text for ids and names, as numbers for numbers.
 RUN: Final = "8d6ff03c-93a1-4b5e-9f5a-d1c2f0b7a6e4"
 OWNER: Final = "m4rk-of-an-owner-7c1e5a90b2"
 SUBMISSION: Final = 8_713_605_218_447_031
 TOKEN: Final = 8_713_605_218_447_033
+JOB: Final = 8_713_605_218_447_039
+LOCK: Final = "m4rk-of-a-lock-1f60d83c57"
 
 _HOLES: Final = {
     RUN: "run",
     f'"{OWNER}"': "owner",
     str(SUBMISSION): "submission",
     str(TOKEN): "token",
+    str(JOB): "job",
+    f'"{LOCK}"': "lock",
 }
 _MARK: Final = re.compile("(" + "|".join(_HOLES) + ")")
 
@@ -32,24 +38,44 @@ Group = tuple[Any, ...]
 
 
 class Template:
-    """The message of the hints that are alike but for run, token, owner and submission."""
+    """The message of the hints that are alike but for the values that `hints.lua` fills in."""
 
     def __init__(self, group: Group) -> None:
         """Make a template of the group that Kombu's channel made of `marked(hint)`."""
-        *_, text = group
+        *_, priority, _delay, deadline, _lock, task, text = group
         pieces = [_HOLES.get(part, part) for part in _MARK.split(text)]
-        self.arguments = (*group[3:-1], len(pieces), *pieces)
+        self.arguments = (priority, deadline, task, len(pieces), *pieces)
         """What `hints.lua` takes before the values of each hint."""
 
 
 def values(hint: Hint) -> tuple[Any, ...]:
     """Return what `hints.lua` takes for one hint."""
-    return (hint.run_id, hint.token, hint.owner, hint.submission or "")
+    return (
+        *(hint.run_id, hint.token, hint.owner, hint.submission or ""),
+        "" if hint.job is None else hint.job,
+        round(hint.delay_seconds * MICROSECONDS),
+        hint.lock,
+    )
+
+
+def kind(hint: Hint) -> tuple[Any, ...]:
+    """Return what hints of one template have in common."""
+    has = (hint.job is not None, bool(hint.lock))
+    return (hint.queue, hint.task, hint.attempt, hint.priority, *has)
 
 
 def marked(hint: Hint) -> Hint:
     """Return a hint of the same template, with marks for what differs."""
-    return replace(hint, run_id=RUN, owner=OWNER, submission=SUBMISSION, token=TOKEN)
+    return replace(
+        hint,
+        run_id=RUN,
+        owner=OWNER,
+        submission=SUBMISSION,
+        token=TOKEN,
+        job=None if hint.job is None else JOB,
+        lock=LOCK if hint.lock else "",
+        delay_seconds=0.0,
+    )
 
 
 class Capture:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,12 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kombu import Connection
 
-from fleet import Hint
+from fleet import HEADER, Hint
 from fleet.keys import queue_key
 from fleet.sending import Sender
+from fleet.transport.envelope import delivered
 from tests.fleet.hinting import QUEUE, hint
 from tests.jobs.scenes import messages
 
+UNPACK = "return {cmsgpack.unpack(redis.call('HGET', KEYS[1], ARGV[1]))}"
 OWNERS = ("acme", "a-7.b_c", "x" * 64, "100%s")
 
 hints = st.builds(
@@ -30,6 +33,9 @@ hints = st.builds(
     attempt=st.integers(1, 100),
     priority=st.integers(0, 9),
     task=st.sampled_from(["tests.add", "тест.%s.%d", 'quoted "name"']),
+    job=st.none() | st.integers(1, 2**63 - 1),
+    lock=st.sampled_from(["", "db", 'a "quoted/замок" \\', "x" * 201, "a\nline"]),
+    delay_seconds=st.just(0.0) | st.floats(60, 30 * 86_400),
 )
 
 
@@ -39,16 +45,25 @@ def connection() -> Iterator[Connection]:
         yield connection
 
 
-def kept(client: redis.Redis, send: Callable[[], None]) -> tuple[set[bytes], float, Any]:
-    """Return what the queue has of a message: the keys, its place in line, and itself."""
-    client.flushdb()
-    before = time.time()
-    send()
-    [line] = client.keys(queue_key(QUEUE, "ready", "*"))
-    [(_, order)] = client.zrange(line, 0, -1, withscores=True)
-    [message] = messages()
-    del message["properties"]["delivery_tag"]  # a random one each time
-    return set(client.keys()), order / 1_000_000 - before, message
+class Kept:
+    """What the queue has of one message that is sent to it."""
+
+    def __init__(self, client: redis.Redis, send: Callable[[], None]) -> None:
+        client.flushdb()
+        before = time.time()
+        send()
+        self.keys = set(client.keys())
+        [known] = client.hkeys(queue_key(QUEUE, "meta"))
+        self.known = known
+        unpacked = client.eval(UNPACK, 1, queue_key(QUEUE, "meta"), known)
+        owner, submission, lock, task, order, deadline, _published = unpacked
+        self.facts = (owner, submission, lock, task, deadline)
+        # In seconds from now: its place in line, and when it is due.
+        self.place = order / 1_000_000 - before
+        due = client.zscore(queue_key(QUEUE, "delayed"), known)
+        self.due = due / 1_000_000 - before if due else 0.0
+        raw = client.hget(queue_key(QUEUE, "body"), known)
+        self.message = delivered(raw, tag="")  # else a random one each time
 
 
 @given(sent=hints)
@@ -63,10 +78,43 @@ def test_a_filled_template_is_celery_s_own_message(
         with sender._producer(channel) as producer:
             sender._publish(producer, sent)
 
-    keys, place, message = kept(client, lambda: sender.send(channel, [sent]))
-    its_keys, its_place, its_message = kept(client, by_celery)
-    assert (message, keys) == (its_message, its_keys)
-    assert abs(place - its_place) < 1
+    ours, celerys = Kept(client, lambda: sender.send(channel, [sent])), Kept(client, by_celery)
+    assert ours.message == celerys.message
+    assert (ours.keys, ours.known, ours.facts) == (celerys.keys, celerys.known, celerys.facts)
+    assert abs(ours.place - celerys.place) < 1
+    assert abs(ours.due - celerys.due) < 1
+
+
+def test_hints_of_one_call_keep_their_own_values(
+    client: redis.Redis, connection: Connection
+) -> None:
+    """However many go by one template: jobs, locks and delays are each one's own."""
+    sent = [hint(job=n, lock=f"lock-{n}", delay_seconds=60.0 * n) for n in range(1, 4)]
+    sent += [hint(job=n) for n in range(4, 6)]
+    Sender(current_app).send(connection.default_channel, sent)
+    bodies = client.hgetall(queue_key(QUEUE, "body")).values()
+    found = [json.loads(body)["headers"][HEADER] for body in bodies]
+    assert sorted((facts["job"], facts.get("lock"), facts["run"]) for facts in found) == [
+        (one.job, one.lock or None, one.run_id) for one in sent
+    ]
+    delayed = client.zrange(queue_key(QUEUE, "delayed"), 0, -1, withscores=True)
+    assert [known.decode() for known, _ in delayed] == [f"{one.run_id}:1" for one in sent[:3]]
+    assert [round(due / 1_000_000 - time.time(), -1) for _, due in delayed] == [60, 120, 180]
+    assert {message["headers"]["id"] for message in messages()} == {one.run_id for one in sent[3:]}
+
+
+def test_hints_under_one_lock_come_one_after_the_other(
+    client: redis.Redis, connection: Connection
+) -> None:
+    """As plain calls do, of the same owner; another owner's lock of that name is another."""
+    sent = [hint(job=7, lock="db", owner=owner) for owner in ("acme", "acme", "globex")]
+    channel = connection.default_channel
+    Sender(current_app).send(channel, sent)
+    taken = [channel.basic_get(QUEUE) for _ in sent]
+    assert sorted(it.headers[HEADER]["owner"] for it in taken if it) == ["acme", "globex"]
+    for it in taken:
+        if it:
+            it.reject(requeue=True)
 
 
 @pytest.mark.parametrize("has_events", [False, True])

@@ -1,0 +1,35 @@
+-- Say which hints of runs that leave no history may start now. Nothing is written.
+-- Parameters: keys text[], jobs bigint[], tasks text[] (each hint's job and task), dues
+-- timestamptz[] (when its run was due), firsts bool[] (whether it is the first attempt), deadlines
+-- float8[] (seconds within which the task is to start where its job says nothing, or null); worker
+-- uuid, lease seconds.
+-- Result: a row per hint: key, verdict ('', 'busy', 'gone'), and of its job what a worker needs.
+-- Keeps true: the job's row decides, as it is now: there, without history, of this task, enabled
+-- and not paused; a deadline holds for the first start, and counts from the due time on this clock;
+-- a worker that was frozen past its lease starts nothing before it has beaten.
+WITH hint AS (
+    SELECT * FROM unnest(
+        %(keys)s::text[], %(jobs)s::bigint[], %(tasks)s::text[], %(dues)s::timestamptz[],
+        %(firsts)s::bool[], %(deadlines)s::float8[]
+    ) AS h(key, job_id, task, due_at, is_first, deadline)
+), node AS (
+    SELECT id FROM jobs_worker
+    WHERE id = %(worker)s AND stopped_at IS NULL
+      AND heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
+)
+SELECT h.key,
+    CASE
+        WHEN j.id IS NULL OR NOT j.enabled OR j.paused_until > clock_timestamp() THEN 'gone'
+        WHEN h.is_first AND clock_timestamp() >=
+            h.due_at + make_interval(secs => coalesce(j.deadline_seconds, h.deadline)) THEN 'gone'
+        WHEN NOT EXISTS (SELECT FROM node) THEN 'busy'
+        WHEN o.paused_at IS NOT NULL
+         AND (o.paused_until IS NULL OR o.paused_until > clock_timestamp()) THEN 'busy'
+        ELSE ''
+    END AS verdict,
+    o.slug AS owner, j.queue, j.priority, j.lock_key, j.labels, j.payload, j.payload_key,
+    j.max_attempts, j.backoff_seconds, j.backoff_cap_seconds, j.retry_on, j.give_up_on,
+    j.soft_time_limit_seconds, j.time_limit_seconds
+FROM hint h
+LEFT JOIN jobs_job j ON j.id = h.job_id AND j.task = h.task AND j.history_policy = 'none'
+LEFT JOIN jobs_owner o ON o.id = j.owner_id

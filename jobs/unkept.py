@@ -1,0 +1,135 @@
+"""Runs that leave no history: nothing is written of them, from the hint to the end.
+
+A job with the history `none` has no rows of its runs. A hint names the job, whose row admits it as
+that row is now; the run's id names its due time; which attempt it is stands in the message alone.
+What the broker forgets is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+from celery import Task
+
+from fleet import Admission, Ask, Hint, Refusal
+from jobs import database, preparing
+from jobs.catalog import offer_of, resolve
+from jobs.conf import setting
+from jobs.dispatch import broker
+from jobs.errors import FairshiftError, UnknownTask
+from jobs.ids import time_of
+from jobs.options import POLICY_OPTIONS
+from jobs.payloads import open_bytes
+
+logger = structlog.get_logger(__name__)
+
+_REFUSALS: Final = {"busy": Refusal.BUSY, "gone": Refusal.GONE}
+
+
+def publish(hints: Sequence[Hint]) -> None:
+    """Publish hints of runs without rows; raise BrokerUnavailable when they may not be out."""
+    broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+
+
+def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
+    """Return the answer to every ask for a run without a row, by its key."""
+    answers: dict[str, Admission | Refusal] = {ask.key: Refusal.GONE for ask in asks}
+    known = [it for ask in asks if (it := _known(ask)) is not None]
+    rows = database.run(
+        "admit_unkept",
+        {
+            "keys": [it.ask.key for it in known],
+            "jobs": [it.ask.job for it in known],
+            "tasks": [it.ask.task for it in known],
+            "dues": [it.due_at for it in known],
+            "firsts": [it.ask.attempt == 1 for it in known],
+            "deadlines": [offer_of(it.task).policy.get("deadline_seconds") for it in known],
+            "worker": worker_id,
+            "lease": setting("LEASE_SECONDS"),
+        },
+    )
+    by_key = {row["key"]: row for row in rows}
+    return answers | {it.ask.key: _answer(it, by_key[it.ask.key]) for it in known}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An ask that may be of a job's run: when that was due, and of which task."""
+
+    ask: Ask
+    due_at: datetime
+    task: Task
+
+
+def _known(ask: Ask) -> _Known | None:
+    """Return what an ask says; None for an id whose time no calendar has, and a task of our own."""
+    try:
+        return _Known(ask, time_of(UUID(ask.run_id)), resolve(ask.task))
+    except (OverflowError, UnknownTask):
+        return None
+
+
+def _answer(known: _Known, row: Mapping[str, Any]) -> Admission | Refusal:
+    ask = known.ask
+    if row["verdict"]:
+        return _REFUSALS[row["verdict"]]
+    if row["owner"] != ask.owner:
+        # Another one would be charged for it, and its limits would not count.
+        logger.warning("hint_of_another_owner", run=ask.run_id, job=ask.job, owner=ask.owner)
+        return Refusal.GONE
+    try:
+        return _admission(known, row)
+    except (FairshiftError, LookupError, ValueError, TypeError):
+        # It ends its own run, and nobody else's admission.
+        logger.exception("run_without_history_unreadable", run=ask.run_id, job=ask.job)
+        return Refusal.GONE
+
+
+def _admission(known: _Known, row: Mapping[str, Any]) -> Admission:
+    ask = known.ask
+    # A field left empty takes the task's own policy, an empty list likewise.
+    own = {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
+    policy = preparing.completed(known.task, own)
+    policy.setdefault("max_attempts", setting("MAX_ATTEMPTS"))
+    return Admission(
+        run_id=ask.run_id,
+        token=ask.token,
+        attempt=ask.attempt,
+        body=open_bytes(row["payload"], key=row["payload_key"]),
+        context={
+            "owner": row["owner"],
+            "job": ask.job,
+            "submission": None,
+            "due_at": known.due_at.isoformat(),
+            "labels": json.loads(row["labels"]),
+            "policy": policy,
+        },
+        soft_time_limit=policy.get("soft_time_limit_seconds"),
+        time_limit=policy.get("time_limit_seconds"),
+        start_within=setting("LEASE_SECONDS"),
+        headers={"ignore_result": True},
+        again=_next(known, row),
+    )
+
+
+def _next(known: _Known, row: Mapping[str, Any]) -> Hint:
+    """Return the hint of the attempt after this one, by the job as it is now."""
+    ask = known.ask
+    offered = offer_of(known.task).policy.get("priority", preparing.DEFAULT_PRIORITY)
+    return Hint(
+        run_id=ask.run_id,
+        task=ask.task,
+        queue=row["queue"] or setting("JOBS_QUEUE"),
+        owner=ask.owner,
+        attempt=ask.attempt + 1,
+        priority=offered if row["priority"] is None else row["priority"],
+        token=ask.token + 1,
+        job=ask.job,
+        lock=row["lock_key"],
+    )
