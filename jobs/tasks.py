@@ -9,10 +9,12 @@ from __future__ import annotations
 from celery import shared_task
 
 from fleet import BrokerUnavailable
-from jobs import partitions, promotion
+from jobs import partitions, promotion, reading_again, ticking
+from jobs import pulse as pulsing
 from jobs import rescue as rescuing
 from jobs import sweep as sweeping
 from jobs.builtin import http_request, management_command
+from jobs.conf import setting
 from jobs.database import alone
 
 __all__ = [
@@ -20,9 +22,28 @@ __all__ = [
     "make_partitions",
     "management_command",
     "promote",
+    "pulse",
     "rescue",
     "sweep",
+    "tick",
 ]
+
+
+@shared_task(name="fairshift.system.pulse", send_events=False, throws=(BrokerUnavailable,))
+def pulse() -> list[int]:
+    """Send the ticks of the slots that have passed, and read again what they could not see."""
+    ticks = pulsing.pulse()
+    for tick_id in ticks:
+        # A message that is lost is sent again by the pulses to come.
+        tick.apply_async([tick_id], queue=setting("SYSTEM_QUEUE"), retry=False)
+    reading_again.read_again()
+    return ticks
+
+
+@shared_task(name="fairshift.system.tick", send_events=False, throws=(BrokerUnavailable,))
+def tick(tick_id: int) -> int:
+    """Trigger what is due in a tick."""
+    return ticking.tick(tick_id)
 
 
 @shared_task(name="fairshift.system.promote", send_events=False)

@@ -1,7 +1,7 @@
 -- The jobs by interval that are due in some slots.
 -- Parameters: minutes bigint[], lows and highs int[], side by side: in that minute (since 1970) the
 --   shards from low to high.
--- Result: id, slot (of the due time), owner_id.
+-- Result: id, slot (of the due time), history_policy, overlap.
 -- Keeps true: only due jobs are read, by the index job_due_interval. The distinct intervals are
 --   few, and each is one step in it, from the one before. OFFSET 0 keeps the planner from another
 --   way than asking the index for each interval and minute.
@@ -15,12 +15,12 @@ WITH RECURSIVE intervals (n) AS (
             ORDER BY j.interval_minutes LIMIT 1)
     FROM intervals WHERE n IS NOT NULL
 )
-SELECT due.id, due.slot, due.owner_id
+SELECT due.id, due.slot, due.history_policy, due.overlap
 FROM intervals
 CROSS JOIN unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[])
     AS part (minute, low, high)
 CROSS JOIN LATERAL (
-    SELECT j.id, j.owner_id, part.minute * 120 + j.shard AS slot,
+    SELECT j.id, j.history_policy, j.overlap, part.minute * 120 + j.shard AS slot,
         j.effective_from, j.start_at, j.end_at, j.paused_until
     FROM jobs_job AS j
     WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes = intervals.n

@@ -1,13 +1,13 @@
 -- The jobs with one time that are due in some slots.
 -- Parameters: minutes bigint[], lows and highs int[], side by side: in that minute (since 1970) the
 --   shards from low to high.
--- Result: id, slot (of the due time: the minute's first), owner_id.
+-- Result: id, slot (of the due time: the minute's first), history_policy, overlap.
 -- Keeps true: only due jobs are read, by the index job_due_once; a job that is not smooth has the
 --   shard 0 there, and `once_at` is a whole minute.
-SELECT due.id, part.minute * 120 AS slot, due.owner_id
+SELECT due.id, part.minute * 120 AS slot, due.history_policy, due.overlap
 FROM unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[]) AS part (minute, low, high)
 CROSS JOIN LATERAL (
-    SELECT j.id, j.owner_id, j.once_at, j.effective_from, j.start_at, j.end_at, j.paused_until
+    SELECT j.id, j.history_policy, j.overlap, j.once_at, j.effective_from, j.start_at, j.end_at, j.paused_until
     FROM jobs_job AS j
     WHERE j.schedule = 'once' AND j.enabled AND j.once_at = to_timestamp(part.minute * 60)
         AND (CASE WHEN j.smooth THEN j.shard ELSE 0 END) BETWEEN part.low AND part.high

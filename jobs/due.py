@@ -1,0 +1,123 @@
+"""Due jobs: which jobs are due in a span of slots, found by index.
+
+Intervals and single times need only numbers. A cron expression is matched once for all its jobs:
+distinct ones are few, however many jobs there are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from django.db import connection
+
+from jobs import database
+from jobs.models import Job
+from jobs.schedules import Schedule, ScheduleError, checked, cron_minutes, moment_of
+
+logger = logging.getLogger(__name__)
+
+SLOTS: Final = 120
+"""Slots of a minute, a shard each."""
+MINUTE: Final = timedelta(minutes=1)
+PAIRS: Final = 1_000_000
+
+
+class Due(NamedTuple):
+    """A due time of a job: its slot is the time's, which says when it was due, not when it ran."""
+
+    job_id: int
+    slot: int
+    history: str
+    overlap: str
+
+
+def due_jobs(first_slot: int, end_slot: int) -> list[Due]:
+    """Return all due times of enabled jobs that are to be triggered in the slots, by job."""
+    parts = list(parts_of(first_slot, end_slot))
+    found = [*rows_of("due_intervals", _columns(parts)), *rows_of("due_once", _columns(parts))]
+    crons = [
+        (cron, zone, minute, low, high)
+        for cron, zone in cron_pairs()
+        for minute, low, high in parts
+        if is_due(cron, zone, minute)
+    ]
+    if crons:
+        names, zones, *numbers = zip(*crons, strict=True)
+        given = {"crons": list(names), "zones": list(zones)}
+        found += rows_of("due_crons", {**given, **_columns(list(zip(*numbers, strict=True)))})
+    return sorted(found)
+
+
+def parts_of(first_slot: int, end_slot: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the minutes of a span of slots, each with its first and its last shard in it."""
+    for minute in range(first_slot // SLOTS, (end_slot - 1) // SLOTS + 1):
+        start = minute * SLOTS
+        yield minute, max(first_slot - start, 0), min(end_slot - start, SLOTS) - 1
+
+
+def cron_pairs() -> list[tuple[str, str]]:
+    """Return the distinct cron expressions of enabled jobs, each with its zone."""
+    return [(row["cron"], row["zone"]) for row in database.run("cron_pairs", {"most": PAIRS})]
+
+
+def is_due(cron: str, zone: str, minute: int) -> bool:
+    """Say whether an expression is due in a minute since 1970.
+
+    One that cannot be followed never is, which is logged once: it keeps no other from its time.
+    """
+    start = moment_of(minute * SLOTS)
+    try:
+        return bool(cron_minutes(cron, zone, start=start, end=start + MINUTE))
+    except Exception as error:
+        # Whatever a row holds that nobody has checked, the jobs beside it are due.
+        _log_broken(cron, zone, f"{type(error).__name__}: {error}")
+        return False
+
+
+def rows_of(name: str, parameters: dict[str, Any]) -> list[Due]:
+    """Return what a statement of due times finds."""
+    with connection.cursor() as cursor:
+        cursor.execute(database.statement(name), parameters)
+        return list(map(Due._make, cursor.fetchall()))
+
+
+def problem_of(job: Job) -> str:
+    """Say why a job's schedule cannot be followed: it was written by raw SQL. Empty if it can."""
+    needs_place = job.schedule == "interval" or (job.smooth and job.schedule in ("cron", "once"))
+    if needs_place and (job.shard is None or (job.schedule == "interval" and job.phase is None)):
+        return "has no place in its minute: save it again"
+    if job.schedule == "once" and job.once_at and job.once_at.timestamp() % 60:
+        return "once_at is a whole minute"
+    try:
+        checked(
+            Schedule(
+                kind=job.schedule,
+                interval_minutes=job.interval_minutes,
+                interval_seconds=job.interval_seconds,
+                cron=job.cron,
+                zone=job.zone,
+                once_at=job.once_at,
+                start_at=job.start_at,
+                end_at=job.end_at,
+                smooth=job.smooth,
+                phase=job.phase or 0,
+                shard=job.shard or 0,
+            )
+        )
+    except ScheduleError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _log_broken(cron: str, zone: str, problem: str) -> None:
+    logger.error("jobs of the cron expression %r in zone %r are not due: %s", cron, zone, problem)
+
+
+def _columns(parts: list[tuple[int, int, int]]) -> dict[str, list[int]]:
+    minutes, lows, highs = zip(*parts, strict=True)
+    return {"minutes": list(minutes), "lows": list(lows), "highs": list(highs)}

@@ -1,0 +1,34 @@
+-- Hand out the slots up to now as ticks, and what has not been done of earlier ones.
+-- Parameters: grace int (slots): older ones are caught up; span int: most slots of a tick;
+--   patience float (seconds): how long a tick that was sent may be silent; keep int: slots for
+--   which a tick that is done is kept.
+-- Result: id of each tick that is to be sent; none when another pulse is at it.
+-- Keeps true: every slot is in exactly one tick, for the cursor moves in the statement that makes
+--   them. `sent_at` is noted before the sending: what is lost then is sent again after the patience.
+WITH cursor AS MATERIALIZED (
+    SELECT id, slot, floor(extract(epoch FROM clock_timestamp()) * 2)::bigint + 1 AS upto
+    FROM jobs_cursor ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+), moved AS (
+    UPDATE jobs_cursor c SET slot = greatest(cursor.slot, cursor.upto), beat_at = clock_timestamp()
+    FROM cursor WHERE c.id = cursor.id
+), late AS (
+    SELECT least(greatest(slot, upto - %(grace)s), greatest(slot, upto)) AS until FROM cursor
+), made AS (
+    INSERT INTO jobs_tick (first_slot, end_slot, kind, after_job, created_at, sent_at)
+    SELECT slot, until, 'catch_up', 0, clock_timestamp(), clock_timestamp()
+    FROM cursor, late WHERE until > slot
+    UNION ALL
+    SELECT first, least(first + %(span)s, upto), 'due', 0, clock_timestamp(), clock_timestamp()
+    FROM cursor, late, generate_series(until, upto - 1, %(span)s) AS first
+    RETURNING id
+), silent AS (
+    UPDATE jobs_tick t SET sent_at = clock_timestamp()
+    FROM cursor
+    WHERE t.done_at IS NULL
+        AND t.sent_at < clock_timestamp() - make_interval(secs => %(patience)s)
+    RETURNING t.id
+), forgotten AS (
+    DELETE FROM jobs_tick t USING cursor
+    WHERE t.done_at IS NOT NULL AND t.end_slot < cursor.upto - %(keep)s
+)
+SELECT id FROM silent UNION ALL SELECT id FROM made ORDER BY id

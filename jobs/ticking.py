@@ -1,0 +1,103 @@
+"""Ticking: all due jobs of a span of slots are triggered, chunk by chunk.
+
+Any system worker may take a tick, several may take the same one, and any may die at it: each chunk
+is done under the tick's lock, and the tick notes how far it is. Jobs are done in the order of their
+ids; within a chunk hints go out owner by owner, which the fair queue takes in faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from fleet import BrokerUnavailable, crash_point
+from jobs import database, misfires, overlap
+from jobs.due import Due, due_jobs
+from jobs.models import HistoryPolicy, OverlapPolicy, Tick
+from jobs.triggering import make_runs, send_hints
+
+CHUNK: Final = 5_000
+"""Due times in one transaction, but those of one job stay together."""
+
+# A server that does not hear from us any more gives the tick's lock to others after this time.
+_SILENCE: Final = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
+
+
+def tick(tick_id: int) -> int:
+    """Trigger what is due in a tick and not done yet; return how many.
+
+    Raises BrokerUnavailable while hints of jobs without history cannot be published: the tick goes
+    on from there when it is sent again.
+    """
+    found = database.run("take_tick", {"id": tick_id})
+    if not found:
+        return 0
+    [taken] = found
+    if taken["kind"] == Tick.Kind.CATCH_UP:
+        return misfires.catch_up(Tick.objects.get(pk=tick_id))
+    total = 0
+    due = [
+        each
+        for each in due_jobs(taken["first_slot"], taken["end_slot"])
+        if each.job_id > taken["after_job"]
+    ]
+    for chunk in _chunks(due):
+        made = _chunk(tick_id, chunk)
+        if made is None:
+            return total
+        total += made
+    crash_point("tick.before_done")
+    Tick.objects.filter(pk=tick_id, done_at=None).update(done_at=Now())
+    return total
+
+
+def _chunks(due: Sequence[Due]) -> Iterator[Sequence[Due]]:
+    start = 0
+    while start < len(due):
+        end = min(start + CHUNK, len(due))
+        while end < len(due) and due[end].job_id == due[end - 1].job_id:
+            end += 1
+        yield due[start:end]
+        start = end
+
+
+def _chunk(tick_id: int, due: Sequence[Due]) -> int | None:
+    """Trigger a chunk and note it in the tick; return how many, None when others are at the tick.
+
+    Rows are kept also when the broker is away, and only the hints without rows are to be repeated.
+    """
+    failure: BrokerUnavailable | None = None
+    with transaction.atomic():
+        database.query(_SILENCE)
+        mine = Tick.objects.select_for_update(skip_locked=True)
+        if not mine.filter(pk=tick_id, done_at=None, after_job__lt=due[0].job_id).exists():
+            return None
+        total = make_due_runs(due)
+        try:
+            total += send_due_hints(due)
+        except BrokerUnavailable as error:
+            failure = error
+        else:
+            crash_point("tick.after_publish")
+            Tick.objects.filter(pk=tick_id).update(after_job=due[-1].job_id, sent_at=Now())
+    if failure is not None:
+        raise failure
+    return total
+
+
+def make_due_runs(due: Sequence[Due]) -> int:
+    """Make the runs of due times whose jobs keep runs and let them overlap; return how many."""
+    kept = [it for it in due if it.history != HistoryPolicy.NONE]
+    limited = [(it.job_id, it.slot) for it in kept if it.overlap != OverlapPolicy.ALLOW]
+    free = [(it.job_id, it.slot) for it in kept if it.overlap == OverlapPolicy.ALLOW]
+    with transaction.atomic():
+        # Sifted in the transaction that makes the runs: a second one then finds them open.
+        return make_runs([*free, *overlap.sift(limited)] if limited else free)
+
+
+def send_due_hints(due: Sequence[Due]) -> int:
+    """Publish the hints of due times whose jobs keep no runs; return how many."""
+    return send_hints([(it.job_id, it.slot) for it in due if it.history == HistoryPolicy.NONE])
