@@ -17,6 +17,7 @@ from jobs.errors import ScheduleError
 from jobs.schedules import Schedule, cron_minutes
 
 MINUTE: Final = timedelta(minutes=1)
+SMOOTHED: Final = ("cron", "once")
 NONE: Final = timedelta()
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 KEPT_CRONS: Final = 1_000
@@ -45,10 +46,16 @@ class Times(Sequence[datetime]):
 def schedule_of(row: Mapping[str, Any]) -> Schedule:
     """Return the schedule in a job's columns (`jobs/sql/catch_up_jobs.sql`).
 
-    Raises ScheduleError for an interval without its place: no tick finds that either.
+    Raises ScheduleError for a job without its place, and for a time that is no whole minute: no
+    tick finds them either.
     """
-    if row["schedule"] == "interval" and None in (row["phase"], row["shard"]):
+    kind, once_at = row["schedule"], row["once_at"]
+    if (kind == "interval" or (row["smooth"] and kind in SMOOTHED)) and row["shard"] is None:
+        raise ScheduleError("shard", "is missing")
+    if kind == "interval" and row["phase"] is None:
         raise ScheduleError("phase", "is missing")
+    if kind == "once" and once_at is not None and (once_at - EPOCH) % MINUTE:
+        raise ScheduleError("once_at", "is no whole minute")
     return Schedule(
         kind=row["schedule"],
         interval_minutes=row["interval_minutes"],
@@ -62,6 +69,12 @@ def schedule_of(row: Mapping[str, Any]) -> Schedule:
         phase=row["phase"] or 0,
         shard=row["shard"] or 0,
     )
+
+
+def delay_of(schedule: Schedule) -> timedelta:
+    """Return how long after its nominal due time a job is triggered: a smooth one, at its shard."""
+    is_late = schedule.smooth and schedule.kind in SMOOTHED
+    return timedelta(seconds=schedule.shard / 2) if is_late else NONE
 
 
 def due_in(

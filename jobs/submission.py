@@ -163,7 +163,7 @@ def run_job(job: Job, *, countdown: float | None = None) -> Run:
             id=run_id,
             payload=open_bytes(job.payload, key=job.payload_key),
             target_id=job.target_id,
-            lock_key=preparing.lock_key(job.owner, job.lock_key),
+            lock_key=preparing.lock_key(job.owner, job.lock_of_runs),
             labels=job.labels,
         )
         store([new], shared)

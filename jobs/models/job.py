@@ -169,6 +169,13 @@ class Job(models.Model):
     def __str__(self) -> str:
         return self.name or self.key
 
+    @property
+    def lock_of_runs(self) -> str:
+        """The lock key of its runs, in its owner's scope: they share one unless they may overlap."""
+        if self.lock_key or self.overlap == OverlapPolicy.ALLOW:
+            return self.lock_key
+        return f"job:{self.pk}"
+
     def run_now(self) -> Run:
         """Submit one run of this job now and return it; it obeys the owner's limits."""
         from jobs.submission import run_job

@@ -32,14 +32,16 @@ SELECT c.id, due.slot, c.history_policy, c.overlap
 FROM due
 JOIN changed AS c ON c.id = due.id
 CROSS JOIN LATERAL (
-    SELECT t.first_slot, t.seen FROM jobs_tick AS t
+    SELECT t.first_slot, t.seen, t.kind FROM jobs_tick AS t
     WHERE t.end_slot > due.at ORDER BY t.end_slot LIMIT 1
 ) AS tick
 CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
 WHERE due.at >= %(first_slot)s AND due.at < %(end_slot)s AND tick.first_slot <= due.at
+    -- What is caught up with is judged once, by each job's policy (jobs/misfires.py).
+    AND tick.kind = 'due'
     AND NOT pg_visible_in_snapshot(c.changed_xid, tick.seen)
     AND c.effective_from <= moment.at
     AND (c.start_at IS NULL OR c.start_at <= moment.at)
     AND (c.end_at IS NULL OR c.end_at >= moment.at)
-    AND (c.paused_until IS NULL OR c.paused_until <= moment.at)
+    AND (c.paused_until IS NULL OR c.paused_until <= moment.at OR c.paused_from > moment.at)
 ORDER BY c.id, due.slot

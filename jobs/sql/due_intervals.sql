@@ -21,7 +21,7 @@ CROSS JOIN unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[])
     AS part (minute, low, high)
 CROSS JOIN LATERAL (
     SELECT j.id, j.history_policy, j.overlap, part.minute * 120 + j.shard AS slot,
-        j.effective_from, j.start_at, j.end_at, j.paused_until
+        j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
     FROM jobs_job AS j
     WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
         AND j.phase = (part.minute %% intervals.n)::int
@@ -32,4 +32,4 @@ CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
 WHERE intervals.n IS NOT NULL AND due.effective_from <= moment.at
     AND (due.start_at IS NULL OR due.start_at <= moment.at)
     AND (due.end_at IS NULL OR due.end_at >= moment.at)
-    AND (due.paused_until IS NULL OR due.paused_until <= moment.at)
+    AND (due.paused_until IS NULL OR due.paused_until <= moment.at OR due.paused_from > moment.at)

@@ -32,7 +32,7 @@ made AS (
                 'time_limit_seconds', j.time_limit_seconds)) END,
         '{}',
         CASE WHEN j.lock_key <> '' THEN o.slug || ':' || j.lock_key
-             WHEN j.overlap = 'queue' THEN o.slug || ':job:' || j.id ELSE '' END,
+             WHEN j.overlap <> 'allow' THEN o.slug || ':job:' || j.id ELSE '' END,
         moment.at, time.due_at, time.due_at,
         CASE WHEN %(salt)s = '' THEN time.due_at ELSE moment.at END
             + make_interval(secs => coalesce(j.deadline_seconds, offer.deadline_seconds)),

@@ -1,0 +1,6 @@
+-- What is recorded as missed already of some jobs, as far as it touches a span.
+-- Parameters: job_ids bigint[], start and end timestamptz.
+-- Result: job_id, first_at, last_at.
+SELECT job_id, first_at, last_at
+FROM jobs_missed
+WHERE job_id = ANY(%(job_ids)s) AND first_at < %(end)s AND last_at >= %(start)s

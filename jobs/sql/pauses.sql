@@ -1,0 +1,22 @@
+-- Close pauses of jobs that are over and not recorded yet.
+-- Parameters: job_ids bigint[] (null: of all jobs), most int.
+-- Result: id, the schedule's columns, paused_from, and over_at: where the pause ended.
+-- Keeps true: a pause is closed once; it ends where its time was up, or where somebody resumed the
+-- job (effective_from) or switched it off (changed_at).
+WITH over AS MATERIALIZED (
+    SELECT id, paused_from, CASE
+        WHEN NOT enabled THEN least(paused_until, changed_at)
+        ELSE greatest(paused_until, effective_from)
+    END AS over_at
+    FROM jobs_job
+    WHERE paused_from IS NOT NULL
+      AND (NOT enabled OR paused_until IS NULL OR paused_until <= clock_timestamp())
+      AND (%(job_ids)s::bigint[] IS NULL OR id = ANY(%(job_ids)s::bigint[]))
+    ORDER BY id LIMIT %(most)s
+    FOR NO KEY UPDATE
+)
+UPDATE jobs_job AS j SET paused_from = NULL
+FROM over
+WHERE j.id = over.id
+RETURNING j.id, j.schedule, j.interval_minutes, j.interval_seconds, j.cron, j.zone, j.once_at,
+    j.start_at, j.end_at, j.smooth, j.phase, j.shard, over.paused_from, over.over_at
