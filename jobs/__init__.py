@@ -8,16 +8,28 @@ if TYPE_CHECKING:
     from jobs.catalog import job
     from jobs.context import current_run
     from jobs.submission import asubmit, asubmit_many, submit, submit_many
+    from jobs.upserting import delete_jobs, upsert_jobs
 
-__all__ = ["asubmit", "asubmit_many", "current_run", "job", "submit", "submit_many"]
+__all__ = [
+    "asubmit",
+    "asubmit_many",
+    "current_run",
+    "delete_jobs",
+    "job",
+    "submit",
+    "submit_many",
+    "upsert_jobs",
+]
 
 _HOMES = {
     "asubmit": "jobs.submission",
     "asubmit_many": "jobs.submission",
     "current_run": "jobs.context",
+    "delete_jobs": "jobs.upserting",
     "job": "jobs.catalog",
     "submit": "jobs.submission",
     "submit_many": "jobs.submission",
+    "upsert_jobs": "jobs.upserting",
 }
 
 

@@ -139,7 +139,10 @@ class StateConflict(FairshiftError):
 
 
 class BatchError(FairshiftError):
-    """Elements of a bulk are wrong; nothing of it was stored."""
+    """Elements of a bulk are wrong; nothing of it was stored.
+
+    `problems` has an entry for each that was found: the element's index and the error.
+    """
 
     def __init__(self, problems: list[tuple[int, FairshiftError]], size: int) -> None:
         super().__init__(problems, size)
@@ -149,4 +152,5 @@ class BatchError(FairshiftError):
     def __str__(self) -> str:
         shown = "; ".join(f"element {index}: {error}" for index, error in self.problems[:5])
         more = f"; and {len(self.problems) - 5} more" if len(self.problems) > 5 else ""
-        return f"{len(self.problems)} of {self.size} elements are wrong: {shown}{more}"
+        wrong = len({index for index, _ in self.problems})
+        return f"{wrong} of {self.size} elements are wrong: {shown}{more}"

@@ -61,7 +61,7 @@ class Options:
         refuse_text("target", self.target, most=200)
         refuse_text("lock", self.lock, most=LOCK_LIMIT)
         refuse_text("idempotency_key", self.idempotency_key, most=KEY_LIMIT)
-        _refuse_labels(self.labels)
+        refuse_labels(self.labels)
         _refuse_time(self.countdown, self.eta)
         if not isinstance(self.ignore_result, bool):
             raise OptionError("ignore_result", "is True or False")
@@ -86,7 +86,8 @@ def refuse_text(option: str, value: Any, *, most: int) -> None:
         raise OptionError(option, "holds a lone surrogate, which is no character") from None
 
 
-def _refuse_labels(labels: Any) -> None:
+def refuse_labels(labels: Any) -> None:
+    """Raise OptionError for what is no mapping of a few short texts to short texts."""
     if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
         raise OptionError("labels", f"is a mapping of at most {LABELS_LIMIT} texts to texts")
     for name, value in labels.items():

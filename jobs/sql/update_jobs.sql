@@ -1,0 +1,60 @@
+-- Write jobs that are there already, where they differ from what is given.
+-- Parameters: rows json (an array of objects, of jobs each at most once; payload in base64;
+-- phase and shard: the place to take where the schedule has none of its own yet).
+-- Result: owner_id and key of each job that was changed.
+-- Keeps true: jobs are locked in the order of their ids, so two bulks do not deadlock; a job that is
+-- equal is neither locked nor written; its place stays as long as the interval (or a smooth
+-- schedule's kind) does; a pause is the operators' and is not touched.
+WITH given AS MATERIALIZED (
+    SELECT n.*, decode(n.payload, 'base64') AS bytes
+    FROM json_to_recordset(%(rows)s::json) AS n(
+        owner_id bigint, key text, name text, task text, queue text, payload text, payload_key
+        smallint, target_id bigint, labels jsonb, schedule text, interval_minutes integer,
+        interval_seconds integer, cron text, zone text, once_at timestamptz, start_at
+        timestamptz, end_at timestamptz, smooth boolean, misfire text, misfire_cap integer,
+        misfire_deadline_seconds float8, overlap text, priority smallint, max_attempts smallint,
+        backoff_seconds float8, backoff_cap_seconds float8, retry_on text[], give_up_on text[],
+        soft_time_limit_seconds float8, time_limit_seconds float8, deadline_seconds float8,
+        lock_key text, history_policy text, enabled boolean, phase integer, shard smallint)
+), changed AS MATERIALIZED (
+    SELECT j.id, j.interval_minutes AS old_minutes, j.phase AS old_phase, j.shard AS old_shard, n.*
+    FROM given n JOIN jobs_job j ON j.owner_id = n.owner_id AND j.key = n.key
+    WHERE (
+         j.name, j.task, j.queue, j.payload, j.payload_key, j.target_id, j.labels, j.schedule,
+         j.interval_minutes, j.interval_seconds, j.cron, j.zone, j.once_at, j.start_at,
+         j.end_at, j.smooth, j.misfire, j.misfire_cap, j.misfire_deadline_seconds, j.overlap,
+         j.priority, j.max_attempts, j.backoff_seconds, j.backoff_cap_seconds, j.retry_on,
+         j.give_up_on, j.soft_time_limit_seconds, j.time_limit_seconds, j.deadline_seconds,
+         j.lock_key, j.history_policy, j.enabled)
+        IS DISTINCT FROM (
+         n.name, n.task, n.queue, n.bytes, n.payload_key, n.target_id, n.labels, n.schedule,
+         n.interval_minutes, n.interval_seconds, n.cron, n.zone, n.once_at, n.start_at,
+         n.end_at, n.smooth, n.misfire, n.misfire_cap, n.misfire_deadline_seconds, n.overlap,
+         n.priority, n.max_attempts, n.backoff_seconds, n.backoff_cap_seconds,
+         n.retry_on::varchar[], n.give_up_on::varchar[], n.soft_time_limit_seconds,
+         n.time_limit_seconds, n.deadline_seconds, n.lock_key, n.history_policy, n.enabled)
+        OR n.phase IS NOT NULL AND (j.phase IS NULL OR j.shard IS NULL)
+    ORDER BY j.id
+    FOR NO KEY UPDATE OF j
+), placed AS (
+    SELECT c.*, c.phase IS NOT NULL AND c.old_phase IS NOT NULL AND c.old_shard IS NOT NULL
+        AND c.interval_minutes IS NOT DISTINCT FROM c.old_minutes AS keeps
+    FROM changed c
+)
+UPDATE jobs_job j SET
+    name = n.name, task = n.task, queue = n.queue, payload = n.bytes, payload_key =
+    n.payload_key, target_id = n.target_id, labels = n.labels, schedule = n.schedule,
+    interval_minutes = n.interval_minutes, interval_seconds = n.interval_seconds, cron = n.cron,
+    zone = n.zone, once_at = n.once_at, start_at = n.start_at, end_at = n.end_at, smooth =
+    n.smooth, misfire = n.misfire, misfire_cap = n.misfire_cap, misfire_deadline_seconds =
+    n.misfire_deadline_seconds, overlap = n.overlap, priority = n.priority, max_attempts =
+    n.max_attempts, backoff_seconds = n.backoff_seconds, backoff_cap_seconds =
+    n.backoff_cap_seconds, retry_on = n.retry_on, give_up_on = n.give_up_on,
+    soft_time_limit_seconds = n.soft_time_limit_seconds, time_limit_seconds =
+    n.time_limit_seconds, deadline_seconds = n.deadline_seconds, lock_key = n.lock_key,
+    history_policy = n.history_policy, enabled = n.enabled,
+    phase = CASE WHEN n.keeps THEN n.old_phase ELSE n.phase END,
+    shard = CASE WHEN n.keeps THEN n.old_shard ELSE n.shard END
+FROM placed n
+WHERE j.id = n.id
+RETURNING j.owner_id, j.key
