@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db import transaction
 
 from fleet import Admission, Ask, Kind, Refusal, Report
-from jobs import database
+from jobs import database, prepared
 from jobs.callbacks import tell_celery
 from jobs.conf import setting
 from jobs.payloads import open_bytes
@@ -38,8 +38,9 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
     ids = [UUID(ask.run_id) for ask in asks]
     with transaction.atomic():
         limits = _limits(ids)
-        rows = database.run(
+        rows = prepared.run(
             "admit",
+            ids,
             {
                 "ids": ids,
                 "tasks": [ask.task for ask in asks],
@@ -62,7 +63,7 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
 
 def _limits(ids: Sequence[UUID]) -> dict[str, list[Any]]:
     """Take the locks of every cap and lock key among these runs; return the room that is left."""
-    limited = database.run("lock_limited", {"ids": ids})
+    limited = prepared.run("lock_limited", ids, {"ids": ids})
     if not limited:
         return {"owners": [], "rooms": [], "held_locks": []}
     rows = database.run(

@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db import transaction
 
 from fleet import Kind, Report
-from jobs import database, unblocking
+from jobs import database, prepared, unblocking
 from jobs.callbacks import tell_celery
 from jobs.conf import setting
 from jobs.dispatch import publish_on_commit
@@ -51,10 +51,12 @@ def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
         return []
     now = time.monotonic()
     ended = [report.kind is not Kind.STARTED for report in merged]
-    return database.run(
+    ids = [UUID(report.run_id) for report in merged]
+    return prepared.run(
         "record",
+        ids,
         {
-            "ids": [UUID(report.run_id) for report in merged],
+            "ids": ids,
             "tokens": [report.token for report in merged],
             "started_ages": [_age(report.started_at, now) for report in merged],
             "kinds": [
