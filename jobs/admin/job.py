@@ -9,23 +9,40 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
 from jobs import idempotency
-from jobs.admin import marks
+from jobs.admin import job_schedule, marks
 from jobs.admin.filters import OwnerFilter
-from jobs.admin.job_form import POLICY_FIELDS, JobForm, stored_arguments
+from jobs.admin.job_filters import EnabledFilter, ScheduleFilter, TaskFilter
+from jobs.admin.job_form import (
+    HISTORY_FIELDS,
+    KINDS_OF,
+    MISFIRE_FIELDS,
+    POLICY_FIELDS,
+    SCHEDULE_FIELDS,
+    JobForm,
+    stored_arguments,
+)
+from jobs.admin.job_health_filter import HealthFilter
+from jobs.admin.job_preview import preview
 from jobs.admin.page_counts import last_results
+from jobs.admin.searching import search_beginnings
 from jobs.admin.verbal import VerbalAdmin
 from jobs.admin.verbs import Act, CertainUntilForm, Verb, always
-from jobs.models import AuditEntry, IdempotencyKey, Job, Run
+from jobs.misfires import record_pauses
+from jobs.models import AuditEntry, IdempotencyKey, Job, Missed, Run
 from jobs.payloads import open_bytes
+from jobs.schedules import in_words
 from jobs.submission import run_job
 
 
@@ -68,9 +85,11 @@ def _resume(keys: Sequence[int], act: Act) -> int:
 def _set_pause(keys: Sequence[int], act: Act, *, action: str, until: datetime | None) -> int:
     with transaction.atomic():
         jobs = list(Job.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
-        Job.objects.filter(pk__in=[job.pk for job in jobs]).update(
-            paused_until=until, changed_at=Now()
-        )
+        locked = [job.pk for job in jobs]
+        # Before: the pause that is over. After: the one that ends here.
+        record_pauses(locked)
+        Job.objects.filter(pk__in=locked).update(paused_until=until, changed_at=Now())
+        record_pauses(locked)
         for job in jobs:
             AuditEntry.write(
                 action,
@@ -121,35 +140,40 @@ RESUME = Verb(
 )
 
 
-class EnabledFilter(admin.SimpleListFilter):
-    title = _("enabled")
-    parameter_name = "enabled"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("yes", _("yes")), ("no", _("no"))]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        value = self.value()
-        return queryset.filter(enabled=value == "yes") if value in ("yes", "no") else queryset
+KNOWN_LATER = frozenset({"life", "results", "place", "missed_spans"})
+"""Columns that say nothing of a job that is not made yet."""
 
 
 @admin.register(Job)
 class JobAdmin(VerbalAdmin):
     form = JobForm
     verbs = (RUN_NOW, PAUSE, RESUME)
-    list_display = ("title", "life", "owner_link", "results", "task_name", "target_link")
+    list_display = (
+        "title",
+        "life",
+        "owner_link",
+        "words",
+        "due",
+        "results",
+        "task_name",
+        "target_link",
+    )
     list_display_links = ("title",)
     list_select_related = ("owner", "target")
-    list_filter = (EnabledFilter, OwnerFilter)
+    list_filter = (HealthFilter, ScheduleFilter, TaskFilter, EnabledFilter, OwnerFilter)
     list_defer = ("payload",)
-    search_fields = ("key__startswith", "name__istartswith")
+    search_fields = ("key", "name")
     search_help_text = _("How the key or the name begins.")
-    ordering = ("owner__slug", "key")
+    # The order of an index: owners stand in the order in which they were made.
+    ordering = ("owner_id", "key")
     sortable_by = ()
     autocomplete_fields = ("owner", "target")
     fieldsets = (
         (None, {"fields": ("owner", "key", "name", "enabled", "life", "results")}),
         (_("What it does"), {"fields": ("task", "arguments", "target", "labels")}),
+        (_("When it runs"), {"fields": (*SCHEDULE_FIELDS, "timetable", "place")}),
+        (_("When it was missed"), {"fields": (*MISFIRE_FIELDS, "missed_spans")}),
+        (_("Overlap and history"), {"fields": HISTORY_FIELDS}),
         (
             _("How it runs"),
             {
@@ -159,6 +183,19 @@ class JobAdmin(VerbalAdmin):
             },
         ),
     )
+
+    class Media:
+        js = ("jobs/job_schedule.js",)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.preview)
+        return [path("preview/", view, name="jobs_job_preview"), *super().get_urls()]
+
+    def preview(self, request: HttpRequest) -> HttpResponse:
+        """Show what the schedule in a form means, before it is saved."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return preview(request, jobs=self.get_queryset(request))
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -171,7 +208,14 @@ class JobAdmin(VerbalAdmin):
         """Show the stored arguments where there is no form to hold them."""
         sets = super().get_fieldsets(request, obj)
         if obj is None:
-            return [(None, {"fields": ("owner", "key", "name", "enabled")}), *sets[1:]]
+            known_later = {"life", "results", "place", "missed_spans"}
+            return [
+                (
+                    name,
+                    {**options, "fields": [f for f in options["fields"] if f not in known_later]},
+                )
+                for name, options in sets
+            ]
         if self.has_change_permission(request, obj):
             return sets
         shown = "stored" if self._may_see_arguments(request) else "hidden_arguments"
@@ -182,9 +226,15 @@ class JobAdmin(VerbalAdmin):
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        shown = ["life", "results", "stored", "hidden_arguments"]
+        shown = ["life", "results", "timetable", "place", "missed_spans"]
+        shown += ["stored", "hidden_arguments"]
         # Runs, targets and locks of one owner do not go over to another.
         return [*shown, "owner", "key"] if obj else shown
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: Any, search_term: str
+    ) -> tuple[Any, bool]:
+        return search_beginnings(queryset, search_term, exact="key", any_case="name"), False
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         results = last_results([row.pk for row in rows])
@@ -205,6 +255,8 @@ class JobAdmin(VerbalAdmin):
             return marks.NOTHING
         if not job.enabled:
             return marks.badge(_("disabled"), "cancelled")
+        if job_schedule.is_broken(job):
+            return marks.badge(_("broken"), "failed")
         if job.paused_until is not None and job.paused_until > timezone.now():
             until = marks.moment(job.paused_until)
             return format_html("{} {}", marks.badge(_("paused"), "held"), until)
@@ -231,6 +283,40 @@ class JobAdmin(VerbalAdmin):
             found = last_results([job.pk]).get(job.pk, [])
         more = marks.runs_link(_("all"), job=job.pk) if found else ""
         return format_html("{} {}", marks.strip(found), more)
+
+    @marks.column(_("schedule"))
+    def words(self, job: Job) -> str:
+        return in_words(job_schedule.of_job(job))
+
+    @marks.column(_("next due"))
+    def due(self, job: Job) -> str:
+        return marks.moment(job_schedule.next_due(job, now=timezone.now()))
+
+    @marks.column(_("next times"))
+    def timetable(self, job: Job) -> str:
+        found = job_schedule.timetable_of_job(job, now=timezone.now()) if job.pk else None
+        address = reverse("admin:jobs_job_preview", query={"job": job.pk} if job.pk else None)
+        context = {"timetable": found, "address": address, "kinds": KINDS_OF}
+        return render_to_string("admin/jobs/job/preview.html", context)
+
+    @marks.column(_("place"))
+    def place(self, job: Job) -> str:
+        return job_schedule.place_in_words(job)
+
+    @marks.column(_("missed spans"))
+    def missed_spans(self, job: Job) -> str:
+        spans = job_schedule.last_missed(job)
+        lines = (
+            (marks.between(each.first_at, each.last_at), each.count, each.get_reason_display())
+            for each in spans
+        )
+        if not spans:
+            return marks.NOTHING
+        return format_html(
+            '<ul class="fs-sample">{}</ul>{}',
+            format_html_join("", "<li>{} · <b>{} ×</b> {}</li>", lines),
+            marks.list_link(Missed, _("all missed spans"), job=job.pk),
+        )
 
     @marks.column(_("arguments"))
     def stored(self, job: Job) -> str:

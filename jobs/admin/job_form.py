@@ -1,23 +1,38 @@
-"""The form of a job: its arguments are checked against the task's signature when it is saved."""
+"""The form of a job: what it does and when, checked as a whole when it is saved."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from celery import current_app
 from django import forms
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
-from jobs.arguments import ArgumentSchema, encode_body
+from jobs import upserting
+from jobs.arguments import ArgumentSchema
 from jobs.catalog import OfferedTask, offered, resolve
 from jobs.conf import setting
-from jobs.errors import ArgumentError, FairshiftError, OptionError
+from jobs.errors import FairshiftError
+from jobs.job_spec import fault_of, job_spec
 from jobs.models import Job
-from jobs.options import Options
 from jobs.payloads import CLEAR, read_body
 
-POLICY_FIELDS = (
+SCHEDULE_FIELDS: Final = (
+    "schedule",
+    "interval_minutes",
+    "interval_seconds",
+    "cron",
+    "once_at",
+    "zone",
+    "start_at",
+    "end_at",
+    "smooth",
+)
+MISFIRE_FIELDS: Final = ("misfire", "misfire_cap", "misfire_deadline_seconds")
+HISTORY_FIELDS: Final = ("overlap", "history_policy")
+POLICY_FIELDS: Final = (
     "priority",
     "max_attempts",
     "backoff_seconds",
@@ -28,11 +43,21 @@ POLICY_FIELDS = (
     "retry_on",
     "give_up_on",
 )
-HINTS = 10
+KINDS_OF: Final = {
+    "interval_minutes": "interval",
+    "interval_seconds": "seconds",
+    "cron": "cron",
+    "once_at": "once",
+    "start_at": "interval seconds cron",
+    "end_at": "interval seconds cron",
+    "smooth": "once cron",
+}
+"""The kinds of schedule that a field belongs to; the script of the form shows no others."""
+HINTS: Final = 10
 
 
 class JobForm(forms.ModelForm):
-    """A job without its schedule: what fires jobs by the clock is not there yet."""
+    """A job with its arguments, schedule and policies."""
 
     may_see_arguments = True
     """Set by the admin for the person who asks."""
@@ -55,11 +80,30 @@ class JobForm(forms.ModelForm):
             "task",
             "target",
             "labels",
+            *SCHEDULE_FIELDS,
+            *MISFIRE_FIELDS,
+            *HISTORY_FIELDS,
             "queue",
             *POLICY_FIELDS,
             "lock_key",
         )
         widgets = {"labels": forms.Textarea(attrs={"rows": 3, "cols": 80})}
+        help_texts = {
+            "interval_minutes": lazy("1 to 525,600. Its minute and second are given by us, once."),
+            "interval_seconds": lazy("1 to 86,400, no whole minutes: those are an interval."),
+            "cron": lazy("Five fields, such as 5 4 * * MON-FRI, or @hourly, @daily, @weekly …"),
+            "once_at": lazy("A time within a minute means the end of that minute."),
+            "zone": lazy("An IANA name, such as Europe/Berlin. Empty: UTC."),
+            "smooth": lazy("Not all in the minute's first second, but spread over the minute."),
+            "misfire": lazy("What is not run is recorded as missed."),
+            "misfire_cap": lazy("Due times, the newest, when all that was missed is run."),
+            "misfire_deadline_seconds": lazy("What is later than that is not run. Empty: ever."),
+            "overlap": lazy("When a run is due while one before it is open. Needs history."),
+            "history_policy": lazy(
+                "With “none” there are no rows: no retry history, no durable cancel, no last "
+                "results, and a due run is as durable as the broker, no more."
+            ),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -96,12 +140,25 @@ class JobForm(forms.ModelForm):
         shown = [chosen] if chosen else list(self._offers.values())[:HINTS]
         return " ".join(_takes(item) for item in shown)
 
+    # --- checks ------------------------------------------------------------------------------
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         self._check_target(cleaned)
-        self._check_options(cleaned)
-        if cleaned.get("task") and "arguments" in self.fields and "arguments" not in self.errors:
-            self._check_arguments(cleaned)
+        self._leave_out(cleaned)
+        given = {name: _given(cleaned.get(name)) for name in SPEC_FIELDS}
+        given["key"] = cleaned.get("key") or self.instance.key or "-"
+        given["arguments"] = self._arguments(cleaned)
+        spec, faults = job_spec(given)
+        # What a field has been refused for already is not said of its default.
+        known = set(self.errors)
+        for field, problem in map(fault_of, faults):
+            name = field.partition(".")[0]
+            if name not in known:
+                self.add_error(name if name in self.fields else None, problem)
+        if spec is not None:
+            cleaned |= {name: spec.columns[name] for name in SCHEDULE_FIELDS}
+            cleaned["payload"] = spec.payload
         return cleaned
 
     def _check_target(self, cleaned: dict[str, Any]) -> None:
@@ -110,54 +167,66 @@ class JobForm(forms.ModelForm):
         if target is not None and owner is not None and target.owner_id != owner.pk:
             self.add_error("target", _("This target belongs to another owner."))
 
-    def _check_options(self, cleaned: dict[str, Any]) -> None:
-        """Refuse now what a run of this job would be refused for."""
-        queue = cleaned.get("queue") or ""
-        if queue and queue not in _queues():
-            self.add_error("queue", _("Known are: %s.") % ", ".join(_queues()))
-        policy: dict[str, Any] = {name: cleaned.get(name) for name in POLICY_FIELDS}
-        for name in ("retry_on", "give_up_on"):
-            policy[name] = tuple(policy[name] or ()) or None
-        try:
-            Options(
-                labels=cleaned.get("labels") or {}, lock=cleaned.get("lock_key") or "", **policy
-            )
-        except OptionError as error:
-            name = {"lock": "lock_key"}.get(error.option, error.option.partition(".")[0])
-            self.add_error(name if name in self.fields else None, str(error))
+    def _leave_out(self, cleaned: dict[str, Any]) -> None:
+        """Take away what another kind of schedule has left in the fields of the form.
 
-    def _check_arguments(self, cleaned: dict[str, Any]) -> None:
+        What was typed just now is not taken away in silence: it is refused.
+        """
+        for name, kinds in KINDS_OF.items():
+            is_left = name in cleaned and name not in self.changed_data
+            if is_left and cleaned.get("schedule") not in kinds.split():
+                empty: Any = {"smooth": False, "cron": ""}
+                cleaned[name] = empty.get(name)
+
+    def _arguments(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         text = cleaned.get("arguments") or ""
         try:
-            task = resolve(cleaned["task"])
-            schema = ArgumentSchema.of(task)
             if not text.strip() and self.instance.pk is not None and not self.may_see_arguments:
-                args, kwargs = read_body(self.instance.payload, key=self.instance.payload_key)
-            else:
-                args, kwargs = [], _parsed(text)
-            bound_args, bound_kwargs = schema.bind(args, kwargs)
-            cleaned["payload"] = encode_body(
-                bound_args,
-                bound_kwargs,
-                max_bytes=setting("PAYLOAD_MAX_BYTES"),
-                positional=schema.positional,
-            )
-        except ArgumentError as error:
-            self.add_error("arguments", f"{error.field}: {error.problem}")
+                return _by_name(self.instance)
+            return _parsed(text)
         except (FairshiftError, LookupError, ValueError) as error:
-            self.add_error("arguments", str(error))
+            if "arguments" in self.fields:
+                self.add_error("arguments", str(error))
+            return {}
 
     def save(self, commit: bool = True) -> Job:
-        payload = self.cleaned_data.get("payload")
-        if payload is not None:
-            self.instance.payload = payload
-            self.instance.payload_key = CLEAR
+        self.instance.payload = self.cleaned_data["payload"]
+        self.instance.payload_key = CLEAR
+        _give_place(self.instance)
         job: Job = super().save(commit)
         return job
 
 
+SPEC_FIELDS: Final = (
+    "name",
+    "enabled",
+    "task",
+    "labels",
+    *SCHEDULE_FIELDS,
+    *MISFIRE_FIELDS,
+    *HISTORY_FIELDS,
+    "queue",
+    *POLICY_FIELDS,
+    "lock_key",
+)
+"""Those of the form that `job_spec` checks as they are: the owner and the target are rows here."""
+
+
+def _give_place(job: Job) -> None:
+    """Give a job its phase and shard, as an upsert does: it keeps them while its interval stays."""
+    place = (job.owner_id, job.key)
+    row = {"schedule": job.schedule, "interval_minutes": job.interval_minutes}
+    rows: dict[Any, Any] = {place: {**row, "smooth": job.smooth, "phase": None, "shard": None}}
+    upserting._give_places(rows, upserting._found(rows))
+    job.phase, job.shard = rows[place]["phase"], rows[place]["shard"]
+
+
 def stored_arguments(job: Job) -> str:
     """Return a job's arguments by name, as JSON that the form takes back."""
+    return json.dumps(_by_name(job), indent=2, ensure_ascii=False, default=str)
+
+
+def _by_name(job: Job) -> dict[str, Any]:
     args, kwargs = read_body(job.payload, key=job.payload_key)
     if args:
         schema = ArgumentSchema.of(resolve(job.task))
@@ -165,7 +234,12 @@ def stored_arguments(job: Job) -> str:
         kwargs = {**dict(zip(schema.positional, args, strict=False)), **kwargs}
         if rest and schema.rest:
             kwargs[schema.rest] = rest
-    return json.dumps(kwargs, indent=2, ensure_ascii=False, default=str)
+    return kwargs
+
+
+def _given(value: Any) -> Any:
+    """Return a field's value as a caller would give it: what is empty is left out."""
+    return None if value in (None, "", [], ()) else value
 
 
 def _parsed(text: str) -> dict[str, Any]:

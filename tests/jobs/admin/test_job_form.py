@@ -31,6 +31,11 @@ def fields(owner: Owner, **changes: Any) -> dict[str, Any]:
         "task": "tests.add",
         "arguments": '{"x": 1, "y": 2}',
         "labels": "{}",
+        "schedule": "manual",
+        "misfire": "once",
+        "misfire_cap": "100",
+        "overlap": "allow",
+        "history_policy": "full",
     } | changes
 
 

@@ -7,11 +7,12 @@ from django.apps import apps
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from jobs.models import Job, Owner, Run, Submission, Target
+from jobs.models import Job, Missed, Owner, Run, Submission, Target
 from jobs.pausing import pause_owner
 
-LISTS = ("owner", "job", "submission", "run", "target", "worker", "auditentry")
+LISTS = ("owner", "job", "missed", "submission", "run", "target", "worker", "auditentry")
 MARKUP = "<script>alert(1)</script>"
 
 
@@ -24,7 +25,9 @@ def test_each_list_opens_empty(as_root: Client, name: str) -> None:
 @pytest.mark.parametrize("name", LISTS)
 def test_each_page_of_a_row_opens(as_root: Client, failed_run: Run, acme: Owner, name: str) -> None:
     """Each row has a page, and its list shows it."""
-    Job.objects.create(owner=acme, key="nightly", task="tests.add", payload=b"[[], {}, {}]")
+    job = Job.objects.create(owner=acme, key="nightly", task="tests.add", payload=b"[[], {}, {}]")
+    now = timezone.now()
+    Missed.objects.create(job=job, owner=acme, first_at=now, last_at=now, count=1, reason="outage")
     pause_owner(acme, reason="stocktaking")
     row = apps.get_model("jobs", name).objects.first()
     listed = as_root.get(reverse(f"admin:jobs_{name}_changelist"))

@@ -1,0 +1,20 @@
+-- Enabled jobs whose schedule cannot be followed: written by raw SQL, with something missing.
+-- Parameters: owners bigint[] (NULL: all), crons and zones text[]: expressions that cannot be read,
+--   side by side; most int.
+-- Result: id.
+-- Keeps true: the first half repeats the condition of the index job_broken, word for word.
+(SELECT id FROM jobs_job
+ WHERE enabled AND (
+        schedule NOT IN ('manual', 'once', 'interval', 'seconds', 'cron')
+        OR schedule = 'once' AND once_at IS NULL
+        OR schedule = 'seconds' AND interval_seconds IS NULL
+        OR schedule = 'interval'
+            AND (interval_minutes IS NULL OR phase IS NULL OR shard IS NULL))
+    AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
+ LIMIT %(most)s)
+UNION ALL
+(SELECT j.id FROM unnest(%(crons)s::text[], %(zones)s::text[]) AS bad(cron, zone)
+ JOIN jobs_job AS j ON j.cron = bad.cron AND j.zone = bad.zone
+    AND j.schedule = 'cron' AND j.enabled
+ WHERE %(owners)s::bigint[] IS NULL OR j.owner_id = ANY(%(owners)s::bigint[])
+ LIMIT %(most)s)
