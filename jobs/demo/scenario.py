@@ -1,4 +1,7 @@
-"""The story of the demo, step by step: one owner asks for thousands, another for four."""
+"""The story of the demo, step by step: one owner asks for thousands, another for four.
+
+Meanwhile a third one has every device asked for its health, each minute.
+"""
 
 import signal
 import sys
@@ -19,7 +22,14 @@ from jobs.demo.shares import Shares
 from jobs.demo.summary import show_hanging, show_places, show_verdict
 from jobs.demo.tasks import activate_ruleset
 from jobs.demo.verdict import Verdict, ask_devices, judge, line_of
-from jobs.demo.world import LARGE_OWNER, SMALL_OWNER, make_world, next_version
+from jobs.demo.world import (
+    LARGE_OWNER,
+    SMALL_OWNER,
+    make_checks,
+    make_world,
+    next_version,
+    stop_checks,
+)
 from jobs.models import Submission
 
 LAB_DEVICES = 4
@@ -85,6 +95,8 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             devices=len(large),
             lab_devices=len(small),
         )
+        make_checks(large)
+        ending.callback(stop_checks)
         ending.enter_context(stack)
         ending.callback(_ignore_interrupts)
         stack.wait_ready(seconds=min(READY_SECONDS, deadline.left))

@@ -38,6 +38,10 @@ def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen:
     screen.say(f"  {verdict.verified} of {asked} devices have version {verdict.version}")
     screen.say(f"  {verdict.doubled} activated twice without a failed attempt in between")
     screen.say(f"  {verdict.failed_attempts} attempts failed at the devices")
+    screen.say(
+        f"  {verdict.checks} health checks meanwhile, {verdict.checks_doubled} too many; "
+        f"their number a second varied by {verdict.checks_spread:.0%}"
+    )
     screen.say(f"  {verdict.retries} retries, {verdict.runs_recorded} runs recorded as succeeded")
 
 

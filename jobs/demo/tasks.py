@@ -1,4 +1,4 @@
-"""The demo's tasks: tell a device to activate a version of its ruleset, ask how it is; over HTTP."""
+"""The demo's tasks, over HTTP: have a device activate a ruleset, and ask it how it is."""
 
 import json
 import os

@@ -1,9 +1,10 @@
 """What the demo found out: figures from the rows and from the device server, nothing else."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from http.client import HTTPConnection
+from statistics import mean, pstdev
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,7 +26,9 @@ class Verdict:
     them all have the new version, says the device server; `runs_recorded` runs have ended
     well, say their rows. `call_seconds` is what a run of the large one took on average, and
     `small_ideal_seconds` what the small one would have taken with its share of the slots from
-    the first moment on.
+    the first moment on. Every device is asked for its health each minute: `checks` were made in
+    all, `checks_doubled` of them twice in one minute, and `checks_spread` is the coefficient of
+    variation of their number a second.
     """
 
     version: int
@@ -40,12 +43,16 @@ class Verdict:
     small_ideal_seconds: float
     call_seconds: float
     runs_recorded: int
+    checks: int
+    checks_doubled: int
+    checks_spread: float
 
     @property
     def is_good(self) -> bool:
-        """Every device has it, none got it twice, and every run is in the history."""
+        """Every device has it, none got it or was asked twice, and every run is in the history."""
         asked = self.devices + self.lab_devices
-        return self.verified == self.runs_recorded == asked and self.doubled == 0
+        doubled = self.doubled + self.checks_doubled
+        return self.verified == self.runs_recorded == asked and doubled == 0
 
     def as_json(self, **settings: Any) -> str:
         """Return one JSON object on one line, the settings used beside the figures."""
@@ -92,7 +99,15 @@ def judge(
         small_ideal_seconds=round(_ideal_seconds(small, slots=max(1, slots // 2)), 2),
         call_seconds=round(_call_seconds(large), 3),
         runs_recorded=recorded["well"],
+        checks=report["checks"],
+        checks_doubled=report["checks_doubled"],
+        checks_spread=round(_spread(report["checks_a_second"]), 2),
     )
+
+
+def _spread(counts: Sequence[int]) -> float:
+    """Return the coefficient of variation; 0.0 for too little to say."""
+    return pstdev(counts) / mean(counts) if any(counts) else 0.0
 
 
 def _call_seconds(submission: Submission) -> float:

@@ -7,14 +7,24 @@ from dataclasses import dataclass
 
 from django.contrib.auth import get_user_model
 
+from jobs import delete_jobs, upsert_jobs
 from jobs.demo.devices import FIRST_VERSION
-from jobs.demo.tasks import activate_ruleset
-from jobs.models import Membership, Owner, Role, Submission, Target
+from jobs.demo.tasks import activate_ruleset, check_health
+from jobs.models import Job, Membership, Owner, Role, Submission, Target
 
 LARGE_OWNER = "northwind"
 SMALL_OWNER = "acme"
-# Two who have work, and a few with other weights, so that the pages have something to show.
-OWNERS = {LARGE_OWNER: 1, SMALL_OWNER: 1, "contoso": 2, "globex": 4, "initech": 1}
+CHECKING_OWNER = "netwatch"
+CHECK_MINUTES = 1
+# Three who have work, and a few with other weights, so that the pages have something to show.
+OWNERS = {
+    LARGE_OWNER: 1,
+    SMALL_OWNER: 1,
+    CHECKING_OWNER: 1,
+    "contoso": 2,
+    "globex": 4,
+    "initech": 1,
+}
 USER = "demo"
 
 
@@ -49,6 +59,31 @@ def make_world(*, large: Sequence[str], small: Sequence[str]) -> Login:
         ignore_conflicts=True,
     )
     return login
+
+
+def make_checks(devices: Sequence[str]) -> None:
+    """Have each of these devices, and no other, asked for its health every minute."""
+    keys = {f"health of {name}": name for name in devices}
+    gone = Job.objects.filter(owner__slug=CHECKING_OWNER).exclude(key__in=keys)
+    delete_jobs(CHECKING_OWNER, list(gone.values_list("key", flat=True)))
+    upsert_jobs(
+        CHECKING_OWNER,
+        [
+            {
+                "key": key,
+                "task": check_health.name,
+                "arguments": {"device": name},
+                "interval_minutes": CHECK_MINUTES,
+                "misfire": "skip",
+            }
+            for key, name in keys.items()
+        ],
+    )
+
+
+def stop_checks() -> None:
+    """Have nothing asked any more: the devices are about to go."""
+    Job.objects.filter(owner__slug=CHECKING_OWNER).update(enabled=False)
 
 
 def next_version() -> int:

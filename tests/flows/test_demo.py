@@ -104,6 +104,8 @@ def _is_good(verdict: dict[str, Any], *, version: int) -> None:
     assert (verdict["devices"], verdict["lab_devices"]) == (60, 4)
     assert (verdict["verified"], verdict["doubled"]) == (64, 0)
     assert verdict["runs_recorded"] == 64
+    assert verdict["checks"] > 0
+    assert verdict["checks_doubled"] == 0
     assert verdict["retries"] >= verdict["failed_attempts"] > 0
     assert min(verdict["small_seconds"], verdict["large_seconds"]) > 0
     assert (verdict["workers"], verdict["slots"]) == (2, 4)
