@@ -23,6 +23,7 @@ from jobs.demo.summary import show_hanging, show_places, show_verdict
 from jobs.demo.tasks import activate_ruleset
 from jobs.demo.verdict import Verdict, ask_devices, judge, line_of
 from jobs.demo.world import (
+    CHECKING_OWNER,
     LARGE_OWNER,
     SMALL_OWNER,
     make_checks,
@@ -161,7 +162,7 @@ def _follow(
     deadline: Deadline,
 ) -> bool:
     """Show how far the submissions are until `until` says so; return whether it did in time."""
-    shares = Shares(LARGE_OWNER, SMALL_OWNER)
+    shares = Shares(LARGE_OWNER, SMALL_OWNER, CHECKING_OWNER)
 
     def look() -> bool:
         stack.watch()
