@@ -54,6 +54,7 @@ class Edge(threading.Thread):
         self._postponed = 0
         self._is_to_prime = False
         self._may_prime_at = 0.0
+        self._may_publish_at = 0.0
         self._stopping = False
 
     def ask(self, ask: Ask, answer: Answer, *, is_urgent: bool = True) -> bool:
@@ -134,9 +135,9 @@ class Edge(threading.Thread):
                     return
                 self._idle = False
                 reports, self._reports = self._reports, []
-                hints, self._hints = self._hints, []
                 asks = {} if self._stopping else dict(list(self._asks.items())[:ADMIT_AT_MOST])
                 self._due_at = time.monotonic() if len(asks) < len(self._asks) else math.inf
+                hints = self._due_hints()
             if not self._attempt(self._publish, hints, "publish"):
                 self._keep_hints(hints)
             if not self._attempt(self._record, reports, "record"):
@@ -161,10 +162,19 @@ class Edge(threading.Thread):
             self._reports[:0] = reports
             self._hasten(0)
 
+    def _due_hints(self) -> list[tuple[Hint, Callable[[], None]]]:
+        """Take the hints that may be published now: a moment after the broker was away."""
+        if self._hints and time.monotonic() < self._may_publish_at:
+            self._due_at = min(self._due_at, self._may_publish_at)
+            return []
+        hints, self._hints = self._hints, []
+        return hints
+
     def _keep_hints(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
         """Try them again in a moment: the database does not wait for the broker."""
         with self._ready:
             self._hints[:0] = hints
+            self._may_publish_at = time.monotonic() + RETRY_SECONDS
             self._hasten(RETRY_SECONDS)
 
     def _attempt(self, step: Callable[[Any], None], batch: Any, name: str) -> bool:

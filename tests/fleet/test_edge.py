@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from fleet import Ask, Edges, Kind, Refusal, Report
+from fleet import Ask, Edges, Hint, Kind, Refusal, Report
 from fleet import edge as edge_module
 from fleet.contract import BUSY_ROW
 from fleet.edge import Edge
@@ -36,6 +36,7 @@ class Application:
             real_edges(),
             admit=self._admit,
             record=self._record,
+            publish=self._publish,
             prime=lambda: self._wait("prime", []),
             close=self._close,
         )
@@ -48,7 +49,7 @@ class Application:
 
     def _admit(self, _node: UUID, asks: Sequence[Ask]) -> Mapping[str, Refusal]:
         self._wait("admit", [ask.run_id for ask in asks])
-        return {ask.run_id: Refusal.GONE for ask in asks}
+        return {ask.key: Refusal.GONE for ask in asks}
 
     def _record(self, reports: Sequence[Report]) -> Mapping[str, str]:
         self._wait("record", [(report.run_id, report.kind.value) for report in reports])
@@ -58,6 +59,9 @@ class Application:
             for report in reports
             if report.token == 1
         }
+
+    def _publish(self, hints: Sequence[Hint]) -> None:
+        self._wait("publish", [hint.run_id for hint in hints])
 
     def _close(self) -> None:
         self.closed_count += 1
@@ -276,6 +280,61 @@ def test_a_row_that_somebody_holds_keeps_nobody_else(edge: Edge, application: Ap
     telling(edge, application, "b", Kind.SUCCEEDED)
     assert edge.flush(timeout=10)
     assert application.answers == [("b", "succeeded"), ("a", "succeeded")]
+
+
+def publishing(edge: Edge, application: Application, run_id: str) -> None:
+    """Have a hint published; that it is out goes to the application's list of answers."""
+    hint = Hint(run_id, "tests.add", "jobs", "acme", job=7)
+    edge.publish(hint, lambda: application.answers.append((run_id, "out")))
+
+
+def test_hints_are_published_together(edge: Edge, application: Application) -> None:
+    """Each is told when all are out."""
+    application.may_answer.clear()
+    publishing(edge, application, "a")
+    wait_for(lambda: application.calls, what="the first publish")
+    publishing(edge, application, "b")
+    publishing(edge, application, "c")
+    application.may_answer.set()
+    assert wait_for_answers(application, 3) == [("a", "out"), ("b", "out"), ("c", "out")]
+    assert application.calls == [("publish", ["a"]), ("publish", ["b", "c"])]
+
+
+def test_a_broker_that_is_away_keeps_hints_and_nothing_else(
+    edge: Edge, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are published in a moment, before newer ones; reports and asks do not wait for it."""
+    monkeypatch.setattr(edge_module, "RETRY_SECONDS", 0.5)
+    application.fails = ["away"]
+    application.may_answer.clear()
+    publishing(edge, application, "a")
+    wait_for(lambda: application.calls, what="the publish that fails")
+    publishing(edge, application, "b")
+    telling(edge, application, "x", Kind.SUCCEEDED)
+    asking(edge, application, "y")
+    application.may_answer.set()
+    assert wait_for_answers(application, 4)[2:] == [("a", "out"), ("b", "out")]
+    assert [verb for verb, _ in application.calls] == ["publish", "record", "admit", "publish"]
+
+
+def test_flush_waits_for_every_hint(edge: Edge, application: Application) -> None:
+    """Or says that the time was too short: its message then goes back, and nothing is lost."""
+    application.fails = ["away"] * 1_000
+    publishing(edge, application, "a")
+    assert not edge.flush(timeout=0.1)
+    application.fails.clear()
+    assert edge.flush(timeout=10)
+    assert application.answers == [("a", "out")]
+
+
+def test_two_attempts_of_a_run_without_a_row_are_two_asks(
+    edge: Edge, application: Application
+) -> None:
+    """There is no row that knows which of them stands: each has its verdict."""
+    application.may_answer.clear()
+    asks = [Ask("a", "tests.add", 7, "acme", token=token) for token in (1, 2, 2)]
+    assert [edge.ask(ask, lambda *_: None) for ask in asks] == [True, True, False]
+    application.may_answer.set()
 
 
 def test_flush_waits_for_every_report(edge: Edge, application: Application) -> None:
