@@ -72,6 +72,8 @@ def cron_minutes(cron: str, zone: str, *, start: datetime, end: datetime) -> lis
 def walk(cron: str, zone: str, *, start: datetime, end: datetime) -> Iterator[datetime]:
     """Yield what `cron_minutes` returns, without looking further than is asked."""
     first, until = _rounded_up(start), _rounded_up(end)
+    if first >= until:
+        return
     for day in range(first // DAY, (until - 1) // DAY + 1):
         bits = _due_bits(cron, zone, day)
         begin, stop = max(first, day * DAY), min(until, (day + 1) * DAY)

@@ -16,7 +16,6 @@ HORIZON: Final = timedelta(days=8 * 366)
 """So far ahead is looked for the next times: from one 29th of February to the next, always."""
 
 _TICK: Final = timedelta(microseconds=1)
-_LAST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=3)
 
 
 def due_times(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator[datetime]:
@@ -55,7 +54,7 @@ def _interval(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator
 def next_times(schedule: Schedule, *, after: datetime, count: int) -> list[datetime]:
     """Return up to `count` due times later than `after`, in UTC.
 
-    Fewer when there are no more, or none within eight years. Raises ScheduleError.
+    Fewer when it has no more within eight years. Raises ScheduleError.
     """
-    end = min(after, _LAST - HORIZON) + HORIZON
-    return list(islice(due_times(schedule, start=after + _TICK, end=end), count))
+    times = due_times(schedule, start=after + _TICK, end=after + HORIZON)
+    return list(islice(times, count))

@@ -15,6 +15,7 @@ from jobs.errors import (
     PayloadTooLarge,
     ResultError,
     RowRequired,
+    ScheduleError,
     UnknownOwner,
     UnknownTask,
 )
@@ -29,6 +30,7 @@ from jobs.errors import (
         (RowRequired("ping"), "task 'ping' runs only with a row: use submit()"),
         (PayloadTooLarge(300_000, 262_144), "at least 300,000 bytes, the limit is 262,144"),
         (OptionError("priority", "is from 0 to 9"), "option priority: is from 0 to 9"),
+        (ScheduleError("cron", "has 6 fields"), "schedule, cron: has 6 fields"),
         (UnknownOwner("acme"), "no owner 'acme'"),
         (IdempotencyConflict("k-1"), "'k-1' was used with"),
         (ResultError("too large"), "cannot be kept: too large"),

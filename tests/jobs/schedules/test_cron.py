@@ -1,0 +1,98 @@
+"""jobs/schedules/cron.py: the minutes of an expression, over changes of the clock (G13)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.errors import ScheduleError
+from jobs.schedules import cron_minutes
+from jobs.schedules.cron import walk
+from tests.jobs.schedules.clocks import EDGES, ZONES, changes, disagreements, some_expressions
+
+MINUTE = timedelta(minutes=1)
+SAMPLE = 6
+
+zones = st.sampled_from(ZONES)
+expressions = st.sampled_from(EDGES) | st.integers(0, 10_000).map(
+    lambda seed: some_expressions(Random(seed), 1)[0]
+)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_changes_of_the_clock(zone: str) -> None:
+    """Around one ahead and one back, due is what a clock finds that is stepped by the minute."""
+    chance = Random(zone)
+    found = changes(zone)
+    pair = chance.choice(range(0, len(found), 2))
+    for change in found[pair : pair + 2]:
+        some = [*chance.sample(EDGES, SAMPLE), *some_expressions(chance, SAMPLE)]
+        assert disagreements(zone, change, some) == []
+
+
+@given(zones, expressions, st.data())
+def test_it_does_not_matter_where_one_begins(zone: str, cron: str, data: st.DataObject) -> None:
+    """Spans that are put together have the times of the whole, wherever they are cut."""
+    change = data.draw(st.sampled_from(changes(zone)))
+    cuts = [change + data.draw(st.integers(-3_000, 3_000)) * MINUTE for _ in range(4)]
+    first, *between, last = sorted(cuts)
+    whole = cron_minutes(cron, zone, start=first, end=last)
+    parts: list[datetime] = []
+    for cut in [*between, last]:
+        parts += cron_minutes(cron, zone, start=first, end=cut)
+        first = cut
+    assert parts == whole
+
+
+@given(zones, expressions, st.data())
+def test_minute_by_minute_it_is_the_same(zone: str, cron: str, data: st.DataObject) -> None:
+    """A tick asks for one minute at a time, and gets what a walk over all of them finds."""
+    change = data.draw(st.sampled_from(changes(zone)))
+    start = change - 90 * MINUTE
+    each = [start + number * MINUTE for number in range(180)]
+    alone = [m for m in each if cron_minutes(cron, zone, start=m, end=m + MINUTE)]
+    assert alone == cron_minutes(cron, zone, start=start, end=start + 180 * MINUTE)
+
+
+def test_start_is_rounded_up_and_the_end_is_not_included() -> None:
+    """A minute is due at its first instant; a span without one is empty."""
+    noon = datetime(2026, 6, 1, 12, tzinfo=UTC)
+    second = timedelta(seconds=1)
+    for start, end, count in (
+        (noon, noon, 0),
+        (noon, noon + second, 1),
+        (noon + second, noon + MINUTE, 0),
+        (noon + second, noon + MINUTE + second, 1),
+        (noon + MINUTE, noon, 0),
+    ):
+        assert len(cron_minutes("* * * * *", "", start=start, end=end)) == count
+
+
+def test_a_minute_costs_microseconds() -> None:
+    """A tick that matches 10,000 pairs of expression and zone is done in a moment."""
+    noon = datetime(2026, 6, 1, 12, tzinfo=UTC)
+    cron_minutes("*/5 * * * *", "Europe/Berlin", start=noon, end=noon + MINUTE)
+    began = perf_counter()
+    for number in range(600):
+        minute = noon + number * MINUTE
+        cron_minutes("*/5 * * * *", "Europe/Berlin", start=minute, end=minute + MINUTE)
+    each = (perf_counter() - began) / 600
+    print(f"{each * 1e6:.1f} microseconds a minute")
+    assert each < 100e-6
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "field"),
+    [("0 0 30 2 *", "", "cron"), ("* * * *", "", "cron"), ("* * * * *", "Mars/Olympus", "zone")],
+)
+def test_a_broken_row_is_named(cron: str, zone: str, field: str) -> None:
+    """What somebody wrote past all checks raises the one error that stops only this job."""
+    noon = datetime(2026, 6, 1, 12, tzinfo=UTC)
+    with pytest.raises(ScheduleError) as raised:
+        list(walk(cron, zone, start=noon, end=noon + MINUTE))
+    assert raised.value.field == field

@@ -1,0 +1,59 @@
+"""jobs/schedules/zones.py: what a zone's clock does in a day of UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from jobs.schedules import zones
+from jobs.schedules.zones import DAY, Span, spans, zone_names
+
+
+def day_of(year: int, month: int, day: int) -> int:
+    return int(datetime(year, month, day, tzinfo=UTC).timestamp()) // 86_400
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "at", "offset", "skipped", "repeated"),
+    [
+        ("Europe/Berlin", day_of(2026, 3, 29), 60, 120, 60, 0),
+        ("Europe/Berlin", day_of(2026, 10, 25), 60, 60, 0, 60),
+        ("Australia/Lord_Howe", day_of(2026, 4, 4), 15 * 60, 630, 0, 30),
+        ("Antarctica/Troll", day_of(2026, 3, 29), 60, 120, 120, 0),
+        ("Europe/Chisinau", day_of(2026, 10, 25), 0, 120, 0, 60),
+    ],
+)
+def test_a_change_of_the_clock(
+    zone: str, day: int, at: int, offset: int, skipped: int, repeated: int
+) -> None:
+    """The span after it says what was skipped before and what is shown again."""
+    change = day * DAY + at
+    found = spans(zone, day)[-1]
+    end = (day + 1) * DAY
+    assert found == Span(change, end, offset, skipped=skipped, repeated_until=change + repeated)
+
+
+def test_spans_cover_their_day() -> None:
+    """Mostly there is one, and it says nothing."""
+    day = day_of(2026, 6, 1)
+    [span] = spans("Asia/Kathmandu", day)
+    assert span.first <= day * DAY and span.end == (day + 1) * DAY
+    assert (span.offset, span.skipped) == (345, 0)
+
+
+def test_what_is_repeated_may_reach_into_the_next_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock set back half an hour before midnight of UTC still repeats itself after it.
+
+    No zone has done so since 1972, hence a clock that is made up.
+    """
+    change = 100 * DAY - 30
+    monkeypatch.setattr(zones, "_offset", lambda _, minute: 60 if minute < change else 0)
+    [span] = spans.__wrapped__("Made/Up", 100)
+    assert (span.first, span.repeated_until) == (change, 100 * DAY + 30)
+
+
+def test_names_that_mean_a_machine_are_not_offered() -> None:
+    """`localtime` is another zone on each machine."""
+    assert "Europe/Berlin" in zone_names() and "UTC" in zone_names()
+    assert not {"localtime", "Factory", "posixrules", "posix/Europe/Berlin"} & zone_names()
