@@ -8,7 +8,8 @@ SELECT due.id, part.minute * 120 AS slot, due.history_policy, due.overlap
 FROM unnest(%(crons)s::text[], %(zones)s::text[], %(minutes)s::bigint[], %(lows)s::int[],
     %(highs)s::int[]) AS part (cron, zone, minute, low, high)
 CROSS JOIN LATERAL (
-    SELECT j.id, j.history_policy, j.overlap, j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
+    SELECT j.id, j.history_policy, j.overlap,
+        j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
     FROM jobs_job AS j
     WHERE j.schedule = 'cron' AND j.enabled AND j.cron = part.cron AND j.zone = part.zone
         AND (CASE WHEN j.smooth THEN j.shard ELSE 0 END) BETWEEN part.low AND part.high
@@ -18,4 +19,5 @@ CROSS JOIN LATERAL (SELECT to_timestamp(part.minute * 60) AS at) AS moment
 WHERE due.effective_from <= moment.at
     AND (due.start_at IS NULL OR due.start_at <= moment.at)
     AND (due.end_at IS NULL OR due.end_at >= moment.at)
-    AND (due.paused_until IS NULL OR due.paused_until <= moment.at OR due.paused_from > moment.at)
+    AND (due.paused_until IS NULL OR due.paused_until <= moment.at
+        OR due.paused_from > moment.at)

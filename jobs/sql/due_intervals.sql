@@ -32,4 +32,5 @@ CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
 WHERE intervals.n IS NOT NULL AND due.effective_from <= moment.at
     AND (due.start_at IS NULL OR due.start_at <= moment.at)
     AND (due.end_at IS NULL OR due.end_at >= moment.at)
-    AND (due.paused_until IS NULL OR due.paused_until <= moment.at OR due.paused_from > moment.at)
+    AND (due.paused_until IS NULL OR due.paused_until <= moment.at
+        OR due.paused_from > moment.at)

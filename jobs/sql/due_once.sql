@@ -7,7 +7,8 @@
 SELECT due.id, part.minute * 120 AS slot, due.history_policy, due.overlap
 FROM unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[]) AS part (minute, low, high)
 CROSS JOIN LATERAL (
-    SELECT j.id, j.history_policy, j.overlap, j.once_at, j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
+    SELECT j.id, j.history_policy, j.overlap, j.once_at,
+        j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
     FROM jobs_job AS j
     WHERE j.schedule = 'once' AND j.enabled AND j.once_at = to_timestamp(part.minute * 60)
         AND (CASE WHEN j.smooth THEN j.shard ELSE 0 END) BETWEEN part.low AND part.high
@@ -16,4 +17,5 @@ CROSS JOIN LATERAL (
 WHERE due.effective_from <= due.once_at
     AND (due.start_at IS NULL OR due.start_at <= due.once_at)
     AND (due.end_at IS NULL OR due.end_at >= due.once_at)
-    AND (due.paused_until IS NULL OR due.paused_until <= due.once_at OR due.paused_from > due.once_at)
+    AND (due.paused_until IS NULL OR due.paused_until <= due.once_at
+        OR due.paused_from > due.once_at)

@@ -19,6 +19,9 @@ from tests.flows.world import broker_client
 TABLES = (
     "jobs_outbox",
     "jobs_idempotencykey",
+    "jobs_tick",
+    "jobs_missed",
+    "jobs_backfill",
     "jobs_attempt",
     "jobs_run",
     "jobs_submission",
@@ -72,6 +75,17 @@ def broker() -> Iterator[redis.Redis]:
         yield client
         client.flushdb()
     dispatch.broker.cache_clear()
+
+
+@pytest.fixture
+def no_ticks(db: None) -> None:
+    """No ticks, and a cursor at this moment."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM jobs_tick")
+        cursor.execute(
+            "UPDATE jobs_cursor SET slot = floor(extract(epoch FROM clock_timestamp()) * 2), "
+            "beat_at = clock_timestamp(), again_seen = pg_current_snapshot()"
+        )
 
 
 @pytest.fixture
