@@ -1,0 +1,135 @@
+"""Runs without history on real workers: run, tried again, through kills; nothing is written."""
+
+import os
+import signal
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import redis
+
+from fleet.keys import queue_key
+from jobs.dispatch import broker as hint_broker
+from jobs.models import Job, Owner
+from tests.flows.processes import Processes
+from tests.flows.world import make_owner
+from tests.jobs.without_history import due_hint, job_without_history, written_count
+from tests.judge import TaskLog, read_task_events
+from tests.judge.log import TaskEvent
+from tests.waiting import wait_for
+
+RUNS = 200
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def publish(job: Job, count: int, **facts: object) -> set[str]:
+    """Publish the hints of so many due times of a job; return the ids of their runs."""
+    hints = [due_hint(job, NOW - timedelta(seconds=n), **facts) for n in range(count)]
+    hint_broker().publish(hints, timeout=10)
+    return {hint.run_id for hint in hints}
+
+
+def ends(log: TaskLog, outcome: str = "returned") -> Counter[str | None]:
+    """Return how many bodies of each run have ended so, by the tasks' own log."""
+    events = read_task_events(log.path)
+    return Counter(e.run for e in events if e.event == "end" and e.outcome == outcome)
+
+
+def starts(log: TaskLog) -> list[TaskEvent]:
+    return [event for event in read_task_events(log.path) if event.event == "start"]
+
+
+def is_drained(client: redis.Redis) -> bool:
+    return not client.exists(queue_key("jobs", "meta"))
+
+
+def test_runs_without_history_run_once_and_write_nothing(
+    processes: Processes, owner: Owner, broker: redis.Redis
+) -> None:
+    """Each due time once, with the job's arguments; the rows of ours stay as they were."""
+    job = job_without_history(owner, task="tests.record", arguments={"n": 7})
+    before = written_count()
+    worker = processes.start_worker(slots=2)
+    processes.ready()
+    due = publish(job, RUNS)
+    wait_for(lambda: is_drained(broker), seconds=60)
+    assert Counter(event.run for event in starts(processes.tasks)) == dict.fromkeys(due, 1)
+    assert ends(processes.tasks) == dict.fromkeys(due, 1)
+    worker.stop()  # what its connections have written is counted then
+    assert written_count() == before
+
+
+def test_what_fails_is_tried_again_and_then_given_up(
+    processes: Processes, owner: Owner, broker: redis.Redis
+) -> None:
+    """By the job's policy, with rising attempts and tokens; the last failure is in the log once."""
+    mended = job_without_history(owner, key="mended", task="tests.fail", arguments={"times": 2})
+    broken = job_without_history(owner, key="broken", task="tests.fail", arguments={"times": 9})
+    lost = job_without_history(
+        owner, key="lost", task="tests.raise_error", arguments={"kind": "exit"}, max_attempts=2
+    )
+    worker = processes.start_worker(slots=2)
+    processes.ready()
+    good, bad, gone = publish(mended, 10), publish(broken, 10), publish(lost, 1)
+    wait_for(lambda: is_drained(broker), seconds=60)
+    tried: dict[str | None, list[tuple[int | None, int | None]]] = {}
+    for event in starts(processes.tasks):
+        tried.setdefault(event.run, []).append((event.attempt, event.token))
+    tries = [(1, 1), (2, 2), (3, 3)]
+    expected = dict.fromkeys(good | bad, tries) | dict.fromkeys(gone, tries[:2])
+    assert tried == expected
+    assert set(ends(processes.tasks)) == good
+    assert worker.log.read_text().count("run_without_history_failed") == len(bad | gone)
+
+
+def test_a_killed_worker_loses_none(
+    processes: Processes, owner: Owner, broker: redis.Redis
+) -> None:
+    """Its lease runs out, and another worker has what it had, as the same attempt."""
+    job = job_without_history(owner, task="tests.record", arguments={"n": 1, "seconds": 0.05})
+    victim, other = (processes.start_worker(name) for name in ("victim", "other"))
+    processes.ready()
+    due = publish(job, RUNS)
+    wait_for(lambda: len(ends(processes.tasks)) > RUNS // 4)
+    victim.kill()
+    wait_for(lambda: is_drained(broker), seconds=60)
+    assert set(ends(processes.tasks)) == due
+    again = [event for event in starts(processes.tasks) if event.attempt != 1]
+    assert again == []
+    # Its slots, and what they had done and not yet acknowledged: 100 ms of it a slot.
+    assert len(starts(processes.tasks)) - RUNS <= 2 + 2 * 3
+    assert other.is_alive
+
+
+def test_a_killed_child_loses_its_attempt(
+    processes: Processes, owner: Owner, broker: redis.Redis
+) -> None:
+    """The run goes on with the next one, on a worker that lives."""
+    job = job_without_history(owner, task="tests.record", arguments={"n": 1, "seconds": 1.5})
+    processes.start_worker(slots=1)
+    processes.ready()
+    [run] = publish(job, 1)
+    [first] = wait_for(lambda: starts(processes.tasks))
+    os.kill(first.pid, signal.SIGKILL)
+    wait_for(lambda: ends(processes.tasks)[run], seconds=30)
+    assert [event.attempt for event in starts(processes.tasks)] == [1, 2]
+    wait_for(lambda: is_drained(broker))
+
+
+def test_runs_under_a_lock_do_not_overlap(
+    processes: Processes, owner: Owner, broker: redis.Redis
+) -> None:
+    """The queue lets one message with the lock run at a time, and each owner's is its own."""
+    others = make_owner("globex")
+    named = {"task": "tests.record", "arguments": {"n": 1, "seconds": 0.1}, "lock_key": "db"}
+    mine, theirs = (job_without_history(each, **named) for each in (owner, others))
+    processes.start_worker(slots=4)
+    processes.ready()
+    due = publish(mine, 8, lock="db")
+    publish(theirs, 8, lock="db")
+    wait_for(lambda: is_drained(broker), seconds=60)
+    alive = most = 0
+    for event in read_task_events(processes.tasks.path):
+        if event.run in due:
+            alive += {"start": 1, "end": -1}[event.event]
+            most = max(most, alive)
+    assert (most, len(ends(processes.tasks))) == (1, 16)
