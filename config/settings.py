@@ -201,6 +201,8 @@ CELERY_TASK_DEFAULT_QUEUE = "jobs"
 CELERY_TASK_QUEUES = tuple(
     Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system")
 )
+# No worker consumes this one: the system's worker reads it in order (jobs/inbox.py).
+CELERY_TASK_ROUTES = {f"fairshift.{verb}_jobs": {"queue": "inbox"} for verb in ("upsert", "delete")}
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = False
 CELERY_TASK_TRACK_STARTED = False

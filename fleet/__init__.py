@@ -22,6 +22,7 @@ from fleet.contract import (
 )
 from fleet.faults import crash_point
 from fleet.hints import Broker, BrokerUnavailable
+from fleet.inbox import Call
 from fleet.keys import installation_key
 from fleet.owners import Owners, OwnerSettings
 from fleet.router import (
@@ -44,6 +45,7 @@ __all__ = [
     "Ask",
     "Broker",
     "BrokerUnavailable",
+    "Call",
     "Edges",
     "Found",
     "Hint",

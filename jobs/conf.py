@@ -28,6 +28,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "PARTITION_DAYS_AHEAD": 30,
     "JOBS_QUEUE": "jobs",
     "SYSTEM_QUEUE": "system",
+    "INBOX_QUEUE": "inbox",
     "OFFERED_TASKS": (),
     "HTTP_ALLOWED_HOSTS": (),
     "MANAGEMENT_COMMANDS": (),

@@ -163,7 +163,7 @@ def targets(of: Owner, names: Sequence[str]) -> dict[str, int]:
 def queue(chosen: Options) -> str:
     """Return the queue of a submit; raise OptionError for one that no worker is set up for."""
     name = chosen.queue or setting("JOBS_QUEUE")
-    known = [queue for queue in current_app.amqp.queues if queue != setting("SYSTEM_QUEUE")]
+    known = set(current_app.amqp.queues) - {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
     if name not in known:
         raise OptionError("queue", f"is one of: {', '.join(sorted(known))}")
     return name

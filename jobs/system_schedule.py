@@ -9,6 +9,7 @@ from jobs.conf import setting
 # name of the PeriodicTask → (task, seconds between two runs)
 PERIODIC: Final = {
     "fairshift: pulse": ("fairshift.system.pulse", 1),
+    "fairshift: read the inbox": ("fairshift.system.read_inbox", 1),
     "fairshift: promote due runs": ("fairshift.system.promote", 1),
     "fairshift: rescue runs of lost workers": ("fairshift.system.rescue", 5),
     "fairshift: sweep for lost hints": ("fairshift.system.sweep", 5),

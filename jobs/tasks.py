@@ -6,26 +6,33 @@ celery-beat sends them from the PeriodicTasks that `jobs/system_schedule.py` kee
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 from celery import shared_task
 
 from fleet import BrokerUnavailable
-from jobs import partitions, promotion, reading_again, ticking
+from jobs import inbox, partitions, promotion, reading_again, ticking, upserting
 from jobs import pulse as pulsing
 from jobs import rescue as rescuing
 from jobs import sweep as sweeping
 from jobs.builtin import http_request, management_command
 from jobs.conf import setting
 from jobs.database import alone
+from jobs.errors import FairshiftError
 
 __all__ = [
+    "delete_jobs",
     "http_request",
     "make_partitions",
     "management_command",
     "promote",
     "pulse",
+    "read_inbox",
     "rescue",
     "sweep",
     "tick",
+    "upsert_jobs",
 ]
 
 
@@ -71,3 +78,24 @@ def sweep() -> dict[str, int]:
 def make_partitions() -> list[str]:
     """Make the partitions of the coming days."""
     return partitions.make_partitions()
+
+
+@shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))
+@alone
+def read_inbox() -> dict[str, int]:
+    """Apply what other services have sent: jobs to be made, changed and deleted."""
+    return inbox.read()
+
+
+# Sent to the inbox, these two are read there by the thousand, and no worker calls them. Sent to any
+# other queue they are ordinary tasks, each a transaction of its own, with a result.
+@shared_task(name="fairshift.upsert_jobs", ignore_result=False, throws=(FairshiftError,))
+def upsert_jobs(owner: str, jobs: list[dict[str, Any]]) -> dict[str, int]:
+    """Make an owner's jobs what these say; return how many were created, updated, unchanged."""
+    return asdict(upserting.upsert_jobs(owner, jobs))
+
+
+@shared_task(name="fairshift.delete_jobs", ignore_result=False, throws=(FairshiftError,))
+def delete_jobs(owner: str, keys: list[str]) -> int:
+    """Delete an owner's jobs with these keys; return how many there were."""
+    return upserting.delete_jobs(owner, keys)

@@ -18,7 +18,7 @@ from django.db import transaction
 from jobs import database, preparing, schedules
 from jobs.errors import BatchError, FairshiftError, OptionError
 from jobs.job_spec import JobSpec, JobSpecs
-from jobs.models import Owner, ScheduleKind, Target
+from jobs.models import Job, Owner, ScheduleKind, Target
 from jobs.options import KEY_LIMIT, refuse_text
 from jobs.payloads import CLEAR
 
@@ -66,21 +66,19 @@ def delete_jobs(owner: Owner | str, keys: Iterable[str]) -> int:
     Their runs and the history of these stay. Keys without a job are no error, so a call may
     be repeated. Raises UnknownOwner, and OptionError for what can be no key.
     """
-    if isinstance(keys, str):
-        raise OptionError("keys", "is a list of keys, not one of them")
-    given = list(keys)
-    _refuse_size("keys", given)
-    for key in given:
-        refuse_text("keys", key, most=KEY_LIMIT)
+    given = checked_keys(keys)
     with transaction.atomic():
         of = preparing.owner(owner)
         return remove([(of.pk, key) for key in given])
 
 
-def checked(elements: Sequence[Any]) -> list[JobSpec]:
-    """Return the jobs of a bulk; raise BatchError with every fault, as of a key given twice."""
-    check = JobSpecs()
-    specs: list[JobSpec] = []
+def checked(elements: Sequence[Any], *, specs: JobSpecs | None = None) -> list[JobSpec]:
+    """Return the jobs of a bulk; raise BatchError with every fault, as of a key given twice.
+
+    `specs` is shared by several bulks that have much in common.
+    """
+    check = specs or JobSpecs()
+    jobs: list[JobSpec] = []
     problems: list[tuple[int, FairshiftError]] = []
     first: dict[str, int] = {}
     for index, element in enumerate(elements):
@@ -91,10 +89,30 @@ def checked(elements: Sequence[Any]) -> list[JobSpec]:
         if (other := first.setdefault(spec.key, index)) != index:
             fault = OptionError("key", f"{spec.key!r:.220} is given before, in element {other}")
             problems.append((index, fault))
-        specs.append(spec)
+        jobs.append(spec)
     if problems:
         raise BatchError(problems, len(elements))
-    return specs
+    return jobs
+
+
+def checked_keys(keys: Iterable[str]) -> list[str]:
+    """Return the keys of a bulk; raise OptionError for what can be none."""
+    if isinstance(keys, str):
+        raise OptionError("keys", "is a list of keys, not one of them")
+    given = list(keys)
+    _refuse_size("keys", given)
+    for key in given:
+        refuse_text("keys", key, most=KEY_LIMIT)
+    return given
+
+
+def place_of(job: Job) -> tuple[int | None, int | None]:
+    """Return the phase and the shard that a job is to have when it is saved as it is."""
+    row = {"schedule": job.schedule, "interval_minutes": job.interval_minutes}
+    rows: dict[Place, dict[str, Any]] = {(job.owner_id, job.key): {**row, "smooth": job.smooth}}
+    _give_places(rows, _found(rows))
+    [placed] = rows.values()
+    return placed.get("phase"), placed.get("shard")
 
 
 def store(jobs: Mapping[Place, JobSpec]) -> Upserted:

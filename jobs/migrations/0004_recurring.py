@@ -3,6 +3,7 @@
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.datetime
+from django.conf import settings
 from django.db import migrations, models
 
 from jobs.database import statement
@@ -11,6 +12,7 @@ from jobs.database import statement
 class Migration(migrations.Migration):
     dependencies = [
         ("jobs", "0003_owner_rate_limit"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -284,6 +286,47 @@ class Migration(migrations.Migration):
                     )
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="InboxMark",
+            fields=[
+                ("name", models.CharField(max_length=100, primary_key=True, serialize=False)),
+                ("digest", models.CharField(blank=True, max_length=64)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="JobImport",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("kind", models.CharField(max_length=4)),
+                ("content", models.BinaryField()),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="jobs.owner",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
         ),
         migrations.RunSQL(statement("recurring"), migrations.RunSQL.noop),
     ]

@@ -1,6 +1,7 @@
 """The models of jobs, one file an idea."""
 
 from jobs.models.audit import AuditEntry
+from jobs.models.incoming import InboxMark, JobImport
 from jobs.models.job import HistoryPolicy, Job, MisfirePolicy, OverlapPolicy, ScheduleKind
 from jobs.models.outbox import Outbox
 from jobs.models.owner import Membership, Owner, Role
@@ -26,7 +27,9 @@ __all__ = [
     "Cursor",
     "HistoryPolicy",
     "IdempotencyKey",
+    "InboxMark",
     "Job",
+    "JobImport",
     "Leader",
     "Membership",
     "MisfirePolicy",
