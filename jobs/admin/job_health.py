@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from jobs import database
@@ -13,14 +14,16 @@ from jobs.admin.counting import within
 from jobs.models import Cursor, Tick
 from jobs.schedules import Schedule, ScheduleError, checked, cron_minutes, moment_of, slot_of
 
-MOST: Final = 1_000
+MOST: Final = 500
 """A list of what needs somebody is no longer: who has more has one cause."""
 LATE_SLOTS: Final = 120
 """Half seconds after which what is due, and has not been triggered, is late."""
+FIRST_PIECE: Final = 10
+"""Slots."""
 SPANS: Final = 20
 PAIRS: Final = 10_000
 FAILED_RUNS: Final = 2_000
-MILLISECONDS: Final = 2_000
+MILLISECONDS: Final = 250
 
 Owners = Collection[int] | None
 """Keys of owners; None: all."""
@@ -33,6 +36,17 @@ class Owed:
     first_slot: int
     end_slot: int
     after_job: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Keys of jobs; not complete when the database did not find the rest in time."""
+
+    keys: frozenset[int] = frozenset()
+    is_complete: bool = True
+
+    def __or__(self, other: Found) -> Found:
+        return Found(self.keys | other.keys, self.is_complete and other.is_complete)
 
 
 def owed(*, now: datetime) -> list[Owed]:
@@ -49,31 +63,43 @@ def owed(*, now: datetime) -> list[Owed]:
     return spans
 
 
-def late_jobs(owners: Owners, *, now: datetime) -> set[int]:
+def late_jobs(owners: Owners, *, now: datetime) -> Found:
     """Return jobs that were due more than 60 s ago and have not been triggered."""
-    found: set[int] = set()
-    for span in owed(now=now):
+    found = Found()
+    until = time.monotonic() + MILLISECONDS / 1000
+    for piece in (piece for span in owed(now=now) for piece in _pieces(span)):
         limits = {
-            "first_slot": span.first_slot,
-            "end_slot": span.end_slot,
-            "after_job": span.after_job,
+            "first_slot": piece.first_slot,
+            "end_slot": piece.end_slot,
+            "after_job": piece.after_job,
             "owners": _array(owners),
             "most": MOST,
         }
         found |= _ids("late_jobs", limits)
-        crons, zones = _due_pairs(span)
-        found |= _ids("late_cron_jobs", {**limits, "crons": crons, "zones": zones})
-        if len(found) >= MOST:
+        crons, zones = _due_pairs(piece)
+        if crons:
+            found |= _ids("late_cron_jobs", {**limits, "crons": crons, "zones": zones})
+        if len(found.keys) >= MOST:
             break
+        if time.monotonic() > until:
+            return Found(found.keys, is_complete=False)
     return found
 
 
-def failing_jobs(owners: Owners) -> set[int]:
+def _pieces(span: Owed) -> Iterator[Owed]:
+    """Cut a span into pieces, each longer than the one before: the first ones tell enough."""
+    first, length = span.first_slot, FIRST_PIECE
+    while first < span.end_slot:
+        yield Owed(first, min(first + length, span.end_slot), span.after_job)
+        first, length = first + length, 2 * length
+
+
+def failing_jobs(owners: Owners) -> Found:
     """Return jobs whose newest run that ended has failed, of the newest failed runs."""
     return _ids("failing_jobs", {"owners": _array(owners), "most": FAILED_RUNS}, column="job_id")
 
 
-def broken_jobs(owners: Owners) -> set[int]:
+def broken_jobs(owners: Owners) -> Found:
     """Return enabled jobs whose schedule cannot be followed."""
     bad = [(cron, zone) for cron, zone in _pairs() if not _is_readable(cron, zone)]
     crons, zones = [cron for cron, _ in bad], [zone for _, zone in bad]
@@ -96,6 +122,7 @@ def _pairs() -> list[tuple[str, str]]:
     return [(row["cron"], row["zone"]) for row in database.run("cron_pairs", {"most": PAIRS})]
 
 
+@lru_cache(maxsize=PAIRS)
 def _is_readable(cron: str, zone: str) -> bool:
     try:
         checked(Schedule(kind="cron", cron=cron, zone=zone))
@@ -104,9 +131,9 @@ def _is_readable(cron: str, zone: str) -> bool:
     return True
 
 
-def _ids(name: str, parameters: dict[str, Any], *, column: str = "id") -> set[int]:
+def _ids(name: str, parameters: dict[str, Any], *, column: str = "id") -> Found:
     rows = within(MILLISECONDS, partial(database.run, name, parameters))
-    return {row[column] for row in rows or ()}
+    return Found(frozenset(row[column] for row in rows or ()), is_complete=rows is not None)
 
 
 def _array(owners: Owners) -> list[int] | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils import timezone
@@ -37,14 +37,18 @@ class HealthFilter(admin.SimpleListFilter):
         if value == "paused":
             return queryset.filter(paused_until__gt=Now())
         if value == "late":
-            keys = late_jobs(_owners(request), now=timezone.now())
+            found = late_jobs(_owners(request), now=timezone.now())
         elif value == "failing":
-            keys = failing_jobs(_owners(request))
+            found = failing_jobs(_owners(request))
         elif value == "broken":
-            keys = broken_jobs(_owners(request))
+            found = broken_jobs(_owners(request))
         else:
             return queryset
-        return queryset.filter(pk__in=sorted(keys)[:MOST])
+        if not found.is_complete:
+            messages.warning(
+                request, _("There may be more: the search ended when its time was over.")
+            )
+        return queryset.filter(pk__in=sorted(found.keys)[:MOST])
 
 
 def _owners(request: HttpRequest) -> Owners:

@@ -3,39 +3,49 @@
 -- Parameters: first_slot, end_slot bigint; after_job bigint: jobs up to it are done;
 --   owners bigint[] (NULL: all); most int.
 -- Result: id; a job may be there several times.
--- Keeps true: only due jobs are read, by the indexes of the ticks. Distinct intervals are few, and
--- the next one is looked up behind the one before.
-WITH RECURSIVE intervals AS (
-    (SELECT interval_minutes AS n FROM jobs_job
+-- Keeps true: only due jobs are read, by the indexes of the ticks, and no more than are asked for.
+--   Distinct intervals are few, and each is one step from the one before. OFFSET 0 keeps the
+--   planner from another way than asking the index for each interval and minute.
+WITH RECURSIVE intervals (n) AS (
+    (SELECT interval_minutes FROM jobs_job
      WHERE schedule = 'interval' AND enabled AND interval_minutes > 0
      ORDER BY interval_minutes LIMIT 1)
     UNION ALL
     SELECT (SELECT j.interval_minutes FROM jobs_job AS j
-            WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes > i.n
+            WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes > intervals.n
             ORDER BY j.interval_minutes LIMIT 1)
-    FROM intervals AS i WHERE i.n IS NOT NULL
-), due AS (
-    SELECT j.*, to_timestamp((m * 120 + j.shard) / 2.0) AS due_at
-    FROM intervals AS i
-    CROSS JOIN LATERAL generate_series(
-        %(first_slot)s::bigint / 120,
-        least((%(end_slot)s::bigint - 1) / 120, %(first_slot)s::bigint / 120 + i.n)
-    ) AS m
-    JOIN jobs_job AS j ON j.interval_minutes = i.n AND j.phase = m %% i.n
-        AND j.schedule = 'interval' AND j.enabled
-        AND m * 120 + j.shard >= %(first_slot)s AND m * 120 + j.shard < %(end_slot)s
-    WHERE i.n IS NOT NULL
-    UNION ALL
-    SELECT j.*, j.once_at
-    FROM jobs_job AS j
-    WHERE j.schedule = 'once' AND j.enabled
-        AND j.once_at >= to_timestamp(%(first_slot)s / 2.0)
-        AND j.once_at < to_timestamp(%(end_slot)s / 2.0)
+    FROM intervals WHERE n IS NOT NULL
 )
-SELECT id FROM due
-WHERE id > %(after_job)s
-    AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
-    AND effective_from <= due_at
-    AND (start_at IS NULL OR start_at <= due_at) AND (end_at IS NULL OR due_at <= end_at)
-    AND (paused_until IS NULL OR paused_until <= due_at)
-LIMIT %(most)s
+(SELECT due.id
+ FROM intervals
+ CROSS JOIN LATERAL generate_series(
+     %(first_slot)s::bigint / 120,
+     least((%(end_slot)s::bigint - 1) / 120, %(first_slot)s::bigint / 120 + n)
+ ) AS minute
+ CROSS JOIN LATERAL (
+     SELECT j.id, j.owner_id, minute * 120 + j.shard AS slot,
+         j.effective_from, j.start_at, j.end_at, j.paused_until
+     FROM jobs_job AS j
+     WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
+         AND j.phase = (minute %% intervals.n)::int
+         AND j.shard >= greatest(%(first_slot)s::bigint - minute * 120, 0)::int
+         AND j.shard <= least(%(end_slot)s::bigint - 1 - minute * 120, 119)::int
+     OFFSET 0
+ ) AS due
+ CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
+ WHERE intervals.n IS NOT NULL AND due.id > %(after_job)s
+     AND (%(owners)s::bigint[] IS NULL OR due.owner_id = ANY(%(owners)s::bigint[]))
+     AND due.effective_from <= moment.at
+     AND (due.start_at IS NULL OR due.start_at <= moment.at)
+     AND (due.end_at IS NULL OR due.end_at >= moment.at)
+     AND (due.paused_until IS NULL OR due.paused_until <= moment.at)
+ LIMIT %(most)s)
+UNION ALL
+(SELECT id FROM jobs_job
+ WHERE schedule = 'once' AND enabled AND id > %(after_job)s
+     AND once_at >= to_timestamp(%(first_slot)s / 2.0)
+     AND once_at < to_timestamp(%(end_slot)s / 2.0)
+     AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
+     AND effective_from <= once_at
+     AND (paused_until IS NULL OR paused_until <= once_at)
+ LIMIT %(most)s)

@@ -180,7 +180,7 @@ def test_million_jobs(fleet: Client) -> None:
 
 QUERIES = (
     "",
-    "?p=190",
+    "?p=150",
     "?owner=owner-1",
     "?owner=owner-77",
     "?owner=owner-999",
