@@ -1,21 +1,37 @@
-"""celery-beat's scheduler of an installation: django-celery-beat's, which outlives its servers.
+"""celery-beat's scheduler of an installation: any number of beats run, and one of them sends.
 
-Point `CELERY_BEAT_SCHEDULER` to `jobs.beat:Scheduler`.
+Point `CELERY_BEAT_SCHEDULER` to `jobs.beat:Scheduler`. It is django-celery-beat's, with its pages
+and all that it can do, and differs where that loses or doubles sends:
+
+- a beat waits for PostgreSQL and Redis when they are away, at its boot as well;
+- one leads (`fleet/beat.py`), by PostgreSQL's clock; entries are due by that clock, too;
+- an entry whose publish failed is sent again; one that came due while no beat ran is sent once,
+  at once, for all of that time;
+- intervals do not drift: they go on from the due time.
+
+The system's own tasks skip the ledger: most come every second, two statements a send are dear,
+and each of them may run twice. Their last runs are written every few minutes, as stock does.
 """
 
 from __future__ import annotations
 
 import logging
-from datetime import datetime
+import time
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db import InterfaceError, OperationalError, connection
+from celery.schedules import crontab
+from celery.schedules import schedule as interval
+from django.db import DatabaseError, InterfaceError, connection
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
-from kombu.exceptions import OperationalError as BrokerError
+
+from fleet.beat import AGAIN_SECONDS, RENEW_SECONDS, Led
+from fleet.lead import Lead
+from jobs import leading
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS: Final = 1.0
+TICK: Final = timedelta(microseconds=1)
 
 
 class _Away(BaseException):
@@ -23,60 +39,132 @@ class _Away(BaseException):
 
 
 class Entry(ModelEntry):
-    """A PeriodicTask; installing one fails when PostgreSQL is away, where stock goes on without."""
+    """A PeriodicTask, on PostgreSQL's clock."""
+
+    last_run_at: datetime
+
+    def __init__(self, model: Any, app: Any = None) -> None:
+        try:
+            super().__init__(model, app=app)
+            self.schedule.nowfun = leading.clock.now
+        except (DatabaseError, InterfaceError):
+            raise
+        except Exception as error:
+            # Stock ends with it. This way it is left out, and the others are sent.
+            log.exception("beat: %s has no schedule that can be followed", model.name)
+            raise ValueError(model.name) from error
+        if model.start_time and self.last_run_at < model.start_time:
+            self.last_run_at = self._before(model.start_time)
+
+    def _before(self, start: datetime) -> datetime:
+        """Return the last run that makes the first one fall on the start, or soon after it.
+
+        Stock goes back 30 years, which sends a crontab entry at once, at whatever hour.
+        """
+        if isinstance(self.schedule, interval):
+            return start - self.schedule.run_every
+        return max(start - TICK, self.model.date_changed)
+
+    def _default_now(self) -> datetime:
+        return leading.clock.now()
+
+    def save(self) -> None:
+        """Write when it ran last, and nothing else of the row: somebody may be editing it."""
+        entries = type(self.model)._default_manager.filter(pk=self.model.pk, enabled=True)
+        entries.update(
+            last_run_at=self.model.last_run_at, total_run_count=self.model.total_run_count
+        )
 
     @classmethod
     def from_entry(cls, name: str, app: Any = None, **entry: Any) -> Entry:
         try:
             return super().from_entry(name, app=app, **entry)
-        except (OperationalError, InterfaceError) as error:
+        except (DatabaseError, InterfaceError) as error:
             raise _Away(error) from error
 
 
-class Scheduler(DatabaseScheduler):
-    """Reads PeriodicTasks and sends them; while a server of its is away, it waits and says so."""
+class Scheduler(Led, DatabaseScheduler):
+    """Reads PeriodicTasks and sends them while it leads; waits for servers that are away."""
 
     Entry = Entry
-    _is_set_up = False
+    lead = Lead(acquire=leading.acquire, release=leading.release, ledger=leading.SentEntries())
+    unnoted = "fairshift.system."
+    _schedule: dict[str, Any] | None = None
     _last_timestamp: datetime | None = None
-
-    def setup_schedule(self) -> None:
-        """Leave the first reading to the first tick: no process may die of a database's boot."""
+    _look_at = 0.0
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Run one round; return the seconds until the next."""
         try:
-            if not self._is_set_up:
-                super().setup_schedule()
-                self._is_set_up = True
             return super().tick(*args, **kwargs)
-        except (OperationalError, InterfaceError, _Away) as error:
-            log.warning("beat: waits for PostgreSQL: %s", _line(error))
+        except (DatabaseError, InterfaceError, _Away) as error:
+            log.warning("beat: waits for PostgreSQL: %s", " ".join(str(error).split()))
             connection.close()
-        except (BrokerError, OSError) as error:
-            log.warning("beat: waits for the broker: %s", _line(error))
-        self._read_again()
-        return AGAIN_SECONDS
+            self.forget()
+            self._ask_at = 0.0
+            return AGAIN_SECONDS
+
+    def reserve(self, entry: Any) -> Any:
+        moved = super().reserve(entry)
+        moved.model.last_run_at = moved.last_run_at
+        self.schedule[moved.name] = moved
+        if self.is_noted(moved):
+            # The ledger has moved the row with it.
+            self._dirty.discard(moved.name)
+        return moved
+
+    # --- reading -------------------------------------------------------------------------
+
+    def read_again(self) -> None:
+        self._dirty.clear()
+        self._schedule = None
+        self._initial_read = True
 
     def schedule_changed(self) -> bool:
         """Say whether an entry was changed. Fails as any statement does; stock logs a trace."""
+        if time.monotonic() < self._look_at:
+            return False
+        self._look_at = time.monotonic() + RENEW_SECONDS
         before, self._last_timestamp = self._last_timestamp, self.Changes.last_change()
         return before != self._last_timestamp
+
+    def enabled_models_qs(self) -> Any:
+        """Return all entries: stock leaves out crontabs that are not due within two hours.
+
+        One that was missed is then sent when its hour is near the next time, hours early.
+        """
+        return self.Model.objects.enabled()
 
     def all_as_schedule(self) -> dict[str, Any]:
         # Before the entries: a change between the two readings is read again, not lost.
         self._last_timestamp = self.Changes.last_change()
-        return super().all_as_schedule()
+        sent = leading.SentEntries().last()
+        before: dict[str, Any] = self._schedule or {}
+        entries = super().all_as_schedule()
+        for name, entry in entries.items():
+            # The page of an entry writes its whole row, and with it an old last run.
+            entry.last_run_at = max(entry.last_run_at, sent.get(name, entry.last_run_at))
+            if isinstance(entry.schedule, crontab) and name in before:
+                self._heed_change(entry, before[name])
+        return entries
 
-    def _read_again(self) -> None:
-        # A round that broke off may have lost an entry from the heap, or a change's time stamp.
-        self._initial_read = True
-        self._heap = None
+    def _heed_change(self, entry: Any, before: Any) -> None:
+        """Let another crontab hold from now on: its times before are not missed."""
+        if entry.schedule != before.schedule:
+            entry.last_run_at = entry.model.last_run_at = leading.clock.now()
+            entry.save()
 
-    def _ensure_connected(self) -> Any:
-        """Return the connection to the broker after one try: a round must not hang in it."""
-        return self.connection.ensure_connection(max_retries=1, interval_start=0.1)
+    # --- writing -------------------------------------------------------------------------
 
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+    def sync(self) -> None:
+        """Write the last runs of entries that the ledger does not know."""
+        if not self.is_leading:
+            return
+        try:
+            for name in list(self._dirty):
+                if entry := (self._schedule or {}).get(name):
+                    entry.save()
+                self._dirty.discard(name)
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("beat: writes last runs later: %s", " ".join(str(error).split()))
+            connection.close()

@@ -1,0 +1,16 @@
+-- Take or renew a lease, on PostgreSQL's clock.
+-- Parameters: name text, holder text, seconds float8.
+-- Result: one row: is_led (the lease is that holder's now), now (PostgreSQL's time).
+-- Keeps true: a name has one holder at a time; another one gets it only after its end.
+WITH led AS (
+    INSERT INTO jobs_leader AS l (name, holder, since, until)
+    VALUES (%(name)s, %(holder)s, clock_timestamp(),
+            clock_timestamp() + make_interval(secs => %(seconds)s))
+    ON CONFLICT (name) DO UPDATE
+    SET holder = EXCLUDED.holder,
+        since = CASE WHEN l.holder = EXCLUDED.holder THEN l.since ELSE clock_timestamp() END,
+        -- After the wait for the row, if there was one.
+        until = clock_timestamp() + make_interval(secs => %(seconds)s)
+    WHERE l.holder = EXCLUDED.holder OR l.until <= clock_timestamp()
+    RETURNING l.name)
+SELECT EXISTS (SELECT FROM led) AS is_led, clock_timestamp() AS now

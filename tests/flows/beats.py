@@ -1,0 +1,168 @@
+"""Beats over servers of a scene's own, and who notes what they send."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import redis
+
+from fleet.programs import beat
+from tests.flows.installation import Installation, installed
+from tests.flows.processes import Process
+from tests.waiting import wait_for
+
+QUEUE = "heard"
+ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
+"""The entries' schedules count from here, so that their due times are known."""
+
+ENTRIES = f"""
+from datetime import datetime, UTC
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+one = IntervalSchedule.objects.create(every=1, period="seconds")
+day = IntervalSchedule.objects.create(every=1, period="days")
+made = lambda name, **facts: PeriodicTask.objects.create(name=name, task="heard." + name, **facts)
+made("second", interval=one, queue="{QUEUE}")
+for name, queue in (("stock", "{QUEUE}"), ("fair", "jobs")):
+    made(name, interval=day, queue=queue, one_off=True, enabled=False)
+PeriodicTask.objects.update(last_run_at=datetime.fromisoformat("{ANCHOR.isoformat()}"))
+"""
+HOLDER = "SELECT holder FROM jobs_leader WHERE until > clock_timestamp()"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One message that was sent: of which entry, under which id, and when it was heard."""
+
+    name: str
+    task_id: str
+    at: float
+
+
+class Ear:
+    """Takes every message from a stock queue, and notes it."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.heard: list[Heard] = []
+        self._client = client
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while not self._ends.is_set():
+            try:
+                found = self._client.blpop([QUEUE], timeout=0.2)
+            except redis.RedisError:
+                time.sleep(0.05)
+                continue
+            if found:
+                headers = json.loads(found[1])["headers"]
+                name = headers["task"].removeprefix("heard.")
+                self.heard.append(Heard(name, headers["id"], time.monotonic()))
+
+    def of(self, name: str, *, since: float = 0.0) -> list[Heard]:
+        """Return what was heard of an entry."""
+        return [heard for heard in self.heard if heard.name == name and heard.at >= since]
+
+    def counts(self, name: str) -> Counter[str]:
+        """Return how often each id of an entry was heard."""
+        return Counter(heard.task_id for heard in self.of(name))
+
+    def close(self) -> None:
+        self._ends.set()
+        self._thread.join()
+
+
+class Beats:
+    """Beats by number; who of them leads, and what is heard of them."""
+
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
+        self.servers = installation.servers
+        made = installation.python(ENTRIES, **installation.urls)
+        output, _ = made.communicate(timeout=60)
+        assert made.returncode == 0, output
+        self.ear = Ear(self.servers.client())
+        self.running: list[Process] = []
+
+    def start(self, **environ: str) -> Process:
+        """Start one beat more; return when it has begun."""
+        process = self.installation.start(beat(), **self.installation.urls, **environ)
+        self.running.append(process)
+        process.ready()
+        return process
+
+    def leader(self) -> Process:
+        """Wait for a beat that leads, and return it."""
+        return wait_for(self._leader, what="a beat that leads")
+
+    def two(self) -> tuple[Process, Process]:
+        """Return the leader, which has just sent something, and one that stands by."""
+        self.running = [process for process in self.running if process.is_alive]
+        while len(self.running) < 2:
+            self.start()
+        leader = self.leader()
+        self.hear("second")
+        [other] = [process for process in self.running if process is not leader]
+        wait_for(lambda: "stands by" in other.log.read_text(), what="the other one's word")
+        return leader, other
+
+    def hear(self, name: str, *, seconds: float = 15) -> float:
+        """Wait for a send of an entry from now on; return how many seconds that took."""
+        began_at = time.monotonic()
+        found = wait_for(lambda: self.ear.of(name, since=began_at), seconds=seconds, what=name)
+        return found[0].at - began_at
+
+    def end_lease(self) -> None:
+        """Let the lease of a beat that is dead end now: a scene that is not about it is shorter."""
+        self.servers.sql("UPDATE jobs_leader SET until = clock_timestamp()")
+
+    @contextmanager
+    def only(self, name: str, *, due_at: datetime) -> Iterator[None]:
+        """Have no beat run, and no entry be on but this one, which came due a while ago."""
+        for process in self.running:
+            process.stop()
+        entries = "UPDATE django_celery_beat_periodictask SET enabled = "
+        last_at = (due_at - timedelta(days=1)).isoformat()
+        self.servers.sql(f"{entries} (name = '{name}')")
+        self.servers.sql(f"{entries} true, last_run_at = '{last_at}' WHERE name = '{name}'")
+        yield
+        self.servers.sql(f"{entries} (name NOT IN ('stock', 'fair'))")
+
+    def row(self, name: str) -> tuple[object, ...]:
+        """Return whether an entry is on, and its count of runs."""
+        [row] = self.servers.sql(
+            "SELECT enabled, total_run_count FROM django_celery_beat_periodictask"
+            f" WHERE name = '{name}'"
+        )
+        return row
+
+    def _leader(self) -> Process | None:
+        rows = self.servers.sql(HOLDER)
+        pids = {int(str(holder).split(":")[1]) for (holder,) in rows}
+        for process in self.running:
+            if process.is_alive and process.pid in pids:
+                return process
+        return None
+
+
+@contextmanager
+def beats(folder: Path) -> Iterator[Beats]:
+    """An installation without workers; afterwards nothing of it is left."""
+    with installed(folder, runs=False) as installation:
+        made = Beats(installation)
+        try:
+            yield made
+        finally:
+            with suppress(redis.RedisError):
+                made.ear.close()
+            installation.stop()

@@ -1,0 +1,119 @@
+"""Several beats: one sends, another takes over, and each due time is sent once."""
+
+import signal
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from fleet.due import send_id
+from tests.flows.beats import ANCHOR, Beats, beats
+from tests.waiting import wait_for
+
+TAKEN_OVER_SECONDS = 10.0
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beats]:
+    with beats(tmp_path_factory.mktemp("beats")) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _each_due_time_once(world: Beats) -> Iterator[None]:
+    """Whatever a scene does: every id is that of a due time, and is heard once."""
+    yield
+    counts = world.ear.counts("second")
+    seconds = int((datetime.now(tz=ANCHOR.tzinfo) - ANCHOR).total_seconds())
+    nominal = {
+        send_id("second", ANCHOR + timedelta(seconds=number))
+        for number in range(seconds - 300, seconds + 5)
+    }
+    assert counts and not set(counts) - nominal
+    assert [task_id for task_id, count in counts.items() if count > 1] == []
+
+
+def test_a_beat_waits_for_postgresql(world: Beats) -> None:
+    """At its boot, and when it is killed later: the beat stays, and sends when it is back."""
+    postgres = world.servers.postgres
+    postgres.stop()
+    alone = world.start()
+    wait_for(lambda: "waits for PostgreSQL" in alone.log.read_text(), what="its word")
+    postgres.start()
+    world.hear("second")
+    postgres.kill()
+    postgres.start()
+    world.hear("second")
+    assert alone.is_alive, alone.log_end()
+
+
+def test_a_killed_leader_is_followed(world: Beats) -> None:
+    """Within ten seconds, by one that stood by."""
+    leader, _ = world.two()
+    leader.kill()
+    assert world.hear("second") < TAKEN_OVER_SECONDS
+
+
+def test_a_frozen_leader_is_followed_and_sends_nothing_more(world: Beats) -> None:
+    """It finds that it leads no more before it sends anything."""
+    leader, other = world.two()
+    leader.signal(signal.SIGSTOP)
+    taken_over = world.hear("second")
+    frozen_log = leader.log.read_text()
+    leader.signal(signal.SIGCONT)
+    wait_for(lambda: "stands by" in _added(leader.log.read_text(), frozen_log), what="its word")
+    world.hear("second")
+    assert taken_over < TAKEN_OVER_SECONDS
+    assert "Sending" not in _added(leader.log.read_text(), frozen_log)
+    assert world.leader() is other
+
+
+def test_a_leader_that_is_asked_to_stop_gives_up_its_lease(world: Beats) -> None:
+    """Nobody waits for its end."""
+    leader, other = world.two()
+    began_at = time.monotonic()
+    leader.stop()
+    wait_for(lambda: world.leader() is other, seconds=4, what="the other one to lead")
+    assert time.monotonic() - began_at < 4
+    world.hear("second")
+
+
+def test_what_redis_did_not_take_is_sent_again(world: Beats) -> None:
+    """The send that failed has its own id still, and the beat stays."""
+    leader, _ = world.two()
+    log = leader.log.read_text()
+    world.servers.redis.kill()
+    wait_for(lambda: "waits for the broker" in _added(leader.log.read_text(), log), what="its word")
+    [(due_at,)] = world.servers.sql(
+        "SELECT due_at FROM jobs_sententry WHERE name = 'second' AND sent_at IS NULL"
+    )
+    world.servers.redis.start()
+    failed = send_id("second", datetime.fromisoformat(str(due_at)))
+    wait_for(lambda: failed in world.ear.counts("second"), what="the send that failed")
+    assert leader.is_alive, leader.log_end()
+
+
+@pytest.mark.parametrize(("name", "copies"), [("stock", 2), ("fair", 1)])
+def test_a_beat_dies_before_and_after_a_publish(world: Beats, name: str, copies: int) -> None:
+    """The next leader sends it under the same id; what is sent has run once, and is off then.
+
+    A stock queue has it twice after a death between publish and note, and only then.
+    """
+    due_at = datetime.now(tz=ANCHOR.tzinfo) - timedelta(hours=3)
+    with world.only(name, due_at=due_at):
+        for point in ("beat.after_note:1", "beat.after_publish:1"):
+            victim = world.start(FAULT=point)
+            wait_for(lambda victim=victim: not victim.is_alive, what=f"the death at {point}")
+            world.end_lease()
+        world.start()
+        wait_for(lambda: world.row(name) == (False, 0), what="the entry to be off")
+        sent = world.ear.counts(name)
+        waiting = world.servers.client().llen("jobs")
+        assert (waiting, sent) == (
+            (1, {}) if name == "fair" else (0, {send_id(name, due_at): copies})
+        )
+
+
+def _added(text: str, before: str) -> str:
+    return text.removeprefix(before)
