@@ -1,7 +1,7 @@
 """The minutes that a cron expression means, by Debian's rule for clocks that are changed.
 
-cronsim reads the expressions. Its own walk is not used: where a zone's clock is changed by
-half an hour, or at midnight, what it finds depends on where it began.
+cronsim reads the expressions. Its own walk (2.8) is not used: where a zone's clock is changed by
+half an hour, or at midnight, it misses times, and finds some that the clock never shows.
 """
 
 from __future__ import annotations
