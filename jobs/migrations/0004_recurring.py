@@ -329,4 +329,5 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.RunSQL(statement("recurring"), migrations.RunSQL.noop),
+        migrations.RunSQL(statement("seconds"), migrations.RunSQL.noop),
     ]

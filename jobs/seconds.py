@@ -1,0 +1,33 @@
+"""Jobs with an interval in seconds: PeriodicTasks of django-celery-beat, kept in step.
+
+The table of jobs keeps each one's PeriodicTask `fairshift job <id>` by itself, in the transaction
+that writes the job (jobs/sql/seconds.sql). What celery-beat sends comes here.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jobs import database
+from jobs.overlap import sift
+from jobs.triggering import make_runs, send_hints
+
+
+def fire(job_id: int) -> int:
+    """Trigger a job's due time that has just passed; return how many runs that made.
+
+    Due times lie on a grid, whole multiples of the interval since 1970: however often and late
+    celery-beat sends, each has one run. One run at most is caught up with; what a longer absence
+    of celery-beat has missed is not recorded. Nothing for a job that is off, paused or gone.
+    Raises BrokerUnavailable when the hint of a job without history may not be out.
+    """
+    with transaction.atomic():
+        pairs = [(job_id, row["slot"]) for row in database.run("fire", {"id": job_id})]
+        made = make_runs(sift(pairs))
+    return made + send_hints(pairs)
+
+
+@transaction.atomic
+def mend() -> list[int]:
+    """Put PeriodicTasks back in step that somebody has changed; return the ids of their jobs."""
+    return [row["id"] for row in database.run("mend_seconds", {})]
