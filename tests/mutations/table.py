@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.mutations import at_the_doors, at_the_worker, in_recovery, in_the_queue
+from tests.mutations import (
+    at_the_doors,
+    at_the_worker,
+    in_recovery,
+    in_the_queue,
+    without_history,
+)
 from tests.mutations.mutation import Mutation
 
 TABLE: Final[tuple[Mutation, ...]] = (
@@ -12,4 +18,5 @@ TABLE: Final[tuple[Mutation, ...]] = (
     *at_the_worker.ROWS,
     *in_recovery.ROWS,
     *in_the_queue.ROWS,
+    *without_history.ROWS,
 )
