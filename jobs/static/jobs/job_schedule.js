@@ -3,10 +3,8 @@
 // typed. Without this script the form works as well, and says what a schedule means once saved.
 {
     const DELAY_MS = 250;
-    const box = document.querySelector("[data-preview]");
-    const kind = document.getElementById("id_schedule");
 
-    const watch = () => {
+    const watch = (box, kind) => {
         const form = kind.form;
         const kindsOf = new Map();
         for (const {name, value} of box.attributes) {
@@ -71,12 +69,18 @@
         }
         showFields();
         asked = question();
-        if (box.querySelector(".fs-note") && !box.dataset.preview.includes("job=")) {
+        // What stands there is what is stored: nothing yet, or not what was just refused.
+        if (!box.dataset.preview.includes("job=") || document.querySelector(".errornote")) {
             show(asked);
         }
     };
 
-    if (box && kind) {
-        watch();
-    }
+    document.addEventListener("DOMContentLoaded", () => {
+        const box = document.querySelector("[data-preview]");
+        const kind = document.getElementById("id_schedule");
+        // Who may only look has no fields to type in.
+        if (box && kind) {
+            watch(box, kind);
+        }
+    });
 }
