@@ -21,9 +21,9 @@ _TICK: Final = timedelta(microseconds=1)
 def due_times(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator[datetime]:
     """Yield the nominal due times from `start` until before `end`, in UTC, in order.
 
-    `start_at` and `end_at` of the schedule are applied, both included. Nothing for manual jobs,
-    and for those in seconds, which celery-beat counts from their last run. Raises ScheduleError
-    for a schedule that `checked` would refuse, at the first step.
+    `start_at` and `end_at` of the schedule are applied, both included. Due times in seconds are
+    whole multiples of the interval since 1970. Raises ScheduleError at the first step, for a
+    schedule that cannot be followed.
     """
     if schedule.start_at is not None:
         start = max(start, schedule.start_at)
@@ -32,7 +32,12 @@ def due_times(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator
     if start >= end:
         return
     if schedule.kind == "interval":
-        yield from _interval(schedule, start=start, end=end)
+        phase = schedule.phase * SLOTS + schedule.shard
+        step = _whole(schedule, "interval_minutes") * SLOTS
+        yield from _evenly(step, phase, start=start, end=end)
+    elif schedule.kind == "seconds":
+        step = _whole(schedule, "interval_seconds") * SLOTS // 60
+        yield from _evenly(step, 0, start=start, end=end)
     elif schedule.kind == "cron":
         yield from walk(schedule.cron, schedule.zone, start=start, end=end)
     elif schedule.kind == "once":
@@ -42,13 +47,17 @@ def due_times(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator
             yield schedule.once_at.astimezone(UTC)
 
 
-def _interval(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator[datetime]:
-    if not schedule.interval_minutes or schedule.interval_minutes < 1:
-        raise ScheduleError("interval_minutes", "is missing or below 1")
+def _evenly(step: int, phase: int, *, start: datetime, end: datetime) -> Iterator[datetime]:
+    """Yield the first instants of every `step`-th slot since 1970, counted from slot `phase`."""
     first, until = -((EPOCH - start) // SLOT), -((EPOCH - end) // SLOT)
-    step = schedule.interval_minutes * SLOTS
-    first += (schedule.phase * SLOTS + schedule.shard - first) % step
-    yield from map(moment_of, range(first, until, step))
+    return map(moment_of, range(first + (phase - first) % step, until, step))
+
+
+def _whole(schedule: Schedule, field: str) -> int:
+    value: int | None = getattr(schedule, field)
+    if not value or value < 1:
+        raise ScheduleError(field, "is missing or below 1")
+    return value
 
 
 def next_times(schedule: Schedule, *, after: datetime, count: int) -> list[datetime]:

@@ -40,6 +40,7 @@ schedules = (
         lambda cron: Schedule("cron", cron=cron, zone="Europe/Berlin")
     )
     | near.map(lambda moment: Schedule("once", once_at=moment))
+    | st.integers(100, 86_400).map(lambda every: Schedule("seconds", interval_seconds=every))
 )
 
 
@@ -108,10 +109,18 @@ def test_next_times_give_up_after_eight_years() -> None:
     assert next_times(rare, after=datetime(2033, 1, 1, tzinfo=UTC), count=1) == []
 
 
-def test_by_hand_and_by_beat_there_are_none() -> None:
-    """A manual job has no times; one in seconds has those that celery-beat finds."""
-    for schedule in (Schedule("manual"), Schedule("seconds", interval_seconds=10)):
-        assert list(due_times(schedule, start=NOON, end=NOON + DAY)) == []
+def test_by_hand_there_are_none() -> None:
+    """A manual job has no times."""
+    assert list(due_times(Schedule("manual"), start=NOON, end=NOON + DAY)) == []
+
+
+@given(st.integers(1, 86_400), near)
+def test_seconds_are_counted_from_1970(every: int, after: datetime) -> None:
+    """Whole multiples of the interval, which celery-beat's sends are put down to."""
+    found = next_times(Schedule("seconds", interval_seconds=every), after=after, count=3)
+    assert [moment.timestamp() % every for moment in found] == [0, 0, 0]
+    assert timedelta(0) < found[0] - after <= every * SECOND
+    assert found[2] - found[0] == 2 * every * SECOND
 
 
 def test_times_are_in_utc() -> None:
@@ -127,6 +136,7 @@ def test_times_are_in_utc() -> None:
     [
         (Schedule("interval"), "interval_minutes"),
         (Schedule("interval", interval_minutes=0), "interval_minutes"),
+        (Schedule("seconds"), "interval_seconds"),
         (Schedule("once"), "once_at"),
         (Schedule("cron"), "cron"),
         (Schedule("cron", cron="0 0 * * *", zone="Mars"), "zone"),
