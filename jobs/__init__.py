@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jobs.backfilling import backfill
     from jobs.catalog import job
     from jobs.context import current_run
     from jobs.submission import asubmit, asubmit_many, submit, submit_many
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "asubmit",
     "asubmit_many",
+    "backfill",
     "current_run",
     "delete_jobs",
     "job",
@@ -24,6 +26,7 @@ __all__ = [
 _HOMES = {
     "asubmit": "jobs.submission",
     "asubmit_many": "jobs.submission",
+    "backfill": "jobs.backfilling",
     "current_run": "jobs.context",
     "delete_jobs": "jobs.upserting",
     "job": "jobs.catalog",

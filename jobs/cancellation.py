@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from jobs import database
 from jobs.callbacks import tell_celery
 from jobs.dispatch import withdraw_on_commit
-from jobs.models import AuditEntry, Run, Submission
+from jobs.models import AuditEntry, Backfill, Run, Submission
 from jobs.options import REASON_LIMIT, refuse_text
 from jobs.recording import move
 from jobs.states import ENDED, WAITING, State
@@ -62,7 +63,12 @@ def cancel_runs(
 def cancel_submission(
     submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
 ) -> int:
-    """Cancel every run of a submission that has not ended; return how many moved."""
+    """Cancel every run of a submission that has not ended; return how many moved.
+
+    A backfill that it belongs to makes no more.
+    """
+    # First, and waiting for a chunk that is being made: its runs are then seen below.
+    Backfill.objects.filter(submission=submission, done_at=None).update(done_at=Now())
     open_runs = Run.objects.filter(submission=submission).exclude(state__in=ENDED)
     ids = list(open_runs.order_by("id").values_list("id", flat=True))
     total = sum(

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Final, overload
 
 from jobs.errors import ScheduleError
-from jobs.schedules import Schedule, cron_minutes
+from jobs.schedules import Schedule, cron_minutes, next_times
 
 MINUTE: Final = timedelta(minutes=1)
 SMOOTHED: Final = ("cron", "once")
@@ -106,6 +106,18 @@ def due_in(
             return ()
     found = found[bisect_left(found, low) : bisect_left(found, end)]
     return found if schedule.end_at is None else found[: bisect_right(found, schedule.end_at)]
+
+
+def next_in(schedule: Schedule, *, after: datetime, count: int) -> list[datetime]:
+    """Return up to `count` due times later than `after`, in UTC, of seconds on their grid, too.
+
+    Raises ScheduleError.
+    """
+    if schedule.kind != "seconds":
+        return next_times(schedule, after=after, count=count)
+    step = timedelta(seconds=schedule.interval_seconds or 0)
+    low = max(after + timedelta.resolution, schedule.start_at or after)
+    return list(due_in(schedule, start=low, end=low + count * step))[:count]
 
 
 def without(

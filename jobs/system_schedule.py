@@ -11,6 +11,8 @@ PERIODIC: Final = {
     "fairshift: pulse": ("fairshift.system.pulse", 1),
     "fairshift: read the inbox": ("fairshift.system.read_inbox", 1),
     "fairshift: promote due runs": ("fairshift.system.promote", 1),
+    "fairshift: make runs of backfills": ("fairshift.system.backfill", 5),
+    "fairshift: record pauses": ("fairshift.system.settle", 5),
     "fairshift: rescue runs of lost workers": ("fairshift.system.rescue", 5),
     "fairshift: sweep for lost hints": ("fairshift.system.sweep", 5),
     "fairshift: make partitions": ("fairshift.system.make_partitions", 3_600),

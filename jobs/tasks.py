@@ -12,7 +12,17 @@ from typing import Any
 from celery import shared_task
 
 from fleet import BrokerUnavailable
-from jobs import inbox, partitions, promotion, reading_again, ticking, upserting
+from jobs import (
+    backfilling,
+    inbox,
+    misfires,
+    partitions,
+    promotion,
+    reading_again,
+    seconds,
+    ticking,
+    upserting,
+)
 from jobs import pulse as pulsing
 from jobs import rescue as rescuing
 from jobs import sweep as sweeping
@@ -22,7 +32,9 @@ from jobs.database import alone
 from jobs.errors import FairshiftError
 
 __all__ = [
+    "backfill",
     "delete_jobs",
+    "fire",
     "http_request",
     "make_partitions",
     "management_command",
@@ -30,6 +42,7 @@ __all__ = [
     "pulse",
     "read_inbox",
     "rescue",
+    "settle",
     "sweep",
     "tick",
     "upsert_jobs",
@@ -51,6 +64,26 @@ def pulse() -> list[int]:
 def tick(tick_id: int) -> int:
     """Trigger what is due in a tick."""
     return ticking.tick(tick_id)
+
+
+@shared_task(name="fairshift.system.fire", send_events=False, throws=(BrokerUnavailable,))
+def fire(job_id: int) -> int:
+    """Trigger a job with an interval in seconds."""
+    return seconds.fire(job_id)
+
+
+@shared_task(name="fairshift.system.backfill", send_events=False)
+@alone
+def backfill() -> int:
+    """Make runs of backfills that have been asked for."""
+    return backfilling.go_on()
+
+
+@shared_task(name="fairshift.system.settle", send_events=False)
+@alone
+def settle() -> dict[str, int]:
+    """Record pauses that are over, and mend PeriodicTasks that are not in step with their jobs."""
+    return {"pauses": misfires.record_pauses(), "mended": len(seconds.mend())}
 
 
 @shared_task(name="fairshift.system.promote", send_events=False)

@@ -8,6 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.models.fields import (
@@ -21,6 +22,11 @@ from jobs.models.owner import Owner
 from jobs.models.target import Target
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+    from jobs.models.recurring import Backfill
     from jobs.models.run import Run
 
 
@@ -171,7 +177,7 @@ class Job(models.Model):
 
     @property
     def lock_of_runs(self) -> str:
-        """The lock key of its runs, in its owner's scope: they share one unless they may overlap."""
+        """The lock key of its runs, in its owner's scope: they have one unless they may overlap."""
         if self.lock_key or self.overlap == OverlapPolicy.ALLOW:
             return self.lock_key
         return f"job:{self.pk}"
@@ -181,3 +187,30 @@ class Job(models.Model):
         from jobs.submission import run_job
 
         return run_job(self)
+
+    def backfill(
+        self,
+        start: datetime,
+        end: datetime,
+        *,
+        actor: AbstractBaseUser | None = None,
+        reason: str = "",
+    ) -> Backfill:
+        """Have the past due times from `start` until before `end` run; return the backfill."""
+        from jobs.backfilling import backfill
+
+        return backfill(self, start, end, actor=actor, reason=reason)
+
+    def next_times(self, count: int = 10) -> list[datetime]:
+        """Return up to so many next due times, in UTC, by the schedule as it is in the database.
+
+        Those in a pause are left out; none of a job that is off. Raises ScheduleError for a
+        broken schedule.
+        """
+        from jobs.due_spans import next_in, schedule_of
+
+        facts = Job.objects.values().get(pk=self.pk)
+        if not facts["enabled"]:
+            return []
+        after = max(timezone.now(), facts["paused_until"] or facts["effective_from"])
+        return next_in(schedule_of(facts), after=after, count=count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -97,8 +98,16 @@ def test_a_row_that_was_written_by_hand_is_refused() -> None:
     ):
         with pytest.raises(ScheduleError):
             due_in(broken, start=START, end=START + timedelta(hours=1))
-    columns = dict.fromkeys(
-        ("interval_seconds", "once_at", "start_at", "end_at", "phase", "shard"), None
-    )
-    with pytest.raises(ScheduleError, match="phase"):
-        schedule_of({**columns, "schedule": "interval", "interval_minutes": 5, "cron": ""})
+    columns: dict[str, Any] = {
+        **dict.fromkeys(("interval_minutes", "interval_seconds", "once_at", "start_at", "end_at")),
+        **{"phase": None, "shard": None, "smooth": False, "cron": "", "zone": ""},
+    }
+    for field, facts in {
+        "shard": {"schedule": "interval", "interval_minutes": 5, "phase": 1},
+        "phase": {"schedule": "interval", "interval_minutes": 5, "shard": 1},
+        "once_at": {"schedule": "once", "once_at": START + timedelta(seconds=1)},
+    }.items():
+        with pytest.raises(ScheduleError, match=field):
+            schedule_of({**columns, **facts})
+    with pytest.raises(ScheduleError, match="shard"):
+        schedule_of({**columns, "schedule": "cron", "cron": "* * * * *", "smooth": True})
