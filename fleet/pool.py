@@ -54,10 +54,24 @@ class Pool(asynpool.AsynPool):
 
     ResultHandler = ResultHandler
     _quick_put: Callable[[Any], None]
+    _put_back: Callable[[Any], None]
+
+    def on_job_ready(self, job: Any, i: Any, obj: Any, inqueue: int) -> None:
+        """Have a child free again, unless this was its last job (`--max-tasks-per-child`).
+
+        One that is about to be replaced would be sent another, which then waits for its end.
+        """
+        child = self._fileno_to_inq.get(inqueue)
+        if child is not None and self._maxtasksperchild:
+            child.done_count = getattr(child, "done_count", 0) + 1
+            if child.done_count >= self._maxtasksperchild:
+                return
+        super().on_job_ready(job, i, obj, inqueue)
 
     def _create_write_handlers(self, hub: Any, *args: Any, **kwargs: Any) -> None:
         super()._create_write_handlers(hub, *args, **kwargs)
         put: Callable[[Any], None] = self._quick_put
+        put_back: Callable[[Any], None] = self._put_back
         write_to = hub.consolidate_callback
 
         def put_and_write(call: Any) -> None:
@@ -72,7 +86,13 @@ class Pool(asynpool.AsynPool):
                     # It may be of another job than this one. The loop writes again.
                     logger.exception("a job could not be written at once")
 
-        self._quick_put = put_and_write
+        def put_back_for_any(job: Any) -> None:
+            put_back(job)
+            # Celery knows a child by the number of its pipe, and the next one may get the same:
+            # it would pass for the one that has this job.
+            job._write_to = job._scheduled_for = None
+
+        self._quick_put, self._put_back = put_and_write, put_back_for_any
 
     def flush(self) -> None:
         """Forget what no child was sent; Celery also forgets what one was, and who is busy.

@@ -16,15 +16,19 @@ from fleet.pool import Pool, _join
 
 LARGE = 200_000
 
+# As by `--max-tasks-per-child 1`, and by `--max-memory-per-child 1`, of which only the child knows.
+one_job_a_child = pytest.mark.parametrize("pool", [{"maxtasksperchild": 1}], indirect=True)
+too_large = pytest.mark.parametrize("pool", [{"max_memory_per_child": 1}], indirect=True)
+
 
 class Running:
     """A pool of one child, and the loop in which it works; counts the loop's turns."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         self.hub = Hub()
         set_event_loop(self.hub)
         app = current_app._get_current_object()
-        options = {"threads": False, "putlocks": False, "initargs": (app, "w1@here")}
+        options |= {"threads": False, "putlocks": False, "initargs": (app, "w1@here")}
         self.tasks = TaskPool(1, app=app, **options)
         self.tasks.Pool = Pool
         self.tasks.start()
@@ -53,8 +57,8 @@ class Running:
 
 
 @pytest.fixture
-def pool() -> Iterator[Running]:
-    running = Running()
+def pool(request: pytest.FixtureRequest) -> Iterator[Running]:
+    running = Running(**getattr(request, "param", {}))
     yield running
     running.tasks.terminate()
     set_event_loop(None)
@@ -125,6 +129,30 @@ def test_a_child_that_dies_takes_nothing_along(pool: Running) -> None:
         pool.turn()
     pool.call(length, "abcd")
     assert pool.settle(2) == [3, 4]
+
+
+@one_job_a_child
+def test_a_child_is_sent_nothing_after_its_last_job(pool: Running) -> None:
+    """It is about to end: the job would wait for that, and come back."""
+    pool.call(length, "a")
+    pool.settle(1)
+    waiting = pool.call(length, "ab")
+    assert list(pool.children.outbound_buffer) == [waiting]
+    assert waiting._write_to is None
+    assert pool.settle(2) == [1, 2]
+
+
+@too_large
+def test_what_comes_back_from_a_child_is_no_child_s(pool: Running) -> None:
+    """The next one has a pipe of the same number, and was not sent it."""
+    pool.call(length, "a")
+    pool.settle(1)
+    job = pool.call(length, "ab")
+    assert job._write_to is not None
+    while job not in pool.children.outbound_buffer:
+        pool.turn()
+    assert (job._write_to, job._scheduled_for) == (None, None)
+    assert pool.settle(2) == [1, 2]
 
 
 @pytest.mark.parametrize(("size", "is_whole"), [(1, True), (4092, True), (4093, False)])

@@ -26,11 +26,11 @@ pytestmark = pytest.mark.usefixtures("committed")
 class PreforkNode(Node):
     """A node over one real child, with the loop in which its pool works."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         self.hub = Hub()
         set_event_loop(self.hub)
         app = current_app._get_current_object()
-        pool = TaskPool(1, app=app, threads=False, initargs=(app, "w1@here"))
+        pool = TaskPool(1, app=app, threads=False, initargs=(app, "w1@here"), **options)
         pool.Pool = Pool
         pool.start()
         pool.register_with_event_loop(self.hub)
@@ -81,8 +81,8 @@ class PreforkNode(Node):
 
 
 @pytest.fixture
-def node() -> Iterator[PreforkNode]:
-    node = PreforkNode()
+def node(request: pytest.FixtureRequest) -> Iterator[PreforkNode]:
+    node = PreforkNode(**getattr(request, "param", {}))
     yield node
     node.end()
 
@@ -154,6 +154,42 @@ def test_a_child_that_died_before_its_word_may_have_begun(node: PreforkNode, acm
     node.work(until=lambda: not node.gate.held())
     assert states(run) == ["queued", "admitted", "retrying"]
     assert run.attempts.get().outcome == "child lost"
+
+
+def _kill_the_next(node: PreforkNode) -> list[int]:
+    """Have the next child killed as soon as it is forked; its process id is in the list then."""
+    children, killed = node.pool._pool, []
+    track = children.on_process_up
+
+    def track_and_kill(child: Any) -> None:
+        track(child)
+        os.kill(child.pid, signal.SIGKILL)
+        killed.append(child.pid)
+        children.on_process_up = track
+
+    children.on_process_up = track_and_kill
+    return killed
+
+
+# As by `--max-memory-per-child 1`: a child ends after each run, and only it knows that.
+@pytest.mark.parametrize("node", [{"max_memory_per_child": 1}], indirect=True)
+def test_what_came_back_is_not_lost_with_a_child_that_never_had_it(
+    node: PreforkNode, acme: Owner
+) -> None:
+    """A child that ended by itself has not begun it, nor has the next one before it is sent."""
+    node.work(until=lambda: node.pool._pool._all_inqueues)
+    first, second = (submit(double, n, owner=acme) for n in (1, 2))
+    node.receive()
+    node.receive()
+    node.turn(until=lambda: len(node.begun) == 2)
+    node.begin()
+    node.work(until=node.holds(first).job.ready)
+    node.begin()
+    assert node.holds(second).job._write_to
+    killed = _kill_the_next(node)
+    node.work(until=lambda: not node.gate.held())
+    assert len(killed) == 1
+    assert states(first) == states(second) == ["queued", "admitted", "running", "succeeded"]
 
 
 def _plain_in_pool(node: PreforkNode, task: Any = double, *args: object) -> Any:

@@ -8,6 +8,7 @@ from tests.mutations.mutation import Mutation
 
 GATE: Final = "fleet/steps/gate.py"
 EDGE: Final = "fleet/edge.py"
+POOL: Final = "fleet/pool.py"
 AT_GATE: Final = "tests/fleet/test_gate.py::test_"
 AT_EDGE: Final = "tests/fleet/test_edge.py::test_"
 PREFORK: Final = "tests/fleet/test_prefork.py::test_"
@@ -169,7 +170,7 @@ ROWS: Final = (
     Mutation(
         "a pool keeps what a child was sent when the broker is lost",
         "G3, G20",
-        "fleet/pool.py",
+        POOL,
         "self._cache[job._job] = job\n",
         "pass\n",
         (f"{PREFORK}a_plain_task_that_a_child_was_sent_is_heard_of",),
@@ -177,10 +178,29 @@ ROWS: Final = (
     Mutation(
         "what no child was sent is given back when the broker is lost",
         "G1",
-        "fleet/pool.py",
+        POOL,
         "                give_back()\n",
         "                pass\n",
         (f"{PREFORK}a_plain_task_that_no_child_was_sent_goes_back",),
+    ),
+    Mutation(
+        "what came back from a child is no other child's",
+        "G3, G20",
+        POOL,
+        "job._write_to = job._scheduled_for = None\n",
+        "pass\n",
+        (
+            f"{PREFORK}what_came_back_is_not_lost_with_a_child_that_never_had_it",
+            "tests/fleet/test_pool.py::test_what_comes_back_from_a_child_is_no_child_s",
+        ),
+    ),
+    Mutation(
+        "a child is sent nothing after its last job",
+        "G5",
+        POOL,
+        "if child.done_count >= self._maxtasksperchild:",
+        "if False:",
+        ("tests/fleet/test_pool.py::test_a_child_is_sent_nothing_after_its_last_job",),
     ),
     Mutation(
         "nothing is told of tasks while nobody listens",
