@@ -100,7 +100,11 @@ def test_a_row_that_was_written_by_hand_is_refused() -> None:
             due_in(broken, start=START, end=START + timedelta(hours=1))
     columns: dict[str, Any] = {
         **dict.fromkeys(("interval_minutes", "interval_seconds", "once_at", "start_at", "end_at")),
-        **{"phase": None, "shard": None, "smooth": False, "cron": "", "zone": ""},
+        "phase": None,
+        "shard": None,
+        "smooth": False,
+        "cron": "",
+        "zone": "",
     }
     for field, facts in {
         "shard": {"schedule": "interval", "interval_minutes": 5, "phase": 1},
