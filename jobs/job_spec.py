@@ -6,7 +6,7 @@ its name, and neither phase nor shard is given yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -136,7 +136,7 @@ class JobSpecs:
 
 
 def _common(shared: Mapping[str, Any]) -> _Common:
-    faults = list(_unknown(shared))
+    faults: list[FairshiftError] = list(unknown_fields(shared))
     values = {name: _checked(faults, name, shared.get(name)) for name in SHARED}
     task = values.pop("task")
     _check_limits(faults, values)
@@ -151,10 +151,11 @@ def _common(shared: Mapping[str, Any]) -> _Common:
     return _Common(task, {"task": task.name if task else "", **values}, tuple(faults))
 
 
-def _unknown(given: Iterable[Any]) -> Iterable[FairshiftError]:
-    known = [*OWN, *SHARED, "arguments"]
-    for name in given:
-        if name not in SHARED:
+def unknown_fields(names: Iterable[Any]) -> Iterator[OptionError]:
+    """Yield a fault for each name that is no field of a job, with what may have been meant."""
+    known = [*FIELDS, "arguments"]
+    for name in names:
+        if name not in known:
             near = get_close_matches(str(name), known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             yield OptionError(str(name)[:NAME_LIMIT], f"is unknown{hint}")

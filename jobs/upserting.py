@@ -80,15 +80,16 @@ def checked(elements: Sequence[Any], *, specs: JobSpecs | None = None) -> list[J
     check = specs or JobSpecs()
     jobs: list[JobSpec] = []
     problems: list[tuple[int, FairshiftError]] = []
-    first: dict[str, int] = {}
+    keys: set[str] = set()
     for index, element in enumerate(elements):
         spec, faults = check(element)
         problems.extend((index, fault) for fault in faults)
         if spec is None:
             continue
-        if (other := first.setdefault(spec.key, index)) != index:
-            fault = OptionError("key", f"{spec.key!r:.220} is given before, in element {other}")
-            problems.append((index, fault))
+        if spec.key in keys:
+            problem = f"{spec.key!r:.220} is given twice"
+            problems.append((index, OptionError("key", problem)))
+        keys.add(spec.key)
         jobs.append(spec)
     if problems:
         raise BatchError(problems, len(elements))

@@ -303,8 +303,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("name", models.CharField(max_length=200)),
-                ("kind", models.CharField(max_length=4)),
+                ("name", models.CharField(blank=True, max_length=200)),
                 ("content", models.BinaryField()),
                 (
                     "created_at",

@@ -24,8 +24,7 @@ class JobImport(models.Model):
 
     owner = models.ForeignKey(Owner, models.CASCADE, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    name = models.CharField(max_length=200)
-    kind = models.CharField(max_length=4)
+    name = models.CharField(max_length=200, blank=True)
     content = models.BinaryField()
     created_at = models.DateTimeField(db_default=Now())
 

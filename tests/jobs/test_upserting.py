@@ -135,7 +135,7 @@ def test_all_or_nothing_and_every_wrong_element_is_listed(acme: Owner) -> None:
     assert [(index, *fault_of(error)) for index, error in caught.value.problems[:3]] == [
         (1, "priorty", "is unknown; did you mean priority?"),
         (2, "job", "is a mapping of names of fields to values"),
-        (3, "key", "'a' is given before, in element 0"),
+        (3, "key", "'a' is given twice"),
     ]
     assert {fault_of(error)[0] for index, error in caught.value.problems if index == 4} == {
         "key",
