@@ -29,12 +29,15 @@ class ActionFilter(admin.SimpleListFilter):
         "retry",
         "retry runs",
         "run now",
+        "backfill",
         "pause",
         "resume",
         "limit",
         "add",
         "change",
         "delete",
+        "import jobs",
+        "refuse jobs",
     )
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

@@ -23,6 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs import idempotency
 from jobs.admin import job_schedule, marks
 from jobs.admin.filters import OwnerFilter
+from jobs.admin.job_backfill import BACKFILL
 from jobs.admin.job_filters import EnabledFilter, ScheduleFilter, TaskFilter
 from jobs.admin.job_form import (
     HISTORY_FIELDS,
@@ -34,11 +35,13 @@ from jobs.admin.job_form import (
     stored_arguments,
 )
 from jobs.admin.job_health_filter import HealthFilter
+from jobs.admin.job_import import JobImportAdmin
 from jobs.admin.job_preview import preview
 from jobs.admin.page_counts import last_results
 from jobs.admin.searching import search_beginnings
 from jobs.admin.verbal import VerbalAdmin
 from jobs.admin.verbs import Act, CertainUntilForm, Verb, always
+from jobs.errors import ScheduleError
 from jobs.misfires import record_pauses
 from jobs.models import AuditEntry, IdempotencyKey, Job, Missed, Run
 from jobs.payloads import open_bytes
@@ -145,9 +148,9 @@ KNOWN_LATER = frozenset({"life", "results", "place", "missed_spans"})
 
 
 @admin.register(Job)
-class JobAdmin(VerbalAdmin):
+class JobAdmin(JobImportAdmin, VerbalAdmin):
     form = JobForm
-    verbs = (RUN_NOW, PAUSE, RESUME)
+    verbs = (RUN_NOW, PAUSE, RESUME, BACKFILL)
     list_display = (
         "title",
         "life",
@@ -286,11 +289,18 @@ class JobAdmin(VerbalAdmin):
 
     @marks.column(_("schedule"))
     def words(self, job: Job) -> str:
-        return in_words(job_schedule.of_job(job))
+        try:
+            return in_words(job_schedule.of_job(job))
+        except ScheduleError as error:
+            problem = job_schedule.problem_of(error)
+            return marks.clipped(problem, hint=problem)
 
     @marks.column(_("next due"))
     def due(self, job: Job) -> str:
-        return marks.moment(job_schedule.next_due(job, now=timezone.now()))
+        try:
+            return marks.moment(job_schedule.next_due(job, now=timezone.now()))
+        except ScheduleError:
+            return marks.NOTHING
 
     @marks.column(_("next times"))
     def timetable(self, job: Job) -> str:

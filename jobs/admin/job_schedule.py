@@ -131,7 +131,6 @@ def timetable_of(schedule: Schedule, *, after: datetime, count: int) -> Timetabl
         ],
         zone=zone,
         reader_zone=reader,
-        remark=_("Counted from its last run.") if schedule.kind == ScheduleKind.SECONDS else "",
     )
 
 

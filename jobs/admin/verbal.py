@@ -60,7 +60,7 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
         found = super().get_actions(request)
         if self.actions is None or IS_POPUP_VAR in request.GET:
             return found
-        allowed = [verb for verb in self.verbs if self.may(request, verb)]
+        allowed = [verb for verb in self.verbs if verb.is_for_many and self.may(request, verb)]
         return {verb.name: (_action(verb), verb.name, verb.label) for verb in allowed} | found
 
     def get_change_actions(self, request: HttpRequest, object_id: str, form_url: str) -> list[str]:
@@ -116,11 +116,12 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
         if not rows.exists():
             messages.warning(request, verb.refused(row))
             return HttpResponseRedirect(back)
-        form = verb.form(request.POST if confirmed else None)
+        form_class = verb.form_for(row)
+        form = form_class(request.POST if confirmed else None)
         if request.method == "POST":
             if confirmed is None or confirmed.mark != verb.mark(row):
                 messages.warning(request, _("This page was out of date. Please look again."))
-                form = verb.form(initial=request.POST.dict())
+                form = form_class(initial=request.POST.dict())
             elif form.is_valid():
                 act = _act(request, form, nonce=confirmed.nonce, is_bulk=False)
                 self._act_on_one(request, verb, row, act)

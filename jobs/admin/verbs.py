@@ -98,12 +98,20 @@ class Verb:
     """What is said of one row on which it cannot be done."""
     warning: Any = ""
     form: type[forms.Form] = ReasonForm
+    form_of: Callable[[Any], type[forms.Form]] | None = None
+    """Makes the form of a row, where it must know the row."""
+    is_for_many: bool = True
+    """False: it is no action of a list."""
     mark: Callable[[Any], str] = field(default=lambda _row: "")
     """What of a single row must still be the same when the form comes back."""
     audits_bulk: bool = False
     """True: a bulk writes one entry an owner; else each row writes its own."""
     message: Callable[[Any, Act], Any] | None = None
     """What is said after one row, instead of the usual."""
+
+    def form_for(self, row: Any) -> type[forms.Form]:
+        """Return the form that asks about one row."""
+        return self.form_of(row) if self.form_of is not None else self.form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,20 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.models import Job, Missed, Owner, Run, Submission, Target
+from jobs.models import Backfill, Job, Missed, Owner, Run, Submission, Target
 from jobs.pausing import pause_owner
 
-LISTS = ("owner", "job", "missed", "submission", "run", "target", "worker", "auditentry")
+LISTS = (
+    "owner",
+    "job",
+    "missed",
+    "backfill",
+    "submission",
+    "run",
+    "target",
+    "worker",
+    "auditentry",
+)
 MARKUP = "<script>alert(1)</script>"
 
 
@@ -28,6 +38,9 @@ def test_each_page_of_a_row_opens(as_root: Client, failed_run: Run, acme: Owner,
     job = Job.objects.create(owner=acme, key="nightly", task="tests.add", payload=b"[[], {}, {}]")
     now = timezone.now()
     Missed.objects.create(job=job, owner=acme, first_at=now, last_at=now, count=1, reason="outage")
+    Backfill.objects.create(
+        job=job, start_at=now, end_at=now, count=1, submission=failed_run.submission
+    )
     pause_owner(acme, reason="stocktaking")
     row = apps.get_model("jobs", name).objects.first()
     listed = as_root.get(reverse(f"admin:jobs_{name}_changelist"))
