@@ -1,0 +1,207 @@
+"""jobs/beat.py: PeriodicTasks are sent once for each due time, late ones too, wrong ones never."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import redis
+from celery import current_app
+from django_celery_beat.models import (
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    PeriodicTasks,
+)
+from django_celery_beat.schedulers import DatabaseScheduler
+
+import tests.flows.tasks  # noqa: F401  registers a durable task
+from fleet.due import send_id
+from jobs import leading
+from jobs.beat import Scheduler
+
+pytestmark = pytest.mark.django_db
+
+QUEUE = "heard"
+HOUR = timedelta(hours=1)
+
+
+class Beat:
+    """A beat in this process, and what it has sent."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.client = client
+        self.scheduler = Scheduler(app=current_app._get_current_object())
+
+    def turn(self) -> list[tuple[str, str]]:
+        """Have all sent that is due now; return the name and the id of each."""
+        while self.scheduler.tick() == 0:
+            pass
+        sent = [json.loads(text)["headers"] for text in self.client.lrange(QUEUE, 0, -1)]
+        self.client.delete(QUEUE)
+        return [(headers["periodic_task_name"], headers["id"]) for headers in reversed(sent)]
+
+    def read(self) -> None:
+        """Let it see a change at once."""
+        PeriodicTasks.update_changed()
+        self.scheduler._look_at = 0.0
+
+
+@pytest.fixture
+def beat(db: None, broker: redis.Redis) -> Iterator[Beat]:
+    PeriodicTask.objects.all().delete()
+    made = Beat(broker)
+    yield made
+    made.scheduler.close()
+
+
+def now() -> datetime:
+    return datetime.now(tz=UTC)
+
+
+def every(seconds: int, name: str = "often", **facts: Any) -> PeriodicTask:
+    """Return an entry by interval."""
+    interval = IntervalSchedule.objects.create(every=seconds, period="seconds")
+    return PeriodicTask.objects.create(
+        name=name, task="tests.any", queue=QUEUE, interval=interval, **facts
+    )
+
+
+def daily(due_at: datetime, **facts: Any) -> PeriodicTask:
+    """Return an entry by crontab that is due each day at this minute."""
+    at = CrontabSchedule.objects.create(minute=due_at.minute, hour=due_at.hour, timezone="UTC")
+    return PeriodicTask.objects.create(
+        name="daily", task="tests.any", queue=QUEUE, crontab=at, **facts
+    )
+
+
+def minute(moment: datetime) -> datetime:
+    return moment.replace(second=0, microsecond=0)
+
+
+def test_an_interval_goes_on_from_its_due_time(beat: Beat) -> None:
+    """Not from the time of the send; one send stands for all that were missed."""
+    began_at = now() - timedelta(seconds=25)
+    entry = every(10, last_run_at=began_at)
+    due_at = began_at + timedelta(seconds=20)
+    assert beat.turn() == [("often", send_id("often", due_at))]
+    entry.refresh_from_db()
+    assert (entry.last_run_at, entry.total_run_count) == (due_at, 1)
+    assert beat.turn() == []
+
+
+def test_a_crontab_that_was_missed_is_sent_once(beat: Beat) -> None:
+    """At once, at whatever hour. Stock does not read it until its hour is near again."""
+    due_at = minute(now() - 5 * HOUR)
+    entry = daily(due_at, last_run_at=due_at - 24 * HOUR)
+    stock = DatabaseScheduler(app=current_app._get_current_object(), lazy=True)
+    assert entry.name not in stock.all_as_schedule()
+    assert beat.turn() == [("daily", send_id("daily", due_at))]
+    assert beat.turn() == []
+
+
+def test_a_changed_crontab_holds_from_its_change(beat: Beat) -> None:
+    """Its times before were not missed. Stock sends it at once, at a wrong hour."""
+    last = minute(now() - 2 * HOUR)
+    entry = daily(last, last_run_at=last)
+    assert beat.turn() == []
+    earlier = now() - HOUR
+    entry.crontab = CrontabSchedule.objects.create(
+        minute=earlier.minute, hour=earlier.hour, timezone="UTC"
+    )
+    entry.save()
+    stock = DatabaseScheduler(app=current_app._get_current_object(), lazy=True)
+    assert stock.all_as_schedule()["daily"].is_due().is_due
+    beat.read()
+    assert beat.turn() == []
+
+
+def test_a_start_time_is_the_first_due_time(beat: Beat) -> None:
+    """Of an interval; a crontab entry waits for its first minute after that."""
+    start = now() - timedelta(seconds=3)
+    every(60, start_time=start)
+    daily(now() - 3 * HOUR, start_time=start)
+    assert beat.turn() == [("often", send_id("often", start))]
+
+
+def test_a_start_time_to_come_is_waited_for(beat: Beat) -> None:
+    every(1, start_time=now() + HOUR, last_run_at=now() - HOUR)
+    assert beat.turn() == []
+
+
+def test_a_one_off_is_sent_once_and_off_then(beat: Beat) -> None:
+    """Also when the beat that has sent it is gone before it was off."""
+    at = ClockedSchedule.objects.create(clocked_time=now() - HOUR)
+    entry = PeriodicTask.objects.create(
+        name="once", task="tests.any", queue=QUEUE, clocked=at, one_off=True
+    )
+    assert [name for name, _ in beat.turn()] == ["once"]
+    beat.scheduler.close()
+    assert Beat(beat.client).turn() == []
+    entry.refresh_from_db()
+    assert not entry.enabled
+
+
+def test_an_expired_entry_is_not_sent(beat: Beat) -> None:
+    entry = every(1, last_run_at=now() - HOUR, expires=now() - timedelta(minutes=1))
+    assert beat.turn() == []
+    entry.refresh_from_db()
+    assert not entry.enabled
+
+
+def test_a_page_that_writes_an_old_last_run_sends_nothing_twice(beat: Beat) -> None:
+    """The admin writes the whole row, as it was when its page was opened."""
+    entry = every(3600, last_run_at=now() - HOUR)
+    assert len(beat.turn()) == 1
+    entry.description = "edited meanwhile"
+    entry.save()
+    beat.read()
+    assert beat.turn() == []
+
+
+def test_an_entry_that_cannot_be_followed_stops_no_other(beat: Beat) -> None:
+    """It is left out, with a word in the log. Stock's beat ends with it."""
+    PeriodicTask.objects.bulk_create([PeriodicTask(name="broken", task="tests.any", queue=QUEUE)])
+    every(10, last_run_at=now() - timedelta(seconds=10))
+    assert [name for name, _ in beat.turn()] == ["often"]
+
+
+def test_an_entry_that_no_broker_takes_stops_no_other(
+    beat: Beat, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A durable task cannot be sent bare: that is said, and the next due time is tried."""
+    every(10, name="bare", last_run_at=now() - timedelta(seconds=10))
+    PeriodicTask.objects.update(task="flows.offered")
+    every(10, last_run_at=now() - timedelta(seconds=10))
+    assert [name for name, _ in beat.turn()] == ["often"]
+    assert "bare is not sent" in caplog.text
+
+
+def test_the_system_s_own_tasks_skip_the_ledger(beat: Beat) -> None:
+    """Their last run is written when the beat ends."""
+    entry = every(10, last_run_at=now() - timedelta(seconds=10))
+    PeriodicTask.objects.update(task="fairshift.system.promote")
+    assert len(beat.turn()) == 1
+    assert leading.SentEntries().last() == {}
+    beat.scheduler.close()
+    due_at = entry.last_run_at + timedelta(seconds=10)
+    entry.refresh_from_db()
+    assert entry.last_run_at == due_at
+
+
+def test_one_that_stands_by_reads_nothing_and_sends_nothing(beat: Beat) -> None:
+    every(10, last_run_at=now() - timedelta(seconds=10))
+    assert leading.acquire(leading.BEAT, "another", 6)
+    assert beat.turn() == []
+    assert beat.scheduler._schedule is None
+
+
+def test_entries_are_due_by_postgresql_s_clock(beat: Beat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the clock of the process says."""
+    every(10, last_run_at=now() - timedelta(seconds=5))
+    leading.clock.read(now() + HOUR)  # a wrong one, until the first asking for the lease
+    assert beat.turn() == []
