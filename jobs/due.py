@@ -10,6 +10,8 @@ import logging
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import cache
+from itertools import starmap
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from django.db import connection
@@ -27,12 +29,20 @@ PAIRS: Final = 1_000_000
 
 
 class Due(NamedTuple):
-    """A due time of a job: its slot is the time's, which says when it was due, not when it ran."""
+    """A due time of a job, with what a hint of it needs; queue and priority as the job says.
+
+    Its slot is that of the nominal time, also where the job is triggered in a later one.
+    """
 
     job_id: int
     slot: int
     history: str
     overlap: str
+    owner: str
+    task: str
+    queue: str
+    priority: int | None
+    lock: str
 
 
 def due_jobs(first_slot: int, end_slot: int) -> list[Due]:
@@ -49,7 +59,7 @@ def due_jobs(first_slot: int, end_slot: int) -> list[Due]:
         names, zones, *numbers = zip(*crons, strict=True)
         given = {"crons": list(names), "zones": list(zones)}
         found += rows_of("due_crons", {**given, **_columns(list(zip(*numbers, strict=True)))})
-    return sorted(found)
+    return sorted(found, key=itemgetter(0, 1))
 
 
 def parts_of(first_slot: int, end_slot: int) -> Iterator[tuple[int, int, int]]:
@@ -82,7 +92,7 @@ def rows_of(name: str, parameters: dict[str, Any]) -> list[Due]:
     """Return what a statement of due times finds."""
     with connection.cursor() as cursor:
         cursor.execute(database.statement(name), parameters)
-        return list(map(Due._make, cursor.fetchall()))
+        return list(starmap(Due, cursor.fetchall()))
 
 
 def problem_of(job: Job) -> str:

@@ -7,7 +7,9 @@ ids; within a chunk hints go out owner by owner, which the fair queue takes in f
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Final
 
 from django.db import transaction
@@ -17,7 +19,7 @@ from fleet import BrokerUnavailable, crash_point
 from jobs import database, misfires, overlap
 from jobs.due import Due, due_jobs
 from jobs.models import HistoryPolicy, OverlapPolicy, Tick
-from jobs.triggering import make_runs, send_hints
+from jobs.triggering import make_runs, send_known
 
 CHUNK: Final = 5_000
 """Due times in one transaction, but those of one job stay together."""
@@ -39,12 +41,8 @@ def tick(tick_id: int) -> int:
     if taken["kind"] == Tick.Kind.CATCH_UP:
         return misfires.catch_up(Tick.objects.get(pk=tick_id))
     total = 0
-    due = [
-        each
-        for each in due_jobs(taken["first_slot"], taken["end_slot"])
-        if each.job_id > taken["after_job"]
-    ]
-    for chunk in _chunks(due):
+    due = due_jobs(taken["first_slot"], taken["end_slot"])
+    for chunk in _chunks(due[bisect_right(due, taken["after_job"], key=itemgetter(0)) :]):
         made = _chunk(tick_id, chunk)
         if made is None:
             return total
@@ -100,4 +98,4 @@ def make_due_runs(due: Sequence[Due]) -> int:
 
 def send_due_hints(due: Sequence[Due]) -> int:
     """Publish the hints of due times whose jobs keep no runs; return how many."""
-    return send_hints([(it.job_id, it.slot) for it in due if it.history == HistoryPolicy.NONE])
+    return send_known(it for it in due if it.history == HistoryPolicy.NONE)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,9 +22,13 @@ from jobs import database
 from jobs.catalog import offered
 from jobs.conf import setting
 from jobs.dispatch import SLICE, broker, publish_on_commit
+from jobs.due import Due, rows_of
+from jobs.ids import scheduled_text
 from jobs.options import POLICY_OPTIONS
+from jobs.preparing import DEFAULT_PRIORITY
 from jobs.schedules import slot_of
 
+SLOT_MS: Final = 500
 _COLUMNS: Final = ("tasks", "policies", "attempts", "priorities", "deadlines")
 
 
@@ -52,17 +57,21 @@ def make_runs(
     if not due:
         return 0
     given = {
-        **_asked(due, salt=salt, submission=submission),
+        **_arrays(due),
         **_declared(),
+        "salt": salt,
+        "submission": submission,
+        "queue": setting("JOBS_QUEUE"),
         "max_attempts": setting("MAX_ATTEMPTS"),
         "lease": setting("LEASE_SECONDS"),
     }
     with transaction.atomic():
-        rows = _rows("trigger_full", given)
-        hints = {
-            run_id: Hint(str(run_id), task, queue, owner, submission, 1, priority)
-            for run_id, task, queue, owner, priority in rows
-        }
+        with connection.cursor() as cursor:
+            cursor.execute(database.statement("trigger_full"), given)
+            hints = {
+                run_id: Hint(str(run_id), task, queue, owner, submission, 1, priority)
+                for run_id, task, queue, owner, priority in cursor
+            }
         crash_point("tick.after_insert")
 
         def known(run_ids: Sequence[UUID]) -> list[Hint]:
@@ -79,26 +88,50 @@ def send_hints(
 
     Raises BrokerUnavailable when it is not known which are out.
     """
-    if not due:
-        return 0
-    declared = _declared()
-    names = {"tasks": declared["tasks"], "priorities": declared["priorities"]}
-    given = {**_asked(due, salt=salt, submission=submission), **names}
-    hints = [Hint(*row) for row in _rows("trigger_none", given)]
+    unkept = rows_of("trigger_none", _arrays(due)) if due else []
+    return send_known(unkept, salt=salt, submission=submission)
+
+
+def send_known(due: Iterable[Due], *, salt: str = "", submission: int | None = None) -> int:
+    """Do so for due times of jobs that keep no runs and need not be read any more.
+
+    Owner by owner, as the fair queue takes them in fastest.
+    """
+    hints = _hints(sorted(due, key=attrgetter("owner")), salt=salt, submission=submission)
     for start in range(0, len(hints), SLICE):
         broker().publish(hints[start : start + SLICE], timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     return len(hints)
 
 
-def _asked(due: Sequence[tuple[int, int]], *, salt: str, submission: int | None) -> dict[str, Any]:
-    ids, slots = zip(*due, strict=True)
-    return {
-        "ids": list(ids),
-        "slots": list(slots),
-        "salt": salt,
-        "submission": submission,
-        "queue": setting("JOBS_QUEUE"),
-    }
+def _hints(due: Sequence[Due], *, salt: str, submission: int | None) -> list[Hint]:
+    queue, offered = setting("JOBS_QUEUE"), _priorities()
+    return [
+        Hint(
+            scheduled_text(it.job_id, it.slot * SLOT_MS, salt=salt),
+            it.task,
+            it.queue or queue,
+            it.owner,
+            submission,
+            1,
+            offered.get(it.task, DEFAULT_PRIORITY) if it.priority is None else it.priority,
+            1,
+            it.job_id,
+            it.lock,
+        )
+        for it in due
+    ]
+
+
+def _priorities() -> dict[str, int]:
+    """Return the priorities that tasks declare."""
+    policies = ((item.name, item.offer.policy) for item in offered())
+    return {name: policy["priority"] for name, policy in policies if "priority" in policy}
+
+
+def _arrays(due: Sequence[tuple[int, int]]) -> dict[str, str]:
+    """Return jobs and slots as texts of arrays: psycopg looks at each number of a list."""
+    jobs, slots = zip(*due, strict=True)
+    return {"ids": f"{{{','.join(map(str, jobs))}}}", "slots": f"{{{','.join(map(str, slots))}}}"}
 
 
 def _declared() -> Mapping[str, list[Any]]:
@@ -111,9 +144,3 @@ def _declared() -> Mapping[str, list[Any]]:
             others = (policy.get("priority"), policy.get("deadline_seconds"))
             rows.append((name, json.dumps(own), attempts, *others))
     return {column: [row[index] for row in rows] for index, column in enumerate(_COLUMNS)}
-
-
-def _rows(name: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(database.statement(name), parameters)
-        return cursor.fetchall()

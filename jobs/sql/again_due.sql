@@ -2,7 +2,8 @@
 -- Parameters: seen, before pg_snapshot: the jobs are those that this round sees and the one before did
 --   not; first_slot, end_slot bigint; crons, zones text[], minutes bigint[], side by side: the minutes
 --   (since 1970) for which an expression is due.
--- Result: id, slot (of the due time), history_policy, overlap; by id.
+-- Result: id, slot (of the due time), and the job's history_policy, overlap, owner (slug), task,
+--   queue, priority, lock_key; by id.
 -- Keeps true: a tick that has not noted what it has seen will see all that we see, and is left alone.
 --   A tick and this round may both trigger a due time, never neither.
 WITH changed AS MATERIALIZED (
@@ -28,9 +29,10 @@ WITH changed AS MATERIALIZED (
         AS m (cron, zone, minute)
     JOIN changed AS c ON c.cron = m.cron AND c.zone = m.zone AND c.schedule = 'cron'
 )
-SELECT c.id, due.slot, c.history_policy, c.overlap
+SELECT c.id, due.slot, c.history_policy, c.overlap, o.slug, c.task, c.queue, c.priority, c.lock_key
 FROM due
 JOIN changed AS c ON c.id = due.id
+JOIN jobs_owner AS o ON o.id = c.owner_id
 CROSS JOIN LATERAL (
     SELECT t.first_slot, t.seen, t.kind FROM jobs_tick AS t
     WHERE t.end_slot > due.at ORDER BY t.end_slot LIMIT 1

@@ -1,7 +1,8 @@
 -- The jobs by interval that are due in some slots.
 -- Parameters: minutes bigint[], lows and highs int[], side by side: in that minute (since 1970) the
 --   shards from low to high.
--- Result: id, slot (of the due time), history_policy, overlap.
+-- Result: id, slot (of the due time), and the job's history_policy, overlap,
+--   owner (slug), task, queue, priority, lock_key.
 -- Keeps true: only due jobs are read, by the index job_due_interval. The distinct intervals are
 --   few, and each is one step in it, from the one before. OFFSET 0 keeps the planner from another
 --   way than asking the index for each interval and minute.
@@ -15,12 +16,14 @@ WITH RECURSIVE intervals (n) AS (
             ORDER BY j.interval_minutes LIMIT 1)
     FROM intervals WHERE n IS NOT NULL
 )
-SELECT due.id, due.slot, due.history_policy, due.overlap
+SELECT due.id, due.slot, due.history_policy, due.overlap, o.slug,
+    due.task, due.queue, due.priority, due.lock_key
 FROM intervals
 CROSS JOIN unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[])
     AS part (minute, low, high)
 CROSS JOIN LATERAL (
-    SELECT j.id, j.history_policy, j.overlap, part.minute * 120 + j.shard AS slot,
+    SELECT j.id, j.owner_id, j.history_policy, j.overlap, j.task, j.queue, j.priority, j.lock_key,
+        part.minute * 120 + j.shard AS slot,
         j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
     FROM jobs_job AS j
     WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
@@ -28,6 +31,7 @@ CROSS JOIN LATERAL (
         AND j.shard BETWEEN part.low AND part.high
     OFFSET 0
 ) AS due
+JOIN jobs_owner AS o ON o.id = due.owner_id
 CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
 WHERE intervals.n IS NOT NULL AND due.effective_from <= moment.at
     AND (due.start_at IS NULL OR due.start_at <= moment.at)

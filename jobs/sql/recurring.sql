@@ -96,18 +96,21 @@ BEGIN
 END $$;
 
 -- The one id of a job's run at a due time: `jobs.ids.scheduled_id`, in SQL.
+-- In plpgsql, which takes half the time: SQL is inlined only without a FROM.
 CREATE FUNCTION jobs_scheduled_id(job_id bigint, due_at timestamptz, salt text DEFAULT '')
-RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT encode(
+RETURNS uuid LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    ms bigint := floor(extract(epoch FROM due_at) * 1000);
+    tail bytea := sha256(convert_to(job_id || ':' || ms || ':' || salt, 'UTF8'));
+BEGIN
+    RETURN encode(
         set_byte(
             set_byte(
-                substring(int8send(due.ms) FROM 3 FOR 6) || substring(tail FROM 1 FOR 10),
+                substring(int8send(ms) FROM 3 FOR 6) || substring(tail FROM 1 FOR 10),
                 6, 128 | (get_byte(tail, 0) & 15)),
             8, 128 | (get_byte(tail, 2) & 63)),
-        'hex')::uuid
-    FROM (SELECT floor(extract(epoch FROM due_at) * 1000)::bigint AS ms) AS due,
-    LATERAL (SELECT sha256(convert_to(job_id || ':' || due.ms || ':' || salt, 'UTF8')) AS tail) AS h
-$$;
+        'hex')::uuid;
+END $$;
 
 -- Due times count from here on.
 INSERT INTO jobs_cursor (slot, beat_at, again_seen)
