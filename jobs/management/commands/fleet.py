@@ -1,4 +1,4 @@
-"""`manage.py fleet owners`: whose work waits, runs and has been done, by owner."""
+"""`manage.py fleet`: who has the workers, and PeriodicTasks taken over as jobs."""
 
 import json
 import sys
@@ -17,8 +17,8 @@ PIPE_WIDTH: Final = 200
 
 
 class Command(BaseCommand):
-    help = "See how the workers are shared."
-    # It looks into Redis only, and is wanted most when something is wrong elsewhere.
+    help = "See how the workers are shared; take over PeriodicTasks as jobs."
+    # Owners are looked for in Redis only, and wanted most when something is wrong elsewhere.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -49,12 +49,27 @@ class Command(BaseCommand):
             "--most", type=_count, default=50, help="owners in the table (default 50); JSON has all"
         )
         owners.add_argument("names", nargs="*", metavar="OWNER", help="these only")
+        beat = parts.add_parser(
+            "import-beat",
+            help="take over django-celery-beat's PeriodicTasks as jobs",
+            description=(
+                "Makes a job of each PeriodicTask that is on, with its name as the key, and "
+                "switches it off there in the same transaction. What a job would not do in the "
+                "same way is refused, by its field, and goes on there."
+            ),
+        )
+        beat.add_argument("--owner", required=True, help="whose jobs they become: a slug")
+        beat.add_argument("--dry-run", action="store_true", help="report only, change nothing")
+        beat.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, *_args: Any, **given: Any) -> None:
-        """Look once or again and again.
+        """Import, or look once or again and again.
 
         The exit status is 1 when the broker does not answer, or does not know one of the names.
         """
+        if given["part"] == "import-beat":
+            _import_beat(given)
+            return
         try:
             if given["json"]:
                 _print_json(given)
@@ -64,6 +79,28 @@ class Command(BaseCommand):
             raise CommandError(f"The broker does not answer: {error}") from error
         except KeyboardInterrupt:
             sys.exit(130 if not given["watch"] else 0)
+
+
+def _import_beat(given: dict[str, Any]) -> None:
+    from dataclasses import asdict
+
+    from jobs.beat_import import import_beat
+    from jobs.errors import UnknownOwner
+
+    try:
+        report = import_beat(given["owner"], is_dry_run=given["dry_run"])
+    except UnknownOwner as error:
+        raise CommandError(str(error)) from error
+    if given["json"]:
+        facts = {"owner": given["owner"], "is_dry_run": given["dry_run"]}
+        print(json.dumps({**facts, "entries": [asdict(row) for row in report]}, default=str))
+        return
+    for row in report:
+        why = ": ".join(part for part in (row.field, row.problem) if part)
+        print(f"{row.verdict:9} {row.name}{' – ' if why else ''}{why}")
+    count = sum(row.verdict == "imported" for row in report)
+    would = "would become jobs" if given["dry_run"] else "became jobs"
+    print(f"{count} of {len(report)} {would} of {given['owner']}")
 
 
 def _print_json(given: dict[str, Any]) -> None:
