@@ -59,13 +59,14 @@ class Ask:
     """One hint that a worker holds and wants admitted.
 
     With `job`, the run has no row: what else is known of it stands in the message alone. `owner`
-    is whom the queue charges for it.
+    is whom the queue charges for it, `submission` the backfill that it is part of.
     """
 
     run_id: str
     task: str
     job: int | None = None
     owner: str = ""
+    submission: int | None = None
     attempt: int = 1
     token: int = 1
 

@@ -48,7 +48,7 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
             "jobs": [it.ask.job for it in known],
             "tasks": [it.ask.task for it in known],
             "dues": [it.due_at for it in known],
-            "firsts": [it.ask.attempt == 1 for it in known],
+            "are_timed": [_is_timed(it.ask) for it in known],
             "deadlines": [offer_of(it.task).policy.get("deadline_seconds") for it in known],
             "worker": worker_id,
             "lease": setting("LEASE_SECONDS"),
@@ -73,6 +73,11 @@ def _known(ask: Ask) -> _Known | None:
         return _Known(ask, time_of(UUID(ask.run_id)), resolve(ask.task))
     except (OverflowError, UnknownTask):
         return None
+
+
+def _is_timed(ask: Ask) -> bool:
+    """Say whether its deadline counts: a later attempt has started before, a backfill is late."""
+    return ask.attempt == 1 and ask.submission is None
 
 
 def _answer(known: _Known, row: Mapping[str, Any]) -> Admission | Refusal:
@@ -105,7 +110,7 @@ def _admission(known: _Known, row: Mapping[str, Any]) -> Admission:
         context={
             "owner": row["owner"],
             "job": ask.job,
-            "submission": None,
+            "submission": ask.submission,
             "due_at": known.due_at.isoformat(),
             "labels": json.loads(row["labels"]),
             "policy": policy,
@@ -127,6 +132,7 @@ def _next(known: _Known, row: Mapping[str, Any]) -> Hint:
         task=ask.task,
         queue=row["queue"] or setting("JOBS_QUEUE"),
         owner=ask.owner,
+        submission=ask.submission,
         attempt=ask.attempt + 1,
         priority=offered if row["priority"] is None else row["priority"],
         token=ask.token + 1,

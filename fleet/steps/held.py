@@ -15,7 +15,7 @@ from fleet.contract import HEADER, Admission, Ask, Kind, Report, is_admitted
 from fleet.router import route_of
 from fleet.transport.envelope import SERIAL_LIMIT
 
-JOB_LIMIT: Final = 2**63
+ID_LIMIT: Final = 2**63
 ATTEMPT_LIMIT: Final = 2**31
 
 
@@ -57,11 +57,15 @@ def ask_of(request: Request) -> Ask | None:
     if facts.get("job") is None:
         return Ask(run_id, request.type)
     job, token, retries = facts["job"], facts.get("token"), headers.get("retries")
-    limits = ((job, 1, JOB_LIMIT), (token, 1, SERIAL_LIMIT), (retries, 0, ATTEMPT_LIMIT))
+    submission = facts.get("submission")
+    limits = (
+        *((job, 1, ID_LIMIT), (1 if submission is None else submission, 1, ID_LIMIT)),
+        *((token, 1, SERIAL_LIMIT), (retries, 0, ATTEMPT_LIMIT)),
+    )
     if not all(type(number) is int and least <= number < most for number, least, most in limits):
         return None
     owner = route_of(headers).owner
-    return Ask(run_id, request.type, job, owner, attempt=retries + 1, token=token)
+    return Ask(run_id, request.type, job, owner, submission, attempt=retries + 1, token=token)
 
 
 def dress(request: Request, admission: Admission) -> None:

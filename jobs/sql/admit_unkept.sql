@@ -1,17 +1,17 @@
 -- Say which hints of runs that leave no history may start now. Nothing is written.
 -- Parameters: keys text[], jobs bigint[], tasks text[] (each hint's job and task), dues
--- timestamptz[] (when its run was due), firsts bool[] (whether it is the first attempt), deadlines
+-- timestamptz[] (when its run was due), are_timed bool[] (whether its deadline counts), deadlines
 -- float8[] (seconds within which the task is to start where its job says nothing, or null); worker
 -- uuid, lease seconds.
 -- Result: a row per hint: key, verdict ('', 'busy', 'gone'), and of its job what a worker needs.
 -- Keeps true: the job's row decides, as it is now: there, without history, of this task, enabled
--- and not paused; a deadline holds for the first start, and counts from the due time on this clock;
--- a worker that was frozen past its lease starts nothing before it has beaten.
+-- and not paused; a deadline counts from the due time, on this clock; a worker that was frozen past
+-- its lease starts nothing before it has beaten.
 WITH hint AS (
     SELECT * FROM unnest(
         %(keys)s::text[], %(jobs)s::bigint[], %(tasks)s::text[], %(dues)s::timestamptz[],
-        %(firsts)s::bool[], %(deadlines)s::float8[]
-    ) AS h(key, job_id, task, due_at, is_first, deadline)
+        %(are_timed)s::bool[], %(deadlines)s::float8[]
+    ) AS h(key, job_id, task, due_at, is_timed, deadline)
 ), node AS (
     SELECT id FROM jobs_worker
     WHERE id = %(worker)s AND stopped_at IS NULL
@@ -20,7 +20,7 @@ WITH hint AS (
 SELECT h.key,
     CASE
         WHEN j.id IS NULL OR NOT j.enabled OR j.paused_until > clock_timestamp() THEN 'gone'
-        WHEN h.is_first AND clock_timestamp() >=
+        WHEN h.is_timed AND clock_timestamp() >=
             h.due_at + make_interval(secs => coalesce(j.deadline_seconds, h.deadline)) THEN 'gone'
         WHEN NOT EXISTS (SELECT FROM node) THEN 'busy'
         WHEN o.paused_at IS NOT NULL

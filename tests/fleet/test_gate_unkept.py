@@ -214,6 +214,7 @@ def test_what_cannot_be_dressed_is_said_once(node: Node, job: Job) -> None:
     ("of", "value"),
     [
         *(("job", value) for value in (0, -1, True, "7", 1.5, 2**63, [], {"id": 1})),
+        *(("submission", value) for value in (0, "9", 2**63)),
         *(("token", value) for value in (0, None, "1", 2**53)),
         *(("retries", value) for value in (-1, None, "0", 2**31)),
     ],

@@ -107,7 +107,7 @@ def test_an_admission_brings_the_hint_of_the_next_attempt(worker: UUID, acme: Ow
     """With the next token and attempt, in the queue, priority and lock that the job has."""
     resolve(declared)
     job = job_without_history(acme, task="tests.unkept.declared", lock_key="db")
-    hint = due_hint(job, attempt=3, token=3)
+    hint = due_hint(job, attempt=3, token=3, submission=9)
     next_one = replace(hint, attempt=4, token=4, priority=8, lock="db")
     assert admitted(worker, hint).again == next_one
     Job.objects.filter(pk=job.pk).update(queue="bulk", priority=0)
@@ -173,7 +173,7 @@ def test_a_worker_that_was_frozen_past_its_lease_starts_nothing(worker: UUID, jo
 
 @pytest.mark.parametrize("of", ["job", "task"])
 def test_what_is_past_its_deadline_does_not_start(worker: UUID, acme: Owner, of: str) -> None:
-    """Counted from the due time; a later attempt has started before, and goes on."""
+    """Counted from the due time; a later attempt has started before, and a backfill is late."""
     if of == "job":
         job = job_without_history(acme, deadline_seconds=60)
     else:
@@ -182,6 +182,7 @@ def test_what_is_past_its_deadline_does_not_start(worker: UUID, acme: Owner, of:
     late = due_hint(job, NOW - timedelta(seconds=61))
     assert answer_to(worker, ask_of(late)) is Refusal.GONE
     admitted(worker, replace(late, attempt=2, token=2))
+    admitted(worker, replace(late, submission=9))
     admitted(worker, due_hint(job, NOW - timedelta(seconds=30)))
 
 

@@ -35,7 +35,8 @@ def due_hint(job: Job, due_at: datetime | None = None, **facts: Any) -> Hint:
 
 def ask_of(hint: Hint) -> Ask:
     """Return what a worker asks that holds this hint."""
-    return Ask(hint.run_id, hint.task, hint.job, hint.owner, hint.attempt, hint.token)
+    whose = (hint.job, hint.owner, hint.submission)
+    return Ask(hint.run_id, hint.task, *whose, hint.attempt, hint.token)
 
 
 def written_count() -> int:
