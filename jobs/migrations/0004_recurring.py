@@ -34,6 +34,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "scheduler",
+                "verbose_name_plural": "scheduler",
+            },
         ),
         migrations.CreateModel(
             name="Leader",

@@ -46,6 +46,11 @@ class Cursor(models.Model):
     slot = models.BigIntegerField(help_text=_("All slots before it are in ticks."))
     beat_at = models.DateTimeField(db_default=Now(), help_text=_("When the last pulse was."))
 
+    class Meta:
+        # As the admin shows it: one row that says whether the engine runs.
+        verbose_name = _("scheduler")
+        verbose_name_plural = _("scheduler")
+
     def __str__(self) -> str:
         return str(self.slot)
 

@@ -235,3 +235,21 @@ def test_missed_spans_are_listed_newest_first_to_their_owner(
     own = reverse("admin:jobs_missed_change", args=[Missed.objects.get(job=jobs[0]).pk])
     assert client.get(own).status_code == 200
     assert client.post(own, {"count": 5}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("silent_seconds", "is_open", "verdict"),
+    [(0, False, "healthy"), (0, True, "behind"), (60, False, "silent")],
+)
+def test_the_scheduler_says_whether_it_is_healthy(
+    as_root: Client, silent_seconds: int, is_open: bool, verdict: str
+) -> None:
+    """Healthy: it has just beaten, and no tick has been open for a minute."""
+    now = timezone.now()
+    Cursor.objects.update(slot=slot_of(now), beat_at=now - timedelta(seconds=silent_seconds))
+    if is_open:
+        slot = slot_of(now - timedelta(minutes=5))
+        Tick.objects.create(first_slot=slot, end_slot=slot + 1)
+    listed = as_root.get(reverse("admin:jobs_cursor_changelist")).content.decode()
+    assert verdict in listed and "unreadable" not in listed
+    assert ("health=late" in listed) == is_open

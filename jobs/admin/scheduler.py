@@ -1,0 +1,86 @@
+"""The scheduler: one row that says whether what is due is triggered. Read only."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin import marks
+from jobs.admin.base import RecordAdmin
+from jobs.admin.counting import capped_count
+from jobs.admin.job_health import LATE_SLOTS, owed
+from jobs.models import Cursor, Job, Leader, Tick
+from jobs.schedules import moment_of
+from jobs.schedules.phases import SLOT
+
+SILENT: Final = timedelta(seconds=10)
+"""A pulse comes each second; who has not beaten for so long does not."""
+
+
+@admin.register(Cursor)
+class SchedulerAdmin(RecordAdmin):
+    owner_path = None
+    list_display = ("verdict", "pulse", "until", "open_ticks", "behind", "leader")
+    list_display_links = None
+    sortable_by = ()
+    fields = list_display
+    readonly_fields = list_display
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        for row in rows:
+            self._gather(row)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            self._gather(row)
+        return row
+
+    def _gather(self, cursor: Cursor) -> None:
+        """Attach what the columns tell: the open ticks, what is late, and who leads the beats."""
+        shown: Any = cursor
+        now = timezone.now()
+        shown.page_ticks = capped_count(Tick.objects.filter(done_at__isnull=True))
+        spans = owed(now=now)
+        first = min((span.first_slot for span in spans), default=None)
+        shown.page_behind = None if first is None else now - moment_of(first)
+        shown.page_leader = Leader.objects.filter(until__gt=now).order_by("name").first()
+
+    @marks.column(_("state"))
+    def verdict(self, cursor: Any) -> str:
+        if timezone.now() - cursor.beat_at > SILENT:
+            return marks.badge(_("silent: no beat, or no system worker"), "failed")
+        if cursor.page_behind is not None:
+            return marks.badge(_("behind: ticks are not done"), "expired")
+        return marks.badge(_("healthy"), "succeeded")
+
+    @marks.column(_("last pulse"))
+    def pulse(self, cursor: Cursor) -> str:
+        return marks.moment(cursor.beat_at)
+
+    @marks.column(_("handed out until"))
+    def until(self, cursor: Cursor) -> str:
+        return marks.exact(moment_of(cursor.slot))
+
+    @marks.column(_("open ticks"))
+    def open_ticks(self, cursor: Any) -> str:
+        return str(cursor.page_ticks)
+
+    @marks.column(_("behind by"))
+    def behind(self, cursor: Any) -> str:
+        if cursor.page_behind is None:
+            return _("less than %s") % marks.span(LATE_SLOTS * SLOT)
+        return marks.list_link(Job, marks.span(cursor.page_behind), health="late")
+
+    @marks.column(_("leading beat"))
+    def leader(self, cursor: Any) -> str:
+        leader = cursor.page_leader
+        return marks.NOTHING if leader is None else leader.holder
