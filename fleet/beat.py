@@ -49,6 +49,7 @@ class Led(Scheduler):
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._led_until = 0.0
         self._ask_at = 0.0
+        self._lost_at = 0.0  # when the broker was lost; 0 while it is there
         self._standing = ""
         self._is_set_up = False
         self._is_in_round = False
@@ -106,6 +107,12 @@ class Led(Scheduler):
             if entry := schedule.get(sending.name):
                 self._unsent[sending.name] = (entry, sending, True)
 
+    def _step_down(self) -> None:
+        """Give the lease up at once."""
+        self.forget()
+        self._lost_at = 0.0
+        self.lead.release(self.lead.name, self._holder)
+
     def _stand(self, standing: str) -> None:
         if standing != self._standing:
             log.info("beat: %s %s", self._holder, standing)
@@ -129,10 +136,15 @@ class Led(Scheduler):
             self._ask_at = 0.0
             return 0.0
         except (BrokerError, OSError) as error:
+            log.warning("beat: waits for the broker: %s", " ".join(str(error).split()))
             self._drop_connection()
             # A round that broke off may have lost an entry from the heap.
             self._heap = None
-            log.warning("beat: waits for the broker: %s", " ".join(str(error).split()))
+            self._lost_at = self._lost_at or time.monotonic()
+            if time.monotonic() - self._lost_at > LEASE_SECONDS:
+                # It may be away for this one only: let another one try.
+                self._step_down()
+                self._ask_at = time.monotonic() + LEASE_SECONDS
             return AGAIN_SECONDS
         finally:
             self._is_in_round = False
@@ -207,6 +219,7 @@ class Led(Scheduler):
             # As stock: an entry that no broker takes must not hold up the others.
             log.exception("beat: %s is not sent: it cannot be", entry.name)
             return False
+        self._lost_at = 0.0
         return True
 
     # --- the broker, and the end -----------------------------------------------------------
@@ -234,5 +247,4 @@ class Led(Scheduler):
             super().close()
         finally:
             if self._led_until:
-                self.forget()
-                self.lead.release(self.lead.name, self._holder)
+                self._step_down()

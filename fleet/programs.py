@@ -24,10 +24,10 @@ def system_worker(
     return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment)
 
 
-def beat(*, environment: Mapping[str, str] | None = None) -> Program:
-    """Return celery-beat with the scheduler of the settings."""
+def beat(name: str = "beat", *, environment: Mapping[str, str] | None = None) -> Program:
+    """Return celery-beat with the scheduler of the settings: several may run, one sends."""
     return Program(
-        "beat",
+        name,
         _celery("beat", ["--loglevel", "INFO"]),
         environment=environment or {},
         ready_text="beat: Starting",

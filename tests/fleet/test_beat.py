@@ -186,6 +186,18 @@ def test_a_publish_that_failed_is_tried_again(world: World) -> None:
     assert world.sent() == [send_id("hourly", world.due_at)]
 
 
+def test_one_that_does_not_reach_the_broker_lets_another_one_try(world: World) -> None:
+    """After a lease's length: it may be away for this one only."""
+    lost = world.beat("redis+socket:///nowhere/redis.sock")
+    for _ in range(9):
+        lost.tick()
+        world.shared.seconds += beat.AGAIN_SECONDS
+    world.one.tick()
+    assert world.sent() == [send_id("hourly", world.due_at)]
+    lost.tick()
+    assert not lost.is_leading
+
+
 def test_one_that_closes_gives_up_its_lease(world: World) -> None:
     world.one.tick()
     world.one.close()

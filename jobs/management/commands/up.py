@@ -17,7 +17,7 @@ from fleet.stack import Program, Stack, StackError, free_port
 ADMIN = "admin"
 LOOK_SECONDS = 0.2
 # They say the same each second; their logs are complete.
-MONOTONOUS = {"beat", "system"}
+MONOTONOUS = ("beat", "system")
 
 
 class Command(BaseCommand):
@@ -31,6 +31,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workers", type=int, default=1, help="workers of people's jobs")
         parser.add_argument("--slots", type=int, default=4, help="of each worker")
+        parser.add_argument("--beats", type=int, default=1, help="one sends, the others stand by")
         parser.add_argument("--port", type=int, default=8000, help="of the site, if it is free")
         parser.add_argument("--flower-port", type=int, default=5555, help="if it is free")
         parser.add_argument(
@@ -39,7 +40,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **given: Any) -> None:
         """Run until SIGINT or SIGTERM."""
-        for name in ("workers", "slots"):
+        for name in ("workers", "slots", "beats"):
             if given[name] < 1:
                 raise CommandError(f"--{name} is {given[name]}, but must be 1 or more.")
         signal.signal(signal.SIGTERM, _interrupt)
@@ -55,7 +56,7 @@ class Command(BaseCommand):
             while True:
                 stack.watch()
                 for name, line in stack.new_lines():
-                    if name not in MONOTONOUS:
+                    if not name.startswith(MONOTONOUS):
                         self.stdout.write(f"{name:10} | {line}")
                 time.sleep(LOOK_SECONDS)
         except StackError as error:
@@ -81,11 +82,12 @@ class Command(BaseCommand):
             f"Flower  http://127.0.0.1:{flower_port}/  login {ADMIN} / {flower_password}"
         )
         names = [f"jobs-{number}" for number in range(1, given["workers"] + 1)]
+        beats = ["beat", *(f"beat-{number}" for number in range(2, given["beats"] + 1))]
         return [
             web(port=port, environment=environment),
             system_worker(environment=environment),
             *(job_worker(name, slots=given["slots"], environment=environment) for name in names),
-            beat(environment=environment),
+            *(beat(name, environment=environment) for name in beats),
             flower(
                 port=flower_port,
                 user=ADMIN,

@@ -1,0 +1,98 @@
+"""Many beats, killed, frozen and stopped at random, while their servers go away: no send doubled.
+
+What is heard is taken from a stock queue, where nothing is put right afterwards.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fleet.due import send_id
+from tests.flows.beats import ANCHOR, Beats, beats
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.chaos
+
+BEATS = 4
+ACTS = int(os.environ.get("CHAOS_BEAT_ACTS", "40"))
+SEED = 11
+HEALED_SECONDS = 15.0
+
+
+def test_beats_come_and_go(tmp_path: Path) -> None:
+    """After each disturbance sends go on within ten seconds and a server's start.
+
+    Each id is that of a due time. One is heard twice only after a beat has died, or Redis has,
+    in the moment between a publish and its note: in few of the acts.
+    """
+    random = Random(SEED)
+    with beats(tmp_path) as world:
+        while len(world.running) < BEATS:
+            world.start()
+        world.hear("second")
+        acts: list[Callable[[], None]] = [
+            lambda: _kill(world),
+            lambda: _kill(world),
+            lambda: _freeze(world, random),
+            lambda: _stop(world, random),
+            lambda: _restart_redis(world),
+            lambda: _restart_postgres(world),
+        ]
+        gaps = []
+        for number in range(ACTS):
+            acts[number % len(acts)]()
+            gaps.append(world.hear("second", seconds=HEALED_SECONDS))
+            for process in world.running:
+                assert process.is_alive, process.log_end()
+        counts = world.ear.counts("second")
+        print(f"{len(counts)} due times, longest gap {max(gaps):.1f} s, doubled {_doubled(world)}")
+        seconds = int((datetime.now(tz=ANCHOR.tzinfo) - ANCHOR).total_seconds())
+        nominal = {
+            send_id("second", ANCHOR + timedelta(seconds=number))
+            for number in range(seconds - 3600, seconds + 1)
+        }
+        assert set(counts) <= nominal
+        assert len(_doubled(world)) <= ACTS // 10, _doubled(world)
+
+
+def _doubled(world: Beats) -> list[str]:
+    return [task_id for task_id, count in world.ear.counts("second").items() if count > 1]
+
+
+def _kill(world: Beats) -> None:
+    leader = world.leader()
+    leader.kill()
+    world.running.remove(leader)
+    world.start()
+
+
+def _stop(world: Beats, random: Random) -> None:
+    leaving = random.choice(world.running)
+    leaving.stop()
+    world.running.remove(leaving)
+    world.start()
+
+
+def _freeze(world: Beats, random: Random) -> None:
+    """Freeze the leader at a random moment, until another one leads."""
+    leader = world.leader()
+    time.sleep(random.random())
+    leader.signal(signal.SIGSTOP)
+    wait_for(lambda: world.leader() is not leader, what="another one to lead")
+    leader.signal(signal.SIGCONT)
+
+
+def _restart_redis(world: Beats) -> None:
+    world.servers.redis.kill()
+    world.servers.redis.start()
+
+
+def _restart_postgres(world: Beats) -> None:
+    world.servers.postgres.kill()
+    world.servers.postgres.start()
