@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ from jobs.catalog import resolve
 from jobs.context import RunContext, current_run
 from jobs.dispatch import broker as hint_broker
 from jobs.models import Job, Owner
+from jobs.schedules import slot_of
+from jobs.triggering import send_hints
 from jobs.wiring import edges
 from tests.fleet.nodes import Node, double
 from tests.fleet.test_gate import FailingPool
@@ -89,6 +92,11 @@ def delayed(client: redis.Redis) -> dict[str, float]:
     return {name.decode(): at / 1_000_000 - time.time() for name, at in due}
 
 
+def known_messages(client: redis.Redis) -> list[dict[str, Any]]:
+    """Return all messages that the queue knows."""
+    return [json.loads(body) for body in client.hgetall(queue_key("jobs", "body")).values()]
+
+
 def test_it_runs_and_nothing_is_written(node: Node, acme: Owner) -> None:
     """From the hint to the end; the worker tells the database of no run that it holds."""
     job = job_without_history(acme, task="tests.gate.look", labels={"site": "north"})
@@ -110,6 +118,17 @@ def test_it_runs_and_nothing_is_written(node: Node, acme: Owner) -> None:
     assert (str(context.run_id), context.attempt, context.max_attempts) == (hint.run_id, 1, 3)
     assert (context.job_id, context.due_at, context.labels) == (job.pk, NOW, {"site": "north"})
     assert context.submission_id is None
+
+
+def test_what_a_tick_has_triggered_runs(node: Node, acme: Owner, broker: redis.Redis) -> None:
+    """Its hint says all that the admission asks for, and the next one is like it."""
+    fields = {"lock_key": "db", "priority": 8, "backoff_seconds": 40.0}
+    assert send_hints([(failing(acme, **fields).pk, slot_of(NOW))]) == 1
+    message = run_one(node)
+    [body] = known_messages(broker)
+    facts = message.headers[HEADER] | {"token": 2}
+    assert {name: body["headers"][HEADER][name] for name in facts} == facts
+    assert body["properties"]["priority"] == message.properties["priority"] == 1
 
 
 def test_a_task_that_needs_a_row_has_its_job_s(node: Node, acme: Owner) -> None:
