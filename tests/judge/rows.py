@@ -42,3 +42,38 @@ class AttemptRow:
     outcome: str
     started_at: datetime | None = None
     ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A job's schedule, as its row has it."""
+
+    schedule: str
+    interval_minutes: int | None = None
+    phase: int | None = None
+    shard: int | None = None
+    cron: str = ""
+    zone: str = ""
+    once_at: datetime | None = None
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriggeredRow:
+    """A run that was made because its job was due then; `key` is the job's."""
+
+    key: str
+    run_id: str
+    due_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissedRow:
+    """A record of due times that were not run; both ends are included."""
+
+    key: str
+    first_at: datetime
+    last_at: datetime
+    count: int
+    reason: str

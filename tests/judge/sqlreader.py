@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row, dict_row
 
-from tests.judge.rows import AttemptRow, HistoryEntry, RunRow
+from tests.judge.rows import AttemptRow, HistoryEntry, MissedRow, Rule, RunRow, TriggeredRow
 
 RUNS = """
     SELECT id::text AS id, state, token, attempt_count, history, labels ->> 'judge_key' AS key,
@@ -17,6 +17,18 @@ RUNS = """
 ATTEMPTS = """
     SELECT run_id::text AS run_id, token, number, outcome, started_at, ended_at
     FROM jobs_attempt ORDER BY run_id, token
+"""
+TRIGGERED = """
+    SELECT coalesce(j.key, 'of no job') AS key, r.id::text AS run_id, r.due_at
+    FROM jobs_run r LEFT JOIN jobs_job j ON j.id = r.job_id WHERE r.submission_id IS NULL
+"""
+MISSED = """
+    SELECT j.key, m.first_at, m.last_at, m.count, m.reason
+    FROM jobs_missed m JOIN jobs_job j ON j.id = m.job_id
+"""
+RULES = """
+    SELECT key, schedule, interval_minutes, phase, shard, cron, zone, once_at, start_at, end_at
+    FROM jobs_job
 """
 
 
@@ -29,6 +41,26 @@ def read_rows(database_url: str) -> tuple[list[RunRow], list[AttemptRow]]:
         with connection.cursor(row_factory=class_row(AttemptRow)) as cursor:
             attempts = cursor.execute(ATTEMPTS).fetchall()
     return runs, attempts
+
+
+def read_triggered(database_url: str) -> tuple[list[TriggeredRow], list[MissedRow]]:
+    """Return all runs that jobs were due for, and all records of due times that were missed."""
+    with psycopg.connect(database_url) as connection:
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        with connection.cursor(row_factory=class_row(TriggeredRow)) as cursor:
+            triggered = cursor.execute(TRIGGERED).fetchall()
+        with connection.cursor(row_factory=class_row(MissedRow)) as cursor:
+            missed = cursor.execute(MISSED).fetchall()
+    return triggered, missed
+
+
+def read_rules(database_url: str) -> dict[str, Rule]:
+    """Return the schedules of all jobs, by their keys."""
+    with (
+        psycopg.connect(database_url) as connection,
+        connection.cursor(row_factory=dict_row) as cursor,
+    ):
+        return {row.pop("key"): Rule(**row) for row in cursor.execute(RULES)}
 
 
 def _run(row: dict[str, Any]) -> RunRow:

@@ -35,6 +35,14 @@ class Verdict:
     tokens: list[Finding] = field(default_factory=list)
     # Not exactly one ended attempt for each token.
     attempts: list[Finding] = field(default_factory=list)
+    # A due time that has neither its run nor a record that it was missed.
+    unaccounted: list[Finding] = field(default_factory=list)
+    # A run of a job that was not due then.
+    not_due: list[Finding] = field(default_factory=list)
+    # Two runs for one due time, or a run and a record, or two records.
+    due_twice: list[Finding] = field(default_factory=list)
+    # A record of missed due times that does not say what was missed, or why.
+    misrecorded: list[Finding] = field(default_factory=list)
     figures: dict[str, int] = field(default_factory=dict)
 
     @property
