@@ -21,7 +21,7 @@ from jobs.overlap import Open, choose, sift
 from jobs.schedules import slot_of
 from jobs.triggering import make_runs
 from tests.jobs.recurring import at, recurring, runs_of
-from tests.jobs.scenes import admitted, ask, at_once, living_worker, recorded, states
+from tests.jobs.scenes import admitted, ask, at_once, behind, living_worker, recorded, states
 
 
 def triggered(*due: tuple[Job, int]) -> int:
@@ -156,7 +156,19 @@ def test_a_run_by_hand_is_an_open_run(acme: Owner) -> None:
 def test_two_ticks_at_once_do_not_both_pass(
     committed: None, broker: redis.Redis, acme: Owner
 ) -> None:
-    """The job's row is locked from the look to the commit."""
+    """The second waits for the job's row until the first has committed, and then sees its run."""
+    jobs = [recurring(acme, overlap=policy) for policy in ("skip", "queue")]
+    with behind(lambda: triggered(*((job, 2) for job in jobs))) as (begin, outcomes):
+        triggered(*((job, 1) for job in jobs))
+        begin()
+    assert outcomes == [0]
+    assert [(made(job), missed(job)) for job in jobs] == [([1], [2])] * 2
+
+
+def test_many_ticks_at_once_leave_one_run(
+    committed: None, broker: redis.Redis, acme: Owner
+) -> None:
+    """In whatever order they come, and without a deadlock; each due time is accounted for."""
     jobs = [recurring(acme, overlap="skip") for _ in range(20)]
     outcomes = at_once(
         *(lambda minute=minute: triggered(*((job, minute) for job in jobs)) for minute in range(4))

@@ -10,7 +10,7 @@ import redis
 from django.db import connection, transaction
 from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
-from jobs import delete_jobs, upsert_jobs
+from jobs import delete_jobs, tasks, upsert_jobs
 from jobs.models import Job, Missed, Owner, Run
 from jobs.seconds import fire, mend
 from jobs.storing import now
@@ -170,3 +170,17 @@ def test_without_history_there_is_a_hint(committed: None, broker: redis.Redis, a
     job = every(acme, 3_601, effective_from=OLD, history_policy="none")
     assert fire(job.pk) == 1 and not Run.objects.exists()
     job.delete()
+
+
+def test_the_system_does_it_by_itself(acme: Owner) -> None:
+    """Its own tasks fire jobs, mend what is out of step, and record pauses that have ended."""
+    job = every(acme, 3_601, effective_from=OLD)
+    assert tasks.fire(job.pk) == 2
+    entry(job).delete()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        Job.objects.filter(pk=job.pk).update(paused_from=OLD, paused_until=now())
+        cursor.execute("SET LOCAL session_replication_role = origin")
+    assert tasks.settle() == {"pauses": 1, "mended": 1}
+    assert tasks.settle() == {"pauses": 0, "mended": 0}
+    assert Missed.objects.get(job=job).reason == "paused"
