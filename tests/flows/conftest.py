@@ -27,6 +27,8 @@ from tests.waiting import wait_for
 OURS = ("jobs", "django_celery_beat", "django_celery_results")
 # In the order of their keys. Deleting disturbs no worker; TRUNCATE would wait for all of them.
 OF_RUNS = (
+    "jobs_missed",
+    "jobs_backfill",
     "jobs_outbox",
     "jobs_idempotencykey",
     "jobs_attempt",

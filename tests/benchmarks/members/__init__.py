@@ -20,6 +20,8 @@ MEMBERS: Final = (
     "cpu",
     "durable",
     "submit",
+    "crud",
+    "trigger",
     "doubles",
     "recovery",
 )

@@ -1,0 +1,122 @@
+"""Recurring jobs on the real stack: beat pulses, system workers tick, workers run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from fleet.faults import KNOWN
+from fleet.programs import beat, job_worker, system_worker
+from jobs.encoding import encode_body
+from jobs.ids import scheduled_id
+from jobs.models import Job, Owner, Run
+from jobs.pulse import TICK_SLOTS
+from jobs.schedules import moment_of, slot_of
+from jobs.storing import now
+from tests.flows.kept import drained, kept
+from tests.flows.processes import Processes
+from tests.flows.world import make_owner
+from tests.judge import TaskLog, read_task_events
+from tests.waiting import wait_for
+
+FAULTS = [
+    "pulse.after_commit:3",
+    "tick.after_insert:2",
+    "tick.after_publish:2",
+    "tick.before_done:4",
+]
+
+
+def due_soon(owner: Owner, *, seconds: float, count: int, history: str) -> dict[Job, datetime]:
+    """Return jobs of every minute that are next due in so many seconds and the moments after."""
+    first = slot_of(now()) + round(2 * seconds)
+    jobs = [
+        Job(
+            owner=owner,
+            key=f"{history}-{number}",
+            task="tests.record",
+            payload=encode_body([], {"n": number}, max_bytes=1_000),
+            schedule="interval",
+            interval_minutes=1,
+            phase=0,
+            shard=(first + number) % 120,
+            history_policy=history,
+            # Due once while the scene looks.
+            end_at=moment_of(first + count),
+        )
+        for number in range(count)
+    ]
+    Job.objects.bulk_create(jobs)
+    return {job: moment_of(first + number) for number, job in enumerate(jobs)}
+
+
+def wait_until(moment: datetime) -> None:
+    wait_for(lambda: now() >= moment, seconds=(moment - now()).total_seconds() + 5)
+
+
+def starts(log: TaskLog) -> Counter[str | None]:
+    """Return how many bodies of each run have begun, by the tasks' own log."""
+    return Counter(event.run for event in read_task_events(log.path) if event.event == "start")
+
+
+def ids_of(due: dict[Job, datetime]) -> list[str]:
+    return [str(scheduled_id(job.pk, at)) for job, at in due.items()]
+
+
+def lateness(runs: Sequence[Run]) -> list[float]:
+    """Return how long after their due times runs were in the queue, in seconds, rising."""
+    return sorted((run.created_at - run.due_at).total_seconds() for run in runs)
+
+
+def test_every_due_time_has_its_run_and_no_other(stack: Processes, owner: Owner) -> None:
+    """With history and without, of two owners: once, in time, and under the id of its due time."""
+    kept_ = due_soon(owner, seconds=3, count=12, history="full")
+    unkept = due_soon(make_owner("globex"), seconds=3, count=12, history="none")
+    wanted = {*ids_of(kept_), *ids_of(unkept)}
+    wait_until(max(kept_.values()) + timedelta(seconds=2))
+    wait_for(lambda: len(starts(stack.tasks)) >= len(wanted), seconds=20)
+    drained()
+    assert starts(stack.tasks) == dict.fromkeys(wanted, 1)
+    runs = list(Run.objects.all())
+    assert {(run.job_id, run.due_at) for run in runs} == {(j.pk, at) for j, at in kept_.items()}
+    late = lateness(runs)
+    print(f"lateness: median {late[len(late) // 2]:.2f} s, most {late[-1]:.2f} s")
+    assert late[0] >= 0
+
+
+def test_pulses_and_ticks_may_end_anywhere(
+    processes: Processes, owner: Owner, tmp_path: Path
+) -> None:
+    """Each of their crash points is met once, and each due time has its run all the same."""
+    assert {fault.partition(":")[0] for fault in FAULTS} == {
+        name for name in KNOWN if name.startswith(("pulse.", "tick."))
+    }
+    once = tmp_path / "once"
+    once.mkdir()
+    programs = [job_worker("one", slots=2), system_worker(), beat()]
+    environ = {"FAULT": ",".join(FAULTS), "FAULT_ONCE_DIR": str(once)}
+    with kept(processes, *programs, **environ) as stack:
+        full = due_soon(owner, seconds=3, count=24, history="full")
+        none = due_soon(make_owner("globex"), seconds=3, count=24, history="none")
+        wanted = {*ids_of(full), *ids_of(none)}
+
+        def is_done() -> bool:
+            stack.watch()
+            return set(starts(processes.tasks)) >= wanted and len(list(once.iterdir())) == 4
+
+        wait_for(is_done, seconds=90, what="every due time, and every fault")
+        drained(stack)
+    assert {(run.job_id, run.due_at) for run in Run.objects.all()} == {
+        (job.pk, at) for job, at in full.items()
+    }
+    bodies = starts(processes.tasks)
+    assert set(bodies) == wanted
+    assert {bodies[run_id] for run_id in ids_of(full)} == {1}
+    # Those of one tick, published again after they had been run: what history `none` allows.
+    twice = [at for job, at in none.items() if bodies[str(scheduled_id(job.pk, at))] > 1]
+    assert max(bodies.values()) <= 2
+    assert not twice or max(twice) - min(twice) < timedelta(seconds=TICK_SLOTS / 2)
+    print(f"runs without history that ran twice: {len(twice)}")
+    print(f"most late: {lateness(list(Run.objects.all()))[-1]:.1f} s")
