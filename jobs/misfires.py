@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 CHUNK: Final = 5_000
 """Jobs that are looked at in one transaction."""
 
+# A server that does not hear from us any more gives the locks to others after this time.
+_SILENCE: Final = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
+
 RUNS: Final = 20_000
 """When a chunk has so many runs to make, the other jobs wait for the next."""
 
@@ -42,6 +45,8 @@ def catch_up(tick: Tick) -> int:
 
     Goes over the jobs in the order of their ids and commits chunk by chunk: killed, it goes on
     where it was; met by another worker at the same tick, it leaves the tick to that one.
+    Raises BrokerUnavailable while hints of jobs without history cannot be published: their chunk
+    is then judged again.
     """
     total = 0
     while (count := _catch_up_chunk(tick.pk)) is not None:
@@ -52,6 +57,7 @@ def catch_up(tick: Tick) -> int:
 def _catch_up_chunk(tick_id: int) -> int | None:
     """Judge the next jobs of a tick; return how many runs that made, None when none are left."""
     with transaction.atomic():
+        database.query(_SILENCE)
         open_ticks = Tick.objects.select_for_update(skip_locked=True)
         tick = open_ticks.filter(pk=tick_id, done_at=None).first()
         if tick is None:
