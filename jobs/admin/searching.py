@@ -17,7 +17,7 @@ HELP: Final = _(
     "A run's id, a submission's number, a target's whole name, or a label as name:value."
 )
 _NUMBER_LIMIT: Final = 2**63
-MOST_FOUND: Final = 1_000
+MOST_FOUND: Final = 500
 
 
 def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
