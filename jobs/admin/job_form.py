@@ -10,7 +10,6 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs import upserting
 from jobs.arguments import ArgumentSchema
 from jobs.catalog import OfferedTask, offered, resolve
 from jobs.conf import setting
@@ -18,6 +17,7 @@ from jobs.errors import FairshiftError
 from jobs.job_spec import fault_of, job_spec
 from jobs.models import Job
 from jobs.payloads import CLEAR, read_body
+from jobs.upserting import place_of
 
 SCHEDULE_FIELDS: Final = (
     "schedule",
@@ -192,7 +192,7 @@ class JobForm(forms.ModelForm):
     def save(self, commit: bool = True) -> Job:
         self.instance.payload = self.cleaned_data["payload"]
         self.instance.payload_key = CLEAR
-        _give_place(self.instance)
+        self.instance.phase, self.instance.shard = place_of(self.instance)
         job: Job = super().save(commit)
         return job
 
@@ -210,15 +210,6 @@ SPEC_FIELDS: Final = (
     "lock_key",
 )
 """Those of the form that `job_spec` checks as they are: the owner and the target are rows here."""
-
-
-def _give_place(job: Job) -> None:
-    """Give a job its phase and shard, as an upsert does: it keeps them while its interval stays."""
-    place = (job.owner_id, job.key)
-    row = {"schedule": job.schedule, "interval_minutes": job.interval_minutes}
-    rows: dict[Any, Any] = {place: {**row, "smooth": job.smooth, "phase": None, "shard": None}}
-    upserting._give_places(rows, upserting._found(rows))
-    job.phase, job.shard = rows[place]["phase"], rows[place]["shard"]
 
 
 def stored_arguments(job: Job) -> str:
@@ -293,4 +284,5 @@ def _takes(item: OfferedTask) -> str:
 
 
 def _queues() -> list[str]:
-    return sorted(name for name in current_app.amqp.queues if name != setting("SYSTEM_QUEUE"))
+    ours = {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
+    return sorted(set(current_app.amqp.queues) - ours)

@@ -18,7 +18,7 @@ from jobs.models import Job, Missed, Owner, Run, Target
 from jobs.payloads import read_body
 from jobs.submission import run_job
 from jobs.upserting import Upserted
-from tests.jobs.scenes import at_once
+from tests.jobs.scenes import at_once, behind
 
 
 def add(key: str, **changes: Any) -> dict[str, Any]:
@@ -285,19 +285,15 @@ def test_a_job_that_is_made_meanwhile_is_changed(committed: None, acme: Owner) -
         assert sorted((one.created, one.updated) for one in done) == [(0, 50), (50, 0)], done
 
 
-def test_a_bulk_and_a_pause_of_many_do_not_deadlock(committed: None, acme: Owner) -> None:
-    """Both go in the order of ids, which is not that of keys."""
-    keys = [f"k{n:03}" for n in range(200)]
+def test_jobs_are_locked_in_the_order_of_their_ids(committed: None, acme: Owner) -> None:
+    """As an operator's bulk pause does: whoever waits for the first holds none of the others."""
+    keys = [f"k{n:03}" for n in range(50)]
     for key in reversed(keys):
         upsert_jobs(acme, [add(key)])
-
-    def pause() -> int:
-        with transaction.atomic():
-            return len(Job.objects.select_for_update().order_by("pk"))
-
-    for turn in range(6):
-        done = at_once(
-            lambda turn=turn: upsert_jobs(acme, [add(key, misfire_cap=turn + 1) for key in keys]),
-            pause,
-        )
-        assert done == [Upserted(0, 200, 0), 200]
+    jobs = Job.objects.select_for_update(skip_locked=True).order_by("pk")
+    bulk = [add(key, priority=1) for key in keys]
+    with behind(lambda: upsert_jobs(acme, bulk)) as (begin, outcomes):
+        assert jobs.first() == Job.objects.get(key=keys[-1])
+        begin()
+        assert len(jobs) == 50
+    assert outcomes == [Upserted(0, 50, 0)]
