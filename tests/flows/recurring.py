@@ -1,0 +1,129 @@
+"""Recurring jobs of a scene: made through the front door, and judged by when they are due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
+from tests.judge.rows import TriggeredRow
+from tests.judge.schedules import Case, Due, Era, judge_schedules
+from tests.judge.sqlreader import read_rows, read_rules, read_triggered
+from tests.waiting import wait_for
+
+ZONES = ("UTC", "Europe/Berlin", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns")
+
+# All that is due before a moment has been handed out and done, and no job is still to be read.
+SETTLED = """
+SELECT c.slot > 2 * extract(epoch FROM %s::timestamptz) AND c.again_seen IS NOT NULL
+    AND NOT EXISTS (SELECT FROM jobs_tick WHERE done_at IS NULL)
+    AND NOT EXISTS (SELECT FROM jobs_job AS j
+                    WHERE NOT pg_visible_in_snapshot(j.changed_xid, c.again_seen))
+    AND NOT EXISTS (SELECT FROM jobs_job AS j
+                    WHERE j.paused_from IS NOT NULL AND j.paused_until <= clock_timestamp())
+    AND NOT EXISTS (SELECT FROM jobs_run WHERE ended_at IS NULL)
+FROM jobs_cursor AS c
+"""
+
+
+@dataclass
+class Recurring:
+    """The jobs of a scene, and when they are due."""
+
+    url: str
+    folder: Path
+    tasks: Path
+    cases: dict[str, Case] = field(default_factory=dict)
+
+    def moment(self) -> datetime:
+        """Return PostgreSQL's time."""
+        return self._ask("SELECT clock_timestamp()")
+
+    def beating(self) -> None:
+        """Wait for the pulse: from then on due times count."""
+        since = self.moment()
+        beaten = "SELECT EXISTS (SELECT FROM jobs_cursor WHERE beat_at > %s)"
+        wait_for(lambda: self._ask(beaten, since), seconds=30, what="a pulse")
+
+    def made(
+        self,
+        jobs: Iterable[dict[str, Any]],
+        *,
+        before: datetime,
+        ends_at: datetime,
+        after: datetime | None = None,
+    ) -> None:
+        """Note jobs that were made between two moments (until now), and are due until an end."""
+        rules, after = read_rules(self.url), after or self.moment()
+        for job in jobs:
+            era = Era(
+                rule=rules[job["key"]],
+                begins=before,
+                sure_from=after,
+                sure_until=ends_at,
+                ends=ends_at,
+            )
+            self.cases[job["key"]] = Case([era], reasons_of(job))
+
+    def settled(self, until: datetime, *, seconds: float) -> None:
+        """Wait until all that is due before a moment has been triggered, and has ended."""
+        wait_for(lambda: self._ask(SETTLED, until), seconds=seconds, what="all to be done")
+
+    def verdict(self) -> Verdict:
+        """Have the judge look, at due times and at runs; print and return. A bad one fails."""
+        triggered, missed = read_triggered(self.url)
+        found = judge_schedules(self.cases, triggered=triggered, missed=missed)
+        print(found.report())
+        submits = SubmitLog(self.folder / "submits.log")
+        ids = [row.run_id for row in self._due_rows(triggered)]
+        submits.intend("due", count=len(ids))
+        submits.ok("due", ids)
+        runs, attempts = read_rows(self.url)
+        ran = judge(
+            task_events=read_task_events(self.tasks),
+            submit_events=read_submit_events(submits.path),
+            runs=runs,
+            attempts=attempts,
+        )
+        print(ran.report())
+        assert found.ok, found.report()
+        assert ran.ok, ran.report()
+        return found
+
+    def _due_rows(self, rows: list[TriggeredRow]) -> list[TriggeredRow]:
+        """Return the runs that the formula accounts for: all others are ghosts."""
+        due = {key: Due.of(case.eras) for key, case in self.cases.items()}
+        return [
+            row
+            for row in rows
+            if row.key in due and row.due_at in due[row.key].runs | due[row.key].perhaps
+        ]
+
+    def _ask(self, query: str, *parameters: object) -> Any:
+        with psycopg.connect(self.url, connect_timeout=10) as connection:
+            row = connection.execute(query, parameters).fetchone()  # type: ignore[arg-type]
+            return row and row[0]
+
+
+def reasons_of(job: dict[str, Any]) -> frozenset[str]:
+    """Return why due times of a job may be missed, by its policy; with `all` only by its limits."""
+    if job.get("misfire", "once") != "all":
+        return frozenset({"outage"})
+    reasons = {"misfire_cap": "cap", "misfire_deadline_seconds": "deadline"}
+    return frozenset(reason for limit, reason in reasons.items() if limit in job)
+
+
+def job_of(key: str, **fields: Any) -> dict[str, Any]:
+    """Return a job as the front door takes it: its task notes each start in the scene's log."""
+    return {
+        "key": key,
+        "task": "tests.record",
+        "arguments": {"n": 1},
+        "max_attempts": 30,
+        **fields,
+    }
