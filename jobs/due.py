@@ -17,8 +17,9 @@ from typing import Any, Final, NamedTuple
 from django.db import connection
 
 from jobs import database
+from jobs.due_spans import schedule_of
 from jobs.models import Job
-from jobs.schedules import Schedule, ScheduleError, checked, cron_minutes, moment_of
+from jobs.schedules import ScheduleError, checked, cron_minutes, moment_of
 
 logger = logging.getLogger(__name__)
 
@@ -103,21 +104,7 @@ def problem_of(job: Job) -> str:
     if job.schedule == "once" and job.once_at and job.once_at.timestamp() % 60:
         return "once_at is a whole minute"
     try:
-        checked(
-            Schedule(
-                kind=job.schedule,
-                interval_minutes=job.interval_minutes,
-                interval_seconds=job.interval_seconds,
-                cron=job.cron,
-                zone=job.zone,
-                once_at=job.once_at,
-                start_at=job.start_at,
-                end_at=job.end_at,
-                smooth=job.smooth,
-                phase=job.phase or 0,
-                shard=job.shard or 0,
-            )
-        )
+        checked(schedule_of(vars(job)))
     except ScheduleError as error:
         return str(error)
     return ""

@@ -8,14 +8,12 @@ beginning is missed.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from jobs import database
 from jobs.conf import setting
 from jobs.due import SLOTS, Due, is_due, rows_of
-from jobs.ticking import make_due_runs, send_due_hints
-
-CHUNK: Final = 5_000
+from jobs.ticking import CHUNK, make_due_runs, send_due_hints
 
 
 @database.alone

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from django.db import transaction
@@ -21,8 +21,10 @@ from jobs.due import Due, due_jobs
 from jobs.models import HistoryPolicy, OverlapPolicy, Tick
 from jobs.triggering import make_runs, send_known
 
-CHUNK: Final = 5_000
+CHUNK: Final = 10_000
 """Due times in one transaction, but those of one job stay together."""
+ROWS: Final = 5_000
+"""Runs made in one statement, whose hints then have PUBLISH_TIMEOUT_SECONDS to go out."""
 
 # A server that does not hear from us any more gives the tick's lock to others after this time.
 _SILENCE: Final = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
@@ -88,12 +90,13 @@ def _chunk(tick_id: int, due: Sequence[Due]) -> int | None:
 
 def make_due_runs(due: Sequence[Due]) -> int:
     """Make the runs of due times whose jobs keep runs and let them overlap; return how many."""
-    kept = [it for it in due if it.history != HistoryPolicy.NONE]
+    kept = sorted((it for it in due if it.history != HistoryPolicy.NONE), key=attrgetter("owner"))
     limited = [(it.job_id, it.slot) for it in kept if it.overlap != OverlapPolicy.ALLOW]
     free = [(it.job_id, it.slot) for it in kept if it.overlap == OverlapPolicy.ALLOW]
     with transaction.atomic():
         # Sifted in the transaction that makes the runs: a second one then finds them open.
-        return make_runs([*free, *overlap.sift(limited)] if limited else free)
+        free += overlap.sift(limited) if limited else []
+        return sum(make_runs(free[at : at + ROWS]) for at in range(0, len(free), ROWS))
 
 
 def send_due_hints(due: Sequence[Due]) -> int:

@@ -14,9 +14,6 @@ from tests.benchmarks.world import BenchmarkError, World
 LOAD_TEST = 288_000.0
 """Triggers a minute in project44's load test."""
 
-TICK_SLOTS = 2
-"""What a pulse each second makes a tick of."""
-
 PATIENCE_SECONDS = 120.0
 POLL_SECONDS = 0.02
 
@@ -53,9 +50,13 @@ def measure(world: World) -> list[Row]:
 
 
 def _rate(world: World, *, minutes: int) -> float:
-    """Return triggers/s of some consecutive minutes, from the sending to the end of their ticks."""
+    """Return triggers/s of some consecutive minutes, from the sending to the end of their ticks.
+
+    A tick holds as many due times as one of a second would at ten times the load test.
+    """
     from jobs import tasks
     from jobs.models import Tick
+    from jobs.pulse import TICK_SLOTS
     from jobs.schedules import slot_of
     from jobs.storing import now
 
