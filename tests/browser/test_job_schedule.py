@@ -86,14 +86,18 @@ def test_pages_of_schedules_fit_a_phone(browse: Browse, acme: Owner, scheme: str
     Missed.objects.create(
         job=job, owner=acme, first_at=at, last_at=at + timedelta(days=3), count=4, reason="outage"
     )
+    job.backfill(at, at + timedelta(days=3))
     page = browse("/admin/", viewport=NARROW, color_scheme=scheme)
     paths = [
         "/admin/jobs/job/",
         "/admin/jobs/job/?health=broken",
         "/admin/jobs/job/add/",
         "/admin/jobs/missed/",
+        "/admin/jobs/backfill/",
+        "/admin/jobs/cursor/",
         *(f"/admin/jobs/job/{of.pk}/change/" for of in Job.objects.all()),
         f"/admin/jobs/job/{job.pk}/actions/pause/",
+        f"/admin/jobs/job/{job.pk}/actions/backfill/",
     ]
     for number, path in enumerate(paths):
         page.goto(path)
