@@ -9,7 +9,7 @@ from tests.jobs.recurring import at, recurring
 
 
 def test_noting_again_changes_nothing(acme: Owner) -> None:
-    """One record for a job, a span's beginning and a reason; of a job that is gone there is none."""
+    """One record for a job, a span and a reason; of a job that is gone there is none."""
     job, other = recurring(acme), recurring(acme)
     span = MissedSpan(at(0), at(4), 5, "outage")
     for _ in range(2):
