@@ -138,12 +138,9 @@ class Scheduler(Led, DatabaseScheduler):
     def all_as_schedule(self) -> dict[str, Any]:
         # Before the entries: a change between the two readings is read again, not lost.
         self._last_timestamp = self.Changes.last_change()
-        sent = leading.SentEntries().last()
         before: dict[str, Any] = self._schedule or {}
         entries = super().all_as_schedule()
         for name, entry in entries.items():
-            # The page of an entry writes its whole row, and with it an old last run.
-            entry.last_run_at = max(entry.last_run_at, sent.get(name, entry.last_run_at))
             if isinstance(entry.schedule, crontab) and name in before:
                 self._heed_change(entry, before[name])
         return entries

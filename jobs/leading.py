@@ -27,7 +27,6 @@ DELETE FROM jobs_sententry s WHERE NOT EXISTS (
 """
 _UNSENT = "SELECT name, due_at, task_id FROM jobs_sententry WHERE sent_at IS NULL ORDER BY due_at"
 _SENT = "UPDATE jobs_sententry SET sent_at = clock_timestamp() WHERE name = %s AND task_id = %s"
-_LAST = "SELECT name, due_at FROM jobs_sententry"
 
 
 class ServerClock:
@@ -97,10 +96,6 @@ class SentEntries:
     def sent(self, sending: Sending) -> None:
         """Note that it is published."""
         database.query(_SENT, [sending.name, sending.task_id])
-
-    def last(self) -> dict[str, datetime]:
-        """Return the last due time of each entry that was ever sent."""
-        return {row["name"]: row["due_at"] for row in database.query(_LAST)}
 
 
 def _monotonic() -> datetime:

@@ -18,7 +18,7 @@ noted AS (
 moved AS (
     UPDATE django_celery_beat_periodictask
     SET last_run_at = %(due_at)s, total_run_count = total_run_count + 1
-    -- Somebody may be editing it. The ledger knows the due time as well.
+    -- Somebody may be editing it, and writes an old time then: the ledger refuses that one.
     WHERE id = (SELECT id FROM django_celery_beat_periodictask
                 WHERE name = (SELECT name FROM noted) AND enabled
                 FOR UPDATE SKIP LOCKED))
