@@ -15,6 +15,6 @@
 UNION ALL
 (SELECT j.id FROM unnest(%(crons)s::text[], %(zones)s::text[]) AS bad(cron, zone)
  JOIN jobs_job AS j ON j.cron = bad.cron AND j.zone = bad.zone
-    AND j.schedule = 'cron' AND j.enabled
+    AND j.schedule || '' = 'cron' AND j.enabled
  WHERE %(owners)s::bigint[] IS NULL OR j.owner_id = ANY(%(owners)s::bigint[])
  LIMIT %(most)s)

@@ -13,7 +13,7 @@ CROSS JOIN LATERAL (
     SELECT j.id, j.owner_id, j.history_policy, j.overlap, j.task, j.queue, j.priority, j.lock_key,
         j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
     FROM jobs_job AS j
-    WHERE j.schedule = 'cron' AND j.enabled AND j.cron = part.cron AND j.zone = part.zone
+    WHERE j.schedule || '' = 'cron' AND j.enabled AND j.cron = part.cron AND j.zone = part.zone
         AND (CASE WHEN j.smooth THEN j.shard ELSE 0 END) BETWEEN part.low AND part.high
     OFFSET 0
 ) AS due

@@ -8,11 +8,11 @@
 --   way than asking the index for each interval and minute.
 WITH RECURSIVE intervals (n) AS (
     (SELECT interval_minutes FROM jobs_job
-     WHERE schedule = 'interval' AND enabled AND interval_minutes > 0
+     WHERE schedule || '' = 'interval' AND enabled AND interval_minutes > 0
      ORDER BY interval_minutes LIMIT 1)
     UNION ALL
     SELECT (SELECT j.interval_minutes FROM jobs_job AS j
-            WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes > intervals.n
+            WHERE j.schedule || '' = 'interval' AND j.enabled AND j.interval_minutes > intervals.n
             ORDER BY j.interval_minutes LIMIT 1)
     FROM intervals WHERE n IS NOT NULL
 )
@@ -26,7 +26,7 @@ CROSS JOIN LATERAL (
         part.minute * 120 + j.shard AS slot,
         j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
     FROM jobs_job AS j
-    WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
+    WHERE j.schedule || '' = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
         AND j.phase = (part.minute %% intervals.n)::int
         AND j.shard BETWEEN part.low AND part.high
     OFFSET 0

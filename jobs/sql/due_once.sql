@@ -13,7 +13,7 @@ CROSS JOIN LATERAL (
         j.once_at,
         j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
     FROM jobs_job AS j
-    WHERE j.schedule = 'once' AND j.enabled AND j.once_at = to_timestamp(part.minute * 60)
+    WHERE j.schedule || '' = 'once' AND j.enabled AND j.once_at = to_timestamp(part.minute * 60)
         AND (CASE WHEN j.smooth THEN j.shard ELSE 0 END) BETWEEN part.low AND part.high
     OFFSET 0
 ) AS due

@@ -5,7 +5,7 @@
 -- Keeps true: read by the index of the ticks. A job that changed within the span may be missing.
 SELECT j.id FROM unnest(%(crons)s::text[], %(zones)s::text[]) AS due(cron, zone)
 JOIN jobs_job AS j ON j.cron = due.cron AND j.zone = due.zone
-    AND j.schedule = 'cron' AND j.enabled
+    AND j.schedule || '' = 'cron' AND j.enabled
 WHERE j.id > %(after_job)s
     AND (%(owners)s::bigint[] IS NULL OR j.owner_id = ANY(%(owners)s::bigint[]))
     AND j.effective_from <= to_timestamp(%(first_slot)s / 2.0)

@@ -8,11 +8,11 @@
 --   planner from another way than asking the index for each interval and minute.
 WITH RECURSIVE intervals (n) AS (
     (SELECT interval_minutes FROM jobs_job
-     WHERE schedule = 'interval' AND enabled AND interval_minutes > 0
+     WHERE schedule || '' = 'interval' AND enabled AND interval_minutes > 0
      ORDER BY interval_minutes LIMIT 1)
     UNION ALL
     SELECT (SELECT j.interval_minutes FROM jobs_job AS j
-            WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes > intervals.n
+            WHERE j.schedule || '' = 'interval' AND j.enabled AND j.interval_minutes > intervals.n
             ORDER BY j.interval_minutes LIMIT 1)
     FROM intervals WHERE n IS NOT NULL
 )
@@ -26,7 +26,7 @@ WITH RECURSIVE intervals (n) AS (
      SELECT j.id, j.owner_id, minute * 120 + j.shard AS slot,
          j.effective_from, j.start_at, j.end_at, j.paused_until
      FROM jobs_job AS j
-     WHERE j.schedule = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
+     WHERE j.schedule || '' = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
          AND j.phase = (minute %% intervals.n)::int
          AND j.shard >= greatest(%(first_slot)s::bigint - minute * 120, 0)::int
          AND j.shard <= least(%(end_slot)s::bigint - 1 - minute * 120, 119)::int
@@ -42,7 +42,7 @@ WITH RECURSIVE intervals (n) AS (
  LIMIT %(most)s)
 UNION ALL
 (SELECT id FROM jobs_job
- WHERE schedule = 'once' AND enabled AND id > %(after_job)s
+ WHERE schedule || '' = 'once' AND enabled AND id > %(after_job)s
      AND once_at >= to_timestamp(%(first_slot)s / 2.0)
      AND once_at < to_timestamp(%(end_slot)s / 2.0)
      AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
