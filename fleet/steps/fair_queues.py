@@ -21,8 +21,8 @@ from fleet.keys import epoch_channel
 from fleet.pool import Pool
 from fleet.steps.charging import watched
 from fleet.transport import Transport, fair_queues
-from fleet.transport.channel import SHAPE_ERRORS
 from fleet.transport.leases import Leases
+from fleet.transport.quarantine import SHAPE_ERRORS
 
 logger = logging.getLogger(__name__)
 

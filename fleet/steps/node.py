@@ -19,7 +19,7 @@ from fleet.contract import Edges, Node
 from fleet.edge import Edge
 from fleet.steps.gate import Gate
 from fleet.steps.heartbeat import Heartbeat
-from fleet.transport.leases import when_untold
+from fleet.transport.epochs import when_untold
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,9 @@ from kombu import transport as kombu_transport
 from kombu.asynchronous import set_event_loop
 from kombu.transport import redis
 
-from fleet.transport.channel import Channel, SentinelChannel
+from fleet.transport.channel import Channel
 from fleet.transport.poller import Poller
+from fleet.transport.sentinel import SentinelChannel
 
 SCHEMES: Final = {
     "redis": "fleet.transport:Transport",

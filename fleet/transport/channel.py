@@ -6,7 +6,6 @@ remote control, stock queues) is Kombu's. Read its `transport/redis.py` beside t
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
@@ -16,32 +15,22 @@ from typing import Any, Final
 
 from celery.exceptions import ImproperlyConfigured
 from kombu.transport import redis, virtual
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from fleet.keys import queue_key
 from fleet.transport import scripts
-from fleet.transport.envelope import MalformedMessage, address, delivered, parsed, read_json
-from fleet.transport.leases import Lease, Room, leases_on
+from fleet.transport.adopting import adopt
+from fleet.transport.envelope import address, delivered, read_json
+from fleet.transport.leases import Room, leases_on
 from fleet.transport.publishing import PublishBatch
 from fleet.transport.qos import QoS
+from fleet.transport.quarantine import SHAPE_ERRORS, Quarantine
 
-logger = logging.getLogger(__name__)
-
-ADOPT_AT_MOST: Final = 100
 STOCK_WAIT_SECONDS: Final = 1.0
 AT_ONCE_SECONDS: Final = 0.01
 HAND_OVER_AT_ONCE: Final = 8
 JSON: Final = "application/json"
-SENTINEL_SECONDS: Final = 5.0
-STRIKES: Final = 10
-STRIKE_PAUSE_MOST: Final = 60
-
-# What a message of the wrong shape makes Kombu and Celery raise on its way to the worker's gate.
-SHAPE_ERRORS: Final = (
-    *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError),
-)
-REASON_LIMIT: Final = 500
+OPTIONS: Final = ("fair_queues", "lease_seconds", "take_most")
+"""What a connection's transport options may say of fair queues."""
 
 
 class Message(virtual.Message):
@@ -75,6 +64,7 @@ class FairQueues:
     def __init__(self, connection: Any, **kwargs: Any) -> None:
         self.leases = leases_on(self._broker(connection.client))
         self.holder = object()
+        self.quarantine = Quarantine(self)
         self._arrived: deque[tuple[str, str, bytes]] = deque()
         super().__init__(connection, **kwargs)  # type: ignore[call-arg]
         if self.fair_queues and self.global_keyprefix:  # type: ignore[attr-defined]
@@ -186,7 +176,7 @@ class FairQueues:
         """Take what there is room for; return how long the queue has no more, if known."""
         taken = self._take(queue, room, most=self.take_most)
         if taken.has_foreign:
-            self._adopt(queue)
+            adopt(self, queue)
         self._arrived.extend((queue, tag, raw) for tag, raw in taken.messages)
         if taken.sleep_seconds is None and not taken.messages:
             # More, but nothing for a window without a free slot; or too much to look through.
@@ -231,55 +221,11 @@ class FairQueues:
             message = delivered(raw, tag=tag)
             self.connection._deliver(message, queue)
         except SHAPE_ERRORS as error:
-            self._quarantine(tag, raw, error)
+            self.quarantine.put_aside(tag, raw, error)
 
     def put_aside(self, message: Any, error: Exception) -> None:
         """Put a delivered message of a fair queue aside, for a person to look at."""
-        self._quarantine(message.delivery_tag, redis.dumps(message._raw), error)
-
-    def strike(self, lease: Lease, tag: str) -> bool:
-        """Give back a message whose process has died, later each time; True when that is done.
-
-        One that has killed STRIKES processes is put aside. A lost connection is no reason not to
-        give it back at once: then this says False.
-        """
-        try:
-            with self.conn_or_acquire() as client:
-                strikes = int(scripts.run(client, lease.queue, "strike", lease.id))
-                if strikes < STRIKES:
-                    self.leases.give_back(tag, delay_seconds=min(2**strikes, STRIKE_PAUSE_MOST))
-                    return True
-                raw = client.hget(queue_key(lease.queue, "body"), lease.id) or b""
-        except self.connection_errors as error:  # type: ignore[attr-defined]
-            logger.warning("a message that ended its process goes back at once: %r", error)
-            return False
-        self._quarantine(tag, raw, RuntimeError(f"it has ended {strikes} processes"))
-        return True
-
-    def _quarantine(self, tag: str, raw: bytes | str, error: Exception) -> None:
-        lease = self.leases.dropped(tag)
-        if lease is not None:
-            logger.error("put a message of queue %s aside", lease.queue, exc_info=error)
-            facts = (_reason(error), "lease", self.leases.worker, lease.id, lease.number, raw)
-            with self.conn_or_acquire() as client:
-                scripts.run(client, lease.queue, "quarantine", *facts)
-        self.qos._quick_ack(tag)  # type: ignore[attr-defined]
-
-    def _adopt(self, queue: str) -> None:
-        """Take over what stock Celery clients have pushed to the plain lists of this queue."""
-        with self.conn_or_acquire() as client:
-            for step in self.priority_steps:  # type: ignore[attr-defined]
-                plain = self._q_for_pri(queue, step)  # type: ignore[attr-defined]
-                for raw in client.lrange(plain, 0, ADOPT_AT_MOST - 1):
-                    if not raw:
-                        break  # ours begin here
-                    try:
-                        group = address(parsed(raw), now=datetime.now(UTC)).group(raw)
-                    except MalformedMessage as error:
-                        facts = (_reason(error), "list", plain, raw)
-                        scripts.run(client, queue, "quarantine", *facts)
-                    else:
-                        scripts.run(client, queue, "adopt", plain, raw, *group)
+        self.quarantine.put_aside(message.delivery_tag, redis.dumps(message._raw), error)
 
     # --- waiting -----------------------------------------------------------------------
 
@@ -348,50 +294,7 @@ class FairQueues:
 class Channel(FairQueues, redis.Channel):  # type: ignore[misc]
     """Kombu's Redis channel with fair queues."""
 
-    from_transport_options: Any = (
-        *redis.Channel.from_transport_options,
-        "fair_queues",
-        "lease_seconds",
-        "take_most",
-    )
-
-
-class SentinelChannel(FairQueues, redis.SentinelChannel):  # type: ignore[misc]
-    """The same behind Redis Sentinel."""
-
-    master_name: str | None = None
-    sentinel_kwargs: dict[str, Any] | None = None
-
-    from_transport_options: Any = (
-        *redis.SentinelChannel.from_transport_options,
-        "fair_queues",
-        "lease_seconds",
-        "take_most",
-    )
-
-    def _broker(self, given: Any) -> Hashable:
-        # Whichever Sentinel answers: a connection goes on to the next one when a server is lost.
-        sentinels = frozenset(given.alt or [(given.hostname, given.port)])
-        name = given.transport_options.get("master_name")
-        return (sentinels, name, given.virtual_host)
-
-    def _sentinel_managed_pool(self, asynchronous: bool = False) -> Any:
-        """Return a pool that asks the next Sentinel at once when one is down.
-
-        By itself redis-py asks the same one ten times, for seconds, and for each new connection.
-        """
-        own = {
-            "socket_timeout": self.socket_timeout or SENTINEL_SECONDS,
-            "socket_connect_timeout": self.socket_connect_timeout or SENTINEL_SECONDS,
-            "retry": Retry(NoBackoff(), 0),
-        }
-        self.sentinel_kwargs = {**own, **(self.sentinel_kwargs or {})}
-        return super()._sentinel_managed_pool(asynchronous)
-
-
-def _reason(error: Exception) -> bytes:
-    """Return why a message is put aside, as text that Redis can be told."""
-    return f"{type(error).__name__}: {error}"[:REASON_LIMIT].encode("utf-8", "replace")
+    from_transport_options: Any = (*redis.Channel.from_transport_options, *OPTIONS)
 
 
 def _woken(_token: object) -> None:

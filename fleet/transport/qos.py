@@ -8,7 +8,9 @@ from typing import Any, Final
 from kombu.asynchronous import get_event_loop
 from kombu.transport import redis
 
-from fleet.transport.leases import BUFFER_US, SAY_WITHIN_SECONDS, Leases, Room
+from fleet.transport.holding import BUFFER_US
+from fleet.transport.leases import Leases, Room
+from fleet.transport.saying import SAY_WITHIN_SECONDS
 
 UNLIMITED: Final = 1_000
 
@@ -73,7 +75,7 @@ class QoS(redis.QoS):
             super().reject(delivery_tag, requeue=requeue)
         elif requeue:
             lost = self.leases.lost(delivery_tag)
-            if lost is None or not self.channel.strike(lost, delivery_tag):
+            if lost is None or not self.channel.quarantine.strike(lost):
                 self.leases.give_back(delivery_tag)
             self._settled(delivery_tag)
         else:

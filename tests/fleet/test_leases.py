@@ -13,7 +13,8 @@ import redis
 
 from fleet.transport import leases as module
 from fleet.transport import scripts
-from fleet.transport.leases import BUFFER_US, Leases, Load, Room, Taken, leases_on
+from fleet.transport.holding import BUFFER_US, Load
+from fleet.transport.leases import Leases, Room, Taken, leases_on
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
 

@@ -1,0 +1,28 @@
+"""Messages that stock Celery clients push to the plain lists of a fair queue."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from fleet.transport import scripts
+from fleet.transport.envelope import MalformedMessage, address, parsed
+from fleet.transport.quarantine import reason
+
+ADOPT_AT_MOST: Final = 100
+
+
+def adopt(channel: Any, queue: str) -> None:
+    """Take over what stands before our placeholders in a queue's lists, some of it in one call."""
+    with channel.conn_or_acquire() as client:
+        for step in channel.priority_steps:
+            plain = channel._q_for_pri(queue, step)
+            for raw in client.lrange(plain, 0, ADOPT_AT_MOST - 1):
+                if not raw:
+                    break  # ours begin here
+                try:
+                    group = address(parsed(raw), now=datetime.now(UTC)).group(raw)
+                except MalformedMessage as error:
+                    scripts.run(client, queue, "quarantine", reason(error), "list", plain, raw)
+                else:
+                    scripts.run(client, queue, "adopt", plain, raw, *group)

@@ -1,0 +1,94 @@
+"""Which filling of a queue a process knows, and what it tells one that has forgotten.
+
+A queue that was emptied, or fell back to an older copy, has begun another epoch: it is told what is
+held here, and the application is called, to tell it the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from redis import Redis
+
+from fleet.transport import scripts
+from fleet.transport.holding import Holding, Lease
+from fleet.transport.saying import Saying
+
+logger = logging.getLogger(__name__)
+
+HOLD_AT_ONCE: Final = 100
+
+
+@dataclass(slots=True)
+class Known:
+    """What a process knows of a queue from which it takes."""
+
+    epoch: int = 0
+    last_lease: int = 0
+    confirmed: int = 0
+    """Number of the last take whose reply has arrived."""
+
+
+class Epochs:
+    """What a worker knows of its queues. Whoever calls sees to threads."""
+
+    def __init__(self, worker: str, holding: Holding, saying: Saying) -> None:
+        self._worker = worker
+        self._holding = holding
+        self._saying = saying
+        self.known: dict[str, Known] = defaultdict(Known)
+        """The queues from which was taken."""
+
+    def keep(self, client: Redis, queue: str) -> list[Lease]:
+        """Say of which messages this process knows; return their leases."""
+        self._saying.say(client, [queue])
+        leases = self._holding.leases(queue=queue)
+        named = [value for lease in leases for value in (lease.id, lease.number)]
+        scripts.run(client, queue, "keep", self._worker, *named)
+        self.known[queue].confirmed = 0
+        return leases
+
+    def meet(self, client: Redis, queue: str, epoch: int, is_told: int) -> bool:
+        """Say what is held when a queue has begun another epoch than we know.
+
+        Who is to tell it what it has forgotten is called; where there is nobody, it is told that.
+        True when it may give now what it did not give before.
+        """
+        known = self.known[queue]
+        is_other = known.epoch not in (0, epoch)
+        if is_other:
+            self._declare(client, queue)
+        # After it: if it fails, the next call finds the difference again.
+        known.epoch = epoch
+        if not is_told and not _primers:
+            scripts.run(client, queue, "prime", epoch, "told")
+        elif not is_told:
+            for prime in _primers:
+                prime()
+        return is_other or not (is_told or _primers)
+
+    def _declare(self, client: Redis, queue: str) -> None:
+        """Have a queue that has forgotten it know what this process holds."""
+        leases = self.keep(client, queue)
+        logger.warning("queue %s began anew: we hold %d of its messages", queue, len(leases))
+        for start in range(0, len(leases), HOLD_AT_ONCE):
+            groups = [lease.group() for lease in leases[start : start + HOLD_AT_ONCE]]
+            values = [value for group in groups for value in group]
+            scripts.run(client, queue, "hold", self._worker, *values)
+
+
+_primers: list[Callable[[], None]] = []
+os.register_at_fork(after_in_child=_primers.clear)
+
+
+def when_untold(prime: Callable[[], None]) -> None:
+    """Have this called whenever a queue has not been told what owners may have.
+
+    In any thread, and again until it is told: it may not take time.
+    """
+    _primers[:] = [prime]
