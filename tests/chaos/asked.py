@@ -13,6 +13,7 @@ from typing import Any
 import django
 from django.db import DatabaseError, InterfaceError, close_old_connections, transaction
 
+from tests.chaos.edits import edit, upsert
 from tests.judge.log import SubmitLog
 
 
@@ -92,7 +93,7 @@ def replay(log: SubmitLog, *, ids: list[str], times: int, task: str) -> dict[str
 
 
 ACTS: dict[str, Callable[..., dict[str, Any]]] = {
-    act.__name__: act for act in (submit, cancel, owner, replay)
+    act.__name__: act for act in (submit, cancel, owner, replay, upsert, edit)
 }
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ for slug in ("acme", "globex"):
     Owner.objects.create(slug=slug)
 IntervalSchedule.objects.filter(every=5, period="seconds").update(every=1)
 """
-OF_RUNS = "jobs_outbox, jobs_attempt, jobs_run, jobs_submission"
+OF_RUNS = "jobs_outbox, jobs_attempt, jobs_run, jobs_backfill, jobs_submission"
 OPEN = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
 WAITING = "SELECT count(*) FROM jobs_run WHERE started_at IS NULL"
 ENDED = "SELECT count(*) FROM jobs_run WHERE ended_at IS NOT NULL"

@@ -1,0 +1,90 @@
+"""Edits of jobs in a long proof: each in a transaction, with the moments between which it held."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connection, transaction
+
+from tests.judge.log import SubmitLog
+
+# Before this moment all slots are done, and by a tick or a reading that saw the job as it is.
+SETTLED = """
+SELECT
+    to_timestamp(
+        least(c.slot, (SELECT min(first_slot) FROM jobs_tick WHERE done_at IS NULL)) / 2.0),
+    coalesce(pg_visible_in_snapshot(
+        (SELECT changed_xid FROM jobs_job WHERE key = %s), c.again_seen), true)
+FROM jobs_cursor AS c
+"""
+RULE = """
+SELECT schedule, interval_minutes, phase, shard, cron, zone, once_at, start_at, end_at
+FROM jobs_job WHERE key = %s
+"""
+
+
+def upsert(log: SubmitLog, *, jobs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Make jobs what these say, at once."""
+    from jobs import upsert_jobs
+
+    upsert_jobs("acme", jobs)
+    return {}
+
+
+def edit(
+    log: SubmitLog,
+    *,
+    key: str,
+    mark: str,
+    open_seconds: float,
+    job: dict[str, Any] | None = None,
+    paused_until: str | None = None,
+) -> dict[str, Any]:
+    """Write a job, or pause it until then (without a time: resume it), and mark it.
+
+    Commits after `open_seconds`. The answer has the moments of it, as far as it came.
+    """
+    from jobs import upsert_jobs
+    from jobs.misfires import record_pauses
+    from jobs.models import Job
+
+    facts: dict[str, Any] = {}
+    try:
+        with transaction.atomic():
+            settled_at, is_read = _row(SETTLED, key)
+            facts |= {"settled": _text(settled_at), "is_read": is_read, "before": _now()}
+            if job is not None:
+                upsert_jobs("acme", [{**job, "labels": {"mark": mark}}])
+            else:
+                ids = list(Job.objects.filter(key=key).values_list("id", flat=True))
+                # As whoever pauses a job in the admin does.
+                record_pauses(ids)
+                Job.objects.filter(key=key).update(
+                    paused_until=paused_until and datetime.fromisoformat(paused_until),
+                    labels={"mark": mark},
+                )
+                record_pauses(ids)
+            facts["after"] = _now()
+            facts["rule"] = [_text(value) for value in _row(RULE, key)]
+            time.sleep(open_seconds)
+        facts["committed"] = _now()
+    except (DatabaseError, InterfaceError) as error:
+        # Whether it was committed, the mark says.
+        facts["unknown"] = type(error).__name__
+    return facts
+
+
+def _now() -> str:
+    return str(_text(_row("SELECT clock_timestamp()")[0]))
+
+
+def _row(query: str, *parameters: Any) -> tuple[Any, ...]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        return tuple(cursor.fetchone())
+
+
+def _text(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value

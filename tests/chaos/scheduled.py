@@ -1,0 +1,180 @@
+"""An installation whose jobs recur, and a hand that kills and freezes it at random, by a seed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from fleet.programs import beat, job_worker, system_worker
+from tests.chaos.world import TASKS
+from tests.flows.installation import Installation
+from tests.flows.processes import ALONE, Process
+from tests.flows.recurring import ZONES, Recurring, job_of
+
+# Longer than a worker waits for a Redis that hangs (`socket_timeout`).
+ENVIRON = {
+    "FAIRSHIFT_TASKS": TASKS,
+    "FAIRSHIFT_LEASE_SECONDS": "8",
+    "FAIRSHIFT_MISFIRE_GRACE_SECONDS": "10",
+}
+CRONS = ("* * * * *", "*/2 * * * *", "1-59/2 * * * *", "*/3 * * * *", "0-59 * * * *")
+AWAY_SECONDS = (3.0, 25.0)
+"""How long Redis is away at a time: within the grace, and beyond."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to happen in a run of it, in seconds and counts."""
+
+    seconds: int
+    beats: int
+    kills: int
+    postgres_kills: int
+    away_share: float = 0.3
+
+
+class Scheduled:
+    """Beats, system workers and job workers by name; each that is killed is followed by another."""
+
+    def __init__(self, installation: Installation, *, beats: int) -> None:
+        self.installation = installation
+        self.recurring = Recurring(
+            installation.servers.postgres.url, installation.folder, installation.tasks.path
+        )
+        programs = [beat(f"beat-{number}") for number in range(beats)]
+        programs += [system_worker(f"system-{number}") for number in range(2)]
+        programs += [job_worker(f"worker-{number}", slots=2) for number in range(2)]
+        self._programs = {program.name: program for program in programs}
+        self.processes: dict[str, Process] = {}
+        self.done: Counter[str] = Counter()
+
+    def begin(self) -> None:
+        """Return when all of them work, and the pulse beats."""
+        self.installation.begin()
+        for name in self._programs:
+            self._start(name)
+        self.installation.ready(seconds=120)
+        self.recurring.beating()
+
+    def play(self, plan: Plan, chance: Random) -> None:
+        """Disturb it for so long; afterwards all servers are there."""
+        began_at = time.monotonic()
+        for at, act in sorted(self._acts(plan, chance), key=lambda one: one[0]):
+            time.sleep(max(0.0, began_at + at - time.monotonic()))  # the time is the fault's
+            act()
+            self.look()
+
+    def look(self) -> None:
+        """Fail when a process has ended by itself."""
+        for name, process in self.processes.items():
+            assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
+
+    def _acts(self, plan: Plan, chance: Random) -> list[tuple[float, Callable[[], None]]]:
+        """Return what is done, each with the second of it."""
+        acts: list[tuple[float, Callable[[], None]]] = []
+        for _ in range(plan.kills):
+            name = chance.choice(sorted(self._programs))
+            acts.append((chance.uniform(0, plan.seconds), lambda name=name: self._kill(name)))
+        acts += [
+            (chance.uniform(0, plan.seconds), self._kill_postgres)
+            for _ in range(plan.postgres_kills)
+        ]
+        for start, end in _absences(plan, chance):
+            freezes = chance.random() < 0.5
+            acts.append((start, self._freeze_redis if freezes else self._kill_redis))
+            acts.append((end, self._thaw_redis if freezes else self._start_redis))
+        return acts
+
+    def _start(self, name: str) -> None:
+        self.processes[name] = self.installation.start(
+            self._programs[name],
+            options=() if name.startswith("beat") else ALONE,
+            **self.installation.urls,
+            **ENVIRON,
+        )
+
+    # --- what is done -------------------------------------------------------------------
+
+    def _kill(self, name: str) -> None:
+        self.processes[name].kill()
+        self._start(name)
+        self.done[f"{name.partition('-')[0]} killed"] += 1
+
+    def _kill_postgres(self) -> None:
+        self.installation.servers.postgres.kill()
+        self.installation.servers.postgres.start()
+        self.done["PostgreSQL killed"] += 1
+
+    def _kill_redis(self) -> None:
+        self.installation.servers.redis.kill()
+        self.done["Redis killed"] += 1
+
+    def _start_redis(self) -> None:
+        self.installation.servers.redis.start()
+
+    def _freeze_redis(self) -> None:
+        self.installation.servers.redis.freeze()
+        self.done["Redis frozen"] += 1
+
+    def _thaw_redis(self) -> None:
+        self.installation.servers.redis.thaw()
+
+
+def _absences(plan: Plan, chance: Random) -> list[tuple[float, float]]:
+    """Return the spans in which Redis is away, which are that share of the time together."""
+    away: list[float] = []
+    while (left := plan.away_share * plan.seconds - sum(away)) > 0.5:
+        away.append(min(left, chance.uniform(*AWAY_SECONDS)))
+    here = plan.seconds - sum(away)
+    cuts = [0.0, *sorted(chance.uniform(0, here) for _ in away), here]
+    spans, now = [], 0.0
+    for (first, last), length in zip(pairwise(cuts), away, strict=False):
+        now += last - first
+        spans.append((now, now + length))
+        now += length
+    return spans
+
+
+def steady_jobs(number: int, *, ends_at: datetime, chance: Random) -> list[dict[str, Any]]:
+    """Return jobs of which every due time is to run: intervals, crons in many zones, and once."""
+    policy = {"misfire": "all", "misfire_cap": 100_000}
+    return _mixed("steady", number, ends_at=ends_at, chance=chance, policies=[policy])
+
+
+def lenient_jobs(number: int, *, ends_at: datetime, chance: Random) -> list[dict[str, Any]]:
+    """Return jobs of which due times in an outage may be recorded as missed."""
+    policies = [{"misfire": "once"}, {"misfire": "skip"}, {"misfire": "all", "misfire_cap": 1}]
+    return _mixed("lenient", number, ends_at=ends_at, chance=chance, policies=policies)
+
+
+def _mixed(
+    name: str,
+    number: int,
+    *,
+    ends_at: datetime,
+    chance: Random,
+    policies: list[dict[str, Any]],
+) -> list[dict[str, Any]]:
+    jobs = []
+    for n in range(number):
+        policy = policies[n % len(policies)]
+        match n % 10:
+            case 0 | 1 | 2 | 3:
+                schedule: dict[str, Any] = {"interval_minutes": chance.choice([1, 1, 2, 3])}
+            case 4 | 5 | 6 | 7:
+                schedule = {"cron": chance.choice(CRONS), "zone": chance.choice(ZONES)}
+            case 8:
+                schedule = {"cron": chance.choice(CRONS), "smooth": True}
+            case _:
+                at = ends_at - timedelta(minutes=chance.uniform(1, 8))
+                jobs.append(job_of(f"{name}-{n}", once_at=at.isoformat(), **policy))
+                continue
+        schedule["end_at"] = ends_at.isoformat()
+        jobs.append(job_of(f"{name}-{n}", **schedule, **policy))
+    return jobs
