@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.admin import job_health
+from jobs.admin import job_health, job_health_filter
 from jobs.ids import scheduled_id
 from jobs.models import Cursor, Job, Missed, Owner, Run, Tick
 from jobs.schedules import slot_of
@@ -253,3 +253,14 @@ def test_the_scheduler_says_whether_it_is_healthy(
     listed = as_root.get(reverse("admin:jobs_cursor_changelist")).content.decode()
     assert verdict in listed and "unreadable" not in listed
     assert ("health=late" in listed) == is_open
+
+
+def test_what_strangers_have_takes_no_place_of_ones_own(
+    person: Person, acme: Owner, stranger: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most some are shown: of those whom one looks after."""
+    monkeypatch.setattr(job_health, "MOST", 1)
+    monkeypatch.setattr(job_health_filter, "MOST", 1)
+    job(stranger, "strange", schedule="once")
+    job(acme, "own", schedule="once")
+    assert keys(person("ann", *SEES, acme="viewer"), health="broken") == ["own"]
