@@ -88,6 +88,11 @@ class Owner:
         if self.rate > 0:
             self.tat = max(self.tat, now) + SECOND / self.rate
 
+    def unstart(self, now: int) -> None:
+        """Pay its rate back for what was given out and never began."""
+        if self.rate > 0 and self.tat > now:
+            self.tat = max(self.tat - SECOND / self.rate, now)
+
     def end(self, now: int, *, started_at: int, expected: int, run: int) -> None:
         """Pay `run` in place of what was expected."""
         self.ran, self.ran_at = self._ran(now) - (now - started_at), now

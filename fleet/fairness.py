@@ -143,6 +143,8 @@ class FairQueue(Backlog):
         for mid, number in leases:
             lease = self._lease_of(worker, mid, number)
             if lease:
+                if not lease.is_finished:
+                    self.owners[self.messages[mid].owner].unstart(now)
                 if mid in self.again and not lease.is_finished:
                     self._put_back(now, mid, lease)
                 else:

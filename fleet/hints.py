@@ -58,8 +58,7 @@ class Broker:
     def withdraw(self, queue: str, hints: Sequence[tuple[str, int]], *, timeout: float) -> None:
         """Take hints back that no worker holds, by run and token, where the queue is fair.
 
-        They would start nothing; but until a worker has found that out, each has its turn, and
-        spends its owner's rate.
+        They would start nothing; but until a worker has found that out, each has its turn.
         """
         if queue not in fair_queues(self._app):
             return

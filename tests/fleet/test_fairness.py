@@ -286,6 +286,33 @@ def test_a_rate_without_a_burst_is_one_at_a_time(world: World) -> None:
     assert len(world.take(5)) == 1
 
 
+def test_what_is_dropped_without_a_run_spends_no_rate(world: World) -> None:
+    """A hint of a run that was cancelled, say: the next one need not wait for it."""
+    world.owner("acme", rate=1)
+    world.publish("acme", 5)
+    [dropped] = world.take(5)
+    assert world.ack(dropped) == 1
+    [run] = world.take(5)
+    world.end(run)
+    assert world.take(5) == []
+    world.wait(1)
+    assert len(world.take(5)) == 1
+
+
+def test_a_drop_brings_no_more_starts_than_there_were(world: World) -> None:
+    """Not for a start that was paid for long ago, nor after a rate was taken away."""
+    world.owner("acme", rate=1, burst=2)
+    world.publish("acme", 9)
+    first, second = world.take(9)
+    world.wait(60)
+    world.ack(first)
+    assert len(world.take(9)) == 2
+    world.owner("acme")
+    world.ack(second)
+    world.owner("acme", rate=1)
+    assert len(world.take(9)) == 1
+
+
 def test_a_new_rate_counts_at_once(world: World) -> None:
     """Who waited for the end of a slow rate waits for the new one instead, or not at all."""
     world.owner("acme", rate=1 / 3600)
@@ -375,6 +402,16 @@ def test_who_gives_a_locked_message_back_is_first_again(world: World) -> None:
 
 
 # Time -----------------------------------------------------------------------------------------
+
+
+def test_what_has_waited_before_goes_to_its_old_place(world: World) -> None:
+    """Published anew under another number, it stands where it would if it had been there."""
+    early = world.publish("acme", 2)
+    world.wait(10)
+    late = world.publish("acme", 2)
+    world.wait(10)
+    again = world.publish("acme", delay=-15)
+    assert world.ids(5) == [*early, *again, *late]
 
 
 def test_a_delayed_message_waits_for_its_time(world: World) -> None:

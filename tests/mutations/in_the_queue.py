@@ -146,6 +146,14 @@ ROWS: Final = (
         ),
     ),
     Mutation(
+        "what is dropped without a run spends no rate",
+        "rates",
+        ACCOUNTS,
+        "owner.tat = math.max(owner.tat - 1000000 / owner.rate, now)",
+        "owner.tat = math.max(owner.tat, now)",
+        (f"{FAIRNESS}what_is_dropped_without_a_run_spends_no_rate[lua]",),
+    ),
+    Mutation(
         "a lock that was taken since is looked at in the choice",
         "G16",
         TAKE,

@@ -2,7 +2,8 @@
 -- KEYS[1]  the queue
 -- ARGV     now, worker, then for each: id, lease
 -- Result   how many leases were this worker's
--- Keeps    a message whose lease is somebody else's stays; one that never ran costs nothing
+-- Keeps    a message whose lease is somebody else's stays; one that never ran costs nothing,
+--          nothing of its owner's rate either
 -- Cost     O(log n) for each
 local leases = {}
 for index, pair in ipairs(leases_named(ARGV[2], 2)) do

@@ -87,6 +87,13 @@ local function start_run(owner, expected)
     end
 end
 
+-- Pay its rate back for what was given out and never began.
+local function unstart_run(owner)
+    if owner.rate > 0 and owner.tat > now then
+        owner.tat = math.max(owner.tat - 1000000 / owner.rate, now)
+    end
+end
+
 -- Count a run again that began at that time.
 local function resume_run(owner, expected, at)
     owner.ran, owner.ran_at = ran(owner) + (now - at), now

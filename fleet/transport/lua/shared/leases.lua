@@ -113,6 +113,9 @@ end
 local function drop(leases)
     local ids = {}
     for _, lease in ipairs(leases) do
+        if not lease.is_finished then
+            unstart_run(owner_of(lease.owner))
+        end
         if not lease.is_finished and call('HEXISTS', key.again, lease.id) == 1 then
             put_back(lease)
         else
