@@ -27,6 +27,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from fleet.due import due_after, last_due, send_id
 from fleet.faults import crash_point
 from fleet.lead import Lead, LeaseLost, Sending
+from fleet.undisturbed import undisturbed
 
 log = logging.getLogger(__name__)
 
@@ -192,9 +193,10 @@ class Led(Scheduler):
             crash_point("beat.after_note")
             self._must_lead()
         log.info("Scheduler: Sending due task %s (%s)", entry.name, entry.task)
-        if self._publish(entry, sending, producer) and in_ledger:
-            crash_point("beat.after_publish")
-            self.lead.ledger.sent(sending)
+        with undisturbed():
+            if self._publish(entry, sending, producer) and in_ledger:
+                crash_point("beat.after_publish")
+                self.lead.ledger.sent(sending)
         del self._unsent[sending.name]
 
     def _must_lead(self) -> None:

@@ -52,8 +52,8 @@ def test_beats_come_and_go(tmp_path: Path) -> None:
                 assert process.is_alive, process.log_end()
         heard = world.ear.of("second")
         gap = max(later.at - earlier.at for earlier, later in pairwise(heard))
-        counts = world.ear.counts("second")
-        print(f"{len(counts)} due times, longest gap {gap:.1f} s, doubled {_doubled(world)}")
+        counts, doubled = world.ear.counts("second"), world.doubled("second")
+        print(f"{len(counts)} due times, longest gap {gap:.1f} s, doubled {doubled}")
         seconds = int((datetime.now(tz=ANCHOR.tzinfo) - ANCHOR).total_seconds())
         nominal = {
             send_id("second", ANCHOR + timedelta(seconds=number))
@@ -61,11 +61,7 @@ def test_beats_come_and_go(tmp_path: Path) -> None:
         }
         assert set(counts) <= nominal
         assert gap < HEALED_SECONDS
-        assert len(_doubled(world)) <= ACTS // 10, _doubled(world)
-
-
-def _doubled(world: Beats) -> list[str]:
-    return [task_id for task_id, count in world.ear.counts("second").items() if count > 1]
+        assert len(doubled) <= ACTS // 10
 
 
 def _kill(world: Beats) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -216,6 +217,25 @@ def test_a_signal_amid_a_round_does_not_close_it(world: World) -> None:
     world.one.apply_entry = close_within
     world.one.tick()
     assert held == [True]
+
+
+def test_a_signal_amid_a_publish_waits_for_its_note(world: World) -> None:
+    """Else the next leader would send it once more."""
+
+    def stop(*_given: object) -> None:
+        raise SystemExit
+
+    before = signal.signal(signal.SIGTERM, stop)
+    publish = world.one.send_task
+    world.one.send_task = lambda *args, **options: (
+        publish(*args, **options),
+        signal.raise_signal(signal.SIGTERM),
+    )
+    with pytest.raises(SystemExit):
+        world.one.tick()
+    signal.signal(signal.SIGTERM, before)
+    assert len(world.sent()) == 1
+    assert world.shared.unsent() == []
 
 
 def test_tasks_of_the_system_skip_the_ledger(world: World) -> None:

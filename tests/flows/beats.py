@@ -122,6 +122,10 @@ class Beats:
         found = wait_for(lambda: self.ear.of(name, since=began_at), seconds=seconds, what=name)
         return found[0].at - began_at
 
+    def doubled(self, name: str) -> set[str]:
+        """Return the ids of an entry that were heard more than once."""
+        return {task_id for task_id, count in self.ear.counts(name).items() if count > 1}
+
     def end_lease(self) -> None:
         """Let the lease of a beat that is dead end now: a scene that is not about it is shorter."""
         self.servers.sql("UPDATE jobs_leader SET until = clock_timestamp()")

@@ -21,17 +21,21 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beats]:
 
 
 @pytest.fixture(autouse=True)
-def _each_due_time_once(world: Beats) -> Iterator[None]:
-    """Whatever a scene does: every id is that of a due time, and is heard once."""
+def _each_due_time_once(world: Beats, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever a scene does: every id is that of a due time, and is heard once.
+
+    On this stock queue, twice if it has hit a beat or PostgreSQL between a publish and its note.
+    """
+    before = world.doubled("second")
     yield
-    counts = world.ear.counts("second")
     seconds = int((datetime.now(tz=ANCHOR.tzinfo) - ANCHOR).total_seconds())
     nominal = {
         send_id("second", ANCHOR + timedelta(seconds=number))
-        for number in range(seconds - 300, seconds + 5)
+        for number in range(seconds - 3600, seconds + 5)
     }
-    assert not set(counts) - nominal
-    assert [task_id for task_id, count in counts.items() if count > 1] == []
+    assert set(world.ear.counts("second")) <= nominal
+    may_hit = "stop" not in request.node.name
+    assert len(world.doubled("second") - before) <= may_hit
 
 
 def test_a_beat_waits_for_postgresql(world: Beats) -> None:
