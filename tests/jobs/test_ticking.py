@@ -96,6 +96,24 @@ def test_of_two_at_the_same_tick_one_leaves_it(acme: Owner) -> None:
     assert [runs_of(job) for job in jobs] == [[at(0, seconds=n / 2)] for n in range(20)]
 
 
+def test_what_another_has_noted_meanwhile_is_left_to_it(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who was slow to begin finds the tick further than it is itself."""
+    job = recurring(acme, history_policy="none")
+    made = tick_of(at(0), at(1))
+    looks = ticking.due_jobs
+
+    def look_slowly(*slots: int) -> Any:
+        found = looks(*slots)
+        Tick.objects.filter(pk=made.pk).update(after_job=job.id)
+        return found
+
+    monkeypatch.setattr(ticking, "due_jobs", look_slowly)
+    assert tick(made.id) == 0
+    assert known() == []
+
+
 def test_who_is_dead_and_not_known_to_be_keeps_a_tick_for_a_while(acme: Owner) -> None:
     """Its connection holds the tick: others leave it, and the server ends a silent one."""
     recurring(acme)
