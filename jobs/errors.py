@@ -89,6 +89,18 @@ class ScheduleError(FairshiftError):
         return f"schedule, {self.field}: {self.problem}"
 
 
+class WindowError(FairshiftError):
+    """A service window or freeze is wrong; `field` is the entry's field, as `rule`."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(field, problem)
+        self.field = field
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"window, {self.field}: {self.problem}"
+
+
 class UnknownOwner(FairshiftError):
     """No owner that the caller may use has this slug."""
 

@@ -18,6 +18,7 @@ from jobs.errors import (
     ScheduleError,
     UnknownOwner,
     UnknownTask,
+    WindowError,
 )
 
 
@@ -31,6 +32,7 @@ from jobs.errors import (
         (PayloadTooLarge(300_000, 262_144), "at least 300,000 bytes, the limit is 262,144"),
         (OptionError("priority", "is from 0 to 9"), "option priority: is from 0 to 9"),
         (ScheduleError("cron", "has 6 fields"), "schedule, cron: has 6 fields"),
+        (WindowError("duration", "is too long"), "window, duration: is too long"),
         (UnknownOwner("acme"), "no owner 'acme'"),
         (IdempotencyConflict("k-1"), "'k-1' was used with"),
         (ResultError("too large"), "cannot be kept: too large"),

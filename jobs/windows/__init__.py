@@ -1,0 +1,25 @@
+"""When may something start? Pure: the time is passed in, and nothing here knows Django."""
+
+from jobs.errors import WindowError
+from jobs.windows.kinds import Calendar, Effect, Entry, Span
+from jobs.windows.limits import checked
+from jobs.windows.occurrences import occurrences
+from jobs.windows.opening import closes_at, is_open, next_opening, open_minutes, open_spans
+from jobs.windows.words import in_words, notes
+
+__all__ = [
+    "Calendar",
+    "Effect",
+    "Entry",
+    "Span",
+    "WindowError",
+    "checked",
+    "closes_at",
+    "in_words",
+    "is_open",
+    "next_opening",
+    "notes",
+    "occurrences",
+    "open_minutes",
+    "open_spans",
+]

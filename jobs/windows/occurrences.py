@@ -1,0 +1,124 @@
+"""The occurrences of a window or freeze, as spans in UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from jobs.windows.clocks import moment_at, shown_at
+from jobs.windows.kinds import Effect, Entry, Span
+from jobs.windows.recurring import wall_starts
+from jobs.windows.rules import SUB_DAILY, Rule, read_rule
+
+FARTHEST: Final = timedelta(hours=27)
+"""No clock is farther from UTC, nor set forward or back by more, than this."""
+
+
+def occurrences(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Span]:
+    """Yield the occurrences that count and overlap a span, ordered by their starts.
+
+    They are clipped to what is valid, not to the span. Raises WindowError for a rule that
+    cannot be read.
+    """
+    earliest = start - entry.duration - FARTHEST
+    for span in counting(entry, start=earliest, end=end):
+        if span.end > start and span.start < end:
+            yield span
+
+
+def counting(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Span]:
+    """Yield the occurrences that count, `start <= start of it < end`, clipped to what is valid."""
+    for _, span in all_occurrences(entry, start=start, end=end):
+        if is_approved(entry, span.start):
+            clipped = span.clip(start=entry.valid_from, end=entry.valid_until)
+            if clipped.start < clipped.end:
+                yield clipped
+
+
+def is_approved(entry: Entry, start: datetime) -> bool:
+    """Tell whether the occurrence that starts then (not clipped) is approved, if it must be."""
+    if entry.approved_starts is not None and start not in entry.approved_starts:
+        return False
+    approved = entry.approved
+    return approved is None or any(span.start <= start < span.end for span in approved)
+
+
+def all_occurrences(
+    entry: Entry, *, start: datetime, end: datetime
+) -> Iterator[tuple[datetime, Span]]:
+    """Yield what the clock should show at each start, and the span; approved and valid or not.
+
+    Those whose start lies in the span given, in its order. None is empty: a window that lies
+    in a gap of the clock altogether is left out.
+    """
+    rule = read_rule(entry.rule) if entry.rule else None
+    if rule is not None and rule.frequency in SUB_DAILY:
+        found = _elapsed(entry, rule, start=start, end=end)
+    else:
+        found = _by_the_clock(entry, rule, start=start, end=end)
+    spans = [
+        (wall, span) for wall, span in found if start <= span.start < end and span.start < span.end
+    ]
+    yield from sorted(spans, key=lambda one: one[1].start)
+
+
+def _by_the_clock(
+    entry: Entry, rule: Rule | None, *, start: datetime, end: datetime
+) -> Iterator[tuple[datetime, Span]]:
+    first = (start - FARTHEST).replace(tzinfo=None)
+    last = (end + FARTHEST).replace(tzinfo=None)
+    until = rule.until if rule is not None and rule.until and rule.until.tzinfo else None
+    walls = {wall for wall in entry.added if first <= wall < last}
+    if rule is None:
+        walls |= {entry.starts} if first <= entry.starts < last else set()
+    else:
+        for wall in wall_starts(entry.rule, entry.starts, first=first, last=last):
+            if until is None or moment_at(wall, entry.zone) <= until:
+                walls.add(wall)
+    for wall in walls.difference(entry.excluded):
+        yield wall, span_of(entry, wall)
+
+
+def span_of(entry: Entry, wall: datetime) -> Span:
+    """Return the span of an occurrence by the clock.
+
+    An end that comes twice is the first one for a window and the last one for a freeze:
+    in doubt nothing starts.
+    """
+    is_freeze = entry.effect is Effect.FREEZE
+    return Span(
+        moment_at(wall, entry.zone),
+        moment_at(wall + entry.duration, entry.zone, last=is_freeze),
+    )
+
+
+def _elapsed(
+    entry: Entry, rule: Rule, *, start: datetime, end: datetime
+) -> Iterator[tuple[datetime, Span]]:
+    """Yield the occurrences of a rule that counts hours or minutes: in UTC, lengths too."""
+    base, step = moment_at(entry.starts, entry.zone), step_of(rule)
+    number = max(0, -((base - start) // step))
+    moments = {moment_at(wall, entry.zone) for wall in entry.added}
+    until = rule.until
+    if until is not None and until.tzinfo is None:
+        until = moment_at(until, entry.zone)
+    while (moment := base + number * step) < end:
+        if (rule.count is not None and number >= rule.count) or (until and moment > until):
+            break
+        moments.add(moment)
+        number += 1
+    moments -= {moment_at(wall, entry.zone) for wall in entry.excluded}
+    if entry.effect is Effect.WINDOW:
+        moments -= {moment_at(wall, entry.zone, last=True) for wall in entry.excluded}
+    for moment in moments:
+        yield (
+            shown_at(moment, entry.zone),
+            Span(moment, (moment + entry.duration).astimezone(UTC)),
+        )
+
+
+def step_of(rule: Rule) -> timedelta:
+    """Return the elapsed time from one occurrence to the next of a rule below a day."""
+    unit = timedelta(hours=1) if rule.frequency == "HOURLY" else timedelta(minutes=1)
+    return rule.interval * unit

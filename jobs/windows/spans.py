@@ -1,0 +1,65 @@
+"""Spans joined, cut and laid over each other; every list is in order and without overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+
+from jobs.windows.kinds import Span
+
+_START = attrgetter("start")
+
+
+def union(spans: Iterable[Span]) -> list[Span]:
+    """Return what is in any of these spans, which may be in any order; no empty ones."""
+    return list(joined(sorted(spans, key=_START)))
+
+
+def joined(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield spans that are ordered by their starts, those that touch or overlap as one."""
+    open_one: Span | None = None
+    for span in spans:
+        if open_one is None:
+            open_one = span
+        elif span.start > open_one.end:
+            yield open_one
+            open_one = span
+        elif span.end > open_one.end:
+            open_one = Span(open_one.start, span.end)
+    if open_one is not None:
+        yield open_one
+
+
+def intersection(some: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """Return what is in both."""
+    found = []
+    here = there = 0
+    while here < len(some) and there < len(others):
+        one, other = some[here], others[there]
+        start, end = max(one.start, other.start), min(one.end, other.end)
+        if start < end:
+            found.append(Span(start, end))
+        if one.end < other.end:
+            here += 1
+        else:
+            there += 1
+    return found
+
+
+def without(some: Sequence[Span], cut: Sequence[Span]) -> list[Span]:
+    """Return what is in the first and not in the second."""
+    found = []
+    at = 0
+    for span in some:
+        start = span.start
+        while at < len(cut) and cut[at].end <= start:
+            at += 1
+        ahead = at
+        while ahead < len(cut) and cut[ahead].start < span.end:
+            if start < cut[ahead].start:
+                found.append(Span(start, cut[ahead].start))
+            start = max(start, cut[ahead].end)
+            ahead += 1
+        if start < span.end:
+            found.append(Span(start, span.end))
+    return found
