@@ -58,7 +58,7 @@ class Scheduled:
         """Return when all of them work, and the pulse beats."""
         self.installation.begin()
         for name in self._programs:
-            self._start(name)
+            self.start(name)
         self.installation.ready(seconds=120)
         self.recurring.beating()
 
@@ -91,7 +91,8 @@ class Scheduled:
             acts.append((end, self._thaw_redis if freezes else self._start_redis))
         return acts
 
-    def _start(self, name: str) -> None:
+    def start(self, name: str) -> None:
+        """Start a program, or its next process when the last one has ended."""
         self.processes[name] = self.installation.start(
             self._programs[name],
             options=() if name.startswith("beat") else ALONE,
@@ -103,7 +104,7 @@ class Scheduled:
 
     def _kill(self, name: str) -> None:
         self.processes[name].kill()
-        self._start(name)
+        self.start(name)
         self.done[f"{name.partition('-')[0]} killed"] += 1
 
     def _kill_postgres(self) -> None:

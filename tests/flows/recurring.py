@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,10 @@ SELECT c.slot > 2 * extract(epoch FROM %s::timestamptz) AND c.again_seen IS NOT 
     AND NOT EXISTS (SELECT FROM jobs_run WHERE ended_at IS NULL)
 FROM jobs_cursor AS c
 """
+CAUGHT_UP = """
+SELECT to_timestamp(first_slot / 2.0), to_timestamp(end_slot / 2.0), done_at
+FROM jobs_tick WHERE kind = 'catch_up'
+"""
 
 
 @dataclass
@@ -39,6 +43,7 @@ class Recurring:
     folder: Path
     tasks: Path
     cases: dict[str, Case] = field(default_factory=dict)
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def moment(self) -> datetime:
         """Return PostgreSQL's time."""
@@ -69,6 +74,7 @@ class Recurring:
                 ends=ends_at,
             )
             self.cases[job["key"]] = Case([era], reasons_of(job))
+            self.jobs[job["key"]] = job
 
     def settled(self, until: datetime, *, seconds: float) -> None:
         """Wait until all that is due before a moment has been triggered, and has ended."""
@@ -95,6 +101,17 @@ class Recurring:
         assert ran.ok, ran.report()
         return found
 
+    def follows_policies(self) -> None:
+        """Fail unless each job has run just what its policy leaves of the one outage there was."""
+        first, until, judged_at = self._row(CAUGHT_UP)
+        triggered, _ = read_triggered(self.url)
+        for key, case in self.cases.items():
+            due = Due.of(case.eras)
+            missed = sorted(moment for moment in due.runs if first <= moment < until)
+            late = run_late(self.jobs[key], missed, judged_at=judged_at)
+            ran = {row.due_at for row in triggered if row.key == key}
+            assert ran - due.perhaps == (due.runs - set(missed)) | set(late), self.jobs[key]
+
     def _due_rows(self, rows: list[TriggeredRow]) -> list[TriggeredRow]:
         """Return the runs that the formula accounts for: all others are ghosts."""
         due = {key: Due.of(case.eras) for key, case in self.cases.items()}
@@ -105,9 +122,12 @@ class Recurring:
         ]
 
     def _ask(self, query: str, *parameters: object) -> Any:
+        row = self._row(query, *parameters)
+        return row and row[0]
+
+    def _row(self, query: str, *parameters: object) -> Any:
         with psycopg.connect(self.url, connect_timeout=10) as connection:
-            row = connection.execute(query, parameters).fetchone()  # type: ignore[arg-type]
-            return row and row[0]
+            return connection.execute(query, parameters).fetchone()  # type: ignore[arg-type]
 
 
 def reasons_of(job: dict[str, Any]) -> frozenset[str]:
@@ -116,6 +136,17 @@ def reasons_of(job: dict[str, Any]) -> frozenset[str]:
         return frozenset({"outage"})
     reasons = {"misfire_cap": "cap", "misfire_deadline_seconds": "deadline"}
     return frozenset(reason for limit, reason in reasons.items() if limit in job)
+
+
+def run_late(job: dict[str, Any], missed: list[datetime], *, judged_at: datetime) -> list[datetime]:
+    """Return which of the due times that were missed a job's policy has run."""
+    match job["misfire"]:
+        case "skip":
+            return []
+        case "once":
+            return missed[-1:]
+    limit = judged_at - timedelta(seconds=job.get("misfire_deadline_seconds", 10**8))
+    return [moment for moment in missed[-job.get("misfire_cap", 100) :] if moment >= limit]
 
 
 def job_of(key: str, **fields: Any) -> dict[str, Any]:

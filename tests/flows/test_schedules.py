@@ -11,11 +11,10 @@ from django.db import connection
 
 from fleet.programs import beat, system_worker
 from jobs import upsert_jobs
-from jobs.models import Cursor, Job, Owner, Tick
-from jobs.schedules import moment_of, slot_of
+from jobs.models import Cursor, Job, Owner
+from jobs.schedules import slot_of
 from tests.flows.processes import Process, Processes, database_url
 from tests.flows.recurring import ZONES, Recurring, job_of
-from tests.judge.schedules import Due
 from tests.waiting import wait_for
 
 JOBS = 240
@@ -87,11 +86,7 @@ def test_what_nobody_was_there_for_follows_the_policy(
     processes.start_system()
     world.settled(ends_at, seconds=30)
     world.verdict()
-    caught_up = Tick.objects.get(kind=Tick.Kind.CATCH_UP)
-    grace_from = moment_of(caught_up.end_slot)
-    for key, case in world.cases.items():
-        due = sorted(Due.of(case.eras).runs)
-        assert _ran(key) == _wanted(key, due, grace_from=grace_from, judged_at=caught_up.done_at)
+    world.follows_policies()
 
 
 def _busy(ends_at: datetime) -> list[dict[str, Any]]:
@@ -109,30 +104,6 @@ def _policied(ends_at: datetime) -> Iterator[dict[str, Any]]:
     for name, policy in POLICIES.items():
         yield job_of(f"{name}-interval", interval_minutes=3, end_at=ends_at, **policy)
         yield job_of(f"{name}-cron", cron="*/5 * * * *", zone=ZONES[3], end_at=ends_at, **policy)
-
-
-def _wanted(
-    key: str, due: list[datetime], *, grace_from: datetime, judged_at: datetime | None
-) -> list[datetime]:
-    """Return the due times that are to run: those of the grace, and what the policy leaves."""
-    missed = [moment for moment in due if moment < grace_from]
-    match key.partition("-")[0]:
-        case "skip":
-            late = []
-        case "once":
-            late = missed[-1:]
-        case "all":
-            late = missed[-CAP:]
-        case _:
-            assert judged_at is not None
-            limit = judged_at - timedelta(seconds=DEADLINE_SECONDS)
-            late = [moment for moment in missed if moment >= limit]
-    return [*late, *(moment for moment in due if moment >= grace_from)]
-
-
-def _ran(key: str) -> list[datetime]:
-    runs = Job.objects.get(key=key).runs.order_by("due_at")
-    return list(runs.values_list("due_at", flat=True))
 
 
 def _leader_of(beats: list[Process]) -> Process:

@@ -22,6 +22,7 @@ MEMBERS: Final = (
     "submit",
     "crud",
     "trigger",
+    "lateness",
     "doubles",
     "recovery",
 )
