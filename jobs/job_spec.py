@@ -6,6 +6,7 @@ its name, and neither phase nor shard is given yet.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,6 +35,7 @@ from jobs.policies import CHECKS, checked_policy
 POLICIES: Final = tuple(name for name in CHECKS if name != "history")
 NAME_LIMIT: Final = 200
 CAP_LIMIT: Final = 100_000
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 # A schedule that is not named is the one whose own field is given.
 KINDS: Final = {
@@ -211,6 +213,14 @@ def _key(name: str, value: Any) -> str:
     return str(value)
 
 
+def _lock(name: str, value: Any) -> str:
+    refuse_text(name, value, most=LOCK_LIMIT)
+    # A message carries the lock of a run without history, and can hold no such one.
+    if _CONTROL.search(value):
+        raise OptionError(name, "holds a control character, such as a tab or the end of a line")
+    return str(value)
+
+
 def _text(most: int) -> Check:
     def checked(name: str, value: Any) -> str:
         refuse_text(name, value, most=most)
@@ -291,7 +301,7 @@ FIELDS: Final[Mapping[str, tuple[Check, Any]]] = {
     "name": (_text(NAME_LIMIT), ""),
     "target": (_text(preparing.TARGET_LIMIT), ""),
     "labels": (_labels, {}),
-    "lock_key": (_text(LOCK_LIMIT), ""),
+    "lock_key": (_lock, ""),
     "task": (_task, None),
     "queue": (_queue, ""),
     "schedule": (_one_of(*ScheduleKind.values), ""),

@@ -90,6 +90,7 @@ def test_times_come_in_utc_and_once_on_the_minute() -> None:
         ({"labels": {"site": 1}}, "labels.site", "is text"),
         ({"target": "x" * 201}, "target", "at most 200"),
         ({"lock_key": 5}, "lock_key", "is text"),
+        ({"lock_key": "a\nb"}, "lock_key", "control character"),
         ({"misfire": "never"}, "misfire", "is one of: skip, once, all"),
         ({"misfire_cap": 0}, "misfire_cap", "from 1"),
         ({"misfire_deadline_seconds": 0}, "misfire_deadline_seconds", "from 0.1"),
