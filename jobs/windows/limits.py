@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from jobs.errors import WindowError
 from jobs.schedules.zones import zone_names
+from jobs.windows.clocks import moment_at
 from jobs.windows.kinds import Effect, Entry, Span
 from jobs.windows.occurrences import span_of, step_of
 from jobs.windows.recurring import LAST, first_two, wall_starts
@@ -20,7 +21,7 @@ LONGEST: Final = timedelta(days=31)
 MOST_DATES: Final = 5_000
 """Of `excluded`, of `added`, and of approvals."""
 LONGEST_REASON: Final = 1_000
-_EARLIEST: Final = datetime(1970, 1, 1)  # noqa: DTZ001 by any clock
+_EARLIEST: Final = datetime(1970, 1, 1)
 _FIRST_MOMENT: Final = _EARLIEST.replace(tzinfo=UTC)
 _LAST_MOMENT: Final = LAST.replace(tzinfo=UTC)
 
@@ -66,7 +67,7 @@ def _check_rule(entry: Entry, rule: Rule) -> None:
     if starts.microsecond:
         raise WindowError("starts", "has fractions of a second, which no rule has")
     until = rule.until
-    if until is not None and until.replace(tzinfo=None) < starts - timedelta(days=1):
+    if until is not None and until < (moment_at(starts, entry.zone) if until.tzinfo else starts):
         raise WindowError("rule", "has an UNTIL before the first occurrence")
     if rule.frequency in SUB_DAILY:
         if entry.duration > step_of(rule):

@@ -19,7 +19,7 @@ from dateutil import rrule
 from jobs.errors import WindowError
 from jobs.windows.rules import Rule, read_rule
 
-LAST: Final = datetime(2100, 1, 1)  # noqa: DTZ001 by any clock
+LAST: Final = datetime(2100, 1, 1)
 """Before it, occurrences are looked for; the calendar until then repeats every 28 years."""
 
 _FREQUENCIES: Final = {

@@ -174,9 +174,9 @@ def _until(text: str) -> datetime:
     """Return the last moment that UNTIL allows; of a mere date all day is allowed."""
     try:
         if re.fullmatch(r"[0-9]{8}", text):
-            return datetime.combine(datetime.strptime(text, "%Y%m%d"), time.max)  # noqa: DTZ007 by the entry's clock
+            return datetime.combine(datetime.strptime(text, "%Y%m%d"), time.max)
         if re.fullmatch(r"[0-9]{8}T[0-9]{6}Z?", text):
-            found = datetime.strptime(text[:15], "%Y%m%dT%H%M%S")  # noqa: DTZ007 likewise, or:
+            found = datetime.strptime(text[:15], "%Y%m%dT%H%M%S")
             return found.replace(tzinfo=UTC) if text.endswith("Z") else found
     except ValueError as error:
         raise WindowError("rule", f"UNTIL={text} is no date that exists") from error

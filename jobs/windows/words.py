@@ -132,7 +132,7 @@ def _days(rule: Rule, starts: datetime) -> str:
     if "bymonthday" in by:
         said += f" on the {_and(map(_day, by['bymonthday']))}"
     if "byyearday" in by:
-        said += f" on day {_and(map(_day, by['byyearday']))} of the year"
+        said += f" on the {_and(map(_day, by['byyearday']))} of the year"
     if "byweekno" in by:
         said += f" in week {_and(map(str, by['byweekno']))}"
     if not said and rule.frequency == "WEEKLY":

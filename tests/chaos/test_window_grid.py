@@ -1,4 +1,4 @@
-"""Windows over all changes of 40 clocks in nine years: `make chaos WHAT=window_grid`, with SAMPLE."""
+"""Windows over all changes of 40 clocks in nine years: `make chaos WHAT=window_grid`."""
 
 import pytest
 

@@ -22,7 +22,7 @@ from tests.jobs.schedules.clocks import ZONES, changes
 from tests.judge import window_oracle
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
-BEFORE, AFTER = timedelta(hours=14), timedelta(hours=26)
+BEFORE, AFTER = timedelta(hours=10), timedelta(hours=16)
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 
