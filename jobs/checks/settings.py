@@ -1,5 +1,6 @@
 """Settings that would make a promise false."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +13,8 @@ from jobs.conf import DEFAULTS, unknown_settings
 
 SAFE_CONTENT = {"json", "application/json"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+REPLY_SECONDS = 2.0
+"""So much of a lease is left, at the least, to say that one lives when Redis answers again."""
 
 
 @register("fairshift")
@@ -35,6 +38,26 @@ def check_flower(**_arguments: Any) -> list[CheckMessage]:
     ]
 
 
+@register("fairshift", deploy=True)
+def check_patience(**_arguments: Any) -> list[CheckMessage]:
+    """Refuse a lease that ends while a worker still waits for an answer of Redis."""
+    options = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
+    lease = min(_values()["LEASE_SECONDS"], options.get("lease_seconds", math.inf))
+    waits = options.get("socket_timeout")
+    if waits is not None and lease >= waits + REPLY_SECONDS:
+        return []
+    patience = "without end" if waits is None else f"for {waits:g} s"
+    return [
+        Error(
+            f"A worker waits {patience} for a Redis that hangs, and its lease is {lease:g} s: live"
+            " runs would be started again.",
+            hint="Set socket_timeout in CELERY_BROKER_TRANSPORT_OPTIONS to at least"
+            f" {REPLY_SECONDS:g} s less than FAIRSHIFT_LEASE_SECONDS, or that to more.",
+            id="fairshift.E007",
+        )
+    ]
+
+
 def _unknown_keys() -> Iterator[CheckMessage]:
     for key, near_miss in unknown_settings():
         hint = f"Did you mean {near_miss}?" if near_miss else f"Known are: {', '.join(DEFAULTS)}."
@@ -42,8 +65,7 @@ def _unknown_keys() -> Iterator[CheckMessage]:
 
 
 def _lease() -> Iterator[CheckMessage]:
-    # Read past jobs.conf.setting, which refuses to answer while any key is unknown.
-    values = DEFAULTS | getattr(settings, "FAIRSHIFT", {})
+    values = _values()
     heartbeat, lease = values["HEARTBEAT_SECONDS"], values["LEASE_SECONDS"]
     if lease < 2 * heartbeat:
         yield Error(
@@ -52,6 +74,11 @@ def _lease() -> Iterator[CheckMessage]:
             hint="Set FAIRSHIFT_LEASE_SECONDS to at least twice FAIRSHIFT_HEARTBEAT_SECONDS.",
             id="fairshift.E002",
         )
+
+
+def _values() -> dict[str, Any]:
+    # Past jobs.conf.setting, which refuses to answer while any key is unknown.
+    return DEFAULTS | getattr(settings, "FAIRSHIFT", {})
 
 
 def _celery() -> Iterator[CheckMessage]:

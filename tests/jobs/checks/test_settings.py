@@ -4,7 +4,7 @@ import pytest
 from django.core.checks import run_checks
 from pytest_django import Settings
 
-from jobs.checks.settings import check_flower
+from jobs.checks.settings import check_flower, check_patience
 
 
 def ids() -> list[str | None]:
@@ -52,3 +52,26 @@ def test_flower_in_clear_text_is_warned_of(settings: Settings, url: str, count: 
     """Plain http is for this machine alone."""
     settings.FLOWER_URL = url
     assert len(check_flower()) == count
+
+
+@pytest.mark.parametrize(
+    ("lease", "waits", "said"),
+    [(30.0, 5, []), (7.0, 5, []), (6.9, 5, ["for 5 s"]), (30.0, None, ["without end"])],
+)
+def test_a_lease_outlives_the_wait_for_redis(
+    settings: Settings, lease: float, waits: float | None, said: list[str]
+) -> None:
+    """Or a worker that waits for one that hangs would lose what it runs."""
+    settings.FAIRSHIFT = {"LEASE_SECONDS": lease}
+    options = {"lease_seconds": lease, "socket_timeout": waits}
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = options
+    found = check_patience()
+    assert [message.id for message in found] == ["fairshift.E007"] * len(said)
+    assert all(words in message.msg for words, message in zip(said, found, strict=True))
+
+
+def test_the_shorter_lease_counts(settings: Settings) -> None:
+    """That of the fair queues, say, when somebody has written another one there."""
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {"lease_seconds": 3, "socket_timeout": 5}
+    [message] = check_patience()
+    assert "its lease is 3 s" in message.msg
