@@ -32,6 +32,7 @@ from jobs import leading
 log = logging.getLogger(__name__)
 
 TICK: Final = timedelta(microseconds=1)
+PULSE: Final = "fairshift.system.pulse"
 
 
 class _Away(BaseException):
@@ -55,6 +56,9 @@ class Entry(ModelEntry):
             raise ValueError(model.name) from error
         if model.start_time and self.last_run_at < model.start_time:
             self.last_run_at = self._before(model.start_time)
+        if model.task == PULSE:
+            # On the second: what is due in a minute's first instant does not wait for our phase.
+            self.last_run_at = self.last_run_at.replace(microsecond=0)
 
     def _before(self, start: datetime) -> datetime:
         """Return the last run that makes the first one fall on the start, or soon after it.

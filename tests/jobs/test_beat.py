@@ -95,6 +95,19 @@ def test_an_interval_goes_on_from_its_due_time(beat: Beat) -> None:
     assert beat.turn() == []
 
 
+def test_the_pulse_is_due_on_the_second(beat: Beat) -> None:
+    """Whenever it was sent last: a minute's jobs do not wait for half a second, by chance."""
+    began_at = datetime(2026, 1, 1, 12, 0, 7, 654_321, UTC)
+    every(1, name="pulse", last_run_at=began_at)
+    PeriodicTask.objects.update(task="fairshift.system.pulse")
+    [(name, task_id)] = beat.turn()
+    seconds = int((now() - began_at).total_seconds())
+    on_the_second = began_at.replace(microsecond=0) + timedelta(seconds=seconds)
+    ids = [send_id("pulse", on_the_second + timedelta(seconds=late)) for late in (-1, 0, 1)]
+    assert name == "pulse"
+    assert task_id in ids
+
+
 def test_a_crontab_that_was_missed_is_sent_once(beat: Beat) -> None:
     """At once, at whatever hour. Stock does not read it until its hour is near again."""
     due_at = minute(now() - 5 * HOUR)
