@@ -221,7 +221,7 @@ class Backlog:
         self.messages[message.id] = message
         self.sequence = max(now, self.sequence + 1)
         ageing = floor(AGEING_SECONDS * SECOND)
-        # What is delayed ages from when it is due.
+        # What is delayed ages from when it is due; what was due before now, from then.
         message.order = self.sequence + message.delay - message.priority * ageing
         message.not_after = 0 if message.deadline is None else now + message.deadline
         self._owner(message.owner)

@@ -38,7 +38,8 @@ class Hint:
     `token` is the one that its next admission hands out: run and token are its identity.
     `priority` is 0 to 9, higher first. `job` is the id of the job whose row admits it, for a run
     that has no row of its own. `lock` is the owner's own word, as in `acting_for`: the queue lets
-    one message with it run at a time. It is not delivered before `delay_seconds` have passed.
+    one message with it run at a time. It is not delivered before `delay_seconds` have passed; below
+    0, it goes where it would stand if it had waited in the queue for so long.
     """
 
     run_id: str

@@ -17,7 +17,7 @@ from typing import Final
 from uuid import UUID
 
 from celery import current_app
-from django.db import connection, transaction
+from django.db import transaction
 
 from fleet import Broker, BrokerUnavailable, Hint, Owners, crash_point, fair_queues
 from jobs import database
@@ -28,13 +28,6 @@ logger = logging.getLogger(__name__)
 SLICE: Final = 1_000
 
 Read = Callable[[Sequence[UUID]], list[Hint]]
-
-_HINTS = """
-SELECT r.id, r.task, r.queue, o.slug, r.submission_id, r.attempt_count + 1, r.priority,
-    r.token + 1
-FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
-WHERE r.id = ANY(%s) AND r.state = 'queued' ORDER BY r.priority DESC, r.id
-"""
 
 
 @cache
@@ -109,12 +102,7 @@ def publish(run_ids: Sequence[UUID], read: Read | None = None) -> int:
 
 
 def _hints(run_ids: Sequence[UUID]) -> list[Hint]:
-    with connection.cursor() as cursor:
-        cursor.execute(_HINTS, [list(run_ids)])
-        return [
-            Hint(str(run_id), task, queue, owner, submission, attempt, priority, token)
-            for run_id, task, queue, owner, submission, attempt, priority, token in cursor
-        ]
+    return [Hint(**row) for row in database.run("hints", {"ids": list(run_ids)})]
 
 
 def withdraw_on_commit(runs: Sequence[tuple[UUID, int, str]]) -> None:

@@ -13,7 +13,7 @@ from tests.waiting import wait_for
 STOPS = amount("STOPS", 200)
 SLACK = amount("SLACK", 0)  # seconds, of a machine that has other work
 WORKERS = ("one", "two", "three")
-# No backlog: what is handed back goes behind what waits, and is to find a slot here.
+# No backlog: what is handed back keeps its place, but its owner's submissions take turns.
 WAITING = 10
 # So long that what starts elsewhere in time does not owe it to the end of a lease.
 LEASE = "30"

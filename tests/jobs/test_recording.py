@@ -179,6 +179,15 @@ def test_what_is_given_back_has_spent_no_attempt(acme: Owner) -> None:
     assert attempts(run) == [(1, 1, "given back")]
 
 
+def test_what_is_given_back_keeps_its_place(committed: None, acme: Owner) -> None:
+    """However often: it has waited longer than what came after it."""
+    first, second = (submit("tests.add", x=n, y=1, owner=acme) for n in range(2))
+    worker = living_worker()
+    for _ in range(3):
+        recorded(admitted(worker, first), Kind.GIVEN_BACK)
+    assert hinted() == [*[first.id] * 4, second.id]
+
+
 def test_what_has_started_cannot_be_given_back(acme: Owner) -> None:
     """Somebody works on it, and starting it elsewhere would be a double start."""
     run, at = begun(acme)

@@ -322,6 +322,14 @@ WRITING: Final = (
         fails_with="DoesNotExist",
     ),
     Mutation(
+        "what is given back keeps its place",
+        "G20",
+        "jobs/sql/hints.sql",
+        "AND (q.at = 1 OR r.history -> (q.at - 2)::int ->> 0 <> 'admitted')",
+        "",
+        (f"{RECORDED}what_is_given_back_keeps_its_place",),
+    ),
+    Mutation(
         "an end publishes what waited for it",
         "G16",
         RECORDING,

@@ -147,9 +147,9 @@ ROWS: Final = (
     Mutation(
         "only queued runs are published",
         "G17",
-        "jobs/dispatch.py",
-        "WHERE r.id = ANY(%s) AND r.state = 'queued' ORDER BY",
-        "WHERE r.id = ANY(%s) ORDER BY",
+        "jobs/sql/hints.sql",
+        "WHERE r.id = ANY(%(ids)s) AND r.state = 'queued' ORDER BY",
+        "WHERE r.id = ANY(%(ids)s) ORDER BY",
         ("tests/jobs/test_dispatch.py::test_only_queued_runs_are_published",),
     ),
     Mutation(

@@ -1,7 +1,8 @@
 -- enqueue: put messages into the queue, each under its owner.
 -- KEYS[1]  the queue
 -- ARGV     now, then for each message: id, owner, submission, priority (0-9, higher first), delay
---          (us), deadline (us from now, '' for none), lock ('' for none), task, raw
+--          (us; below 0 when it has waited before), deadline (us from now, '' for none), lock ('' for
+--          none), task, raw
 -- Result   how many were new; one whose id is known is not put in again
 -- Keeps    one placeholder in the list for each message that is ready or parked
 -- Cost     O(log n) for each message

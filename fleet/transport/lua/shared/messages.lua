@@ -182,7 +182,7 @@ local function read_group(values, at)
         submission = values[at + 2],
         lock = values[at + 6],
         task = values[at + 7],
-        -- What is delayed ages from when it is due.
+        -- What is delayed ages from when it is due; what was due before now, from then.
         order = state.sequence + delay - priority * AGEING,
         deadline = deadline and now + deadline or 0,
         at = now,
