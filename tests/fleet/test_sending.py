@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -165,3 +166,17 @@ def test_an_owner_that_no_key_may_hold_goes_to_the_shared_one(
     """As every message does whose owner cannot be: its keys would be another's."""
     Sender(current_app).send(connection.default_channel, [hint(owner="a|b")])
     assert client.zrange(queue_key(QUEUE, "owners"), 0, -1) == [b"shared"]
+
+
+def test_the_same_hint_twice_in_one_go_is_one(client: redis.Redis, connection: Connection) -> None:
+    """And so it is with a later one, whatever it says of lock and delay."""
+    sender, channel = Sender(current_app), connection.default_channel
+    once, twice = hint(), hint()
+    sender.send(channel, [once, twice, twice])
+    sender.send(channel, [replace(twice, delay_seconds=5.0), replace(once, lock="x")])
+    ids = sorted(message["headers"]["id"] for message in messages())
+    assert ids == sorted([once.run_id, twice.run_id])
+    assert client.zcard(queue_key(QUEUE, "delayed")) == 0
+    assert client.hget(queue_key(QUEUE, "counters"), "published") == b"2"
+    assert client.hget(queue_key(QUEUE, "counters"), "duplicates") == b"3"
+    assert client.llen(QUEUE) == 2
