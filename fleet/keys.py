@@ -10,7 +10,7 @@ from typing import Final
 
 QUEUE_KEYS: Final = {
     "state": "hash: virtual time, busy period, order and lease numbers, average run time, watcher, "
-    "epoch and how far it is told",
+    "epoch and how far it is told, placeholders in the list",
     "counters": "hash: what has happened, by name",
     "meta": "hash: message id to what the scripts know of it",
     "body": "hash: message id to the message, as Kombu's JSON",

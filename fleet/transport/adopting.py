@@ -18,11 +18,11 @@ def adopt(channel: Any, queue: str) -> None:
         for step in channel.priority_steps:
             plain = channel._q_for_pri(queue, step)
             for raw in client.lrange(plain, 0, ADOPT_AT_MOST - 1):
-                if not raw:
-                    break  # ours begin here
                 try:
                     group = address(parsed(raw), now=datetime.now(UTC)).group(raw)
                 except MalformedMessage as error:
-                    scripts.run(client, queue, "quarantine", reason(error), "list", plain, raw)
+                    facts = (reason(error), "list", plain, raw)
+                    if not scripts.run(client, queue, "quarantine", *facts) and not raw:
+                        break  # our placeholders begin here
                 else:
                     scripts.run(client, queue, "adopt", plain, raw, *group)

@@ -24,8 +24,7 @@ def mutated(raw: bytes, chance: Random, ids: list[str]) -> bytes:
         case 0:
             return _with_other_bytes(raw, chance)
         case 1:
-            # Not to nothing: empty bytes in the list are the fair queue's own places.
-            return raw[: chance.randrange(1, len(raw))]
+            return raw[: chance.randrange(len(raw))]
         case 2:
             return chance.choice(list(KINDS.values()))
         case 3:

@@ -57,6 +57,7 @@ def _properties(**changes: Any) -> dict[str, Any]:
 
 
 KINDS: dict[str, bytes] = {
+    "nothing": b"",
     "no JSON": b"\x00\xff not json",
     "cut off": json.dumps(_message()).encode()[:80],
     "a number": b"42",

@@ -18,6 +18,7 @@ EPOCH: Final = f"{LUA}/shared/epoch.lua"
 HOLD: Final = f"{LUA}/hold.lua"
 EPOCHS: Final = "tests/fleet/test_epochs.py::test_"
 OWNERS: Final = "tests/fleet/test_owners.py::test_"
+ADOPTED: Final = "tests/fleet/test_adopting.py::test_"
 
 ROWS: Final = (
     Mutation(
@@ -288,6 +289,22 @@ ROWS: Final = (
             f"{FAIRNESS}a_worker_that_leaves_holds_nothing[lua]",
             f"{HELD}who_leaves_holds_nothing",
         ),
+    ),
+    Mutation(
+        "an empty string hides no stock client's message",
+        "G8",
+        TAKE,
+        "or call('LLEN', queue) > state.placeholders",
+        "",
+        (f"{ADOPTED}an_empty_string_hides_nobody",),
+    ),
+    Mutation(
+        "a placeholder is not put aside",
+        "G8",
+        f"{LUA}/quarantine.lua",
+        "call('LLEN', queue) <= state.placeholders",
+        "false",
+        (f"{ADOPTED}who_looks_twice_takes_no_placeholder",),
     ),
     Mutation(
         "a message that ends its process again and again is put aside",

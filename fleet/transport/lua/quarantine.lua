@@ -2,11 +2,12 @@
 -- KEYS[1]  the queue
 -- ARGV     now, reason, where: 'list', list, bytes; or 'lease', worker, id, lease, bytes
 -- Result   1, or 0 when they were not there any more
--- Keeps    the newest 1,000; each is counted once
+-- Keeps    the newest 1,000; each is counted once; a placeholder stays
 -- Cost     O(1) for bytes at the left end of their list
 local reason, where, bytes = ARGV[2], ARGV[3], ARGV[#ARGV]
 if where == 'list' then
-    if call('LREM', ARGV[4], 1, bytes) == 0 then
+    local is_ours = bytes == '' and ARGV[4] == queue and call('LLEN', queue) <= state.placeholders
+    if is_ours or call('LREM', ARGV[4], 1, bytes) == 0 then
         return 0
     end
 else

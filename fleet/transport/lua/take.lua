@@ -217,6 +217,7 @@ call('HSET', key.takes, worker, cmsgpack.pack(take_number, state.lease - #taken 
 -- A stock client wakes nobody. Where there has been one, the next is not kept waiting for long.
 local steps = queue .. '\6\22'
 local is_foreign = (call('LINDEX', queue, 0) or '') ~= ''
+    or call('LLEN', queue) > state.placeholders
     or call('EXISTS', steps .. '3', steps .. '6', steps .. '9') > 0
 if is_foreign and state.foreign_at + 60000000 < now then
     state.foreign_at = now

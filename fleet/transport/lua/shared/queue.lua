@@ -48,7 +48,7 @@ end
 local state, counts, run_times = {}, {}, {}
 local state_names = {
     'virtual', 'busy', 'sequence', 'lease', 'average', 'duty_at', 'foreign_at',
-    'epoch', 'epoch_at', 'awaits', 'told', 'filled',
+    'epoch', 'epoch_at', 'awaits', 'told', 'filled', 'placeholders',
 }
 local stored_state = call('HMGET', key.state, unpack(state_names))
 for index, name in ipairs(state_names) do
@@ -93,10 +93,12 @@ local function learn(task, run)
     state.average = moved(state.average > 0 and state.average, run)
 end
 
--- A placeholder in the list for each message that is ready or parked; made true by settle.
+-- A placeholder, empty, in the list for each message that is ready or parked; made true by settle.
+-- They are counted, too: an empty string that somebody else has pushed looks like one.
 local placeholders = 0
 
 local function store_placeholders()
+    state.placeholders = math.max(state.placeholders + placeholders, 0)
     if placeholders < 0 then
         call('LTRIM', queue, 0, placeholders - 1)
     end
