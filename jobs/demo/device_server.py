@@ -1,7 +1,7 @@
 """A fleet of devices behind real HTTP/1.1, as a process of its own: the demo's judge.
 
     GET /devices/<id>                  what the device has
-    GET /devices/<id>/health           says that it is well; counted in the report
+    GET /devices/<id>/health?run=...   says that it is well; counted in the report
     PUT /devices/<id>/ruleset          {"version": 42, "run": "...", "attempt": 1} activates
     GET /report?version=42             who has which version, every activation and failure
 
@@ -24,6 +24,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
 
 from jobs.demo.devices import (
     ANSWER_LOST,
@@ -136,7 +137,7 @@ class DeviceServer:
                 return {"device": name, "version": self._device(name).version}
             case ["GET", "devices", name, "health"]:
                 device = self._device(name)
-                device.checked_at.append(time.monotonic())
+                device.checks.append((time.monotonic(), _run_asking(url.query)))
                 return {"device": name, "is_well": True}
             case ["PUT", "devices", name, "ruleset"]:
                 device = self._device(name)
@@ -199,6 +200,13 @@ def _version_asked(query: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 10 and _is_version(int(text)):
         return int(text)
     raise Refused(HTTPStatus.BAD_REQUEST, f"version: expected 1 to {MAX_VERSION}")
+
+
+def _run_asking(query: str) -> str:
+    try:
+        return str(UUID(parse_qs(query).get("run", [""])[0]))
+    except ValueError:
+        raise Refused(HTTPStatus.BAD_REQUEST, "run: expected the id of a run") from None
 
 
 def _is_version(value: object) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+from uuid import UUID
 
 FIRST_VERSION = 41
 MEDIAN_SECONDS = 0.040
@@ -46,8 +47,8 @@ class Device:
     version: int = FIRST_VERSION
     failures: deque[str] = field(default_factory=deque)
     events: list[dict[str, Any]] = field(default_factory=list)
-    checked_at: list[float] = field(default_factory=list)
-    """When its health was asked for, in seconds of the server's clock."""
+    checks: list[tuple[float, str]] = field(default_factory=list)
+    """When its health was asked for, in seconds of the server's clock, and by which run."""
 
     def next_failure(self) -> str | None:
         """Take the failure that the attempt now beginning has to act out; None when it works."""
@@ -132,24 +133,28 @@ def report(devices: dict[str, Device], *, version: int) -> dict[str, Any]:
 
 
 def _checks(devices: Iterable[Device]) -> dict[str, Any]:
-    """Return what is said of health checks: a device is asked once a minute.
+    """Return what is said of health checks: a device is asked by one run each minute.
 
-    Two of one device within half a minute are one too many. `checks_a_second` counts them second
-    by second, from the first full one to the last.
+    A run may ask again, on its next attempt. Of two whose due times are less than half a minute
+    apart, one is too many. `checks_a_second` counts from the first full second to the last.
     """
-    checked = [device.checked_at for device in devices]
-    again = sum(
-        later - earlier < CHECK_SECONDS / 2
-        for times in checked
-        for earlier, later in pairwise(times)
-    )
-    seconds = Counter(int(at) for times in checked for at in times)
+    checked = [device.checks for device in devices]
+    doubled = 0
+    for checks in checked:
+        due = sorted(_due_seconds(run) for run in {run for _, run in checks})
+        doubled += sum(later - earlier < CHECK_SECONDS / 2 for earlier, later in pairwise(due))
+    seconds = Counter(int(at) for checks in checked for at, _ in checks)
     full = range(min(seconds) + 1, max(seconds)) if seconds else range(0)
     return {
         "checks": seconds.total(),
-        "checks_doubled": again,
+        "checks_doubled": doubled,
         "checks_a_second": [seconds[second] for second in full],
     }
+
+
+def _due_seconds(run: str) -> float:
+    """Return the time in a run's id: the first 48 bits are milliseconds (RFC 9562)."""
+    return (UUID(run).int >> 80) / 1000
 
 
 def _response_seconds(draw: random.Random) -> float:

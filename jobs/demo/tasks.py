@@ -6,6 +6,7 @@ import threading
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import quote, urlsplit
+from uuid import uuid4
 
 from django.conf import settings
 
@@ -45,7 +46,9 @@ def activate_ruleset(device: str, version: int) -> dict[str, Any]:
 @job(max_attempts=2, backoff_seconds=0.5)
 def check_health(device: str) -> dict[str, Any]:
     """Ask one device how it is."""
-    return _call("GET", f"/devices/{quote(device, safe='')}/health")
+    run = current_run()
+    asking = run.run_id if run else uuid4()
+    return _call("GET", f"/devices/{quote(device, safe='')}/health?run={asking}")
 
 
 def _call(method: str, path: str, content: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def test_higher_priority_starts_first(stack: Processes, verdict: Any) -> None:
 
     Or outside of any, as here: submissions share an owner's part, whatever their priorities.
     """
-    sleeps = [{"seconds": 0.8}] * 4
+    sleeps = [{"seconds": 2.5}] * 4
     busy = submit_many("tests.sleep", sleeps, owner="acme")
     wait_for(lambda: Run.objects.filter(state=State.RUNNING).count() == 4)
     low, high = (

@@ -252,11 +252,19 @@ SENDING: Final = (
         ),
     ),
     Mutation(
+        "a hint that is known is not put in again",
+        "G3",
+        HINTS,
+        "elseif known[number] or fresh[id] then",
+        "elseif false then",
+        (f"{SENT}the_same_hint_twice_in_one_go_is_one",),
+    ),
+    Mutation(
         "without history: a hint with a delay waits",
         NO_HISTORY,
         HINTS,
-        "group[5], group[7] = ARGV[at + 5],",
-        "group[5], group[7] = 0,",
+        "ARGV[at + 3], ARGV[at + 5]\n",
+        "ARGV[at + 3], 0\n",
         (
             f"{SENT}hints_of_one_call_keep_their_own_values",
             f"{SENT}a_filled_template_is_celery_s_own_message",
