@@ -17,7 +17,7 @@ JOBS = amount("JOBS", 200)
 BEATS = amount("BEATS", 5)
 KILLS = amount("KILLS", SECONDS // 6)
 POSTGRES_KILLS = amount("POSTGRES_KILLS", max(1, SECONDS // 150))
-EDITORS = 2
+EDITORS = 4
 HEALED_SECONDS = 150
 SMOOTHED = timedelta(minutes=1)
 """Smooth jobs are triggered so long after their due time at most."""

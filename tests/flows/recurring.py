@@ -31,7 +31,7 @@ FROM jobs_cursor AS c
 """
 CAUGHT_UP = """
 SELECT to_timestamp(first_slot / 2.0), to_timestamp(end_slot / 2.0), done_at
-FROM jobs_tick WHERE kind = 'catch_up'
+FROM jobs_tick WHERE kind = 'catch_up' ORDER BY id DESC LIMIT 1
 """
 
 
@@ -102,7 +102,7 @@ class Recurring:
         return found
 
     def follows_policies(self) -> None:
-        """Fail unless each job has run just what its policy leaves of the one outage there was."""
+        """Fail unless each job has run just what its policy leaves of the last outage."""
         first, until, judged_at = self._row(CAUGHT_UP)
         triggered, _ = read_triggered(self.url)
         for key, case in self.cases.items():
