@@ -8,6 +8,7 @@ open transaction and waits for a line of input.
 import argparse
 import os
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import django
@@ -74,28 +75,55 @@ def _submit_alone(log: SubmitLog, key: str, chosen: argparse.Namespace) -> None:
 def _submit_in_block(
     log: SubmitLog, key: str, chosen: argparse.Namespace, *, is_held: bool, rolls_back: bool
 ) -> None:
-    """Submit several runs in a block of the caller, whose ids are noted before its COMMIT."""
+    """Submit several runs in a block of the caller."""
+
+    def hold() -> None:
+        print("open", flush=True)
+        input()
+
+    calls = [{"n": n, "seconds": chosen.seconds} for n in range(chosen.size)]
+    submit_in_block(
+        *(log, key, "tests.record", calls),
+        rolls_back=rolls_back,
+        before_end=hold if is_held else None,
+        **_options_of(key, chosen),
+    )
+
+
+def submit_in_block(
+    log: SubmitLog,
+    key: str,
+    task: str,
+    calls: Sequence[dict[str, Any]],
+    *,
+    rolls_back: bool,
+    before_end: Callable[[], None] | None = None,
+    **options: Any,
+) -> list[str]:
+    """Submit these calls in a block, whose ids are noted before its COMMIT; return the ids.
+
+    Or roll it back at its end. `before_end` is called inside of it.
+    """
     from jobs import submit_many
     from jobs.models import Run
-    from tests.tasks import record
 
-    log.intend(key, count=chosen.size, prepares=True)
-    calls = [{"n": n, "seconds": chosen.seconds} for n in range(chosen.size)]
-    ids: list[object] = []
+    log.intend(key, count=len(calls), prepares=True)
+    ids: list[str] = []
     try:
         with transaction.atomic():
-            submission = submit_many(record, calls, **_options_of(key, chosen))
-            ids += Run.objects.filter(submission=submission).values_list("id", flat=True)
+            submission = submit_many(task, calls, **options)
+            runs = Run.objects.filter(submission=submission).order_by("id")
+            ids += map(str, runs.values_list("id", flat=True))
             log.prepared(key, ids)
-            if is_held:
-                print("open", flush=True)
-                input()
+            if before_end is not None:
+                before_end()
             if rolls_back:
                 raise RolledBack
     except RolledBack as error:
         log.failed(key, ids=ids, error=type(error).__name__)
     else:
         log.ok(key, ids)
+    return ids
 
 
 def _options_of(key: str, chosen: argparse.Namespace) -> dict[str, Any]:

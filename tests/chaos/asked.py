@@ -11,14 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import django
-from django.db import DatabaseError, InterfaceError, close_old_connections, transaction
+from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from tests.chaos.edits import edit, upsert
 from tests.judge.log import SubmitLog
-
-
-class RolledBack(Exception):
-    """The caller changed its mind."""
+from tests.submitter import submit_in_block
 
 
 def main() -> None:
@@ -41,27 +38,10 @@ def main() -> None:
 def submit(
     log: SubmitLog, *, key: str, task: str, calls: list[dict[str, Any]], **options: Any
 ) -> dict[str, Any]:
-    """Submit these calls in a block, whose ids are noted before its COMMIT; or roll it back."""
-    from jobs import submit_many
-    from jobs.models import Run
-
-    rolls_back = options.pop("rolls_back", False)
-    options = {"owner": "acme", "max_attempts": 30, "labels": {"judge_key": key}, **options}
-    log.intend(key, count=len(calls), prepares=True)
-    ids: list[str] = []
-    try:
-        with transaction.atomic():
-            submission = submit_many(task, calls, **options)
-            runs = Run.objects.filter(submission=submission).order_by("id")
-            ids += map(str, runs.values_list("id", flat=True))
-            log.prepared(key, ids)
-            if rolls_back:
-                raise RolledBack
-    except RolledBack as error:
-        log.failed(key, ids=ids, error=type(error).__name__)
-    else:
-        log.ok(key, ids)
-    return {"ids": ids}
+    """Submit these calls in a block, and commit it or roll it back."""
+    usual = {"owner": "acme", "max_attempts": 30, "labels": {"judge_key": key}}
+    options = {**usual, "rolls_back": False, **options}
+    return {"ids": submit_in_block(log, key, task, calls, **options)}
 
 
 def cancel(log: SubmitLog, *, ids: list[str]) -> dict[str, Any]:
