@@ -16,71 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import floor
-from typing import Final, NamedTuple
+from typing import Final
 
 from fleet.accounts import SECOND, Owner
+from fleet.messages import Lease, Message, Place, Standing
 
 AGEING_SECONDS: Final = 60.0
 """A step of priority is worth so much waiting."""
 
 MOST_MOVED: Final = 100
 """In one act at most so many fall due, come back from a dead worker, or are let to a lock."""
-
-
-@dataclass
-class Message:
-    """A message as it is published; times are relative, in microseconds."""
-
-    id: str
-    owner: str
-    submission: str = ""
-    priority: int = 0
-    delay: int = 0
-    deadline: int | None = None
-    lock: str = ""
-    task: str = ""
-    body: bytes = b""
-
-    order: int = 0
-    """Least first. Set when it is put into the queue, as is `not_after`."""
-    not_after: int = 0
-
-    @property
-    def line(self) -> tuple[str, str]:
-        return self.owner, self.submission
-
-
-@dataclass
-class Lease:
-    worker: str
-    number: int
-    at: int
-    expected: int
-    is_finished: bool = False
-
-
-class Place(NamedTuple):
-    """Where a message is, and what stands before it."""
-
-    state: str
-    owner: str = ""
-    submission: str = ""
-    before: int | None = None
-    """Messages before it in its submission."""
-    owners_before: int | None = None
-    due: int | None = None
-
-
-class Standing(NamedTuple):
-    """How an owner stands; times in microseconds."""
-
-    ready: int
-    running: int
-    finished: int
-    served: int
-    virtual: float
-    is_eligible: bool
-    rests_until: float | None
 
 
 @dataclass

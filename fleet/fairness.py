@@ -27,7 +27,8 @@ from math import floor
 from typing import Final, NamedTuple
 
 from fleet.accounts import SECOND, Owner
-from fleet.backlog import MOST_MOVED, Backlog, Lease, Message, by_score, least
+from fleet.backlog import MOST_MOVED, Backlog, by_score, least
+from fleet.messages import Lease, Message
 
 UNKNOWN_SECONDS: Final = 0.1
 """What a run is charged at first when no run of the queue has ended yet."""

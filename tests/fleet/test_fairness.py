@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from redis import Redis
 
-from fleet.backlog import Message
 from fleet.fairness import FairQueue
+from fleet.messages import Message
 from tests.fleet.fair_worlds import LEASE, SECOND, LuaQueue, World, connected, group
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from fleet.accounts import Owner
-from fleet.backlog import Message
 from fleet.fairness import FairQueue, Taken
+from fleet.messages import Message
 from tests.fleet.fair_worlds import LEASE, SECOND, START, LuaQueue, connected
 
 SEQUENCES = int(os.environ.get("FAIR_SEQUENCES", "150"))

@@ -1,0 +1,62 @@
+"""A message of a fair queue, its lease, and how it and its owner stand: the reference's values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass
+class Message:
+    """A message as it is published; times are relative, in microseconds."""
+
+    id: str
+    owner: str
+    submission: str = ""
+    priority: int = 0
+    delay: int = 0
+    deadline: int | None = None
+    lock: str = ""
+    task: str = ""
+    body: bytes = b""
+
+    order: int = 0
+    """Least first. Set when it is put into the queue, as is `not_after`."""
+    not_after: int = 0
+
+    @property
+    def line(self) -> tuple[str, str]:
+        return self.owner, self.submission
+
+
+@dataclass
+class Lease:
+    worker: str
+    number: int
+    at: int
+    expected: int
+    is_finished: bool = False
+
+
+class Place(NamedTuple):
+    """Where a message is, and what stands before it."""
+
+    state: str
+    owner: str = ""
+    submission: str = ""
+    before: int | None = None
+    """Messages before it in its submission."""
+    owners_before: int | None = None
+    due: int | None = None
+
+
+class Standing(NamedTuple):
+    """How an owner stands; times in microseconds."""
+
+    ready: int
+    running: int
+    finished: int
+    served: int
+    virtual: float
+    is_eligible: bool
+    rests_until: float | None
