@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from jobs.errors import WindowError
 from jobs.windows.recurring import first_two, wall_starts
+from jobs.windows.rules import DAYS
 
 STARTS = datetime(2024, 2, 29, 22, 30)  # a Thursday
 DAY = timedelta(days=1)
@@ -54,6 +55,19 @@ def test_wherever_one_begins(rule: str) -> None:
         first = STARTS + days * DAY
         last = first + 500 * DAY
         assert walls(rule, first, last) == [one for one in whole if first <= one < last]
+
+
+@pytest.mark.parametrize("week_start", DAYS)
+def test_weeks_begin_where_the_rule_says(week_start: str) -> None:
+    """Which days are in the same week as the first occurrence, decides about every other week."""
+    for number in range(7):
+        starts = STARTS + number * DAY
+        rule = f"FREQ=WEEKLY;INTERVAL=2;WKST={week_start};BYDAY=MO,SU,{DAYS[starts.weekday()]}"
+        whole = list(takewhile(lambda w: w.year < 2025, rrulestr(rule, dtstart=starts)))
+        for days in (0, 1, 6, 7, 20):
+            first = starts + days * DAY
+            found = walls(rule, first, datetime(2025, 1, 1), starts)
+            assert found == [one for one in whole if one >= first]
 
 
 @given(
