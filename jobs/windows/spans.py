@@ -32,17 +32,20 @@ def joined(spans: Iterable[Span]) -> Iterator[Span]:
 
 def intersection(some: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     """Return what is in both."""
-    found = []
-    here = there = 0
-    while here < len(some) and there < len(others):
-        one, other = some[here], others[there]
-        start, end = max(one.start, other.start), min(one.end, other.end)
-        if start < end:
-            found.append(Span(start, end))
+    found: list[Span] = []
+    ours, theirs = iter(some), iter(others)
+    one, other = next(ours, None), next(theirs, None)
+    while one is not None and other is not None:
+        # By hand: calls of max() and min() took a third of the time of a search over a year.
+        start = one.start if one.start > other.start else other.start  # noqa: FURB136 see above
         if one.end < other.end:
-            here += 1
+            if start < one.end:
+                found.append(one if start is one.start else Span(start, one.end))
+            one = next(ours, None)
         else:
-            there += 1
+            if start < other.end:
+                found.append(other if start is other.start else Span(start, other.end))
+            other = next(theirs, None)
     return found
 
 
