@@ -153,6 +153,7 @@ ROWS: Final = (
         "owner.tat = math.max(owner.tat - 1000000 / owner.rate, now)",
         "owner.tat = math.max(owner.tat, now)",
         (f"{FAIRNESS}what_is_dropped_without_a_run_spends_no_rate[lua]",),
+        fails_with="not enough values to unpack",
     ),
     Mutation(
         "a lock that was taken since is looked at in the choice",
