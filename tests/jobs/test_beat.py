@@ -58,6 +58,8 @@ def beat(db: None, broker: redis.Redis) -> Iterator[Beat]:
     made = Beat(broker)
     yield made
     made.scheduler.close()
+    # Celery makes a queue of each name that it is given, and offers that to submits.
+    current_app.amqp.queues.pop(QUEUE, None)
 
 
 def now() -> datetime:
