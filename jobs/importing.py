@@ -14,7 +14,8 @@ from django.db import transaction
 from jobs import upserting
 from jobs.catalog import offered
 from jobs.errors import BatchError, OptionError
-from jobs.job_spec import FIELDS, fault_of, unknown_fields
+from jobs.job_fields import FIELDS
+from jobs.job_spec import fault_of, unknown_fields
 from jobs.models import AuditEntry, Owner
 from jobs.upserting import Upserted
 

@@ -29,7 +29,7 @@ from jobs.conf import setting
 from jobs.errors import BatchError, FairshiftError, OptionError, UnknownOwner
 from jobs.job_spec import JobSpec, JobSpecs, fault_of
 from jobs.models import AuditEntry, InboxMark, Owner
-from jobs.upserting import Place
+from jobs.places import JobKey
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Change:
 
     call: Call
     slug: str
-    jobs: Mapping[Place, JobSpec | None]
+    jobs: Mapping[JobKey, JobSpec | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _wanted(call: Call) -> tuple[str, Any]:
     return slug[:64], wanted
 
 
-def _jobs(task: str, owner_id: int, wanted: Any, specs: JobSpecs) -> dict[Place, JobSpec | None]:
+def _jobs(task: str, owner_id: int, wanted: Any, specs: JobSpecs) -> dict[JobKey, JobSpec | None]:
     is_delete = task == "fairshift.delete_jobs"
     if not isinstance(wanted, list) or len(wanted) > upserting.BATCH_LIMIT:
         problem = f"is a list of at most {upserting.BATCH_LIMIT:,} elements"
@@ -189,8 +189,10 @@ def _written(changes: Sequence[Change]) -> list[Refused]:
     try:
         with transaction.atomic():
             for jobs in _merged(changes):
-                upserting.remove(place for place, spec in jobs.items() if spec is None)
-                upserting.store({place: spec for place, spec in jobs.items() if spec is not None})
+                upserting.remove(job_key for job_key, spec in jobs.items() if spec is None)
+                upserting.store(
+                    {job_key: spec for job_key, spec in jobs.items() if spec is not None}
+                )
         return []
     except (DataError, IntegrityError, OptionError) as error:
         if len(changes) == 1:
@@ -200,16 +202,16 @@ def _written(changes: Sequence[Change]) -> list[Refused]:
     return [*_written(changes[:half]), *_written(changes[half:])]
 
 
-def _merged(changes: Iterable[Change]) -> Iterable[dict[Place, JobSpec | None]]:
+def _merged(changes: Iterable[Change]) -> Iterable[dict[JobKey, JobSpec | None]]:
     """Yield what is to be written in few steps: of several words on one job the last counts.
 
     A job that is deleted and then made again is made anew, in a step after.
     """
-    jobs: dict[Place, JobSpec | None] = {}
+    jobs: dict[JobKey, JobSpec | None] = {}
     for change in changes:
         if any(
-            spec is not None and jobs.get(place, spec) is None
-            for place, spec in change.jobs.items()
+            spec is not None and jobs.get(job_key, spec) is None
+            for job_key, spec in change.jobs.items()
         ):
             yield jobs
             jobs = {}

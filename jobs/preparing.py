@@ -13,10 +13,11 @@ from jobs.arguments import ArgumentSchema, encode_body
 from jobs.catalog import offer_of
 from jobs.conf import setting
 from jobs.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
-from jobs.models import Owner, Target
+from jobs.models import Owner
 from jobs.options import LOCK_LIMIT, NAMES, POLICY_OPTIONS, Options, refuse_far, refuse_text
 from jobs.policies import checked_policy, refuse_unknown
 from jobs.storing import Shared, now
+from jobs.targets import targets_of
 
 DEFAULT_PRIORITY: Final = 5
 BATCH_LIMIT: Final = 100_000
@@ -144,20 +145,8 @@ def lock_key(of: Owner, lock: str) -> str:
 
 def targets(of: Owner, names: Sequence[str]) -> dict[str, int]:
     """Return the ids of an owner's targets by name, making those that are new."""
-    wanted = sorted({name for name in names if name})
-    if not wanted:
-        return {}
-    mine = Target.objects.filter(owner=of, name__in=wanted)
-    found = dict(mine.values_list("name", "id"))
-    if missing := [name for name in wanted if name not in found]:
-        # Somebody may make one at the same moment: ours then stands aside, and is read again.
-        Target.objects.bulk_create(
-            [Target(owner=of, name=name) for name in missing],
-            ignore_conflicts=True,
-            batch_size=5_000,
-        )
-        found = dict(mine.all().values_list("name", "id"))
-    return found
+    found = targets_of((of.pk, name) for name in names if name)
+    return {name: target_id for (_, name), target_id in found.items()}
 
 
 def queue(chosen: Options) -> str:

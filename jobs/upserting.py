@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import transaction
 
-from jobs import database, preparing, schedules
+from jobs import database, preparing
 from jobs.errors import BatchError, FairshiftError, OptionError
 from jobs.job_spec import JobSpec, JobSpecs
-from jobs.models import Job, Owner, ScheduleKind, Target
+from jobs.models import Owner
 from jobs.options import KEY_LIMIT, refuse_text
 from jobs.payloads import CLEAR
+from jobs.places import JobKey, found_jobs, give_places
+from jobs.targets import targets_of
 
 BATCH_LIMIT: Final = 100_000
 # One statement's parameter: PostgreSQL takes less than 1 GB.
 BYTES_LIMIT: Final = 256 * 2**20
-SEQUENCES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,6 @@ class Upserted:
     created: int = 0
     updated: int = 0
     unchanged: int = 0
-
-
-Place = tuple[int, str]
-"""Where a job is found: its owner's number and its key."""
 
 
 def upsert_jobs(owner: Owner | str, jobs: Iterable[Mapping[str, Any]]) -> Upserted:
@@ -107,40 +103,32 @@ def checked_keys(keys: Iterable[str]) -> list[str]:
     return given
 
 
-def place_of(job: Job) -> tuple[int | None, int | None]:
-    """Return the phase and the shard that a job is to have when it is saved as it is."""
-    row = {"schedule": job.schedule, "interval_minutes": job.interval_minutes}
-    rows: dict[Place, dict[str, Any]] = {(job.owner_id, job.key): {**row, "smooth": job.smooth}}
-    _give_places(rows, _found(rows))
-    [placed] = rows.values()
-    return placed.get("phase"), placed.get("shard")
-
-
-def store(jobs: Mapping[Place, JobSpec]) -> Upserted:
+def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
     """Write checked jobs of any owners, inside the caller's transaction."""
-    targets = _targets(jobs)
+    named = [(owner_id, spec.target) for (owner_id, _), spec in jobs.items() if spec.target]
+    targets = targets_of(named)
     waiting = {
-        place: _row(place, spec, targets.get((place[0], spec.target)))
+        job_key: _row(job_key, spec, targets.get((job_key[0], spec.target)))
         # In the order of the insert's own ORDER BY: text in "C" sorts as its UTF-8 does.
-        for place, spec in sorted(jobs.items())
+        for job_key, spec in sorted(jobs.items())
     }
     _refuse_bytes(waiting)
     created = updated = 0
     # Again for jobs that somebody made between our look and our insert; the next look finds them.
     while waiting:
-        found = _found(waiting)
-        _give_places(waiting, found)
-        new = {place: row for place, row in waiting.items() if place not in found}
-        updated += len(_written("update_jobs", [waiting[place] for place in sorted(found)]))
+        found = found_jobs(waiting)
+        give_places(waiting, found)
+        new = {job_key: row for job_key, row in waiting.items() if job_key not in found}
+        updated += len(_written("update_jobs", [waiting[job_key] for job_key in sorted(found)]))
         made = _written("insert_jobs", list(new.values()))
         created += len(made)
-        waiting = {place: row for place, row in new.items() if place not in made}
+        waiting = {job_key: row for job_key, row in new.items() if job_key not in made}
     return Upserted(created, updated, len(jobs) - created - updated)
 
 
-def remove(places: Iterable[Place]) -> int:
+def remove(job_keys: Iterable[JobKey]) -> int:
     """Delete jobs of any owners, inside the caller's transaction; return how many there were."""
-    doomed = sorted(set(places))
+    doomed = sorted(set(job_keys))
     if not doomed:
         return 0
     owners, keys = [owner for owner, _ in doomed], [key for _, key in doomed]
@@ -154,7 +142,7 @@ def _refuse_size(option: str, elements: Sequence[Any]) -> None:
         )
 
 
-def _refuse_bytes(rows: Mapping[Place, Mapping[str, Any]]) -> None:
+def _refuse_bytes(rows: Mapping[JobKey, Mapping[str, Any]]) -> None:
     size = sum(len(row["payload"]) for row in rows.values())
     if size > BYTES_LIMIT:
         raise OptionError(
@@ -162,39 +150,8 @@ def _refuse_bytes(rows: Mapping[Place, Mapping[str, Any]]) -> None:
         )
 
 
-def _targets(jobs: Mapping[Place, JobSpec]) -> dict[tuple[int, str], int]:
-    """Return the ids of targets by owner and name, making those that are new."""
-    wanted: dict[int, set[str]] = defaultdict(set)
-    for (owner_id, _), spec in jobs.items():
-        if spec.target:
-            wanted[owner_id].add(spec.target)
-    if not wanted:
-        return {}
-    pairs = sorted((owner_id, name) for owner_id, names in wanted.items() for name in names)
-    found = _known_targets(pairs)
-    if missing := [pair for pair in pairs if pair not in found]:
-        # Somebody may make one at the same moment: ours then stands aside, and is read again.
-        Target.objects.bulk_create(
-            [Target(owner_id=owner_id, name=name) for owner_id, name in missing],
-            ignore_conflicts=True,
-            batch_size=5_000,
-        )
-        found |= _known_targets(missing)
-    return found
-
-
-def _known_targets(pairs: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
-    rows = database.query(
-        "SELECT t.id, t.owner_id, t.name FROM jobs_target t "
-        "JOIN unnest(%s::bigint[], %s::text[]) AS p(owner_id, name) "
-        "ON t.owner_id = p.owner_id AND t.name = p.name",
-        [[owner_id for owner_id, _ in pairs], [name for _, name in pairs]],
-    )
-    return {(row["owner_id"], row["name"]): row["id"] for row in rows}
-
-
-def _row(place: Place, spec: JobSpec, target_id: int | None) -> dict[str, Any]:
-    owner_id, key = place
+def _row(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any]:
+    owner_id, key = job_key
     return {
         **spec.columns,
         "owner_id": owner_id,
@@ -207,55 +164,7 @@ def _row(place: Place, spec: JobSpec, target_id: int | None) -> dict[str, Any]:
     }
 
 
-def _found(rows: Mapping[Place, Any]) -> dict[Place, dict[str, Any]]:
-    """Return what is there already, and where in time it stands."""
-    owners, keys = [owner for owner, _ in rows], [key for _, key in rows]
-    found = database.query(
-        "SELECT j.owner_id, j.key, j.interval_minutes, j.phase, j.shard FROM jobs_job j "
-        "JOIN unnest(%s::bigint[], %s::text[]) AS p(owner_id, key) "
-        "ON j.owner_id = p.owner_id AND j.key = p.key",
-        [owners, keys],
-    )
-    return {(row["owner_id"], row["key"]): row for row in found}
-
-
-def _give_places(rows: Mapping[Place, dict[str, Any]], found: Mapping[Place, Any]) -> None:
-    """Give a phase and a shard to each job that has one by its schedule: its own, or the next."""
-    new: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for place, row in rows.items():
-        if (minutes := _place_minutes(row)) is None:
-            continue
-        old = found.get(place)
-        if (
-            old is not None
-            and old["interval_minutes"] == row["interval_minutes"]
-            and None not in (old["phase"], old["shard"])
-        ):
-            row["phase"], row["shard"] = old["phase"], old["shard"]
-        else:
-            new[minutes].append(row)
-    for minutes, unplaced in new.items():
-        numbers = _numbers(minutes % SEQUENCES, len(unplaced))
-        for row, number in zip(unplaced, numbers, strict=True):
-            row["phase"], row["shard"] = schedules.place(number, interval_minutes=minutes)
-
-
-def _place_minutes(row: Mapping[str, Any]) -> int | None:
-    """Return the span in minutes within which a job has its place; None: it has none."""
-    if row["schedule"] == ScheduleKind.INTERVAL:
-        return int(row["interval_minutes"])
-    return 1 if row["smooth"] else None
-
-
-def _numbers(sequence: int, count: int) -> list[int]:
-    rows = database.query(
-        "SELECT nextval(%s::regclass) AS n FROM generate_series(1, %s)",
-        [f"jobs_phase_{sequence}", count],
-    )
-    return [row["n"] for row in rows]
-
-
-def _written(statement: str, rows: Sequence[Mapping[str, Any]]) -> set[Place]:
+def _written(statement: str, rows: Sequence[Mapping[str, Any]]) -> set[JobKey]:
     """Return the places of the rows that a statement has written."""
     if not rows:
         return set()

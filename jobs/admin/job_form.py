@@ -17,7 +17,7 @@ from jobs.errors import FairshiftError
 from jobs.job_spec import fault_of, job_spec
 from jobs.models import Job
 from jobs.payloads import CLEAR, read_body
-from jobs.upserting import place_of
+from jobs.places import place_of
 
 SCHEDULE_FIELDS: Final = (
     "schedule",

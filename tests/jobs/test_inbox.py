@@ -156,7 +156,7 @@ def test_what_the_database_takes_from_nobody_is_found(
 
 
 def _with_lax_priority() -> dict[str, Any]:
-    from jobs.job_spec import FIELDS
+    from jobs.job_fields import FIELDS
 
     return {**FIELDS, "priority": (lambda _name, value: value, None)}
 

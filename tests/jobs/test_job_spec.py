@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import tests.tasks  # noqa: F401  registers the tasks of scenes
-from jobs.job_spec import FIELDS, JobSpecs, fault_of, job_spec
+from jobs.job_fields import FIELDS
+from jobs.job_spec import JobSpecs, fault_of, job_spec
 from jobs.models import Job
 
 ADD = {"key": "sum", "task": "tests.add", "arguments": {"x": 1, "y": 2}}
