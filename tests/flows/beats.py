@@ -94,12 +94,17 @@ class Beats:
         self.ear = Ear(self.servers.client())
         self.running: list[Process] = []
 
-    def start(self, **environ: str) -> Process:
+    def start(self) -> Process:
         """Start one beat more; return when it has begun."""
-        process = self.installation.start(beat(), **self.installation.urls, **environ)
+        process = self.installation.start(beat(), **self.installation.urls)
         self.running.append(process)
         process.ready()
         return process
+
+    def end_at(self, point: str) -> None:
+        """Start one that dies at a point of its way, perhaps before it is ready."""
+        victim = self.installation.start(beat(), **self.installation.urls, FAULT=point)
+        wait_for(lambda: not victim.is_alive, what=f"the death at {point}")
 
     def leader(self) -> Process:
         """Wait for a beat that leads, and return it."""

@@ -105,8 +105,7 @@ def test_a_beat_dies_before_and_after_a_publish(world: Beats, name: str, copies:
     due_at = datetime.now(tz=ANCHOR.tzinfo) - timedelta(hours=3)
     with world.only(name, due_at=due_at):
         for point in ("beat.after_note:1", "beat.after_publish:1"):
-            victim = world.start(FAULT=point)
-            wait_for(lambda victim=victim: not victim.is_alive, what=f"the death at {point}")
+            world.end_at(point)
             world.end_lease()
         world.start()
         wait_for(lambda: world.row(name) == (False, 0), what="the entry to be off")
