@@ -39,7 +39,8 @@ class Hint:
     `priority` is 0 to 9, higher first. `job` is the id of the job whose row admits it, for a run
     that has no row of its own. `lock` is the owner's own word, as in `acting_for`: the queue lets
     one message with it run at a time. It is not delivered before `delay_seconds` have passed; below
-    0, it goes where it would stand if it had waited in the queue for so long.
+    0, it goes where it would stand if it had waited in the queue for so long. It is not
+    delivered any more when `not_after_seconds` have passed.
     """
 
     run_id: str
@@ -53,6 +54,7 @@ class Hint:
     job: int | None = None
     lock: str = ""
     delay_seconds: float = 0.0
+    not_after_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

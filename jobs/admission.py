@@ -8,6 +8,7 @@ changes latency and nothing else.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -28,6 +29,7 @@ _REFUSALS: Final = {
     "gone": Refusal.GONE,
     "expired": Refusal.GONE,
     "paused": Refusal.WAITS,
+    "window": Refusal.WAITS,
     "lock": Refusal.WAITS,
     "cap": Refusal.WAITS,
 }
@@ -114,9 +116,14 @@ def _admission(row: Mapping[str, Any]) -> Admission:
             "labels": json.loads(row["labels"]),
             "policy": {**policy, "max_attempts": row["max_attempts"]},
         },
-        soft_time_limit=policy.get("soft_time_limit_seconds"),
-        time_limit=policy.get("time_limit_seconds"),
-        start_within=setting("LEASE_SECONDS"),
+        # A window that is to end what runs does it as a time limit would, to the second.
+        soft_time_limit=_least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
+        time_limit=_least(policy.get("time_limit_seconds"), row["hard_close"]),
+        start_within=min(setting("LEASE_SECONDS"), row["start_within"] or math.inf),
         is_limited=row["is_limited"],
         headers={"ignore_result": True, **options},
     )
+
+
+def _least(*seconds: float | None) -> float | None:
+    return min((some for some in seconds if some is not None), default=None)

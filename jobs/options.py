@@ -28,7 +28,8 @@ class Options:
     """How one submit differs from the defaults. `None` and empty mean: as the task says.
 
     `countdown` is seconds from now, `eta` an aware time; `deadline_seconds` counts from the
-    moment the run is due. `lock` is scoped to the owner. `link`, `link_error` and
+    moment the run is due. `lock` is scoped to the owner. `window="required"` refuses what no
+    calendar applies to; else such a run may start at any time. `link`, `link_error` and
     `ignore_result` are Celery's.
     """
 
@@ -41,6 +42,7 @@ class Options:
     target: str = ""
     lock: str = ""
     idempotency_key: str = ""
+    window: str = ""
     max_attempts: int | None = None
     backoff_seconds: float | None = None
     backoff_cap_seconds: float | None = None
@@ -61,6 +63,8 @@ class Options:
         refuse_text("target", self.target, most=200)
         refuse_text("lock", self.lock, most=LOCK_LIMIT)
         refuse_text("idempotency_key", self.idempotency_key, most=KEY_LIMIT)
+        if self.window not in {"", "required"}:
+            raise OptionError("window", "is 'required' or left out")
         refuse_labels(self.labels)
         _refuse_time(self.countdown, self.eta)
         if not isinstance(self.ignore_result, bool):

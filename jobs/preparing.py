@@ -6,18 +6,22 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from string import Formatter
 from typing import Any, Final
+from uuid import UUID
 
 from celery import Task, current_app
 
+from jobs import gating
 from jobs.arguments import ArgumentSchema, encode_body
 from jobs.catalog import offer_of
 from jobs.conf import setting
 from jobs.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
-from jobs.models import Owner
+from jobs.gating import Applying, calendars_of
+from jobs.models import Owner, Target
 from jobs.options import LOCK_LIMIT, NAMES, POLICY_OPTIONS, Options, refuse_far, refuse_text
 from jobs.policies import checked_policy, refuse_unknown
-from jobs.storing import Shared, now
+from jobs.storing import Shared, needed_of, now
 from jobs.targets import targets_of
+from jobs.windows import Gate
 
 DEFAULT_PRIORITY: Final = 5
 BATCH_LIMIT: Final = 100_000
@@ -208,4 +212,34 @@ def shared(
         created_at=created_at,
         due_at=due_at,
         deadline_at=(due_at or created_at) + timedelta(seconds=deadline) if deadline else None,
+        window_policy=chosen.window,
     )
+
+
+def gates(
+    of: Owner, to: Shared, target_ids: Sequence[int | None], ids: Sequence[UUID]
+) -> list[Gate | None]:
+    """Return what the calendars of each run say, by its target; None for all where none apply.
+
+    Raises OptionError when a window is required and no calendar applies.
+    """
+    if of.calendar_version == 0 and not to.window_policy:
+        return [None] * len(ids)
+    needed = needed_of(to.policy)
+    calendars = calendars_of(of.pk, job_id=to.job_id, target_ids=set(target_ids))
+    applying = {one: Applying(ids, needed, to.window_policy) for one, ids in calendars.items()}
+    if to.window_policy:
+        _refuse_without_calendar(applying)
+    asked = [applying[one] for one in target_ids]
+    return list(gating.gates(asked, now=to.created_at, ids=ids))
+
+
+def _refuse_without_calendar(applying: Mapping[int | None, Applying]) -> None:
+    without = [one for one, found in applying.items() if not found.calendars]
+    if not without:
+        return
+    ids = [one for one in without if one is not None]
+    name = Target.objects.filter(id__in=ids).values_list("name", flat=True).first()
+    whose = f"target {name!r}" if name else "a run without a target"
+    more = f", and to {len(without) - 1:,} more" if len(without) > 1 else ""
+    raise OptionError("window", f"is required, and no calendar applies to {whose}{more}")

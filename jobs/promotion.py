@@ -1,4 +1,8 @@
-"""Promotion: runs whose time has come are queued, and those whose deadline passed expire."""
+"""Promotion: runs whose time has come are queued, and those whose deadline passed expire.
+
+Where calendars apply, what has come due is queued while they are open, and held else; so is a
+queued run that its worker did not start while it was open.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Final
 from django.db import transaction
 
 from fleet import crash_point
-from jobs import database
+from jobs import database, gating
 from jobs.callbacks import tell_celery
 from jobs.recording import move
 from jobs.states import DELAYED, FIRST, State
@@ -15,9 +19,14 @@ from jobs.states import DELAYED, FIRST, State
 CHUNK: Final = 1_000
 
 _DUE = """
-SELECT id FROM jobs_run
-WHERE state IN ('scheduled', 'held', 'retrying') AND next_at <= clock_timestamp()
-ORDER BY next_at LIMIT %s FOR UPDATE SKIP LOCKED
+SELECT r.id, o.calendar_version > 0 AS is_gated
+FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
+WHERE r.state IN ('scheduled', 'held', 'retrying') AND r.next_at <= clock_timestamp()
+ORDER BY r.next_at LIMIT %s FOR UPDATE OF r SKIP LOCKED
+"""
+_CLOSED = """
+SELECT id FROM jobs_run WHERE state = 'queued' AND not_after <= clock_timestamp()
+ORDER BY not_after LIMIT %s FOR UPDATE SKIP LOCKED
 """
 # A deadline is one for the first start: a run that is tried again has met it.
 _TOO_LATE = """
@@ -29,26 +38,53 @@ ORDER BY deadline_at LIMIT %s FOR UPDATE SKIP LOCKED
 
 
 def promote() -> int:
-    """Queue every scheduled, held and retrying run that is due; return how many."""
+    """Queue every scheduled, held and retrying run that is due; return how many.
+
+    Those that calendars keep are held until these open, and not counted.
+    """
+    gating.gate_changed()
+    _hold_late()
     total = 0
-    while moved := _move_chunk(_DUE, to=State.QUEUED, cause="due"):
+    while (found := _promote_chunk()) is not None:
         crash_point("promotion.after_move")
-        total += moved
+        total += found
     return total
+
+
+def _promote_chunk() -> int | None:
+    """Return how many of a chunk are queued; None when nothing is due."""
+    with transaction.atomic():
+        rows = database.query(_DUE, [CHUNK])
+        if not rows:
+            return None
+        gated = [row["id"] for row in rows if row["is_gated"]]
+        free = [row["id"] for row in rows if not row["is_gated"]]
+        moved = move(free, to=State.QUEUED, of=DELAYED, cause="due") if free else []
+        return len(moved) + (gating.gate(gated, cause="due") if gated else 0)
+
+
+def _hold_late() -> None:
+    """Hold queued runs again that were not taken while their calendars were open."""
+    is_more = True
+    while is_more:
+        with transaction.atomic():
+            ids = [row["id"] for row in database.query(_CLOSED, [CHUNK])]
+            gating.gate(ids, cause="due")
+            is_more = len(ids) == CHUNK
 
 
 def expire() -> int:
     """End every run that has not started by its deadline; return how many."""
     total = 0
-    while moved := _move_chunk(_TOO_LATE, to=State.EXPIRED, cause="deadline passed"):
+    while moved := _expire_chunk():
         total += moved
     return total
 
 
-def _move_chunk(select: str, *, to: State, cause: str) -> int:
+def _expire_chunk() -> int:
     with transaction.atomic():
-        ids = [row["id"] for row in database.query(select, [CHUNK])]
-        moved = move(ids, to=to, of=FIRST | DELAYED, cause=cause) if ids else []
-        if to is State.EXPIRED and moved:
+        ids = [row["id"] for row in database.query(_TOO_LATE, [CHUNK])]
+        moved = move(ids, to=State.EXPIRED, of=FIRST, cause="deadline passed") if ids else []
+        if moved:
             transaction.on_commit(lambda: tell_celery(moved), robust=True)
     return len(moved)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -104,6 +105,27 @@ def move(
     if to is State.QUEUED:
         publish_on_commit(moved)
     return moved
+
+
+def write_gates(
+    gates: Sequence[tuple[UUID, datetime | None, datetime | None, str]],
+) -> list[dict[str, Any]]:
+    """Queue or hold waiting runs, by (id, when it opens or None, not after, cause).
+
+    Returns of those that still wait the columns of gate.sql. Publishing is the caller's part. Must
+    run inside a transaction.
+    """
+    ids, opens, not_afters, causes = (list(column) for column in zip(*gates, strict=True))
+    return database.run(
+        "gate",
+        {
+            "ids": ids,
+            "opens": opens,
+            "not_afters": not_afters,
+            "causes": causes,
+            "lease": setting("LEASE_SECONDS"),
+        },
+    )
 
 
 def _is_lost(report: Report) -> bool:

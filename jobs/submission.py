@@ -53,16 +53,18 @@ def submit(
             return Run.objects.select_related("owner").get(id=claim.run_id)
         shared = preparing.shared(task, owner, options)
         [run_id] = new_ids(shared.created_at, 1)
-        targets = preparing.targets(owner, [options.target])
+        target_id = preparing.targets(owner, [options.target]).get(options.target)
+        [gate] = preparing.gates(owner, shared, [target_id], [run_id])
         store(
             [
                 New(
                     id=run_id,
                     payload=payload,
-                    target_id=targets.get(options.target),
+                    target_id=target_id,
                     lock_key=preparing.lock_key(owner, options.lock),
                     labels=dict(options.labels),
                     options=preparing.message_options(options),
+                    gate=gate,
                 )
             ],
             shared,
@@ -114,6 +116,8 @@ def submit_many(
         ids = list(new_ids(shared.created_at, len(calls)))
         places = begin_chord(ids, chord)
         targets = preparing.targets(owner, target_names)
+        target_ids = [targets.get(name) for name in target_names]
+        gates = preparing.gates(owner, shared, target_ids, ids)
         common = preparing.message_options(settings)
         labels = dict(settings.labels)
         store(
@@ -121,13 +125,14 @@ def submit_many(
                 New(
                     id=run_id,
                     payload=payload,
-                    target_id=targets.get(target),
+                    target_id=target_id,
                     lock_key=preparing.lock_key(owner, lock),
                     labels=labels,
                     options={**common, **place},
+                    gate=gate,
                 )
-                for run_id, payload, target, lock, place in zip(
-                    ids, payloads, target_names, locks, places, strict=True
+                for run_id, payload, target_id, lock, place, gate in zip(
+                    ids, payloads, target_ids, locks, places, gates, strict=True
                 )
             ),
             shared,
@@ -159,12 +164,14 @@ def run_job(job: Job, *, countdown: float | None = None) -> Run:
     with transaction.atomic():
         shared = preparing.shared(task, job.owner, options, job_id=job.id)
         [run_id] = new_ids(shared.created_at, 1)
+        [gate] = preparing.gates(job.owner, shared, [job.target_id], [run_id])
         new = New(
             id=run_id,
             payload=open_bytes(job.payload, key=job.payload_key),
             target_id=job.target_id,
             lock_key=preparing.lock_key(job.owner, job.lock_of_runs),
             labels=job.labels,
+            gate=gate,
         )
         store([new], shared)
         return Run.objects.select_related("owner").get(id=run_id)

@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from fleet import Hint, crash_point
-from jobs import database
+from jobs import database, gating
 from jobs.catalog import offered
 from jobs.conf import setting
 from jobs.dispatch import SLICE, broker, publish_on_commit
@@ -68,17 +68,21 @@ def make_runs(
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(database.statement("trigger_full"), given)
-            hints = {
-                run_id: Hint(str(run_id), task, queue, owner, submission, 1, priority)
-                for run_id, task, queue, owner, priority in cursor
-            }
+            hints, held = {}, []
+            for run_id, task, queue, owner, priority, is_held in cursor:
+                if is_held:
+                    held.append(run_id)
+                else:
+                    hints[run_id] = Hint(str(run_id), task, queue, owner, submission, 1, priority)
         crash_point("tick.after_insert")
+        if held:
+            gating.gate(held, cause="due")
 
         def known(run_ids: Sequence[UUID]) -> list[Hint]:
             return [hints[run_id] for run_id in run_ids]
 
         publish_on_commit(list(hints), known)
-    return len(hints)
+    return len(hints) + len(held)
 
 
 def send_hints(

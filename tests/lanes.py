@@ -1,7 +1,8 @@
-"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in two processes, side by side.
+"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in three processes, side by side.
 
-Half of it waits (for leases, time limits, processes that start), half of it works; each lane has
-servers of its own. With a path among the options, or servers given by URL, there is one lane.
+More than half of it waits (for leases, time limits, processes that start): two lanes take turns
+at the files of that, the third takes all others. Each lane has servers of its own. With a path
+among the options, or servers given by URL, there is one lane.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent
-WAITING: Final = ("tests/flows",)
-DEMO: Final = "tests/flows/test_demo.py"
-"""Of the flows, but long: the other lane takes it."""
+WAITING: Final = ("contrast", "flows")
 NO_TESTS: Final = 5
 
 
@@ -25,37 +24,45 @@ def main() -> int:
     given = sys.argv[1:]
     if any(_is_path(word) for word in given) or os.environ.get("DATABASE_URL"):
         return subprocess.call([sys.executable, "-m", "pytest", *given])
-    second = _start(_others(), given, output=subprocess.PIPE)
+    (shown, first), *others = lanes().items()
+    running = [_start(name, paths, given) for name, paths in others]
     try:
-        codes = [_start([*WAITING, f"--ignore={DEMO}"], given, output=None).wait()]
-        printed, _ = second.communicate()
+        codes = [_start(shown, first, given, is_shown=True).wait()]
+        printed = [lane.communicate()[0] for lane in running]
     except BaseException:
-        second.terminate()
-        second.wait()
+        for lane in running:
+            lane.terminate()
+            lane.wait()
         raise
-    sys.stdout.write(printed)
-    codes.append(second.returncode)
+    sys.stdout.write("".join(printed))
+    codes += [lane.returncode for lane in running]
     bad = [code for code in codes if code not in (0, NO_TESTS)]
     return max(bad, default=NO_TESTS if set(codes) == {NO_TESTS} else 0)
 
 
+def lanes() -> dict[str, list[str]]:
+    """Return what each lane takes, by its name; nobody lists the files of a new test."""
+    waiting = sorted(file for name in WAITING for file in (ROOT / name).glob("test_*.py"))
+    folders = sorted(path for path in ROOT.iterdir() if any(path.glob("**/test_*.py")))
+    return {
+        "odd": [_named(file) for file in waiting[1::2]],
+        "even": [_named(file) for file in waiting[::2]],
+        "others": [_named(folder) for folder in folders if folder.name not in WAITING],
+    }
+
+
 def _start(
-    paths: Sequence[str], given: Sequence[str], *, output: int | None
+    name: str, paths: Sequence[str], given: Sequence[str], *, is_shown: bool = False
 ) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "pytest", *paths, "-o", f"cache_dir={_cache(paths)}", *given]
+    # Each lane remembers its own failures, for --last-failed.
+    cache = f"cache_dir=.pytest_cache/{name}"
+    command = [sys.executable, "-m", "pytest", *paths, "-o", cache, *given]
+    output = None if is_shown else subprocess.PIPE
     return subprocess.Popen(command, stdout=output, stderr=output and subprocess.STDOUT, text=True)
 
 
-def _others() -> list[str]:
-    """Return every folder of tests that is not in the lane that waits; nobody lists them."""
-    folders = sorted(path for path in ROOT.iterdir() if any(path.glob("**/test_*.py")))
-    names = [f"tests/{path.name}" for path in folders if path.is_dir()]
-    return [*(name for name in names if name not in WAITING), DEMO]
-
-
-def _cache(paths: Sequence[str]) -> str:
-    # Each lane remembers its own failures, for --last-failed.
-    return f".pytest_cache/{'others' if DEMO in paths else 'waiting'}"
+def _named(path: Path) -> str:
+    return f"tests/{path.relative_to(ROOT)}"
 
 
 def _is_path(word: str) -> bool:

@@ -1,6 +1,16 @@
 """The models of jobs, one file an idea."""
 
 from jobs.models.audit import AuditEntry
+from jobs.models.calendar import (
+    Attachment,
+    Calendar,
+    Decision,
+    EndBehaviour,
+    Opening,
+    Window,
+    WindowDecision,
+    WindowEffect,
+)
 from jobs.models.incoming import InboxMark, JobImport
 from jobs.models.job import HistoryPolicy, Job, MisfirePolicy, OverlapPolicy, ScheduleKind
 from jobs.models.outbox import Outbox
@@ -14,17 +24,21 @@ from jobs.models.recurring import (
     SentEntry,
     Tick,
 )
-from jobs.models.run import Attempt, AttemptOutcome, Run
+from jobs.models.run import Attempt, AttemptOutcome, Run, WindowPolicy
 from jobs.models.submission import IdempotencyKey, Progress, Submission
-from jobs.models.target import Target
+from jobs.models.target import Target, TargetGroup
 from jobs.models.worker import Worker
 
 __all__ = [
+    "Attachment",
     "Attempt",
     "AttemptOutcome",
     "AuditEntry",
     "Backfill",
+    "Calendar",
     "Cursor",
+    "Decision",
+    "EndBehaviour",
     "HistoryPolicy",
     "IdempotencyKey",
     "InboxMark",
@@ -35,6 +49,7 @@ __all__ = [
     "MisfirePolicy",
     "MissReason",
     "Missed",
+    "Opening",
     "Outbox",
     "OverlapPolicy",
     "Owner",
@@ -45,6 +60,11 @@ __all__ = [
     "SentEntry",
     "Submission",
     "Target",
+    "TargetGroup",
     "Tick",
+    "Window",
+    "WindowDecision",
+    "WindowEffect",
+    "WindowPolicy",
     "Worker",
 ]

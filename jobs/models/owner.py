@@ -53,6 +53,10 @@ class Owner(models.Model):
     zone = models.CharField(
         _("time zone"), max_length=64, default="UTC", validators=[validate_zone]
     )
+    # +1 with each change of when something of it may start; 0: no calendar has ever applied.
+    calendar_version = models.PositiveIntegerField(db_default=0, editable=False)
+    # The version by which its waiting runs were gated last.
+    gated_version = models.PositiveIntegerField(db_default=0, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
 
     objects = OwnerQuerySet.as_manager()

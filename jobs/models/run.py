@@ -64,6 +64,12 @@ def _loose_key(to: type[models.Model], related_name: str, label: Any) -> Any:
     )
 
 
+class WindowPolicy(models.TextChoices):
+    OBEY = "", _("obeys the calendars that apply")
+    REQUIRED = "required", _("starts only where a calendar applies")
+    OVERRIDDEN = "overridden", _("starts outside its windows: overridden")
+
+
 class Run(models.Model):
     """One thing to be done once, from submit to its end, through all its attempts."""
 
@@ -103,6 +109,13 @@ class Run(models.Model):
     queued_at = models.DateTimeField(_("queued at"), null=True)
     # From when on the hint of a queued run counts as lost, and is published again.
     overdue_at = models.DateTimeField(_("overdue at"), null=True)
+    # The last moment at which it may start in its opening; of a queued run with calendars.
+    not_after = models.DateTimeField(_("not after"), null=True)
+    # When a worker is told to stop it; of an active run whose window has changed.
+    stop_at = models.DateTimeField(_("stop at"), null=True)
+    window_policy = models.CharField(
+        _("windows"), max_length=10, choices=WindowPolicy, db_default=WindowPolicy.OBEY
+    )
     admitted_at = models.DateTimeField(_("admitted at"), null=True)
     started_at = models.DateTimeField(_("started at"), null=True)
     ended_at = models.DateTimeField(_("ended at"), null=True)

@@ -1,4 +1,4 @@
-"""Targets: what a run acts on, such as a device or a site."""
+"""Targets: what a run acts on, such as a device or a site; and groups of them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,27 @@ class Target(models.Model):
         ordering = ("owner", "name")
         constraints = [
             models.UniqueConstraint(fields=("owner", "name"), name="target_once_per_owner")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TargetGroup(models.Model):
+    """Targets of one owner under one name: what applies to the group applies to each."""
+
+    owner = models.ForeignKey(Owner, models.PROTECT, related_name="target_groups")
+    name = models.CharField(_("name"), max_length=200, validators=[no_nul])
+    targets = models.ManyToManyField(
+        Target, related_name="groups", blank=True, verbose_name=_("targets")
+    )
+
+    class Meta:
+        verbose_name = _("target group")
+        verbose_name_plural = _("target groups")
+        ordering = ("owner", "name")
+        constraints = [
+            models.UniqueConstraint(fields=("owner", "name"), name="target_group_once_per_owner")
         ]
 
     def __str__(self) -> str:

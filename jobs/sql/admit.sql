@@ -2,11 +2,15 @@
 -- Parameters: ids uuid[], tasks text[] (each hint's run and task), worker uuid, lease seconds;
 -- owners bigint[] and rooms bigint[] (how many more runs of a capped owner may run),
 -- held_locks text[].
--- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'lock', 'cap', 'busy', 'gone',
--- 'stale'), and for an admitted run what the worker needs to start it.
--- Keeps true: rows are locked in id order and rows that others hold are skipped; every time is
--- clock_timestamp(), read after the locks; a token is handed out once; a cap or a lock key is
--- counted (by room.sql) on a snapshot younger than the advisory locks of lock_limited.sql.
+-- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'busy',
+-- 'gone', 'stale'), and for an admitted run what the worker needs to start it: with calendars,
+-- within how many seconds it must (start_within), and after how many those close that end it softly
+-- and hard.
+-- Keeps true: rows are locked in id order and rows that others hold are skipped; there is one moment,
+-- clock_timestamp() read after the locks, by which all is judged and written; a token is handed out
+-- once; a cap or a lock key is counted (by room.sql), and calendars are read, on a snapshot younger
+-- than the advisory locks of lock_limited.sql. What its calendars keep is held, and due at once for
+-- promotion, which knows when they open.
 WITH hint AS (
     SELECT * FROM unnest(%(ids)s::uuid[], %(tasks)s::text[]) AS h(id, task)
 ), node AS (
@@ -15,17 +19,23 @@ WITH hint AS (
     WHERE id = %(worker)s AND stopped_at IS NULL
       AND heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
 ), locked AS MATERIALIZED (
-    SELECT r.id, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count
+    SELECT r.id, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count,
+        r.job_id, r.target_id, r.policy, r.window_policy
     FROM jobs_run r JOIN hint h ON h.id = r.id AND h.task = r.task
     WHERE r.id = ANY(%(ids)s) AND r.state = 'queued' AND EXISTS (SELECT FROM node)
     ORDER BY r.id
     FOR UPDATE OF r SKIP LOCKED
+), now AS MATERIALIZED (
+    SELECT clock_timestamp() AS at FROM (SELECT count(*) FROM locked) AS after_the_locks
 ), gated AS (
-    SELECT l.*, room.most,
+    SELECT l.id, l.owner_id, l.lock_key, l.priority, room.most,
+        nullif(gate.until, 'infinity') - jobs_needed(l.policy) AS not_after, gate.soft_at, gate.hard_at,
         CASE
-            WHEN l.deadline_at <= clock_timestamp() AND l.attempt_count = 0 THEN 'expired'
+            WHEN l.deadline_at <= now.at AND l.attempt_count = 0 THEN 'expired'
             WHEN o.paused_at IS NOT NULL
-             AND (o.paused_until IS NULL OR o.paused_until > clock_timestamp()) THEN 'paused'
+             AND (o.paused_until IS NULL OR o.paused_until > now.at) THEN 'paused'
+            WHEN NOT coalesce(now.at <= gate.until - jobs_needed(l.policy), applying.ids IS NULL)
+              OR l.window_policy = 'required' AND coalesce(applying.ids, '{}') = '{}' THEN 'window'
             WHEN l.lock_key <> '' AND (
                 l.lock_key = ANY(%(held_locks)s::text[])
                 OR row_number() OVER (PARTITION BY l.lock_key ORDER BY l.priority DESC, l.id) > 1
@@ -33,11 +43,16 @@ WITH hint AS (
             ELSE ''
         END AS verdict
     FROM locked l
+    CROSS JOIN now
     JOIN jobs_owner o ON o.id = l.owner_id
+    LEFT JOIN LATERAL (SELECT jobs_calendars(l.owner_id, l.job_id, l.target_id) AS ids) AS applying
+        ON o.calendar_version > 0 AND l.window_policy <> 'overridden'
+    LEFT JOIN LATERAL jobs_gate(applying.ids, now.at) AS gate ON applying.ids IS NOT NULL
     LEFT JOIN unnest(%(owners)s::bigint[], %(rooms)s::bigint[]) AS room(owner_id, most)
         ON room.owner_id = l.owner_id
 ), judged AS (
     SELECT g.id, g.most IS NOT NULL OR g.lock_key <> '' AS is_limited,
+        g.not_after, g.soft_at, g.hard_at,
         CASE
             WHEN g.verdict = '' AND g.most IS NOT NULL
              AND count(*) FILTER (WHERE g.verdict = '') OVER (
@@ -47,7 +62,7 @@ WITH hint AS (
     FROM gated g
 ), moved AS (
     UPDATE jobs_run r SET
-        state = CASE j.verdict WHEN '' THEN 'admitted' WHEN 'expired' THEN 'expired' ELSE r.state END,
+        state = coalesce(next.state, r.state),
         blocked_by = CASE WHEN j.verdict IN ('paused', 'lock', 'cap') THEN j.verdict ELSE '' END,
         token = r.token + (j.verdict = '')::int,
         attempt_count = r.attempt_count + (j.verdict = '')::int,
@@ -55,15 +70,21 @@ WITH hint AS (
         admitted_at = CASE j.verdict WHEN '' THEN now.at ELSE r.admitted_at END,
         started_at = CASE j.verdict WHEN '' THEN NULL ELSE r.started_at END,
         ended_at = CASE j.verdict WHEN 'expired' THEN now.at ELSE r.ended_at END,
-        history = CASE WHEN j.verdict IN ('', 'expired')
-            THEN r.history || jsonb_build_array(jsonb_build_array(
-                CASE j.verdict WHEN '' THEN 'admitted' ELSE 'expired' END,
-                extract(epoch FROM now.at),
-                CASE j.verdict WHEN '' THEN '' ELSE 'deadline passed' END))
-            ELSE r.history END
-    FROM judged j CROSS JOIN (SELECT clock_timestamp() AS at) AS now
+        next_at = CASE j.verdict WHEN 'window' THEN now.at ELSE r.next_at END,
+        history = CASE WHEN next.state IS NULL THEN r.history
+            ELSE r.history || jsonb_build_array(jsonb_build_array(
+                next.state, extract(epoch FROM now.at), next.cause)) END
+    FROM judged j
+    CROSS JOIN now
+    LEFT JOIN (VALUES
+        ('', 'admitted', ''), ('expired', 'expired', 'deadline passed'),
+        ('window', 'held', 'window closed')
+    ) AS next (verdict, state, cause) ON next.verdict = j.verdict
     WHERE r.id = j.id AND r.id = ANY(%(ids)s)
-    RETURNING r.id, j.verdict, j.is_limited, r.token, r.attempt_count, r.owner_id, r.job_id,
+    RETURNING r.id, j.verdict, j.is_limited,
+        extract(epoch FROM j.not_after - now.at)::float8 AS start_within,
+        extract(epoch FROM j.soft_at - now.at)::float8 AS soft_close,
+        extract(epoch FROM j.hard_at - now.at)::float8 AS hard_close, r.token, r.attempt_count, r.owner_id, r.job_id,
         r.submission_id, r.due_at, r.labels, r.policy, r.options, r.max_attempts, r.payload, r.payload_key
 )
 SELECT h.id,
@@ -73,7 +94,7 @@ SELECT h.id,
         WHEN q.id IS NOT NULL THEN 'busy'
         ELSE 'gone'
     END AS verdict,
-    m.is_limited, m.token, m.attempt_count, o.slug AS owner, m.job_id, m.submission_id, m.due_at,
+    m.is_limited, m.start_within, m.soft_close, m.hard_close, m.token, m.attempt_count, o.slug AS owner, m.job_id, m.submission_id, m.due_at,
     m.labels, m.policy, m.options, m.max_attempts, m.payload, m.payload_key
 FROM hint h
 LEFT JOIN moved m ON m.id = h.id

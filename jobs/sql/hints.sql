@@ -2,11 +2,13 @@
 -- Parameters: ids uuid[].
 -- Result: a row a run that is queued, those of higher priority and then older ones first: run_id,
 -- task, queue, owner (its slug), submission, attempt and token of the next admission, priority,
--- delay_seconds: 0, or below 0 for how long it has waited before.
+-- not_after_seconds (null for none), delay_seconds: 0, or below 0 for how long it has waited before.
+-- Of those that have an opening to keep to, the shortest first.
 -- Keeps true: what was handed back keeps its place, which it has had since it was first queued of
 -- those times that came one after another with nothing but admissions between them.
 SELECT r.id::text AS run_id, r.task, r.queue, o.slug AS owner, r.submission_id AS submission,
     r.attempt_count + 1 AS attempt, r.priority, r.token + 1 AS token,
+    extract(epoch FROM r.not_after - clock_timestamp())::float8 AS not_after_seconds,
     CASE WHEN r.history -> -2 ->> 0 = 'admitted' THEN (
         SELECT (q.move ->> 1)::float8 - extract(epoch FROM clock_timestamp())::float8
         FROM jsonb_array_elements(r.history) WITH ORDINALITY AS q(move, at)
@@ -15,4 +17,5 @@ SELECT r.id::text AS run_id, r.task, r.queue, o.slug AS owner, r.submission_id A
         ORDER BY q.at DESC LIMIT 1
     ) ELSE 0 END AS delay_seconds
 FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
-WHERE r.id = ANY(%(ids)s) AND r.state = 'queued' ORDER BY r.priority DESC, r.id
+WHERE r.id = ANY(%(ids)s) AND r.state = 'queued'
+ORDER BY r.priority DESC, CASE WHEN r.not_after IS NOT NULL THEN jobs_needed(r.policy) END NULLS FIRST, r.id

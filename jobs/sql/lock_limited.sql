@@ -1,14 +1,19 @@
 -- Take, in one order, the advisory locks of every owner with a cap and of every lock key
 -- among the asked runs: two workers that count the same runs must do so one after the other.
+-- With others who admit, that of an owner with calendars is shared: whoever changes one holds it
+-- alone, so that what is admitted after the change is committed has seen it.
 -- A statement of its own, because counting needs a snapshot younger than the locks.
 -- Parameters: ids uuid[].
--- Result: a row per limit: owner_id or lock_key.
-SELECT limited.owner_id, limited.lock_key, pg_advisory_xact_lock(limited.space, limited.key)
+-- Result: a row per limit: owner_id or lock_key; neither for an owner with calendars.
+SELECT limited.owner_id, limited.lock_key, CASE WHEN limited.space = 1722
+    THEN pg_advisory_xact_lock_shared(1722, limited.key)
+    ELSE pg_advisory_xact_lock(limited.space, limited.key) END
 FROM (
     SELECT DISTINCT wanted.owner_id, wanted.lock_key, wanted.space, hashtext(wanted.name) AS key
     FROM jobs_run r
     JOIN jobs_owner o ON o.id = r.owner_id
     CROSS JOIN LATERAL (VALUES
+        (NULL::bigint, NULL::text, 1722, CASE WHEN o.calendar_version > 0 THEN o.slug END),
         (o.id, NULL, 1718, CASE WHEN o.max_running IS NOT NULL THEN o.slug END),
         (NULL, r.lock_key, 1719, NULLIF(r.lock_key, ''))
     ) AS wanted(owner_id, lock_key, space, name)

@@ -1,6 +1,8 @@
 """When may something start? Pure: the time is passed in, and nothing here knows Django."""
 
 from jobs.errors import WindowError
+from jobs.windows.agreement import Said, agreed
+from jobs.windows.gate import Gate, gate_of
 from jobs.windows.kinds import Calendar, Effect, Entry, Span
 from jobs.windows.limits import checked
 from jobs.windows.occurrences import occurrences
@@ -11,10 +13,14 @@ __all__ = [
     "Calendar",
     "Effect",
     "Entry",
+    "Gate",
+    "Said",
     "Span",
     "WindowError",
+    "agreed",
     "checked",
     "closes_at",
+    "gate_of",
     "in_words",
     "is_open",
     "next_opening",

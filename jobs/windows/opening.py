@@ -46,7 +46,7 @@ def is_open(calendars: Iterable[Calendar], *, at: datetime, needed: timedelta = 
     What starts must be done by the close less the largest cut-off of them.
     """
     kept = _unique(calendars)
-    until = at + max(needed, _NONE) + _cut_off(kept)
+    until = at + max(needed, _NONE) + cut_off_of(kept)
     spans = _walk(kept, start=at, end=max(until, at + _TICK))
     first = next(spans, None)
     return first is not None and first.start == at and first.end >= until
@@ -80,7 +80,7 @@ def next_opening(
     """
     kept = _unique(calendars)
     after = after.astimezone(UTC)
-    enough = max(needed, _NONE) + _cut_off(kept)
+    enough = max(needed, _NONE) + cut_off_of(kept)
     return _search(kept, enough).first(after=after, end=after + horizon)
 
 
@@ -100,7 +100,7 @@ def _unique(calendars: Iterable[Calendar]) -> tuple[Calendar, ...]:
     return tuple(dict.fromkeys(calendars))
 
 
-def _cut_off(calendars: Sequence[Calendar]) -> timedelta:
+def cut_off_of(calendars: Sequence[Calendar]) -> timedelta:
     return max((calendar.cut_off for calendar in calendars), default=_NONE)
 
 

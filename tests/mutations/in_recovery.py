@@ -148,8 +148,8 @@ ROWS: Final = (
         "only queued runs are published",
         "G17",
         "jobs/sql/hints.sql",
-        "WHERE r.id = ANY(%(ids)s) AND r.state = 'queued' ORDER BY",
-        "WHERE r.id = ANY(%(ids)s) ORDER BY",
+        "WHERE r.id = ANY(%(ids)s) AND r.state = 'queued'\nORDER BY",
+        "WHERE r.id = ANY(%(ids)s)\nORDER BY",
         ("tests/jobs/test_dispatch.py::test_only_queued_runs_are_published",),
     ),
     Mutation(

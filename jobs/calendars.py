@@ -1,0 +1,146 @@
+"""Calendars: what changes when something may start, and to what a calendar applies.
+
+Each verb is one transaction: the openings that admission reads are made anew in it, so that what
+is admitted after its commit has seen the change. What waits is gated again (`jobs/gating.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from jobs import agreed, database, gating
+from jobs.errors import OptionError
+from jobs.models import Attachment, Calendar, Job, Opening, Owner, Target, TargetGroup
+from jobs.storing import now
+from jobs.windows import open_spans
+
+AHEAD: Final = timedelta(days=62)
+"""So far ahead openings are in the table; at half of it they are made anew."""
+BEHIND: Final = timedelta(days=1)
+
+_OWNERS: Final = """
+SELECT DISTINCT coalesce(a.owner_id, j.owner_id, t.owner_id, g.owner_id) AS id
+FROM jobs_attachment AS a
+LEFT JOIN jobs_job AS j ON j.id = a.job_id
+LEFT JOIN jobs_target AS t ON t.id = a.target_id
+LEFT JOIN jobs_targetgroup AS g ON g.id = a.group_id
+WHERE a.calendar_id = %s
+"""
+_CHANGED: Final = """
+UPDATE jobs_owner SET calendar_version = calendar_version + 1 WHERE id = ANY(%s)
+"""
+# In one order, and alone: see lock_limited.sql.
+_ALONE: Final = """
+SELECT pg_advisory_xact_lock(1722, key) FROM (
+    SELECT DISTINCT hashtext(slug) AS key FROM jobs_owner WHERE id = ANY(%s) ORDER BY key
+) AS owners
+"""
+
+
+@contextmanager
+def changing(calendar: Calendar) -> Iterator[Calendar]:
+    """Change a calendar's rows, or those of its windows, in this block; see the module.
+
+    Gives the calendar as it is now, locked, to be saved by the caller.
+    """
+    with transaction.atomic():
+        locked = Calendar.objects.select_for_update().get(pk=calendar.pk)
+        yield locked
+        of = [row["id"] for row in database.query(_OWNERS, [locked.pk])]
+        _alone(of)
+        Calendar.objects.filter(pk=locked.pk).update(version=locked.version + 1)
+        make_openings(Calendar.objects.get(pk=locked.pk))
+        _tell(of)
+
+
+def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attachment:
+    """Have a calendar apply to an owner, a job, a target or a group; harmless when it does.
+
+    Raises OptionError when the calendar is another owner's.
+    """
+    of = to if isinstance(to, Owner) else to.owner
+    if calendar.owner_id not in {None, of.pk}:
+        raise OptionError("calendar", f"{calendar.name!r} is not one of {of.slug}'s")
+    with transaction.atomic():
+        _alone([of.pk])
+        key: dict[str, Any] = {_key(to): to.pk}
+        made, _ = Attachment.objects.get_or_create(calendar=calendar, **key)
+        _tell([of.pk])
+    return made
+
+
+def detach(attachment: Attachment) -> None:
+    """Have a calendar apply no more to what it is attached to."""
+    of = attachment.owner_of_it
+    with transaction.atomic():
+        _alone([of.pk])
+        attachment.delete()
+        _tell([of.pk])
+
+
+@contextmanager
+def changing_group(group: TargetGroup) -> Iterator[TargetGroup]:
+    """Change the targets of a group, or delete it, in this block."""
+    with transaction.atomic():
+        locked = TargetGroup.objects.select_for_update().get(pk=group.pk)
+        _alone([locked.owner_id])
+        yield locked
+        _tell([locked.owner_id])
+
+
+def delete(calendar: Calendar) -> None:
+    """Delete a calendar with its windows: what it applied to is open then, but for other ones."""
+    with transaction.atomic():
+        of = [row["id"] for row in database.query(_OWNERS, [calendar.pk])]
+        _alone(of)
+        calendar.delete()
+        _tell(of)
+
+
+def make_openings(calendar: Calendar) -> int:
+    """Write the openings of a calendar for the coming weeks; return how many there are.
+
+    Those of a calendar that is never closed end where they end to be known.
+    """
+    moment = now()
+    until = moment + AHEAD
+    spans = open_spans([agreed.read(calendar)], start=moment - BEHIND, end=until)
+    Opening.objects.filter(calendar=calendar).delete()
+    with (
+        connection.cursor() as cursor,
+        cursor.copy("COPY jobs_opening (calendar_id, opens_at, closes_at) FROM STDIN") as copy,
+    ):
+        for span in spans:
+            copy.write_row((calendar.pk, span.start, span.end))
+    Calendar.objects.filter(pk=calendar.pk).update(computed_until=until)
+    return len(spans)
+
+
+def extend_openings() -> int:
+    """Make openings anew of calendars that are known for less than half of the time ahead."""
+    soon = now() + AHEAD / 2
+    known = Calendar.objects.filter(computed_until__lt=soon).order_by("pk")
+    for calendar in known:
+        with transaction.atomic():
+            make_openings(Calendar.objects.select_for_update().get(pk=calendar.pk))
+    return len(known)
+
+
+def _alone(owner_ids: Collection[int]) -> None:
+    database.query(_ALONE, [sorted(owner_ids)])
+
+
+def _tell(owner_ids: Collection[int]) -> None:
+    """Have what waits of these owners gated again after the commit, or by the next promotion."""
+    database.query(_CHANGED, [sorted(owner_ids)])
+    transaction.on_commit(gating.gate_changed, robust=True)
+
+
+def _key(to: Owner | Job | Target | TargetGroup) -> str:
+    kinds = {Owner: "owner_id", Job: "job_id", Target: "target_id", TargetGroup: "group_id"}
+    return kinds[type(to)]

@@ -1,0 +1,44 @@
+-- What of calendars the database decides itself, for admission and all who ask what it will say.
+
+-- The calendars that apply to what is of an owner, a job and a target, in order; job and target may
+-- be null.
+CREATE FUNCTION jobs_calendars(of_owner bigint, of_job bigint, of_target bigint)
+RETURNS bigint[] LANGUAGE sql STABLE AS $$
+    SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM (
+        SELECT calendar_id FROM jobs_attachment WHERE owner_id = of_owner
+        UNION SELECT calendar_id FROM jobs_attachment WHERE job_id = of_job
+        UNION SELECT calendar_id FROM jobs_attachment WHERE target_id = of_target
+        UNION SELECT a.calendar_id
+        FROM jobs_targetgroup_targets AS g
+        JOIN jobs_attachment AS a ON a.group_id = g.targetgroup_id
+        WHERE g.target_id = of_target
+    ) AS applying (id)
+$$;
+
+-- Of calendars, at a moment: until when all are open, less the largest cut-off, by their openings
+-- (null when one is closed, infinity without calendars); when the first one closes that ends what
+-- runs softly, and hard (null for none).
+CREATE FUNCTION jobs_gate(
+    calendars bigint[], at timestamptz,
+    OUT until timestamptz, OUT soft_at timestamptz, OUT hard_at timestamptz
+) LANGUAGE sql STABLE AS $$
+    SELECT
+        CASE WHEN count(*) = 0 THEN 'infinity'
+             WHEN count(open.closes_at) = count(*)
+             THEN min(open.closes_at) - make_interval(secs => max(c.cut_off_seconds)) END,
+        min(open.closes_at) FILTER (WHERE c."end" = 'soft'),
+        min(open.closes_at) FILTER (WHERE c."end" = 'hard')
+    FROM jobs_calendar AS c
+    LEFT JOIN LATERAL (
+        SELECT o.closes_at FROM jobs_opening AS o
+        WHERE o.calendar_id = c.id AND o.opens_at <= at
+        ORDER BY o.opens_at DESC LIMIT 1
+    ) AS open ON open.closes_at > at
+    WHERE c.id = ANY(calendars)
+$$;
+
+-- For how long an attempt needs its opening, by its run's policy: its time limit.
+CREATE FUNCTION jobs_needed(policy jsonb) RETURNS interval LANGUAGE sql IMMUTABLE AS $$
+    SELECT make_interval(secs => coalesce(
+        (policy ->> 'time_limit_seconds')::float8, (policy ->> 'soft_time_limit_seconds')::float8, 0))
+$$;

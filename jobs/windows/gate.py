@@ -1,0 +1,44 @@
+"""May it be queued now, or when is it to be looked at again? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from jobs.windows.kinds import Calendar
+from jobs.windows.opening import cut_off_of, next_opening
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Open now: it may start until `not_after` (None: for ever). Else it opens at `opens_at`.
+
+    With neither there is no opening that is long enough within a year.
+    """
+
+    opens_at: datetime | None = None
+    not_after: datetime | None = None
+    is_open: bool = False
+
+
+OPEN = Gate(is_open=True)
+
+
+def gate_of(
+    calendars: Sequence[Calendar], *, now: datetime, needed: timedelta, late: timedelta
+) -> Gate:
+    """Return the gate of a run whose attempt needs so long, by all calendars that apply.
+
+    `late` is how long after the beginning of an opening that is still to come it would start, so
+    that thousands do not start at once; as much of it counts as leaves room for the attempt.
+    """
+    if not calendars:
+        return OPEN
+    found = next_opening(calendars, after=now, needed=needed)
+    if found is None:
+        return Gate()
+    last = found.end - cut_off_of(calendars) - needed
+    if found.start <= now:
+        return Gate(is_open=True, not_after=last)
+    return Gate(opens_at=min(found.start + late, last))

@@ -1,0 +1,39 @@
+"""Calendars of the named world, with windows and freezes by seconds from now."""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta
+from typing import Any
+
+from jobs import calendars
+from jobs.models import Calendar, Owner, Window
+from jobs.storing import now
+
+
+def calendar_of(
+    owner: Owner, name: str = "nights", *, needs_approval: bool = False, **fields: Any
+) -> Calendar:
+    """Make a calendar that applies to all that is an owner's."""
+    made = Calendar.objects.create(owner=owner, name=name, needs_approval=needs_approval, **fields)
+    calendars.attach(made, owner)
+    return made
+
+
+def window(
+    calendar: Calendar, *, opens_in: float, seconds: int, effect: str = "window", **fields: Any
+) -> Window:
+    """Give a calendar one window or freeze, so many seconds from now."""
+    starts = (now() + timedelta(seconds=opens_in)).astimezone(UTC).replace(tzinfo=None)
+    with calendars.changing(calendar):
+        return Window.objects.create(
+            calendar=calendar,
+            effect=effect,
+            starts=starts.isoformat(),
+            duration_seconds=seconds,
+            **fields,
+        )
+
+
+def freeze(calendar: Calendar, *, opens_in: float = -60, seconds: int = 3_600) -> Window:
+    """Close a calendar, as it is by default from a minute ago on."""
+    return window(calendar, opens_in=opens_in, seconds=seconds, effect="freeze")
