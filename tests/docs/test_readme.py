@@ -1,6 +1,7 @@
 """README.md: its commands are run by CI, its code works, its tables are those of the code."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,13 +10,14 @@ from django.conf import settings
 
 from jobs.catalog import offer_of
 from jobs.demo.verdict import Verdict
-from jobs.models import Owner, Run
+from jobs.models import Job, Owner, Run
 from jobs.options import NAMES
 from jobs.policies import CHECKS
 from jobs.states import State
 from tests.docs.pages import Block, blocks, code_words, read, table
 
 README = read("README.md")
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 BUILT_BY_US = ("INSTALLED_APPS", "CELERY_TASK_QUEUES")
 
 
@@ -54,6 +56,23 @@ def test_first_example_stores_a_run_for_each_device() -> None:
         ]
     finally:
         current_app.tasks.pop("readme.activate_ruleset", None)
+
+
+@pytest.mark.django_db
+def test_recurring_example_makes_jobs_and_may_be_repeated() -> None:
+    """Each job has the schedule that it names; the same call again changes nothing."""
+    Owner.objects.create(slug="northwind")
+    [example] = blocks(README, info="python recurring")
+    code = compile(example.text, "README.md", "exec")
+    exec(code, {})
+    jobs = Job.objects.order_by("key")
+    assert list(jobs.values_list("key", "schedule")) == [
+        ("clear-sessions", "cron"),
+        ("health-edge-7", "interval"),
+    ]
+    jobs.update(changed_at=LONG_AGO)
+    exec(code, {})
+    assert set(jobs.values_list("changed_at", flat=True)) == {LONG_AGO}
 
 
 def test_settings_of_other_projects_are_ours() -> None:
