@@ -18,10 +18,10 @@ BUDGET_SECONDS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many rows were moved, and whether the time ran out before the last."""
+    """How many rows were moved; and the key of the last, when the time ran out before the end."""
 
     moved: int
-    is_complete: bool
+    after: Any = None
 
 
 def owners_of(rows: models.QuerySet[Any]) -> Counter[int]:
@@ -31,28 +31,27 @@ def owners_of(rows: models.QuerySet[Any]) -> Counter[int]:
 
 
 def act_on_many(verb: Verb, rows: models.QuerySet[Any], act: Act, *, described: str) -> Outcome:
-    """Do a verb to every row, a chunk a transaction, for a bounded time.
+    """Do a verb to every row in the order of their keys, a chunk a transaction, for a bounded time.
 
     The audit is written with the first chunk, so that nothing is moved without it: an entry
-    for each owner, with the count of rows that matched and the filter. What is left when the
-    time runs out can be asked for again: rows that were moved no longer match.
+    for each owner, with the count of rows that matched and the filter. When the time runs out
+    the rest is that behind `after`: rows that were moved may match as before.
     """
     began = time.monotonic()
     is_audited = not verb.audits_bulk
-    last, moved = None, 0
+    rest, moved = rows, 0
     while True:
-        page = rows.order_by("pk") if last is None else rows.filter(pk__gt=last).order_by("pk")
-        keys = list(page.values_list("pk", flat=True)[:CHUNK])
+        keys = list(rest.order_by("pk").values_list("pk", flat=True)[:CHUNK])
         if not keys:
-            return Outcome(moved, is_complete=True)
+            return Outcome(moved)
         with transaction.atomic():
             if not is_audited:
                 _audit(verb, rows, act, described=described)
                 is_audited = True
             moved += verb.act(keys, act)
-        last = keys[-1]
+        rest = rows.filter(pk__gt=keys[-1])
         if time.monotonic() - began > BUDGET_SECONDS:
-            return Outcome(moved, is_complete=len(keys) < CHUNK)
+            return Outcome(moved, after=keys[-1] if rest.exists() else None)
 
 
 def _audit(verb: Verb, rows: models.QuerySet[Any], act: Act, *, described: str) -> None:

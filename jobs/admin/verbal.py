@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from django import forms
@@ -24,7 +25,7 @@ from jobs.admin import access
 from jobs.admin.base import OwnedAdmin
 from jobs.admin.bulk import act_on_many
 from jobs.admin.counting import CAP, RoundCount, within
-from jobs.admin.verbs import Act, Verb, sign, unsign
+from jobs.admin.verbs import Act, Verb, fresh, sign, unsign
 from jobs.errors import FairshiftError
 
 SAMPLE: Final = 10
@@ -133,7 +134,7 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
             rows=[row],
             count=1,
             back=back,
-            hidden={"confirmed": sign(verb, request, mark=verb.mark(row))},
+            hidden={"confirmed": sign(verb, request, fresh(mark=verb.mark(row)))},
         )
 
     def _act_on_one(self, request: HttpRequest, verb: Verb, row: Any, act: Act) -> None:
@@ -157,24 +158,31 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
         """Ask, and on a confirmed POST act on the rows that were selected.
 
         With "select all" the form carries no keys: the address holds the filter, and the
-        signed field the last key that it matched when it was shown.
+        signed field the last key that it matched when it was shown. When there was no time for
+        all it is shown again for the rest, as the same form: no row has its turn twice.
         """
         if not self.may(request, verb):
             raise PermissionDenied
         rows = self._ready(verb, selected.order_by(), request)
-        confirmed = unsign(verb, request, request.POST.get("confirmed", ""))
-        form = verb.form(request.POST if confirmed else None)
-        if confirmed is not None and form.is_valid():
-            act = _act(request, form, nonce=confirmed.nonce, is_bulk=True)
-            self._act_on_many(request, verb, rows.filter(pk__lte=confirmed.until), act)
-            return None
-        if confirmed is None and "confirmed" in request.POST:
+        shown = unsign(verb, request, request.POST.get("confirmed", ""))
+        form = verb.form(request.POST if shown else None)
+        if shown is not None:
+            rows = shown.left_of(rows)
+            if form.is_valid():
+                act = _act(request, form, nonce=shown.nonce, is_bulk=True)
+                after = self._act_on_many(request, verb, rows, act)
+                if after is None:
+                    return None
+                shown = replace(shown, after=str(after))
+                rows = shown.left_of(rows)
+        elif "confirmed" in request.POST:
             messages.warning(request, _("This page was out of date. Please look again."))
             form = verb.form(initial=request.POST.dict())
         last = rows.order_by("-pk").values_list("pk", flat=True).first()
         if last is None:
             messages.warning(request, _("Nothing among the selected can be %s.") % verb.done)
             return None
+        shown = shown or fresh(until=str(last))
         is_across = request.POST.get("select_across") == "1"
         keys = [""] if is_across else request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
         return self._ask(
@@ -185,7 +193,7 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
             count=_counted(rows),
             back=request.get_full_path(),
             hidden={
-                "confirmed": sign(verb, request, until=str(last)),
+                "confirmed": sign(verb, request, shown),
                 "action": verb.name,
                 "select_across": "1" if is_across else "0",
             },
@@ -194,7 +202,8 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
 
     def _act_on_many(
         self, request: HttpRequest, verb: Verb, rows: models.QuerySet[Any], act: Act
-    ) -> None:
+    ) -> Any:
+        """Act, and say so; return the last key that is done when there was no time for all."""
         described = request.META.get("QUERY_STRING", "") or "all"
         if request.POST.get("select_across") != "1":
             described = "by hand"
@@ -202,17 +211,18 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
             outcome = act_on_many(verb, rows, act, described=described[:400])
         except FairshiftError as error:
             messages.error(request, str(error))
-            return
+            return None
         said = _("%(count)s %(rows)s %(done)s.") % {
             "count": f"{outcome.moved:,}",
             "rows": self.opts.verbose_name if outcome.moved == 1 else self.opts.verbose_name_plural,
             "done": verb.done,
         }
-        if outcome.is_complete:
+        if outcome.after is None:
             messages.success(request, said)
         else:
-            left = _("The time for one page is over: select the rest again to go on.")
+            left = _("The time for one page is over: confirm the rest to go on.")
             messages.warning(request, f"{said} {left}")
+        return outcome.after
 
     def response_action(self, request: HttpRequest, queryset: Any, *args: Any) -> Any:
         """Say so when the keys of a form are none, instead of failing."""

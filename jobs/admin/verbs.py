@@ -122,6 +122,13 @@ class Confirmed:
     mark: str
     until: str
     """The last key of the selection: what came later was not seen, and is not touched."""
+    after: str = ""
+    """The last key that is done, when there was no time for all."""
+
+    def left_of(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
+        """Narrow the selected rows to those that were seen and are not done."""
+        seen = rows.filter(pk__lte=self.until)
+        return seen.filter(pk__gt=self.after) if self.after else seen
 
 
 def always(text: Any) -> Callable[[Any], Any]:
@@ -129,18 +136,24 @@ def always(text: Any) -> Callable[[Any], Any]:
     return lambda _row: text
 
 
-def sign(verb: Verb, request: HttpRequest, *, mark: str = "", until: str = "") -> str:
+def fresh(*, mark: str = "", until: str = "") -> Confirmed:
+    """Return what a new confirmation page is shown for."""
+    return Confirmed(nonce=secrets.token_urlsafe(12), mark=mark, until=until)
+
+
+def sign(verb: Verb, request: HttpRequest, shown: Confirmed) -> str:
     """Return the hidden field of a confirmation page."""
-    facts = [verb.name, request.user.pk, secrets.token_urlsafe(12), mark, until]
+    facts = [verb.name, request.user.pk, shown.nonce, shown.mark, shown.until, shown.after]
     return signing.dumps(facts, salt=SALT)
 
 
 def unsign(verb: Verb, request: HttpRequest, text: str) -> Confirmed | None:
     """Read it back; None when it is forged, of another person or verb, or too old."""
     try:
-        name, user, nonce, mark, until = signing.loads(text, salt=SALT, max_age=AGE_SECONDS)
+        name, user, *facts = signing.loads(text, salt=SALT, max_age=AGE_SECONDS)
+        nonce, mark, until, after = facts
     except (signing.BadSignature, ValueError, TypeError):
         return None
     if name != verb.name or user != request.user.pk:
         return None
-    return Confirmed(nonce=nonce, mark=mark, until=until)
+    return Confirmed(nonce=nonce, mark=mark, until=until, after=after)

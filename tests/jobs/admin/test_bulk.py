@@ -12,6 +12,15 @@ from tests.jobs.admin.conftest import confirm_bulk, said
 from tests.jobs.scenes import submitted
 
 RUNS = "admin:jobs_run_changelist"
+UNTIL = {"until_0": "2100-01-01", "until_1": "00:00"}
+
+
+def jobs_of(owner: Owner, count: int, *, prefix: str = "j") -> list[Job]:
+    payload = b'[[], {"x": 1, "y": 2}, {}]'
+    return [
+        Job.objects.create(owner=owner, key=f"{prefix}{n}", task="tests.add", payload=payload)
+        for n in range(count)
+    ]
 
 
 def states(owner: Owner) -> set[str]:
@@ -78,17 +87,55 @@ def test_a_double_click_on_a_bulk_is_harmless(as_root: Client, acme: Owner) -> N
     assert AuditEntry.objects.count() == 1
 
 
-def test_when_the_time_is_over_the_rest_can_be_asked_for(
-    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("verb", ["run_now", "pause"])
+def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    """A page never works for minutes: it says what is done, and what is left still matches."""
+    """A page never works for minutes; rows that match as before are not taken twice.
+
+    Also not when one of its pages is sent again.
+    """
     monkeypatch.setattr(bulk, "CHUNK", 2)
     monkeypatch.setattr(bulk, "BUDGET_SECONDS", 0)
-    runs = submitted(acme, 5)
-    keys = [str(run.id) for run in runs]
-    page = confirm_bulk(as_root, reverse(RUNS), "cancel", keys)
-    assert said(page)[0].startswith("2 runs cancelled. The time for one page is over")
-    assert Run.objects.filter(state="queued").count() == 3
+    jobs = jobs_of(acme, 5)
+    url = reverse("admin:jobs_job_changelist")
+    chosen = {"action": verb, "_selected_action": [jobs[0].pk], "select_across": "1"}
+    page = as_root.post(url, {**chosen, "index": "0"})
+    [later] = jobs_of(acme, 1, prefix="later")
+    counts, bodies = [], []
+    while page.status_code == 200:
+        counts.append(page.context["count"])
+        bodies.append({**page.context["hidden"], "_selected_action": "", **UNTIL})
+        page = as_root.post(url, bodies[-1])
+        assert len(counts) < 9
+    assert counts == [5, 3, 1]
+    as_root.post(url, bodies[0])
+    entries = AuditEntry.objects.filter(action=verb.replace("_", " "))
+    if verb == "run_now":
+        assert sorted(Run.objects.values_list("job", flat=True)) == [job.pk for job in jobs]
+        assert entries.count() == 5
+    else:
+        assert list(Job.objects.filter(paused_until=None)) == [later]
+
+
+def test_a_page_that_goes_on_says_what_is_done_and_keeps_what_was_typed(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And each page is audited with what it was confirmed for."""
+    monkeypatch.setattr(bulk, "CHUNK", 2)
+    monkeypatch.setattr(bulk, "BUDGET_SECONDS", 0)
+    keys = [str(run.id) for run in submitted(acme, 4)]
+    url = reverse(RUNS)
+    page = confirm_bulk(as_root, url, "cancel", keys, reason="wrong version")
+    assert said(page) == [
+        "2 runs cancelled. The time for one page is over: confirm the rest to go on."
+    ]
+    assert page.context["count"] == 2 and 'value="wrong version"' in page.content.decode()
+    answer = {**page.context["hidden"], "_selected_action": page.context["keys"]}
+    page = as_root.post(url, answer, follow=True)
+    assert said(page)[-1] == "2 runs cancelled."
+    assert states(acme) == {"cancelled"}
+    assert [entry.details["matched"] for entry in AuditEntry.objects.order_by("pk")] == [4, 2]
 
 
 def test_rows_on_which_it_cannot_be_done_are_left_out(
@@ -116,11 +163,7 @@ def test_keys_that_are_none_are_a_message(as_root: Client, acme: Owner) -> None:
 
 def test_jobs_are_run_now_together_and_once(as_root: Client, acme: Owner) -> None:
     """Each selected job gets one run, however often the form is sent."""
-    payload = b'[[], {"x": 1, "y": 2}, {}]'
-    jobs = [
-        Job.objects.create(owner=acme, key=f"j{n}", task="tests.add", payload=payload)
-        for n in range(3)
-    ]
+    jobs = jobs_of(acme, 3)
     url, keys = reverse("admin:jobs_job_changelist"), [job.pk for job in jobs]
     asked = as_root.post(url, {"action": "run_now", "_selected_action": keys, "index": "0"})
     answer = {**asked.context["hidden"], "_selected_action": keys}
