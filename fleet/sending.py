@@ -76,7 +76,7 @@ class Sender:
             countdown=hint.delay_seconds or None,
             ignore_result=True,
         )
-        facts = {
+        facts: dict[str, Any] = {
             "owner": hint.owner,
             "submission": hint.submission,
             "run": hint.run_id,
@@ -86,6 +86,8 @@ class Sender:
             facts["job"] = hint.job
         if hint.lock:
             facts["lock"] = hint.lock
+        if hint.not_after_seconds is not None:
+            facts["not_after_seconds"] = hint.not_after_seconds
         self._app.amqp.send_task_message(
             producer,
             hint.task,

@@ -74,7 +74,7 @@ def address(message: Mapping[str, Any], *, now: datetime) -> Address:
         submission=_text(route.submission),
         priority=_priority(properties.get("priority")),
         delay=_delay(headers.get("eta"), now),
-        deadline=_relative(ours.get("not_after_seconds")),
+        deadline=relative(ours.get("not_after_seconds")),
         lock=_text(route.lock_key),
         task=_text(headers.get("task")),
     )
@@ -106,13 +106,19 @@ def read_json(text: str) -> Any:
 
 
 def delivered(raw: bytes | str, *, tag: str) -> dict[str, Any]:
-    """Return a message for its consumer; what delayed it has passed, and is taken off."""
+    """Return a message for its consumer, without what was meant for the queue alone.
+
+    What delayed it has passed; a deadline from now would count anew if it were sent once more.
+    """
     message = parsed(raw)
     message["properties"]["delivery_tag"] = tag
     headers = message["headers"]
     _refuse_limits(headers.get("timelimit"))
     if headers.get("eta"):
         headers["eta"] = None
+    ours = headers.get(HEADER)
+    if isinstance(ours, dict):
+        ours.pop("not_after_seconds", None)
     return message
 
 
@@ -169,7 +175,7 @@ def _delay(eta: object, now: datetime) -> int:
     return max(0, round((due - now).total_seconds() * MICROSECONDS))
 
 
-def _relative(seconds: object) -> int | None:
+def relative(seconds: object) -> int | None:
     """Return a deadline in microseconds from now; None for none, or one that is no time."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return None

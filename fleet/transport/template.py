@@ -3,7 +3,7 @@
 Celery and Kombu make a message in 60 µs, of which a hint differs in its run, token, owner,
 submission, job and lock only. So they make one whose differing values are marks; it goes to Redis
 once for hundreds of hints, and the script that puts them in fills in each one's values. A delay
-stands in no message: what delays one is taken off when it is delivered.
+and a deadline stand in no message: what the queue alone reads is taken off when it is delivered.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fleet.contract import Hint
-from fleet.transport.envelope import MICROSECONDS
+from fleet.transport.envelope import MICROSECONDS, relative
 
 # What no message holds by itself: as text for ids and names, as numbers for numbers.
 RUN: Final = "8d6ff03c-93a1-4b5e-9f5a-d1c2f0b7a6e4"
@@ -42,19 +42,21 @@ class Template:
 
     def __init__(self, group: Group) -> None:
         """Make a template of the group that Kombu's channel made of `marked(hint)`."""
-        *_, priority, _delay, deadline, _lock, task, text = group
+        *_, priority, _delay, _deadline, _lock, task, text = group
         pieces = [_HOLES.get(part, part) for part in _MARK.split(text)]
-        self.arguments = (priority, deadline, task, len(pieces), *pieces)
+        self.arguments = (priority, task, len(pieces), *pieces)
         """What `hints.lua` takes before the values of each hint."""
 
 
 def values(hint: Hint) -> tuple[Any, ...]:
     """Return what `hints.lua` takes for one hint."""
+    deadline = None if hint.not_after_seconds is None else relative(hint.not_after_seconds)
     return (
         *(hint.run_id, hint.token, hint.owner, hint.submission or ""),
         "" if hint.job is None else hint.job,
         round(hint.delay_seconds * MICROSECONDS),
         hint.lock,
+        "" if deadline is None else deadline,
     )
 
 
@@ -75,6 +77,7 @@ def marked(hint: Hint) -> Hint:
         job=None if hint.job is None else JOB,
         lock=LOCK if hint.lock else "",
         delay_seconds=0.0,
+        not_after_seconds=None,
     )
 
 

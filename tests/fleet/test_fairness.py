@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from fleet.fairness import FairQueue
-from fleet.messages import Message
+from fleet.messages import Message, Standing
 from tests.fleet.fair_worlds import LEASE, SECOND, LuaQueue, World, connected, group
 
 
@@ -433,6 +433,18 @@ def test_a_message_past_its_deadline_is_diverted(world: World) -> None:
     assert taken.diverted == [late]
     assert [given.id for given in taken.messages] == [fine]
     assert world.state(late) == "unknown"
+
+
+def test_what_is_past_its_deadline_costs_its_owner_nothing(world: World) -> None:
+    """It is charged nothing, takes none of its rate, and leaves nothing to be counted."""
+    world.owner("acme", rate=1)
+    world.publish("acme", 3, deadline=5)
+    world.wait(5)
+    taken = world.taken(3)
+    assert (len(taken.diverted), taken.messages) == (3, [])
+    assert world.standing("acme") == Standing(0, 0, 0, 0, 0.0, False, None)
+    fine = world.publish("acme")
+    assert world.ids(3) == fine
 
 
 # Leases ---------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ hints = st.builds(
     job=st.none() | st.integers(1, 2**63 - 1),
     lock=st.sampled_from(["", "db", 'a "quoted/замок" \\', "x" * 201, "a\nline"]),
     delay_seconds=st.just(0.0) | st.floats(60, 30 * 86_400),
+    not_after_seconds=st.none() | st.floats(-86_400, 30 * 86_400),
 )
 
 
@@ -58,9 +59,10 @@ class Kept:
         self.known = known
         unpacked = client.eval(UNPACK, 1, queue_key(QUEUE, "meta"), known)
         owner, submission, lock, task, order, deadline, _published = unpacked
-        self.facts = (owner, submission, lock, task, deadline)
-        # In seconds from now: its place in line, and when it is due.
+        self.facts = (owner, submission, lock, task, deadline > 0)
+        # In seconds from now: its place in line, its deadline, and when it is due.
         self.place = order / 1_000_000 - before
+        self.deadline = deadline / 1_000_000 - before if deadline else 0.0
         due = client.zscore(queue_key(QUEUE, "delayed"), known)
         self.due = due / 1_000_000 - before if due else 0.0
         raw = client.hget(queue_key(QUEUE, "body"), known)
@@ -83,6 +85,7 @@ def test_a_filled_template_is_celery_s_own_message(
     assert ours.message == celerys.message
     assert (ours.keys, ours.known, ours.facts) == (celerys.keys, celerys.known, celerys.facts)
     assert abs(ours.place - celerys.place) < 1
+    assert abs(ours.deadline - celerys.deadline) < 1
     assert abs(ours.due - celerys.due) < 1
 
 
@@ -102,6 +105,36 @@ def test_hints_of_one_call_keep_their_own_values(
     assert [known.decode() for known, _ in delayed] == [f"{one.run_id}:1" for one in sent[:3]]
     assert [round(due / 1_000_000 - time.time(), -1) for _, due in delayed] == [60, 120, 180]
     assert {message["headers"]["id"] for message in messages()} == {one.run_id for one in sent[3:]}
+
+
+@pytest.mark.parametrize("has_receiver", [False, True])
+def test_a_hint_past_its_deadline_is_not_delivered(
+    has_receiver: bool, client: redis.Redis, connection: Connection
+) -> None:
+    """Each has its own, by either way of sending; the next one comes, and the queue is empty."""
+    late = [hint(not_after_seconds=0.0, lock=lock) for lock in ("db", "")]
+    late.append(hint(not_after_seconds=-5.0, delay_seconds=-10.0))
+    fine = [hint(not_after_seconds=60.0), hint()]
+    channel = connection.default_channel
+    if has_receiver:
+        before_task_publish.connect(_look)
+    try:
+        Sender(current_app).send(channel, [*late, *fine])
+    finally:
+        before_task_publish.disconnect(_look)
+    got = [channel.basic_get(QUEUE) for _ in fine]
+    assert [it and it.headers["id"] for it in got] == [one.run_id for one in fine]
+    assert [it.headers[HEADER].get("not_after_seconds") for it in got if it] == [None, None]
+    assert channel.basic_get(QUEUE) is None
+    assert client.hlen(queue_key(QUEUE, "meta")) == len(fine)
+    assert client.llen(QUEUE) == 0
+    assert client.hget(queue_key(QUEUE, "counters"), "diverted") == b"%d" % len(late)
+    for it in got:
+        if it:
+            it.ack()
+
+
+def _look(**_: Any) -> None: ...
 
 
 def test_hints_under_one_lock_come_one_after_the_other(

@@ -18,6 +18,7 @@ EPOCH: Final = f"{LUA}/shared/epoch.lua"
 HOLD: Final = f"{LUA}/hold.lua"
 EPOCHS: Final = "tests/fleet/test_epochs.py::test_"
 OWNERS: Final = "tests/fleet/test_owners.py::test_"
+SENT: Final = "tests/fleet/test_sending.py::test_"
 ADOPTED: Final = "tests/fleet/test_adopting.py::test_"
 
 ROWS: Final = (
@@ -186,6 +187,14 @@ ROWS: Final = (
         "if message and message.deadline > 0 and message.deadline <= now then",
         "if false then",
         (f"{FAIRNESS}a_message_past_its_deadline_is_diverted[lua]",),
+    ),
+    Mutation(
+        "a hint has a deadline of its own",
+        "G14",
+        f"{LUA}/hints.lua",
+        "deadline = deadline == '' and 0 or now + deadline",
+        "deadline = 0",
+        (f"{SENT}a_hint_past_its_deadline_is_not_delivered[False]",),
     ),
     Mutation(
         "what is delayed waits for its time",

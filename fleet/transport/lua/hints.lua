@@ -1,22 +1,20 @@
 -- hints: put messages in that are alike but for some values.
 -- KEYS[1]  the queue
--- ARGV     now; priority (0-9, higher first), deadline (us from now, '' for none), task; how many
---          texts follow, in turn the message's own and the name of the value between them ('run',
---          'token', 'owner', 'submission', 'job', 'lock'); then for each message run, token, owner,
---          submission ('' for none), job ('' for none), delay (us), the owner's own word for its
---          lock ('' for none)
+-- ARGV     now; priority (0-9, higher first), task; how many texts follow, in turn the message's own
+--          and the name of the value between them ('run', 'token', 'owner', 'submission', 'job',
+--          'lock'); then for each message run, token, owner, submission ('' for none), job ('' for
+--          none), delay (us), the owner's own word for its lock ('' for none), deadline (us from
+--          now, '' for none)
 -- Result   how many were new; one whose id is known is not put in again
 -- Keeps    what `enqueue` keeps
 -- Cost     O(log n) for each message
 -- The texts of a thousand messages would be most of what is sent, and of what is read here; and one
 -- command for each of its keys most of what is done: so what is ready goes in line by line.
 meet_epoch(0, 0)
-local priority, task = tonumber(ARGV[2]), ARGV[4]
-local deadline = tonumber(ARGV[3])
-deadline = deadline and now + deadline or 0
-local first = 6 + tonumber(ARGV[5])
+local priority, task = tonumber(ARGV[2]), ARGV[3]
+local first = 5 + tonumber(ARGV[4])
 local pieces, holes = {}, {}
-for at = 6, first - 1 do
+for at = 5, first - 1 do
     pieces[#pieces + 1] = ARGV[at]
     if #pieces % 2 == 0 then
         holes[#holes + 1] = {#pieces, ARGV[at]}
@@ -40,7 +38,8 @@ end
 local lines, packed, fresh = {}, {}, {}
 
 local function put_in_line(at, id)
-    local owner, submission = ARGV[at + 2], ARGV[at + 3]
+    local owner, submission, deadline = ARGV[at + 2], ARGV[at + 3], ARGV[at + 7]
+    deadline = deadline == '' and 0 or now + deadline
     local name = owner .. '|' .. submission
     local line = lines[name]
     if not line then
@@ -70,22 +69,22 @@ local function make_line_ready(line)
     touch(owner)
 end
 
-local group = {[4] = ARGV[2], [6] = ARGV[3], [8] = task}
+local group = {[4] = ARGV[2], [8] = task}
 local function put_elsewhere(at, id)
     local owner, lock = ARGV[at + 2], ARGV[at + 6]
     group[1], group[2], group[3], group[5] = id, owner, ARGV[at + 3], ARGV[at + 5]
-    group[7] = lock == '' and '' or owner .. ':' .. lock
+    group[6], group[7] = ARGV[at + 7], lock == '' and '' or owner .. ':' .. lock
     group[9] = text_of(at)
     put_in(group, 1)
 end
 
 local ids = {}
-for at = first, #ARGV, 7 do
+for at = first, #ARGV, 8 do
     ids[#ids + 1] = ARGV[at] .. ':' .. ARGV[at + 1]
 end
 local known = fields_of(key.meta, ids)
 for number, id in ipairs(ids) do
-    local at = first + (number - 1) * 7
+    local at = first + (number - 1) * 8
     if ARGV[at + 5] ~= '0' or ARGV[at + 6] ~= '' then
         put_elsewhere(at, id)
     elseif known[number] or fresh[id] then
