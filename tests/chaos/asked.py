@@ -14,6 +14,7 @@ import django
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from tests.chaos.edits import edit, upsert
+from tests.flows import calendar_edits
 from tests.judge.log import SubmitLog
 from tests.submitter import submit_in_block
 
@@ -72,8 +73,13 @@ def replay(log: SubmitLog, *, ids: list[str], times: int, task: str) -> dict[str
     return {}
 
 
+def calendar(log: SubmitLog, *, act: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """Change a calendar."""
+    return calendar_edits.ACTS[act](**facts)
+
+
 ACTS: dict[str, Callable[..., dict[str, Any]]] = {
-    act.__name__: act for act in (submit, cancel, owner, replay, upsert, edit)
+    act.__name__: act for act in (submit, cancel, owner, replay, upsert, edit, calendar)
 }
 
 if __name__ == "__main__":

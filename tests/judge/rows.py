@@ -77,3 +77,12 @@ class MissedRow:
     last_at: datetime
     count: int
     reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdmittedRow:
+    """One admission of a run, and the token that it gave."""
+
+    run_id: str
+    token: int
+    at: datetime

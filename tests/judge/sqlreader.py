@@ -6,7 +6,15 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row, dict_row
 
-from tests.judge.rows import AttemptRow, HistoryEntry, MissedRow, Rule, RunRow, TriggeredRow
+from tests.judge.rows import (
+    AdmittedRow,
+    AttemptRow,
+    HistoryEntry,
+    MissedRow,
+    Rule,
+    RunRow,
+    TriggeredRow,
+)
 
 RUNS = """
     SELECT id::text AS id, state, token, attempt_count, history, labels ->> 'judge_key' AS key,
@@ -25,6 +33,13 @@ TRIGGERED = """
 MISSED = """
     SELECT j.key, m.first_at, m.last_at, m.count, m.reason
     FROM jobs_missed m JOIN jobs_job j ON j.id = m.job_id
+"""
+# Each admission is a move, and gives the next token.
+ADMITTED = """
+    SELECT r.id::text AS run_id, row_number() OVER (PARTITION BY r.id ORDER BY m.place) AS token,
+        to_timestamp((m.move ->> 1)::float8) AS at
+    FROM jobs_run r, jsonb_array_elements(r.history) WITH ORDINALITY AS m (move, place)
+    WHERE m.move ->> 0 = 'admitted'
 """
 RULES = """
     SELECT key, schedule, interval_minutes, phase, shard, cron, zone, once_at, start_at, end_at
@@ -52,6 +67,15 @@ def read_triggered(database_url: str) -> tuple[list[TriggeredRow], list[MissedRo
         with connection.cursor(row_factory=class_row(MissedRow)) as cursor:
             missed = cursor.execute(MISSED).fetchall()
     return triggered, missed
+
+
+def read_admissions(database_url: str) -> list[AdmittedRow]:
+    """Return all admissions of all runs."""
+    with (
+        psycopg.connect(database_url) as connection,
+        connection.cursor(row_factory=class_row(AdmittedRow)) as cursor,
+    ):
+        return cursor.execute(ADMITTED).fetchall()
 
 
 def read_rules(database_url: str) -> dict[str, Rule]:

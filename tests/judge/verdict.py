@@ -43,6 +43,12 @@ class Verdict:
     due_twice: list[Finding] = field(default_factory=list)
     # A record of missed due times that does not say what was missed, or why.
     misrecorded: list[Finding] = field(default_factory=list)
+    # Admitted while the calendars of its owner were closed, or about to close.
+    admitted_outside: list[Finding] = field(default_factory=list)
+    # A body that began after the last moment that its admission left it.
+    started_late: list[Finding] = field(default_factory=list)
+    # A body that began while calendars were closed that never changed.
+    started_outside: list[Finding] = field(default_factory=list)
     figures: dict[str, int] = field(default_factory=dict)
 
     @property
