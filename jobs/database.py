@@ -15,6 +15,10 @@ R = TypeVar("R")
 
 _FOLDER = Path(__file__).parent / "sql"
 _ALONE: Final = 1720
+_BOUNDS: Final = """
+SELECT set_config('lock_timeout', '2s', true),
+    set_config('idle_in_transaction_session_timeout', '30s', true)
+"""
 
 
 @cache
@@ -36,6 +40,15 @@ def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[
             return []
         names = [column.name for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def bound_waits() -> None:
+    """In this transaction, wait 2 s for a lock at most; after 30 s of our silence others get ours.
+
+    Somebody's open transaction then keeps no system worker from everything else, and neither does
+    a host that has vanished.
+    """
+    query(_BOUNDS)
 
 
 def alone(verb: Callable[P, R]) -> Callable[P, R | None]:

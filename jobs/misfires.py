@@ -9,16 +9,18 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs import database
+from jobs.conf import setting
 from jobs.due_spans import MINUTE, delay_of, due_in, schedule_of, without
 from jobs.errors import FairshiftError
+from jobs.held import leave
 from jobs.missed import MisfireRule, MissedSpan, decide, pause_off, span
 from jobs.missed_records import Noted, note, recorded
 from jobs.models import Tick
@@ -33,8 +35,8 @@ logger = logging.getLogger(__name__)
 CHUNK: Final = 5_000
 """Jobs that are looked at in one transaction."""
 
-# A server that does not hear from us any more gives the locks to others after this time.
-_SILENCE: Final = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
+IN_TIME: Final = MisfireRule(policy="all", cap=CHUNK)
+"""Of due times that are not older than a tick's may be."""
 
 RUNS: Final = 20_000
 """When a chunk has so many runs to make, the other jobs wait for the next."""
@@ -57,41 +59,80 @@ def catch_up(tick: Tick) -> int:
 def _catch_up_chunk(tick_id: int) -> int | None:
     """Judge the next jobs of a tick; return how many runs that made, None when none are left."""
     with transaction.atomic():
-        database.query(_SILENCE)
+        database.bound_waits()
         open_ticks = Tick.objects.select_for_update(skip_locked=True)
         tick = open_ticks.filter(pk=tick_id, done_at=None).first()
         if tick is None:
             return None
         start, end = moment_of(tick.first_slot), moment_of(tick.end_slot)
         jobs = database.run(
-            "catch_up_jobs", {"after_id": tick.after_job, "end": end, "most": CHUNK}
+            "catch_up_jobs", {"after_id": tick.after_job, "only": None, "end": end, "most": CHUNK}
         )
         if not jobs:
             Tick.objects.filter(pk=tick_id).update(done_at=Now())
             return None
         judged = _judge(jobs, start=start, end=end)
-        note(judged.missed)
-        total = make_runs(sift(judged.pairs)) + send_hints(judged.pairs)
+        leave((job_id, tick.first_slot, tick.end_slot) for job_id in judged.held)
+        total = _done(judged)
         # Heard of: the pulse sends no other to a tick whose chunks are done one by one.
         Tick.objects.filter(pk=tick_id).update(after_job=judged.after_job, sent_at=Now())
         return total
 
 
-@dataclass(frozen=True, slots=True)
+def judge_held(tick_id: int) -> int:
+    """Judge the due times of a job that was held; return the runs made, none while it still is.
+
+    Within the grace they run, as if there had been nothing; later the job's policy decides.
+    """
+    with transaction.atomic():
+        database.bound_waits()
+        open_ticks = Tick.objects.select_for_update(skip_locked=True)
+        tick = open_ticks.filter(pk=tick_id, done_at=None).first()
+        if tick is None:
+            return 0
+        start, end = moment_of(tick.first_slot), moment_of(tick.end_slot)
+        given = {"after_id": 0, "only": tick.after_job + 1, "end": end, "most": 1}
+        jobs = database.run("catch_up_jobs", given)
+        if jobs and jobs[0]["is_held"]:
+            return 0
+        is_late = start < now() - timedelta(seconds=setting("MISFIRE_GRACE_SECONDS"))
+        total = _done(_judge(jobs, start=start, end=end, rule=None if is_late else IN_TIME))
+        Tick.objects.filter(pk=tick_id).update(done_at=Now())
+        return total
+
+
+@dataclass(slots=True)
 class _Judged:
-    pairs: list[Pair]
-    missed: list[Noted]
-    after_job: int
+    pairs: list[Pair] = field(default_factory=list)
+    missed: list[Noted] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+    after_job: int = 0
 
 
-def _judge(jobs: Sequence[Mapping[str, Any]], *, start: datetime, end: datetime) -> _Judged:
+def _done(judged: _Judged) -> int:
+    """Make the runs and the records of jobs that are locked; return how many runs."""
+    note(judged.missed)
+    return make_runs(sift(judged.pairs).chosen) + send_hints(judged.pairs)
+
+
+def _judge(
+    jobs: Sequence[Mapping[str, Any]],
+    *,
+    start: datetime,
+    end: datetime,
+    rule: MisfireRule | None = None,
+) -> _Judged:
     known = recorded([job["id"] for job in jobs], start=start, end=end)
     at = now()
-    judged = _Judged([], [], 0)
+    judged = _Judged()
     for job in jobs:
+        judged.after_job = job["id"]
+        if job["is_held"]:
+            judged.held.append(job["id"])
+            continue
         spans = known.get(job["id"], [])
         try:
-            runs, missed = _of_job(job, spans, start=start, end=end, at=at)
+            runs, missed = _of_job(job, spans, start=start, end=end, at=at, rule=rule)
         except FairshiftError:
             # A row that was written by hand stops no other.
             logger.exception("job %s has no schedule that can be caught up", job["id"])
@@ -100,7 +141,7 @@ def _judge(jobs: Sequence[Mapping[str, Any]], *, start: datetime, end: datetime)
         judged.missed.extend((job["id"], each) for each in missed)
         if len(judged.pairs) >= RUNS:
             break
-    return _Judged(judged.pairs, judged.missed, job["id"])
+    return judged
 
 
 def _of_job(
@@ -110,6 +151,7 @@ def _of_job(
     start: datetime,
     end: datetime,
     at: datetime,
+    rule: MisfireRule | None,
 ) -> tuple[list[datetime], list[MissedSpan]]:
     schedule = schedule_of(job)
     delay = delay_of(schedule)
@@ -123,12 +165,12 @@ def _of_job(
         rows, paused = pause_off(
             rows, paused_from=job["paused_from"], paused_until=job["paused_until"]
         )
-    rule = MisfireRule(
+    own = MisfireRule(
         policy=job["misfire"],
         cap=job["misfire_cap"],
         deadline_seconds=job["misfire_deadline_seconds"],
     )
-    runs, missed = decide(rows, rule, now=at)
+    runs, missed = decide(rows, rule or own, now=at)
     return runs, [*paused, *missed]
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import transaction
+from django.db import OperationalError, transaction
+from psycopg.errors import LockNotAvailable
 
 from jobs import database
 from jobs.cancellation import cancel_runs
@@ -54,20 +55,30 @@ def choose(policy: str, due: Sequence[int], standing: Open) -> Sequence[int]:
             return due
 
 
+class Sifted(NamedTuple):
+    """Due times that are to get a run, and those of jobs that somebody's transaction holds."""
+
+    chosen: list[Pair]
+    held: list[Pair]
+
+
 @transaction.atomic
-def sift(pairs: Sequence[Pair]) -> list[Pair]:
+def sift(pairs: Sequence[Pair]) -> Sifted:
     """Return the due times that are to get a run, by the overlap policies of their jobs.
 
     Call it in the transaction in which the runs are made. The other due times are recorded as
     missed, and for a `cancel` the open runs are cancelled. What has its run or its record already
-    is not judged again: repeating it is harmless.
+    is not judged again: repeating it is harmless. Jobs that are held for longer than the
+    transaction waits for a lock (`database.bound_waits`) are not judged.
     """
     ids = sorted({job_id for job_id, _ in pairs})
-    locked = database.run("lock_overlap", {"job_ids": ids}) if ids else []
-    if not locked:
-        return list(pairs)
-    policies = {row["id"]: row["overlap"] for row in locked}
-    chosen = [pair for pair in pairs if pair[0] not in policies]
+    locked = _locked(ids) if ids else []
+    held = {row["id"] for row in locked if row["is_held"]}
+    policies = {row["id"]: row["overlap"] for row in locked if not row["is_held"]}
+    chosen = [pair for pair in pairs if pair[0] not in policies and pair[0] not in held]
+    waiting = [pair for pair in pairs if pair[0] in held]
+    if not policies:
+        return Sifted(chosen, waiting)
     due, standing = _standing(sorted({pair for pair in pairs if pair[0] in policies}))
     doomed: list[UUID] = []
     missed: list[Noted] = []
@@ -81,7 +92,18 @@ def sift(pairs: Sequence[Pair]) -> list[Pair]:
     note(missed)
     if doomed:
         cancel_runs(doomed, reason=CAUSE)
-    return chosen
+    return Sifted(chosen, waiting)
+
+
+def _locked(ids: Sequence[int]) -> list[dict[str, Any]]:
+    """Lock jobs, all of them after a short wait; otherwise those that nobody holds."""
+    try:
+        with transaction.atomic():
+            return database.run("lock_overlap", {"job_ids": ids})
+    except OperationalError as error:
+        if not isinstance(error.__cause__, LockNotAvailable):
+            raise
+    return database.run("lock_overlap_free", {"job_ids": ids})
 
 
 def _standing(pairs: Sequence[Pair]) -> tuple[dict[int, list[int]], dict[int, Open]]:

@@ -18,12 +18,14 @@ def fire(job_id: int) -> int:
 
     Due times lie on a grid, whole multiples of the interval since 1970: however often and late
     celery-beat sends, each has one run. One run at most is caught up with; what a longer absence
-    of celery-beat has missed is not recorded. Nothing for a job that is off, paused or gone.
-    Raises BrokerUnavailable when the hint of a job without history may not be out.
+    of celery-beat has missed is not recorded. Nothing for a job that is off, paused or gone, nor
+    for one that somebody's transaction holds: the next send catches up. Raises BrokerUnavailable
+    when the hint of a job without history may not be out.
     """
     with transaction.atomic():
+        database.bound_waits()
         pairs = [(job_id, row["slot"]) for row in database.run("fire", {"id": job_id})]
-        made = make_runs(sift(pairs))
+        made = make_runs(sift(pairs).chosen)
     return made + send_hints(pairs)
 
 

@@ -17,7 +17,8 @@ from django.db.models.functions import Now
 
 from fleet import BrokerUnavailable, crash_point
 from jobs import database, misfires, overlap
-from jobs.due import Due, due_jobs
+from jobs.due import SLOTS, Due, due_jobs
+from jobs.held import leave
 from jobs.models import HistoryPolicy, OverlapPolicy, Tick
 from jobs.triggering import make_runs, send_known
 
@@ -25,9 +26,6 @@ CHUNK: Final = 10_000
 """Due times in one transaction, but those of one job stay together."""
 ROWS: Final = 5_000
 """Runs made in one statement, whose hints then have PUBLISH_TIMEOUT_SECONDS to go out."""
-
-# A server that does not hear from us any more gives the tick's lock to others after this time.
-_SILENCE: Final = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
 
 
 def tick(tick_id: int) -> int:
@@ -42,6 +40,8 @@ def tick(tick_id: int) -> int:
     [taken] = found
     if taken["kind"] == Tick.Kind.CATCH_UP:
         return misfires.catch_up(Tick.objects.get(pk=tick_id))
+    if taken["kind"] == Tick.Kind.HELD:
+        return misfires.judge_held(tick_id)
     total = 0
     due = due_jobs(taken["first_slot"], taken["end_slot"])
     for chunk in _chunks(due[bisect_right(due, taken["after_job"], key=itemgetter(0)) :]):
@@ -71,7 +71,7 @@ def _chunk(tick_id: int, due: Sequence[Due]) -> int | None:
     """
     failure: BrokerUnavailable | None = None
     with transaction.atomic():
-        database.query(_SILENCE)
+        database.bound_waits()
         mine = Tick.objects.select_for_update(skip_locked=True)
         if not mine.filter(pk=tick_id, done_at=None, after_job__lt=due[0].job_id).exists():
             return None
@@ -94,8 +94,13 @@ def make_due_runs(due: Sequence[Due]) -> int:
     limited = [(it.job_id, it.slot) for it in kept if it.overlap != OverlapPolicy.ALLOW]
     free = [(it.job_id, it.slot) for it in kept if it.overlap == OverlapPolicy.ALLOW]
     with transaction.atomic():
+        database.bound_waits()
         # Sifted in the transaction that makes the runs: a second one then finds them open.
-        free += overlap.sift(limited) if limited else []
+        if limited:
+            sifted = overlap.sift(limited)
+            free += sifted.chosen
+            # Within a minute of its due time a job is triggered once, wherever its shard is.
+            leave((job_id, slot, slot + SLOTS) for job_id, slot in sifted.held)
         return sum(make_runs(free[at : at + ROWS]) for at in range(0, len(free), ROWS))
 
 

@@ -203,7 +203,7 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("due", "due"), ("catch_up", "catch up")],
+                        choices=[("due", "due"), ("catch_up", "catch up"), ("held", "held")],
                         default="due",
                         max_length=8,
                     ),

@@ -15,12 +15,14 @@ class Tick(models.Model):
     """A span of slots that some system worker is to trigger.
 
     A slot is half a second of the PostgreSQL clock: `slot = floor(2 * epoch seconds)`. Its minute
-    is `slot // 120`, its shard `slot % 120`.
+    is `slot // 120`, its shard `slot % 120`. A held one is of one job, the first after `after_job`,
+    which somebody's transaction kept from being judged with the others.
     """
 
     class Kind(models.TextChoices):
         DUE = "due", _("due")
         CATCH_UP = "catch_up", _("catch up")
+        HELD = "held", _("held")
 
     first_slot = models.BigIntegerField()
     end_slot = models.BigIntegerField(help_text=_("The first slot after it."))

@@ -35,7 +35,7 @@ JOIN changed AS c ON c.id = due.id
 JOIN jobs_owner AS o ON o.id = c.owner_id
 CROSS JOIN LATERAL (
     SELECT t.first_slot, t.seen, t.kind FROM jobs_tick AS t
-    WHERE t.end_slot > due.at ORDER BY t.end_slot LIMIT 1
+    WHERE t.end_slot > due.at AND t.kind <> 'held' ORDER BY t.end_slot LIMIT 1
 ) AS tick
 CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
 WHERE due.at >= %(first_slot)s AND due.at < %(end_slot)s AND tick.first_slot <= due.at

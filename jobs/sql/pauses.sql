@@ -1,7 +1,7 @@
 -- Close pauses of jobs that are over and not recorded yet.
 -- Parameters: job_ids bigint[] (null: of all jobs), most int.
 -- Result: id, the schedule's columns, paused_from, and over_at: where the pause ended.
--- Keeps true: a pause is closed once; it ends where its time was up, or where somebody resumed the
+-- Keeps true: a pause is closed once, and of a job that somebody holds, later; it ends where its time was up, or where somebody resumed the
 -- job (effective_from) or switched it off (changed_at).
 WITH over AS MATERIALIZED (
     SELECT id, paused_from, CASE
@@ -13,7 +13,7 @@ WITH over AS MATERIALIZED (
       AND (NOT enabled OR paused_until IS NULL OR paused_until <= clock_timestamp())
       AND (%(job_ids)s::bigint[] IS NULL OR id = ANY(%(job_ids)s::bigint[]))
     ORDER BY id LIMIT %(most)s
-    FOR NO KEY UPDATE
+    FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE jobs_job AS j SET paused_from = NULL
 FROM over

@@ -5,6 +5,7 @@
 -- Result: id of each tick that is to be sent; none when another pulse is at it.
 -- Keeps true: every slot is in exactly one tick, for the cursor moves in the statement that makes
 --   them. `sent_at` is noted before the sending: what is lost then is sent again after the patience.
+--   A tick that somebody is at is not waited for: the cursor would stand still meanwhile.
 WITH cursor AS MATERIALIZED (
     SELECT id, slot, floor(extract(epoch FROM clock_timestamp()) * 2)::bigint + 1 AS upto
     FROM jobs_cursor ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -23,9 +24,11 @@ WITH cursor AS MATERIALIZED (
     RETURNING id
 ), silent AS (
     UPDATE jobs_tick t SET sent_at = clock_timestamp()
-    FROM cursor
-    WHERE t.done_at IS NULL
-        AND t.sent_at < clock_timestamp() - make_interval(secs => %(patience)s)
+    WHERE t.id IN (
+        SELECT open.id FROM jobs_tick AS open, cursor
+        WHERE open.done_at IS NULL
+            AND open.sent_at < clock_timestamp() - make_interval(secs => %(patience)s)
+        FOR UPDATE OF open SKIP LOCKED)
     RETURNING t.id
 ), forgotten AS (
     DELETE FROM jobs_tick t USING cursor

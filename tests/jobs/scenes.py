@@ -153,10 +153,17 @@ def age(run: Run, column: str, *, seconds: float) -> None:
 @contextmanager
 def held_by_somebody(run: Run) -> Iterator[None]:
     """Have another connection hold a run's row."""
+    with row_held("jobs_run", run.id):
+        yield
+
+
+@contextmanager
+def row_held(table: str, key: Any) -> Iterator[None]:
+    """Have another connection hold a row of a table."""
     somebody = connection.copy()
     try:
         somebody.set_autocommit(False)
-        somebody.cursor().execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [run.id])
+        somebody.cursor().execute(f"SELECT FROM {table} WHERE id = %s FOR UPDATE", [key])
         yield
     finally:
         # Closing alone would release the row at some later moment.

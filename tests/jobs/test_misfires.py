@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from jobs import misfires
 from jobs.due_spans import schedule_of
-from jobs.misfires import catch_up, record_pauses
+from jobs.misfires import catch_up, judge_held, record_pauses
 from jobs.models import Job, Missed, Owner, Run, Tick
 from jobs.schedules import due_times
 from jobs.storing import now
 from tests.jobs.recurring import OLD, at, recurring, runs_of, tick_of, written_raw
-from tests.jobs.scenes import at_once
+from tests.jobs.scenes import at_once, row_held
 
 
 def missed(start: datetime, end: datetime) -> int:
@@ -113,6 +113,23 @@ def test_two_workers_at_one_tick_do_it_once(
     assert sum(counts) == 30  # type: ignore[arg-type]
     assert {len(runs_of(job)) for job in jobs} == {1}
     assert {tuple(row[2:]) for job in jobs for row in records(job)} == {(9, "outage")}
+
+
+def test_a_job_that_somebody_holds_is_judged_when_it_is_free(
+    committed: None, broker: redis.Redis, acme: Owner
+) -> None:
+    """Its neighbours do not wait for it; its own tick has the same span."""
+    held, other = (recurring(acme, misfire="all") for _ in range(2))
+    with row_held("jobs_job", held.pk):
+        assert missed(at(0), at(3)) == 3
+        [left] = Tick.objects.filter(done_at=None)
+        assert judge_held(left.pk) == 0
+    assert (runs_of(held), len(runs_of(other))) == ([], 3)
+    assert judge_held(left.pk) == 3
+    assert judge_held(left.pk) == 0
+    assert runs_of(held) == [at(0), at(1), at(2)]
+    left.refresh_from_db()
+    assert left.done_at is not None
 
 
 def test_a_schedule_is_not_applied_to_times_before_it(acme: Owner) -> None:

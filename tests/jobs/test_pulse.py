@@ -15,7 +15,7 @@ from jobs.pulse import pulse
 from jobs.schedules import moment_of, slot_of
 from jobs.storing import now
 from tests.jobs.recurring import recurring, runs_of
-from tests.jobs.scenes import at_once, messages
+from tests.jobs.scenes import at_once, messages, row_held
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
 
@@ -149,3 +149,16 @@ def test_the_task_sends_ticks_to_the_systems_workers(acme: Owner) -> None:
     ] * len(sent)
     assert sum(tasks.tick(tick_id) for tick_id in sent) == 1
     assert runs_of(job) == [moment_of(minute)]
+
+
+def test_a_tick_that_somebody_is_at_is_not_waited_for() -> None:
+    """The cursor goes on, whatever transaction holds a tick for however long."""
+    behind(2)
+    [first] = pulse()
+    silent(first, seconds=6)
+    start = behind(2)
+    with row_held("jobs_tick", first):
+        [second] = pulse()
+    assert second != first
+    assert Cursor.objects.get().slot > start
+    assert first in pulse()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +11,14 @@ import redis
 from django.db import connection
 
 from fleet import BrokerUnavailable
-from jobs import dispatch, ticking
+from jobs import database, dispatch, ticking
+from jobs import pulse as pulsing
+from jobs.due import due_jobs
 from jobs.models import Missed, Owner, Run, Tick
+from jobs.schedules import slot_of
 from jobs.ticking import tick
 from tests.jobs.recurring import OLD, at, hinted_of, recurring, runs_of, tick_of
-from tests.jobs.scenes import at_once, known
+from tests.jobs.scenes import at_once, known, row_held
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
 
@@ -213,3 +216,46 @@ def _seen(made: Tick) -> str:
     with connection.cursor() as cursor:
         cursor.execute("SELECT seen::text FROM jobs_tick WHERE id = %s", [made.id])
         return str(cursor.fetchone()[0])
+
+
+def test_a_job_that_somebody_holds_keeps_no_other_waiting(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets a tick of its own, which is sent until its due time has its run."""
+    monkeypatch.setattr(database, "_BOUNDS", database._BOUNDS.replace("2s", "50ms"))
+    monkeypatch.setattr(pulsing, "PATIENCE_SECONDS", 0.0)
+    now = datetime.now(tz=UTC)
+    held, beside = (recurring(acme, overlap="skip", **_minutely(now)) for _ in range(2))
+    free, unkept = (
+        recurring(acme, history_policy=kept, **_minutely(now)) for kept in ("full", "none")
+    )
+    due = now.replace(second=0, microsecond=0)
+    with row_held("jobs_job", held.id):
+        assert tick(tick_of(due, due + timedelta(seconds=1)).id) == 3
+        assert [runs_of(job) for job in (held, beside, free, unkept)] == [[], [due], [due], []]
+        [left] = Tick.objects.filter(done_at=None)
+        assert left.kind == Tick.Kind.HELD
+        assert tick(left.id) == 0
+    assert left.id in pulsing.pulse()
+    assert tick(left.id) == 1
+    assert runs_of(held) == [due]
+    assert not Tick.objects.filter(kind=Tick.Kind.HELD, done_at=None).exists()
+
+
+def test_what_was_held_for_long_has_been_missed(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if nobody had been there: the job's policy decides, and what does not run is recorded."""
+    monkeypatch.setattr(database, "_BOUNDS", database._BOUNDS.replace("2s", "50ms"))
+    job = recurring(acme, overlap="skip", misfire="skip")
+    with row_held("jobs_job", job.id):
+        for _ in range(2):
+            ticking.make_due_runs(due_jobs(slot_of(at(3)), slot_of(at(4))))
+    [left] = Tick.objects.filter(done_at=None)
+    assert tick(left.id) == 0
+    [missed] = Missed.objects.all()
+    assert (missed.job, missed.first_at, missed.count, missed.reason) == (job, at(3), 1, "outage")
+
+
+def _minutely(now: datetime) -> dict[str, Any]:
+    return {"schedule": "cron", "cron": "* * * * *", "effective_from": now - timedelta(hours=1)}
