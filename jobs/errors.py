@@ -101,6 +101,28 @@ class WindowError(FairshiftError):
         return f"window, {self.field}: {self.problem}"
 
 
+class IcalError(FairshiftError):
+    """An iCalendar file is refused, and nothing of it was taken.
+
+    `problems` has what was found, in order: the line (None: the file as a whole) and what is
+    wrong there. `line` and `problem` are those of the first.
+    """
+
+    def __init__(self, line: int | None, problem: str, *more: tuple[int | None, str]) -> None:
+        super().__init__(line, problem, *more)
+        self.line = line
+        self.problem = problem
+        self.problems = ((line, problem), *more)
+
+    def __str__(self) -> str:
+        shown = "; ".join(
+            problem if line is None else f"line {line}: {problem}"
+            for line, problem in self.problems[:5]
+        )
+        more = f"; and {len(self.problems) - 5} more" if len(self.problems) > 5 else ""
+        return f"the iCalendar file is refused, nothing was imported: {shown}{more}"
+
+
 class UnknownOwner(FairshiftError):
     """No owner that the caller may use has this slug."""
 

@@ -97,7 +97,9 @@ def _check_something_is_left(entry: Entry) -> None:
         left |= {entry.starts}.difference(entry.excluded)
     elif not left:
         some = wall_starts(entry.rule, entry.starts, first=entry.starts, last=LAST)
-        left.update(set(islice(some, MOST_DATES + 1)).difference(entry.excluded))
+        excluded = set(entry.excluded)
+        found = (wall for wall in islice(some, MOST_DATES + 1) if wall not in excluded)
+        left.update(islice(found, 1))
         if not left and rule.count is None and rule.until is None:
             return
     if not left:

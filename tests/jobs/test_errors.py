@@ -10,6 +10,7 @@ from jobs.builtin.errors import CommandFailed, HttpRequestFailed, HttpRequestRef
 from jobs.errors import (
     ArgumentError,
     FairshiftError,
+    IcalError,
     IdempotencyConflict,
     OptionError,
     PayloadTooLarge,
@@ -33,6 +34,7 @@ from jobs.errors import (
         (OptionError("priority", "is from 0 to 9"), "option priority: is from 0 to 9"),
         (ScheduleError("cron", "has 6 fields"), "schedule, cron: has 6 fields"),
         (WindowError("duration", "is too long"), "window, duration: is too long"),
+        (IcalError(7, "is not UTF-8", (9, "too")), "line 7: is not UTF-8; line 9: too"),
         (UnknownOwner("acme"), "no owner 'acme'"),
         (IdempotencyConflict("k-1"), "'k-1' was used with"),
         (ResultError("too large"), "cannot be kept: too large"),
