@@ -9,13 +9,13 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models.functions import Now
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.admin import access
 from jobs.admin.filters import OwnerFilter
 from jobs.admin.job_health import MOST, Owners, broken_jobs, failing_jobs, late_jobs
 from jobs.models import Owner
+from jobs.storing import now
 
 
 class HealthFilter(admin.SimpleListFilter):
@@ -37,7 +37,7 @@ class HealthFilter(admin.SimpleListFilter):
         if value == "paused":
             return queryset.filter(paused_until__gt=Now())
         if value == "late":
-            found = late_jobs(_owners(request), now=timezone.now())
+            found = late_jobs(_owners(request), now=now())
         elif value == "failing":
             found = failing_jobs(_owners(request))
         elif value == "broken":
@@ -46,7 +46,7 @@ class HealthFilter(admin.SimpleListFilter):
             return queryset
         if not found.is_complete:
             messages.warning(
-                request, _("There may be more: the search ended when its time was over.")
+                request, _("There may be more: a search ends after some time, and at some number.")
             )
         return queryset.filter(pk__in=sorted(found.keys)[:MOST])
 

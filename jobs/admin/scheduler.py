@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.admin import marks
@@ -20,6 +19,7 @@ from jobs.admin.job_health import LATE_SLOTS, owed
 from jobs.models import Cursor, Job, Leader, Tick
 from jobs.schedules import moment_of
 from jobs.schedules.phases import SLOT
+from jobs.storing import now
 
 SILENT: Final = timedelta(seconds=10)
 """A pulse comes each second; who has not beaten for so long does not."""
@@ -45,18 +45,22 @@ class SchedulerAdmin(RecordAdmin):
         return row
 
     def _gather(self, cursor: Cursor) -> None:
-        """Attach what the columns tell: the open ticks, what is late, and who leads the beats."""
+        """Attach what the columns tell: the open ticks, what is late, and who leads the beats.
+
+        By PostgreSQL's clock, which wrote all of it.
+        """
         shown: Any = cursor
-        now = timezone.now()
+        at = now()
+        shown.page_silence = at - cursor.beat_at
         shown.page_ticks = capped_count(Tick.objects.filter(done_at__isnull=True))
-        spans = owed(now=now)
+        spans = owed(now=at)
         first = min((span.first_slot for span in spans), default=None)
-        shown.page_behind = None if first is None else now - moment_of(first)
-        shown.page_leader = Leader.objects.filter(until__gt=now).order_by("name").first()
+        shown.page_behind = None if first is None else at - moment_of(first)
+        shown.page_leader = Leader.objects.filter(until__gt=at).order_by("name").first()
 
     @marks.column(_("state"))
     def verdict(self, cursor: Any) -> str:
-        if timezone.now() - cursor.beat_at > SILENT:
+        if cursor.page_silence > SILENT:
             return marks.badge(_("silent: no beat, or no system worker"), "failed")
         if cursor.page_behind is not None:
             return marks.badge(_("behind: ticks are not done"), "expired")

@@ -1,15 +1,17 @@
 -- Jobs whose newest run that ended has failed: what the list of failing jobs shows.
 -- Parameters: owners bigint[] (NULL: all), most int: so many failed runs are looked at, the newest.
--- Result: job_id.
+-- Result: job_id; one row more, without it, when older failed runs were not looked at.
 -- Keeps true: both steps go by index (run_by_state, run_of_job), whatever the length of history.
 WITH failed AS MATERIALIZED (
     SELECT id, job_id FROM jobs_run
     WHERE state = 'failed' AND job_id IS NOT NULL
         AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
     ORDER BY id DESC
-    LIMIT %(most)s
+    LIMIT %(most)s + 1
+), looked AS (
+    SELECT id, job_id FROM failed ORDER BY id DESC LIMIT %(most)s
 ), newest AS (
-    SELECT DISTINCT ON (job_id) job_id, id FROM failed ORDER BY job_id, id DESC
+    SELECT DISTINCT ON (job_id) job_id, id FROM looked ORDER BY job_id, id DESC
 )
 SELECT job_id FROM newest
 WHERE NOT EXISTS (
@@ -17,3 +19,5 @@ WHERE NOT EXISTS (
     WHERE later.job_id = newest.job_id AND later.id > newest.id
         AND later.state IN ('succeeded', 'cancelled', 'expired')
 )
+UNION ALL
+SELECT NULL WHERE (SELECT count(*) FROM failed) > %(most)s

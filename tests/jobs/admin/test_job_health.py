@@ -172,14 +172,17 @@ def test_jobs_whose_schedule_cannot_be_followed_are_broken(as_root: Client, acme
 def test_health_tells_nothing_of_other_owners(
     person: Person, acme: Owner, stranger: Owner, due: datetime, health: str
 ) -> None:
-    """Also where the address asks for one of them."""
+    """Also where the address asks for one of them; one's own are found."""
     handed_out(due - timedelta(seconds=10))
-    ended(Job.objects.get(key="strange"), "failed", at=due)
-    job(stranger, "broken", schedule="once")
+    for owner, key in ((acme, "interval"), (stranger, "strange")):
+        ended(Job.objects.get(key=key), "failed", at=due)
+        job(owner, f"{key} broken", schedule="once")
+        job(owner, f"{key} paused", paused_until=timezone.now() + timedelta(hours=1))
     client = person("ann", *SEES, acme="viewer")
-    for query in ({}, {"owner": "stranger"}):
-        found = keys(client, health=health, **query)
-        assert not {"strange", "broken"} & set(found), found
+    own = {"late": "interval", "failing": "interval"}.get(health, f"interval {health}")
+    found = keys(client, health=health)
+    assert own in found and not [key for key in found if key.startswith("strange")]
+    assert keys(client, health=health, owner="stranger") == []
 
 
 def test_jobs_are_filtered_by_task_and_kind(as_root: Client, acme: Owner) -> None:
@@ -259,8 +262,64 @@ def test_what_strangers_have_takes_no_place_of_ones_own(
     person: Person, acme: Owner, stranger: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At most some are shown: of those whom one looks after."""
-    monkeypatch.setattr(job_health, "MOST", 1)
-    monkeypatch.setattr(job_health_filter, "MOST", 1)
+    most(1, monkeypatch)
     job(stranger, "strange", schedule="once")
     job(acme, "own", schedule="once")
     assert keys(person("ann", *SEES, acme="viewer"), health="broken") == ["own"]
+
+
+def most(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a list of what needs somebody be no longer than this."""
+    monkeypatch.setattr(job_health, "MOST", number)
+    monkeypatch.setattr(job_health_filter, "MOST", number)
+
+
+def is_all(client: Client, health: str) -> bool:
+    """Say whether a list claims to show all that need somebody."""
+    page = client.get(reverse("admin:jobs_job_changelist", query={"health": health}))
+    return "may be more" not in page.content.decode()
+
+
+@pytest.mark.parametrize("health", ["late", "failing", "broken"])
+def test_a_list_that_was_cut_says_that_there_may_be_more(
+    as_root: Client, acme: Owner, due: datetime, health: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list of exactly as many as are shown is all of them; one more is a cut."""
+    handed_out(due - timedelta(seconds=10))
+    Job.objects.filter(key="another minute").delete()
+    for key in ("interval", "cron", "once", "strange"):
+        ended(Job.objects.get(key=key), "failed", at=due)
+        job(acme, f"broken {key}", schedule="once")
+    monkeypatch.setattr(job_health, "LATE_MILLISECONDS", 10_000)
+    most(4, monkeypatch)
+    assert is_all(as_root, health) and len(keys(as_root, health=health)) == 4
+    most(3, monkeypatch)
+    assert not is_all(as_root, health) and len(keys(as_root, health=health)) == 3
+
+
+def test_a_look_at_a_part_of_the_past_says_that_there_may_be_more(
+    as_root: Client, acme: Owner, due: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the expressions of cron jobs, and of the runs that failed."""
+    monkeypatch.setattr(job_health, "LATE_MILLISECONDS", 10_000)
+    handed_out(due - timedelta(seconds=10))
+    job(acme, "another cron", schedule="cron", cron="@daily")
+    ended(Job.objects.get(key="cron"), "failed", at=due)
+    ended(Job.objects.get(key="cron"), "failed", at=due - timedelta(hours=1))
+    for limit, seen in (("PAIRS", ("late", "broken")), ("FAILED_RUNS", ("failing",))):
+        monkeypatch.setattr(job_health, limit, 2)
+        assert [is_all(as_root, health) for health in seen] == [True] * len(seen)
+        monkeypatch.setattr(job_health, limit, 1)
+        assert [is_all(as_root, health) for health in seen] == [False] * len(seen)
+
+
+def test_the_sites_clock_decides_nothing(
+    as_root: Client, acme: Owner, due: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL has written what is compared: a site that is an hour ahead finds no fault."""
+    now = timezone.now()
+    handed_out(now)
+    Cursor.objects.update(beat_at=now)
+    monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=1))
+    assert keys(as_root, health="late") == []
+    assert "healthy" in as_root.get(reverse("admin:jobs_cursor_changelist")).content.decode()
