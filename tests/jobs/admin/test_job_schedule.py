@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from jobs.admin.job_schedule import timetable_of, timetable_of_job
+from jobs.admin.job_schedule import next_due, timetable_of, timetable_of_job
 from jobs.models import Job, Missed, Owner
 from jobs.schedules import Schedule
 from tests.jobs.admin.conftest import confirm
@@ -170,7 +170,7 @@ def test_a_page_tells_the_schedule_and_its_next_times_by_two_clocks(
     settings.TIME_ZONE = "America/New_York"
     job = stored(acme, schedule="cron", cron="5 4 * * *", zone="Europe/Berlin")
     text = page(as_root, job)
-    assert "At 04:05, Europe/Berlin" in text or "At 04:05" in text
+    assert "At 04:05 every day, Europe/Berlin" in text
     assert text.count("04:05 CE") == 10
     assert "yours, America/New_York" in text and "22:05 E" in text
 
@@ -228,9 +228,12 @@ def test_a_schedule_that_cannot_be_read_says_so_on_its_page_and_in_the_list(
 
 def test_the_list_shows_words_and_the_next_time(as_root: Client, acme: Owner) -> None:
     """Both at a glance."""
-    stored(acme, schedule="interval", interval_minutes=15, phase=3, shard=7)
+    job = stored(acme, schedule="interval", interval_minutes=525_600, phase=3, shard=7)
+    due = next_due(job, now=timezone.now())
+    assert due is not None
     listed = as_root.get(reverse("admin:jobs_job_changelist")).content.decode()
-    assert "every 15 minutes" in listed and "in " in listed
+    assert "every 8,760 hours" in listed
+    assert f'<time datetime="{due.isoformat()}"' in listed
 
 
 def test_a_page_lists_the_latest_missed_spans(as_root: Client, acme: Owner) -> None:
@@ -251,13 +254,15 @@ def test_what_a_pause_kept_from_running_is_recorded_when_it_is_resumed(
     as_root: Client, acme: Owner
 ) -> None:
     """Not only when the sweep comes by."""
-    job = stored(acme, schedule="interval", interval_minutes=1, phase=0, shard=0)
-    ago = timezone.now() - timedelta(hours=1)
-    Job.objects.filter(pk=job.pk).update(paused_until=timezone.now() + timedelta(hours=1))
-    Job.objects.filter(pk=job.pk).update(paused_from=ago)
+    now = timezone.now()
+    # Due half an hour ago, and an hour before that: no boundary is near.
+    phase = (now - timedelta(minutes=30)).minute
+    job = stored(acme, schedule="interval", interval_minutes=60, phase=phase, shard=0)
+    Job.objects.filter(pk=job.pk).update(paused_until=now + timedelta(hours=1))
+    Job.objects.filter(pk=job.pk).update(paused_from=now - timedelta(hours=2))
     confirm(as_root, reverse("admin:jobs_job_actions", args=[job.pk, "resume"]))
     [missed] = Missed.objects.all()
-    assert missed.reason == "paused" and missed.count == 60
+    assert missed.reason == "paused" and missed.count == 2
 
 
 def test_a_schedule_is_told_while_it_is_typed(as_root: Client) -> None:
