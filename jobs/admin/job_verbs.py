@@ -59,20 +59,20 @@ def _resume(keys: Sequence[int], act: Act) -> int:
 
 def _set_pause(keys: Sequence[int], act: Act, *, action: str, until: datetime | None) -> int:
     with transaction.atomic():
-        jobs = list(Job.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
+        rows = Job.objects.select_related("owner").select_for_update(of=("self",))
+        jobs = list(rows.filter(pk__in=keys).order_by("pk"))
         locked = [job.pk for job in jobs]
         # Before: the pause that is over. After: the one that ends here.
         record_pauses(locked)
         Job.objects.filter(pk__in=locked).update(paused_until=until, changed_at=Now())
         record_pauses(locked)
-        for job in jobs:
-            AuditEntry.write(
-                action,
-                on=job,
-                actor=act.actor,
-                reason=act.reason,
-                until=until and until.isoformat(),
-            )
+        AuditEntry.write_all(
+            action,
+            on=jobs,
+            actor=act.actor,
+            reason=act.reason,
+            until=until and until.isoformat(),
+        )
     return len(jobs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -54,14 +55,33 @@ class AuditEntry(models.Model):
         cls, action: str, *, on: models.Model, actor: Any = None, reason: str = "", **details: Any
     ) -> AuditEntry:
         """Add an entry for an action on one object, in the caller's transaction."""
-        owner = on if isinstance(on, Owner) else getattr(on, "owner", None)
-        return cls.objects.create(
-            actor=actor,
-            actor_name=actor.get_username() if actor else "",
-            action=action,
-            object_type=on._meta.model_name,
-            object_id=str(on.pk),
-            owner=owner,
-            reason=reason,
-            details=details,
+        [entry] = cls.write_all(action, on=[on], actor=actor, reason=reason, **details)
+        return entry
+
+    @classmethod
+    def write_all(
+        cls,
+        action: str,
+        *,
+        on: Sequence[models.Model],
+        actor: Any = None,
+        reason: str = "",
+        **details: Any,
+    ) -> list[AuditEntry]:
+        """Add an entry for each of some objects, all in one statement.
+
+        Each names its owner: of many objects have the owners read with them.
+        """
+        return cls.objects.bulk_create(
+            cls(
+                actor=actor,
+                actor_name=actor.get_username() if actor else "",
+                action=action,
+                object_type=each._meta.model_name,
+                object_id=str(each.pk),
+                owner=each if isinstance(each, Owner) else getattr(each, "owner", None),
+                reason=reason,
+                details=details,
+            )
+            for each in on
         )

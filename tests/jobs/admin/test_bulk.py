@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from jobs.admin import bulk
@@ -171,6 +173,22 @@ def test_jobs_are_run_now_together_and_once(as_root: Client, acme: Owner) -> Non
     as_root.post(url, answer)
     assert Run.objects.count() == 3
     assert AuditEntry.objects.filter(action="run now").count() == 3
+
+
+def test_a_pause_of_many_asks_a_fixed_number_of_questions(as_root: Client, acme: Owner) -> None:
+    """However many jobs a chunk has: owners and entries are not asked for one by one."""
+    url = reverse("admin:jobs_job_changelist")
+    counts = []
+    for count in (2, 6):
+        keys = [job.pk for job in jobs_of(acme, count, prefix=f"{count}-")]
+        asked = as_root.post(url, {"action": "pause", "_selected_action": keys, "index": "0"})
+        answer = {**asked.context["hidden"], "_selected_action": keys, **UNTIL}
+        with CaptureQueriesContext(connection) as queries:
+            as_root.post(url, answer)
+        counts.append(len(queries))
+        assert Job.objects.filter(pk__in=keys, paused_until__isnull=False).count() == count
+    assert counts[0] == counts[1]
+    assert AuditEntry.objects.filter(action="pause", owner=acme).count() == 8
 
 
 def test_owners_with_runs_are_not_deleted(as_root: Client, acme: Owner, failed_run: Run) -> None:
