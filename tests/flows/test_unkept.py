@@ -124,12 +124,15 @@ def test_runs_under_a_lock_do_not_overlap(
     mine, theirs = (job_without_history(each, **named) for each in (owner, others))
     processes.start_worker(slots=4)
     processes.ready()
-    due = publish(mine, 8, lock="db")
-    publish(theirs, 8, lock="db")
+    runs = dict.fromkeys(publish(mine, 8, lock="db"), "acme")
+    runs |= dict.fromkeys(publish(theirs, 8, lock="db"), "globex")
     wait_for(lambda: is_drained(broker), seconds=60)
-    alive = most = 0
+    alive: Counter[str] = Counter()
+    seen = set()
     for event in read_task_events(processes.tasks.path):
-        if event.run in due:
-            alive += {"start": 1, "end": -1}[event.event]
-            most = max(most, alive)
-    assert (most, len(ends(processes.tasks))) == (1, 16)
+        assert event.run is not None
+        alive[runs[event.run]] += {"start": 1, "end": -1}[event.event]
+        seen.add((alive["acme"], alive["globex"]))
+    assert max(acme for acme, _ in seen) == max(globex for _, globex in seen) == 1
+    assert (1, 1) in seen, "one owner waited for the other's lock"
+    assert len(ends(processes.tasks)) == 16
