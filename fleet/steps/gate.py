@@ -136,9 +136,9 @@ class Gate:
         if facts is None:
             return self._pool_apply(target, args, kwargs, **options)
         held = self._held.get(facts["key"])
-        if held is None or held.settled or held.admission.token != facts["token"]:
-            # It waited for a slot and was handed back meanwhile. Celery's worker frees the
-            # slot on this error, and on no other.
+        if held is None or held.settled or held.request.request_dict is not args[2]:
+            # It waited for a slot and was handed back meanwhile; what is held now may be the same
+            # message, come again. Celery's worker frees the slot on this error, and on no other.
             raise TaskRevokedError(facts["run"])
         if held.cancelled or held.is_late:
             self._hand_back(held)

@@ -282,18 +282,29 @@ def test_a_paused_owner_s_hint_goes_back(node: Node, job: Job) -> None:
 
 
 def test_what_has_no_slot_in_time_goes_back(node: Node, job: Job) -> None:
-    """The same message, for the same attempt: there is no row to publish another."""
+    """The same message, for the same attempt: there is no row to publish another.
+
+    It comes here again, while what it was before still waits for a slot: it runs once.
+    """
     hint = published(job)
-    message = node.receive()
+    first = node.receive()
     node.turn(until=lambda: node.begun)
     [held] = node.gate._held.values()
     held.admitted_at -= 31
     node.gate.hand_back_late()
-    assert (message.acknowledged, node.gate._held) == (True, {})
-    node.begin()
+    assert (first.acknowledged, node.gate._held) == (True, {})
     node.channel.settle()
     assert messages()[0]["headers"][HEADER]["token"] == 1
     assert known() == [f"{hint.run_id}:1"]
+    second = node.receive()
+    node.turn(until=lambda: len(node.begun) == 2)
+    [held] = node.gate._held.values()
+    node.begin()
+    assert not held.in_pool
+    node.begin()
+    node.turn(until=lambda: second.acknowledged)
+    node.channel.settle()
+    assert known() == []
 
 
 def test_a_stopping_node_gives_it_back(node: Node, job: Job) -> None:

@@ -50,7 +50,7 @@ ROWS: Final = (
         "what was handed back does not start after all",
         "G3",
         GATE,
-        'held is None or held.settled or held.admission.token != facts["token"]',
+        "held is None or held.settled or held.request.request_dict is not args[2]",
         "held is None",
         (f"{AT_GATE}what_is_handed_back_gets_no_slot_before_its_row_says_so",),
     ),

@@ -149,6 +149,14 @@ HOLDING: Final = (
         fails_with="Error",
     ),
     Mutation(
+        "without history: what was handed back does not start in the place of what has come again",
+        NO_HISTORY,
+        GATE,
+        "held.request.request_dict is not args[2]",
+        'held.admission.token != facts["token"]',
+        (f"{AT_GATE}what_has_no_slot_in_time_goes_back",),
+    ),
+    Mutation(
         "without history: a message that comes twice is not dropped",
         NO_HISTORY,
         GATE,
