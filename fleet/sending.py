@@ -73,7 +73,7 @@ class Sender:
             argsrepr="…",
             kwargsrepr="…",
             retries=hint.attempt - 1,
-            countdown=hint.delay_seconds or None,
+            countdown=hint.delay_seconds if hint.delay_seconds > 0 else None,
             ignore_result=True,
         )
         facts: dict[str, Any] = {
@@ -86,6 +86,8 @@ class Sender:
             facts["job"] = hint.job
         if hint.lock:
             facts["lock"] = hint.lock
+        if hint.delay_seconds < 0:
+            facts["waited_seconds"] = -hint.delay_seconds
         if hint.not_after_seconds is not None:
             facts["not_after_seconds"] = hint.not_after_seconds
         self._app.amqp.send_task_message(

@@ -22,6 +22,8 @@ TIME_LIMIT_MOST: Final = 10**9
 TEXT_LIMIT: Final = 400
 DEADLINE_LIMIT_SECONDS: Final = 10 * 365 * 86400
 SERIAL_LIMIT: Final = 2**53
+FOR_THE_QUEUE: Final = ("not_after_seconds", "waited_seconds")
+"""Of our header, what only the queue reads."""
 
 # What Kombu's JSON raises: it makes UUIDs, decimals, dates and bytes of what says to be one.
 DECODE_ERRORS: Final = (
@@ -42,6 +44,7 @@ class Address:
     submission: str = ""
     priority: int = 5
     delay: int = 0
+    """Below 0: how long it has waited before."""
     deadline: int | None = None
     lock: str = ""
     task: str = ""
@@ -73,7 +76,7 @@ def address(message: Mapping[str, Any], *, now: datetime) -> Address:
         owner=route.owner,
         submission=_text(route.submission),
         priority=_priority(properties.get("priority")),
-        delay=_delay(headers.get("eta"), now),
+        delay=_delay(headers.get("eta"), now) or -_waited(ours.get("waited_seconds")),
         deadline=relative(ours.get("not_after_seconds")),
         lock=_text(route.lock_key),
         task=_text(headers.get("task")),
@@ -108,7 +111,7 @@ def read_json(text: str) -> Any:
 def delivered(raw: bytes | str, *, tag: str) -> dict[str, Any]:
     """Return a message for its consumer, without what was meant for the queue alone.
 
-    What delayed it has passed; a deadline from now would count anew if it were sent once more.
+    What delayed it has passed; times from now would count anew if it were sent once more.
     """
     message = parsed(raw)
     message["properties"]["delivery_tag"] = tag
@@ -118,7 +121,8 @@ def delivered(raw: bytes | str, *, tag: str) -> dict[str, Any]:
         headers["eta"] = None
     ours = headers.get(HEADER)
     if isinstance(ours, dict):
-        ours.pop("not_after_seconds", None)
+        for name in FOR_THE_QUEUE:
+            ours.pop(name, None)
     return message
 
 
@@ -173,6 +177,11 @@ def _delay(eta: object, now: datetime) -> int:
         return 0  # Celery's own refusal of it is the better one
     due = due if due.tzinfo else due.replace(tzinfo=UTC)
     return max(0, round((due - now).total_seconds() * MICROSECONDS))
+
+
+def _waited(seconds: object) -> int:
+    """Return how long it has waited before, in microseconds; 0 for what is no such time."""
+    return max(0, relative(seconds) or 0)
 
 
 def relative(seconds: object) -> int | None:

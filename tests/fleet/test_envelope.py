@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet import HEADER, owner_header
-from fleet.transport.envelope import Address, MalformedMessage, address, delivered, parsed
+from fleet.transport.envelope import (
+    FOR_THE_QUEUE,
+    Address,
+    MalformedMessage,
+    address,
+    delivered,
+    parsed,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -83,14 +90,25 @@ def test_a_deadline_is_relative(seconds: object, deadline: int | None) -> None:
     assert belongs(**{HEADER: {"not_after_seconds": seconds}}).deadline == deadline
 
 
+@pytest.mark.parametrize(
+    ("seconds", "delay"), [(2, -2_000_000), (-2, 0), (None, 0), (True, 0), ("3", 0), (1e300, 0)]
+)
+def test_what_has_waited_before_is_due_before_now(seconds: object, delay: int) -> None:
+    """An ETA in the past could not say it: that is anybody's, and no claim to a place."""
+    assert belongs(**{HEADER: {"waited_seconds": seconds}}).delay == delay
+    later = (NOW + timedelta(seconds=3)).isoformat()
+    assert belongs(eta=later, **{HEADER: {"waited_seconds": seconds}}).delay == 3_000_000
+
+
 @pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e308", "9" * 4_000])
 def test_numbers_without_measure_are_none(number: str) -> None:
     """JSON of others has them."""
-    raw = json.dumps(message(priority="P", **{HEADER: {"not_after_seconds": "N", "token": "T"}}))
-    for mark in '"P"', '"N"', '"T"':
+    facts = {"not_after_seconds": "N", "waited_seconds": "W", "token": "T"}
+    raw = json.dumps(message(priority="P", **{HEADER: facts}))
+    for mark in '"P"', '"N"', '"W"', '"T"':
         raw = raw.replace(mark, number)
     found = address(parsed(raw), now=NOW)
-    assert (found.deadline, found.id) == (None, "7d:0")
+    assert (found.deadline, found.delay, found.id) == (None, 0, "7d:0")
 
 
 def test_what_redis_cannot_be_told_is_replaced() -> None:
@@ -143,7 +161,7 @@ HEADERS = st.fixed_dictionaries(
         | st.fixed_dictionaries(
             {},
             optional=dict.fromkeys(
-                ("owner", "submission", "lock", "run", "token", "not_after_seconds"), JSON
+                ("owner", "submission", "lock", "run", "token", *FOR_THE_QUEUE), JSON
             ),
         ),
     },
@@ -162,7 +180,7 @@ def test_whatever_is_written_has_an_address_or_is_put_aside(written: object) -> 
         return
     assert len(group) == 9
     _id, _owner, _submission, priority, delay, deadline, *_texts = group
-    assert priority in range(10) and isinstance(delay, int) and delay >= 0
+    assert priority in range(10) and isinstance(delay, int)
     assert deadline == "" or isinstance(deadline, int)
     for value in group:
         assert len(value if isinstance(value, bytes) else str(value).encode()) <= max(

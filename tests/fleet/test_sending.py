@@ -36,7 +36,7 @@ hints = st.builds(
     task=st.sampled_from(["tests.add", "тест.%s.%d", 'quoted "name"']),
     job=st.none() | st.integers(1, 2**63 - 1),
     lock=st.sampled_from(["", "db", 'a "quoted/замок" \\', "x" * 201, "a\nline"]),
-    delay_seconds=st.just(0.0) | st.floats(60, 30 * 86_400),
+    delay_seconds=st.just(0.0) | st.floats(60, 30 * 86_400) | st.floats(-30 * 86_400, -60),
     not_after_seconds=st.none() | st.floats(-86_400, 30 * 86_400),
 )
 

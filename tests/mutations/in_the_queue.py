@@ -197,6 +197,14 @@ ROWS: Final = (
         (f"{SENT}a_hint_past_its_deadline_is_not_delivered[False]",),
     ),
     Mutation(
+        "what has waited before keeps its place when Celery sends it",
+        "hand-backs keep their place",
+        "fleet/sending.py",
+        'facts["waited_seconds"] = -hint.delay_seconds',
+        "pass",
+        (f"{SENT}a_filled_template_is_celery_s_own_message",),
+    ),
+    Mutation(
         "what is delayed waits for its time",
         "delayed delivery",
         TAKE,
