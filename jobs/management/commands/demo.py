@@ -2,14 +2,12 @@
 
 import signal
 import sys
-import time
-from argparse import ArgumentTypeError
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from fleet.stack import StackError
+from jobs.management.arguments import PORTS, interrupt, whole
 
 
 class Command(BaseCommand):
@@ -22,7 +20,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        count, port, seconds = _whole(1, 100_000), _whole(1, 65_535), _whole(1, 86_400)
+        count, port, seconds = whole(1, 100_000), whole(*PORTS), whole(1, 86_400)
         parser.add_argument("--exit", action="store_true", help="end after the verdict")
         parser.add_argument(
             "--json",
@@ -31,8 +29,8 @@ class Command(BaseCommand):
             "everything else goes to standard error",
         )
         parser.add_argument("--devices", type=count, default=3000)
-        parser.add_argument("--workers", type=_whole(1, 64), default=2)
-        parser.add_argument("--slots", type=_whole(1, 256), default=8, help="of each worker")
+        parser.add_argument("--workers", type=whole(1, 64), default=2)
+        parser.add_argument("--slots", type=whole(1, 256), default=8, help="of each worker")
         parser.add_argument("--port", type=port, default=8000, help="of the site, if it is free")
         parser.add_argument("--flower-port", type=port, default=5555, help="if it is free")
         parser.add_argument("--deadline", type=seconds, default=300, help="seconds for it all")
@@ -51,7 +49,7 @@ class Command(BaseCommand):
             deadline_seconds=given["deadline"],
         )
         screen = Screen(sys.stderr if given["json"] else sys.stdout)
-        signal.signal(signal.SIGTERM, _interrupt)
+        signal.signal(signal.SIGTERM, interrupt)
         is_good = False
         try:
             with played_demo(options, screen=screen) as verdict:
@@ -69,24 +67,9 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _whole(minimum: int, maximum: int) -> Callable[[str], int]:
-    """Return a reader of whole numbers within limits, both included."""
-
-    def read(text: str) -> int:
-        if text.isascii() and text.isdigit() and minimum <= int(text[:12]) <= maximum:
-            return int(text)
-        raise ArgumentTypeError(f"{text!r} is no whole number from {minimum} to {maximum}")
-
-    return read
-
-
-def _interrupt(_number: int, _frame: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 def _wait_for_interrupt() -> None:
     try:
         while True:
-            time.sleep(1)
+            signal.pause()
     except KeyboardInterrupt:
         return

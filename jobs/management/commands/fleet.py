@@ -3,7 +3,6 @@
 import json
 import sys
 import time
-from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any, Final
@@ -12,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from fleet import BrokerUnavailable, Look
 from jobs.conf import setting
+from jobs.management.arguments import number, whole
 
 PIPE_WIDTH: Final = 200
 
@@ -40,13 +40,16 @@ class Command(BaseCommand):
         owners.add_argument("--watch", action="store_true", help="look again until Ctrl-C")
         owners.add_argument(
             "--seconds",
-            type=_seconds,
+            type=number(0.1, 3600),
             default=1.0,
             help="over which the share received is measured, and between two looks: 0.1 to 3600 "
             "(default 1)",
         )
         owners.add_argument(
-            "--most", type=_count, default=50, help="owners in the table (default 50); JSON has all"
+            "--most",
+            type=whole(1, 100_000),
+            default=50,
+            help="owners in the table (default 50); JSON has all",
         )
         owners.add_argument("names", nargs="*", metavar="OWNER", help="these only")
         beat = parts.add_parser(
@@ -153,19 +156,3 @@ def _look() -> Look:
     from jobs.dispatch import owners
 
     return owners().look(timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.1 <= seconds <= 3600:
-        raise ArgumentTypeError(f"{text!r} is no number of seconds from 0.1 to 3600")
-    return seconds
-
-
-def _count(text: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= 100_000:
-        return int(text)
-    raise ArgumentTypeError(f"{text!r} is no whole number from 1 to 100000")

@@ -4,7 +4,7 @@ import os
 import secrets
 import signal
 import time
-from typing import Any, NoReturn
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from fleet.programs import beat, flower, job_worker, system_worker, web
 from fleet.stack import Program, Stack, StackError, free_port
+from jobs.management.arguments import PORTS, interrupt, number, whole
 
 ADMIN = "admin"
 LOOK_SECONDS = 0.2
@@ -29,21 +30,22 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workers", type=int, default=1, help="workers of people's jobs")
-        parser.add_argument("--slots", type=int, default=4, help="of each worker")
-        parser.add_argument("--beats", type=int, default=1, help="one sends, the others stand by")
-        parser.add_argument("--port", type=int, default=8000, help="of the site, if it is free")
-        parser.add_argument("--flower-port", type=int, default=5555, help="if it is free")
+        few, port = whole(1, 64), whole(*PORTS)
+        parser.add_argument("--workers", type=few, default=1, help="workers of people's jobs")
+        parser.add_argument("--slots", type=whole(1, 256), default=4, help="of each worker")
+        parser.add_argument("--beats", type=few, default=1, help="one sends, the others stand by")
+        parser.add_argument("--port", type=port, default=8000, help="of the site, if it is free")
+        parser.add_argument("--flower-port", type=port, default=5555, help="if it is free")
         parser.add_argument(
-            "--grace", type=float, default=10.0, help="seconds for running jobs to end at the end"
+            "--grace",
+            type=number(0, 86_400),
+            default=10.0,
+            help="seconds for running jobs to end at the end",
         )
 
     def handle(self, *_args: Any, **given: Any) -> None:
         """Run until SIGINT or SIGTERM."""
-        for name in ("workers", "slots", "beats"):
-            if given[name] < 1:
-                raise CommandError(f"--{name} is {given[name]}, but must be 1 or more.")
-        signal.signal(signal.SIGTERM, _interrupt)
+        signal.signal(signal.SIGTERM, interrupt)
         stack = None
         try:
             call_command("migrate", interactive=False, verbosity=0)
@@ -118,7 +120,3 @@ def admin_login() -> str:
     password = secrets.token_urlsafe(12)
     users.create_superuser(username=ADMIN, email="", password=password)
     return f"login {ADMIN} / {password}"
-
-
-def _interrupt(_number: int, _frame: object) -> NoReturn:
-    raise KeyboardInterrupt

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth import authenticate
+from django.core.management import CommandError, call_command
 
 from config.state import PROJECT
 from jobs.demo.world import make_world
@@ -91,14 +92,18 @@ def test_the_login_is_told_once_and_is_nobody_elses() -> None:
     assert authenticate(username=name, password=password) == admin
 
 
-def test_impossible_number_is_refused() -> None:
-    """The error names the option and the limit, before anything starts."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", "up", "--workers", "0"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "--workers is 0, but must be 1 or more." in done.stderr
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--workers", "0"),
+        ("--slots", "257"),
+        ("--beats", "some"),
+        ("--port", "70000"),
+        ("--flower-port", "0"),
+        ("--grace", "-1"),
+    ],
+)
+def test_impossible_numbers_are_refused(option: str, value: str) -> None:
+    """The error names the option and the limits, before anything starts."""
+    with pytest.raises(CommandError, match=rf"{option}: '{value}' is no (whole )?number from \d"):
+        call_command("up", option, value)
