@@ -19,6 +19,10 @@ from tests.judge import Verdict
 from tests.waiting import wait_for
 
 TASKS = "tests.tasks,tests.flows.tasks,tests.chaos.tasks"
+LEFT = """
+SELECT id::text, state, blocked_by, attempt_count, queued_at::text, next_at::text, history::text
+FROM jobs_run WHERE ended_at IS NULL ORDER BY id LIMIT 5
+"""
 
 
 class Caller:
@@ -149,7 +153,11 @@ class World:
             self.look()
             return self.open_count() == 0
 
-        wait_for(rested, seconds=seconds, what="every run to end")
+        try:
+            wait_for(rested, seconds=seconds, what="every run to end")
+        except AssertionError as error:
+            left = self.installation.servers.sql(LEFT)
+            raise AssertionError(f"{error}; {self.states()}, for longest: {left}") from None
 
     def states(self) -> dict[str, int]:
         """Return how many runs are in each state."""
