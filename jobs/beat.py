@@ -27,12 +27,19 @@ from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
 from fleet.beat import AGAIN_SECONDS, RENEW_SECONDS, Led
 from fleet.lead import Lead
-from jobs import leading
+from jobs import database, leading
 
 log = logging.getLogger(__name__)
 
 TICK: Final = timedelta(microseconds=1)
 PULSE: Final = "fairshift.system.pulse"
+
+_NOTE_RUN: Final = """
+UPDATE django_celery_beat_periodictask SET last_run_at = %s, total_run_count = %s
+WHERE id = (SELECT id FROM django_celery_beat_periodictask WHERE id = %s AND enabled
+            FOR UPDATE SKIP LOCKED)
+RETURNING id
+"""
 
 
 class _Away(BaseException):
@@ -72,12 +79,13 @@ class Entry(ModelEntry):
     def _default_now(self) -> datetime:
         return leading.clock.now()
 
-    def save(self) -> None:
-        """Write when it ran last, and nothing else of the row: somebody may be editing it."""
-        entries = type(self.model)._default_manager.filter(pk=self.model.pk, enabled=True)
-        entries.update(
-            last_run_at=self.model.last_run_at, total_run_count=self.model.total_run_count
-        )
+    def save(self) -> bool:
+        """Write when it ran last, and nothing else of the row; say whether that is written.
+
+        Somebody may be editing it, for as long as a transaction takes: nobody waits for that one.
+        """
+        facts = [self.model.last_run_at, self.model.total_run_count, self.model.pk]
+        return bool(database.query(_NOTE_RUN, facts))
 
     @classmethod
     def from_entry(cls, name: str, app: Any = None, **entry: Any) -> Entry:
@@ -111,7 +119,9 @@ class Scheduler(Led, DatabaseScheduler):
     def reserve(self, entry: Any) -> Any:
         moved = super().reserve(entry)
         moved.model.last_run_at = moved.last_run_at
-        self.schedule[moved.name] = moved
+        # Not by the property, which may read all entries again.
+        if self._schedule is not None:
+            self._schedule[moved.name] = moved
         if self.is_noted(moved):
             # The ledger has moved the row with it.
             self._dirty.discard(moved.name)
@@ -163,9 +173,9 @@ class Scheduler(Led, DatabaseScheduler):
             return
         try:
             for name in list(self._dirty):
-                if entry := (self._schedule or {}).get(name):
-                    entry.save()
-                self._dirty.discard(name)
+                entry = (self._schedule or {}).get(name)
+                if entry is None or entry.save():
+                    self._dirty.discard(name)
         except (DatabaseError, InterfaceError) as error:
             log.warning("beat: writes last runs later: %s", " ".join(str(error).split()))
             connection.close()

@@ -14,6 +14,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _FOLDER = Path(__file__).parent / "sql"
+# The classes of advisory locks: 1717 partitions, 1718 caps of owners, 1719 lock keys, 1720 verbs
+# that are alone, 1721 what fair queues are told, 1722 calendars, 1723 PeriodicTasks of jobs.
 _ALONE: Final = 1720
 _BOUNDS: Final = """
 SELECT set_config('lock_timeout', '2s', true),

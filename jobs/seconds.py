@@ -1,7 +1,7 @@
 """Jobs with an interval in seconds: PeriodicTasks of django-celery-beat, kept in step.
 
 The table of jobs keeps each one's PeriodicTask `fairshift job <id>` by itself, in the transaction
-that writes the job (jobs/sql/seconds.sql). What celery-beat sends comes here.
+that writes the job, at its end (jobs/sql/seconds.sql). What celery-beat sends comes here.
 """
 
 from __future__ import annotations
@@ -32,4 +32,5 @@ def fire(job_id: int) -> int:
 @transaction.atomic
 def mend() -> list[int]:
     """Put PeriodicTasks back in step that somebody has changed; return the ids of their jobs."""
+    database.bound_waits()
     return [row["id"] for row in database.run("mend_seconds", {})]

@@ -1,5 +1,6 @@
 -- A job with an interval in seconds is a PeriodicTask of django-celery-beat, which is kept in step
 -- in the transaction that writes the job, by whatever way: Python, the admin, a bulk, raw SQL.
+-- At its end: beat, and whoever else writes such a job, waits for a commit and not for a transaction.
 
 -- Make, mend or take away the PeriodicTask of one job. It is off once its end has passed, as
 -- celery-beat does it.
@@ -9,12 +10,13 @@ DECLARE
     job jobs_job;
     every_id integer;
 BEGIN
+    -- Before all else, so that those who do this follow each other. The table of intervals has no
+    -- unique constraint that two inserts would meet, and one row says when anything was changed.
+    PERFORM pg_advisory_xact_lock(1723, 0);
     SELECT * INTO job FROM jobs_job WHERE id = of_job AND schedule = 'seconds' AND interval_seconds > 0;
     IF NOT FOUND THEN
         DELETE FROM django_celery_beat_periodictask WHERE name = own;
     ELSE
-        -- The table of intervals has no unique constraint that two inserts would meet.
-        PERFORM pg_advisory_xact_lock(1721, job.interval_seconds);
         SELECT min(id) INTO every_id FROM django_celery_beat_intervalschedule
         WHERE every = job.interval_seconds AND period = 'seconds';
         IF every_id IS NULL THEN
@@ -52,11 +54,11 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE TRIGGER seconds_job_is_made AFTER INSERT ON jobs_job
+CREATE CONSTRAINT TRIGGER seconds_job_is_made AFTER INSERT ON jobs_job DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (NEW.schedule = 'seconds') EXECUTE FUNCTION jobs_job_keeps_in_step();
-CREATE TRIGGER seconds_job_is_gone AFTER DELETE ON jobs_job
+CREATE CONSTRAINT TRIGGER seconds_job_is_gone AFTER DELETE ON jobs_job DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (OLD.schedule = 'seconds') EXECUTE FUNCTION jobs_job_keeps_in_step();
-CREATE TRIGGER seconds_job_is_changed AFTER UPDATE ON jobs_job
+CREATE CONSTRAINT TRIGGER seconds_job_is_changed AFTER UPDATE ON jobs_job DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (
         (OLD.schedule = 'seconds' OR NEW.schedule = 'seconds')
         AND (OLD.schedule, OLD.interval_seconds, OLD.start_at, OLD.end_at, OLD.enabled)

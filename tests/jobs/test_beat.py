@@ -24,8 +24,8 @@ from fleet.due import send_id
 from jobs import leading
 from jobs.beat import Scheduler
 from jobs.models.recurring import SentEntry
-
-pytestmark = pytest.mark.django_db
+from jobs.system_schedule import keep_periodic_tasks
+from tests.jobs.scenes import row_held
 
 QUEUE = "heard"
 HOUR = timedelta(hours=1)
@@ -60,6 +60,15 @@ def beat(db: None, broker: redis.Redis) -> Iterator[Beat]:
     made.scheduler.close()
     # Celery makes a queue of each name that it is given, and offers that to submits.
     current_app.amqp.queues.pop(QUEUE, None)
+
+
+@pytest.fixture
+def as_installed(committed: None) -> Iterator[None]:
+    """Real commits, and the entries of an installation again after them."""
+    yield
+    PeriodicTask.objects.all().delete()
+    IntervalSchedule.objects.all().delete()
+    keep_periodic_tasks(periodic_tasks=PeriodicTask, intervals=IntervalSchedule)
 
 
 def now() -> datetime:
@@ -204,6 +213,25 @@ def test_the_system_s_own_tasks_skip_the_ledger(beat: Beat) -> None:
     assert len(beat.turn()) == 1
     assert not SentEntry.objects.exists()
     beat.scheduler.close()
+    due_at = entry.last_run_at + timedelta(seconds=10)
+    entry.refresh_from_db()
+    assert entry.last_run_at == due_at
+
+
+def test_an_entry_that_somebody_holds_does_not_stop_the_beat(
+    as_installed: None, beat: Beat
+) -> None:
+    """Its last run is written when it is free: a transaction on it may stay open for long."""
+    entry = every(10, last_run_at=now() - timedelta(seconds=10))
+    PeriodicTask.objects.update(task="fairshift.system.promote")
+    assert len(beat.turn()) == 1
+    PeriodicTask.objects.update(last_run_at=None)
+    beat.scheduler._dirty.add(entry.name)
+    with row_held("django_celery_beat_periodictask", entry.pk):
+        beat.scheduler.sync()
+        assert beat.scheduler._dirty == {"often"}
+    beat.scheduler.sync()
+    assert not beat.scheduler._dirty
     due_at = entry.last_run_at + timedelta(seconds=10)
     entry.refresh_from_db()
     assert entry.last_run_at == due_at

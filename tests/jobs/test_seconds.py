@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,16 @@ from jobs.seconds import fire, mend
 from jobs.storing import now
 from tests.jobs.recurring import OLD, recurring, runs_of
 from tests.jobs.scenes import at_once
+
+
+@pytest.fixture(autouse=True)
+def _in_step_at_once(db: None) -> None:
+    """What happens at the end of a transaction, at each statement: scenes have no end to see."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SET CONSTRAINTS seconds_job_is_made, seconds_job_is_gone, seconds_job_is_changed "
+            "IMMEDIATE"
+        )
 
 
 def every(owner: Owner, seconds: int = 7, **fields: Any) -> Job:
@@ -97,6 +108,24 @@ def test_the_same_interval_is_made_once(committed: None, broker: redis.Redis, ac
     """Also by two at once: django-celery-beat falls over two that are equal."""
     at_once(*(lambda n=n: every(acme, 4321, key=f"k{n}") for n in range(4)))
     assert IntervalSchedule.objects.filter(every=4321, period="seconds").count() == 1
+    Job.objects.all().delete()
+    assert entries() == []
+
+
+def test_writers_of_jobs_wait_for_a_commit_and_for_no_transaction(
+    committed: None, broker: redis.Redis, acme: Owner
+) -> None:
+    """Two that write jobs of the same intervals crosswise end both."""
+    gate = threading.Barrier(2)
+
+    def write(*intervals: int) -> None:
+        with transaction.atomic():
+            for interval in intervals:
+                every(acme, interval, key=f"{intervals} {interval}")
+                gate.wait(5)
+
+    assert at_once(lambda: write(4321, 4322), lambda: write(4322, 4321)) == [None, None]
+    assert IntervalSchedule.objects.filter(every__in=(4321, 4322)).count() == 2
     Job.objects.all().delete()
     assert entries() == []
 
