@@ -132,7 +132,8 @@ def remove(job_keys: Iterable[JobKey]) -> int:
     if not doomed:
         return 0
     owners, keys = [owner for owner, _ in doomed], [key for _, key in doomed]
-    return len(database.run("delete_jobs", {"owners": owners, "keys": keys}))
+    locked = database.run("lock_doomed", {"owners": owners, "keys": keys})
+    return len(database.run("delete_jobs", {"ids": [row["id"] for row in locked]}))
 
 
 def _refuse_size(option: str, elements: Sequence[Any]) -> None:

@@ -14,7 +14,7 @@ import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs import delete_jobs, submit, upsert_jobs
 from jobs.errors import BatchError, OptionError, UnknownOwner
 from jobs.job_spec import fault_of
-from jobs.models import Job, Missed, Owner, Run, Target
+from jobs.models import Attachment, Calendar, Job, Missed, Owner, Run, Target
 from jobs.payloads import read_body
 from jobs.submission import run_job
 from jobs.upserting import Upserted
@@ -196,6 +196,24 @@ def test_deleting_is_idempotent_and_runs_keep_their_history(acme: Owner) -> None
     assert Run.objects.filter(job_id=job.pk).get().pk == run.pk
     assert not Missed.objects.exists()
     assert list(Job.objects.values_list("key", flat=True)) == ["b"]
+
+
+def test_what_is_noted_of_a_job_while_it_is_deleted_goes_with_it(
+    committed: None, acme: Owner
+) -> None:
+    """Who deletes it waits for who is at it, and then sees what that one has noted."""
+    upsert_jobs(acme, [add("a")])
+    job = Job.objects.get(key="a")
+    moment = "2030-01-01T00:00:00Z"
+    with behind(lambda: delete_jobs(acme, ["a"])) as (begin, outcomes):
+        Job.objects.select_for_update().get(pk=job.pk)
+        begin()
+        Missed.objects.create(
+            job=job, owner=acme, first_at=moment, last_at=moment, count=1, reason="outage"
+        )
+        Attachment.objects.create(calendar=Calendar.objects.create(owner=acme), job=job)
+    assert outcomes == [1]
+    assert not Missed.objects.exists() and not Attachment.objects.exists()
 
 
 OPERATIONS = st.lists(
