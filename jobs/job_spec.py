@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from celery import Task
 
-from jobs import schedules
+from jobs import preparing, schedules
 from jobs.arguments import ArgumentSchema
 from jobs.conf import setting
 from jobs.encoding import encode_body
@@ -133,7 +133,7 @@ def _common(shared: Mapping[str, Any]) -> _Common:
     faults: list[FairshiftError] = list(unknown_fields(shared))
     values = {name: _checked(faults, name, shared.get(name)) for name in SHARED}
     task = values.pop("task")
-    _check_limits(faults, values)
+    _check_limits(faults, values, task)
     values |= {name: list(values[name] or ()) for name in ("retry_on", "give_up_on")}
     # Only of single fields that are right can be said whether they go together.
     wrong = {fault_of(fault)[0] for fault in faults}
@@ -167,10 +167,11 @@ def _checked(faults: list[FairshiftError], name: str, value: Any) -> Any:
         return default
 
 
-def _check_limits(faults: list[FairshiftError], values: dict[str, Any]) -> None:
+def _check_limits(faults: list[FairshiftError], values: dict[str, Any], task: Task | None) -> None:
+    """Add a fault for limits that do not go together, with those that the task declares."""
     given = {name: values[name] for name in POLICIES if values[name] is not None}
     try:
-        checked_policy(given)
+        checked_policy(given) if task is None else preparing.completed(task, given)
     except OptionError as error:
         faults.append(error)
 

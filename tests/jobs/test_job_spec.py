@@ -8,9 +8,15 @@ from typing import Any
 import pytest
 
 import tests.tasks  # noqa: F401  registers the tasks of scenes
+from jobs import job
 from jobs.job_fields import FIELDS
 from jobs.job_spec import JobSpecs, fault_of, job_spec
 from jobs.models import Job
+
+
+@job(name="tests.job_spec.limited", soft_time_limit_seconds=60)
+def limited() -> None: ...
+
 
 ADD = {"key": "sum", "task": "tests.add", "arguments": {"x": 1, "y": 2}}
 
@@ -132,3 +138,14 @@ def test_jobs_of_a_bulk_do_not_take_each_others_types() -> None:
     specs = JobSpecs()
     assert specs({**ADD, "priority": 1})[1] == []
     assert specs({**ADD, "priority": True})[1] != []
+
+
+def test_limits_go_together_with_those_of_the_task() -> None:
+    """No run of such a job could be admitted: each due time would be dropped, or fail."""
+    given = {"key": "k", "task": "tests.job_spec.limited"}
+    for history in ("full", "none"):
+        _, found = job_spec({**given, "time_limit_seconds": 30, "history_policy": history})
+        assert [fault_of(fault)[0] for fault in found] == ["soft_time_limit_seconds"]
+    assert job_spec({**given, "time_limit_seconds": 90})[0] is not None
+    own = {"time_limit_seconds": 30, "soft_time_limit_seconds": 20}
+    assert job_spec({**given, **own})[0] is not None
