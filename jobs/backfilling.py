@@ -7,6 +7,7 @@ also for times before the job was there: who asks for it wants that.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from django.db.models.functions import Now
 
 from jobs.conf import setting
 from jobs.due_spans import due_in, schedule_of
-from jobs.errors import OptionError
+from jobs.errors import FairshiftError, OptionError
 from jobs.models import AuditEntry, Backfill, HistoryPolicy, Job, Submission
 from jobs.options import REASON_LIMIT, refuse_text
 from jobs.schedules import Schedule, due_times, slot_of
@@ -29,6 +30,8 @@ from jobs.triggering import make_runs
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
+
+logger = logging.getLogger(__name__)
 
 LIMIT: Final = 100_000
 CHUNK: Final = 1_000
@@ -124,9 +127,15 @@ def _next_chunk(*, after: int) -> tuple[int, int] | None:
         one = rows.filter(pk__gt=after, done_at=None).order_by("pk").first()
         if one is None:
             return None
-        schedule = schedule_of(Job.objects.values().get(pk=one.job_id))
         start = one.next_at or one.start_at
-        due = list(islice(_due(schedule, start=start, end=one.end_at), CHUNK))
+        try:
+            schedule = schedule_of(Job.objects.values().get(pk=one.job_id))
+            due = list(islice(_due(schedule, start=start, end=one.end_at), CHUNK))
+        except FairshiftError:
+            # A row that was written by hand since it was asked for: it ends, and stops no other.
+            logger.exception("backfill %s ends: its job has no schedule to follow", one.pk)
+            Backfill.objects.filter(pk=one.pk).update(done_at=Now())
+            return one.pk, 0
         pairs = [(one.job_id, slot_of(at)) for at in due]
         count = make_runs(pairs, salt=f"backfill:{one.pk}", submission=one.submission_id)
         progress: dict[str, Any] = {"made": F("made") + count}

@@ -140,6 +140,20 @@ def test_several_take_turns(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (len(runs_of(large)), len(runs_of(small))) == (30, 3)
 
 
+def test_a_job_that_broke_since_stops_no_other(
+    acme: Owner, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its backfill ends, with a word in the log."""
+    broken, good = recurring(acme), recurring(acme)
+    ended, _ = backfill(broken, at(0), at(5)), backfill(good, at(0), at(5))
+    written_raw(broken, shard=None)
+    assert go_on() == 5
+    assert (runs_of(broken), len(runs_of(good))) == ([], 5)
+    ended.refresh_from_db()
+    assert ended.done_at is not None
+    assert f"backfill {ended.pk} ends" in caplog.text
+
+
 def test_two_workers_make_each_run_once(
     committed: None, broker: redis.Redis, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
