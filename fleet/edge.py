@@ -20,6 +20,7 @@ from uuid import UUID
 
 from fleet.contract import BUSY_ROW, Admission, Ask, Edges, Hint, Kind, Refusal, Report
 from fleet.faults import crash_point
+from fleet.hints import BrokerUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -182,9 +183,13 @@ class Edge(threading.Thread):
             return True
         try:
             step(batch)
+        except BrokerUnavailable as error:
+            # No fault of the database's, whose connection stays.
+            logger.warning("could not %s; trying again: %s", name, error)
+            return False
         except Exception:
-            # Whatever the database or the broker raised: nothing of the batch is known to be
-            # done, and each of its steps is safe to repeat.
+            # Whatever was raised: nothing of the batch is known to be done, and each of its steps
+            # is safe to repeat.
             logger.exception("could not %s; trying again", name)
             try:
                 self._edges.close()

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from fleet import Ask, Edges, Hint, Kind, Refusal, Report
+from fleet import Ask, BrokerUnavailable, Edges, Hint, Kind, Refusal, Report
 from fleet import edge as edge_module
 from fleet.contract import BUSY_ROW
 from fleet.edge import Edge
@@ -27,7 +27,7 @@ class Application:
         self.answers: list[Any] = []
         self.may_answer = threading.Event()
         self.may_answer.set()
-        self.fails: list[str] = []
+        self.fails: list[Exception] = []
         self.busy: list[str] = []
         self.closed_count = 0
 
@@ -45,7 +45,7 @@ class Application:
         self.calls.append((verb, batch))
         assert self.may_answer.wait(20)
         if self.fails:
-            raise OSError(self.fails.pop())
+            raise self.fails.pop()
 
     def _admit(self, _node: UUID, asks: Sequence[Ask]) -> Mapping[str, Refusal]:
         self._wait("admit", [ask.run_id for ask in asks])
@@ -212,7 +212,7 @@ def test_queues_that_have_forgotten_are_told_once_a_second(
 ) -> None:
     """Who asks does so with every take; what has failed is done when it is asked for again."""
     monkeypatch.setattr(edge_module, "RETRY_SECONDS", 0.5)
-    application.fails = ["the database is away"]
+    application.fails = [OSError("the database is away")]
     began_at = time.monotonic()
 
     def asked() -> bool:
@@ -258,7 +258,7 @@ def test_an_old_token_is_told_so(edge: Edge, application: Application) -> None:
 
 def test_what_could_not_be_written_is_written_again(edge: Edge, application: Application) -> None:
     """The same reports, before newer ones, on a new connection; told once."""
-    application.fails = ["down", "down"]
+    application.fails = [OSError("down"), OSError("down")]
     telling(edge, application, "a", Kind.SUCCEEDED)
     assert wait_for_answers(application, 1) == [("a", "succeeded")]
     assert application.calls == [("record", [("a", "succeeded")])] * 3
@@ -267,7 +267,7 @@ def test_what_could_not_be_written_is_written_again(edge: Edge, application: App
 
 def test_what_could_not_be_asked_is_asked_again(edge: Edge, application: Application) -> None:
     """A database that is away costs time and nothing else."""
-    application.fails = ["down"]
+    application.fails = [OSError("down")]
     asking(edge, application, "a")
     assert wait_for_answers(application, 1) == [("a", Refusal.GONE)]
     assert application.calls == [("admit", ["a"])] * 2
@@ -301,11 +301,17 @@ def test_hints_are_published_together(edge: Edge, application: Application) -> N
 
 
 def test_a_broker_that_is_away_keeps_hints_and_nothing_else(
-    edge: Edge, application: Application, monkeypatch: pytest.MonkeyPatch
+    edge: Edge,
+    application: Application,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """They are published in a moment, before newer ones; reports and asks do not wait for it."""
+    """They are published in a moment, before newer ones; reports and asks do not wait for it.
+
+    It is one line of the log, and the database keeps its connection.
+    """
     monkeypatch.setattr(edge_module, "RETRY_SECONDS", 0.5)
-    application.fails = ["away"]
+    application.fails = [BrokerUnavailable("away")]
     application.may_answer.clear()
     publishing(edge, application, "a")
     wait_for(lambda: application.calls, what="the publish that fails")
@@ -315,11 +321,14 @@ def test_a_broker_that_is_away_keeps_hints_and_nothing_else(
     application.may_answer.set()
     assert wait_for_answers(application, 4)[2:] == [("a", "out"), ("b", "out")]
     assert [verb for verb, _ in application.calls] == ["publish", "record", "admit", "publish"]
+    assert application.closed_count == 0
+    said = [(line.getMessage(), line.exc_info) for line in caplog.records]
+    assert said == [("could not publish; trying again: away", None)]
 
 
 def test_flush_waits_for_every_hint(edge: Edge, application: Application) -> None:
     """Or says that the time was too short: its message then goes back, and nothing is lost."""
-    application.fails = ["away"] * 1_000
+    application.fails = [BrokerUnavailable("away")] * 1_000
     publishing(edge, application, "a")
     assert not edge.flush(timeout=0.1)
     application.fails.clear()
