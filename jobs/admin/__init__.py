@@ -3,6 +3,7 @@
 from jobs.admin import (
     audit,
     backfill,
+    calendar,
     job,
     missed,
     owner,
@@ -10,12 +11,15 @@ from jobs.admin import (
     scheduler,
     submission,
     target,
+    target_group,
+    window,
     worker,
 )
 
 __all__ = [
     "audit",
     "backfill",
+    "calendar",
     "job",
     "missed",
     "owner",
@@ -23,5 +27,7 @@ __all__ = [
     "scheduler",
     "submission",
     "target",
+    "target_group",
+    "window",
     "worker",
 ]

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin import marks
 from jobs.admin.base import RecordAdmin
 from jobs.admin.filters import AgeFilter, OwnerFilter, StateFilter, linked
+from jobs.admin.override import OVERRIDE
 from jobs.admin.searching import HELP, search_runs
 from jobs.admin.story import story_of
 from jobs.admin.verbal import VerbalAdmin
@@ -58,7 +59,7 @@ RETRY = Verb(
 
 @admin.register(Run)
 class RunAdmin(VerbalAdmin, RecordAdmin):
-    verbs = (CANCEL, RETRY)
+    verbs = (CANCEL, RETRY, OVERRIDE)
     change_form_template = "admin/jobs/run/change_form.html"
 
     list_display = (

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from jobs.admin import marks
+from jobs.admin.override import overridden_in_words
 from jobs.models import Attempt, AttemptOutcome, Run, Worker
 from jobs.states import ACTIVE, ENDED, State
 
@@ -108,6 +109,8 @@ def _facts(run: Run) -> list[Fact]:
         (_("Submitted"), lambda: marks.exact(run.created_at)),
         (_("Due"), lambda: marks.exact(run.due_at)),
         (_("Start before"), lambda: marks.exact(run.deadline_at)),
+        (_("Windows"), lambda: overridden_in_words(run)),
+        (_("Opening ends"), lambda: marks.exact(run.not_after)),
         (_("Started"), lambda: marks.exact(run.started_at)),
         (_("Ended"), lambda: marks.exact(run.ended_at)),
         (_("Queue"), lambda: marks.code(run.queue)),

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin import marks
 from jobs.admin.base import RecordAdmin
 from jobs.admin.filters import OwnerFilter
+from jobs.admin.override import OVERRIDE_SUBMISSION
 from jobs.admin.page_counts import states_by
 from jobs.admin.verbal import VerbalAdmin
 from jobs.admin.verbs import Act, Verb, always
@@ -50,7 +51,7 @@ CANCEL = Verb(
 
 @admin.register(Submission)
 class SubmissionAdmin(VerbalAdmin, RecordAdmin):
-    verbs = (CANCEL,)
+    verbs = (CANCEL, OVERRIDE_SUBMISSION)
     list_display = ("name", "progress", "owner_link", "submitted", "task_name", "number")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.admin import marks
 from jobs.admin.base import OwnedAdmin
+from jobs.admin.calendar_links import calendars_of_target, links_to
 from jobs.admin.filters import OwnerFilter
 from jobs.admin.searching import search_beginnings
 from jobs.models import Target
@@ -27,10 +28,13 @@ class TargetAdmin(OwnedAdmin):
     ordering = ("owner_id", "name")
     sortable_by = ()
     autocomplete_fields = ("owner",)
-    fields = ("owner", "name", "labels", "runs", "created")
+    fields = ("owner", "name", "labels", "in_groups", "applying", "runs", "created")
+
+    def get_fields(self, request: HttpRequest, obj: Target | None = None) -> Any:
+        return self.fields if obj else ("owner", "name", "labels")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Target | None = None) -> list[str]:
-        return ["runs", "created", "owner"] if obj else ["runs", "created"]
+        return ["in_groups", "applying", "runs", "created", *(["owner"] if obj else [])]
 
     def get_search_results(
         self, request: HttpRequest, queryset: Any, search_term: str
@@ -48,6 +52,14 @@ class TargetAdmin(OwnedAdmin):
     @marks.column(_("runs"))
     def runs(self, target: Target) -> str:
         return marks.runs_link(_("its runs"), target=target.pk) if target.pk else marks.NOTHING
+
+    @marks.column(_("groups"))
+    def in_groups(self, target: Target) -> str:
+        return links_to(target.groups.order_by("name"))
+
+    @marks.column(_("calendars"))
+    def applying(self, target: Target) -> str:
+        return calendars_of_target(target)
 
     @marks.column(_("created"))
     def created(self, target: Target) -> str:

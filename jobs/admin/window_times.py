@@ -1,0 +1,111 @@
+"""The occurrences of a window as pages tell them: the next ones, by two clocks, with notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
+
+from jobs.windows import Entry, Span, in_words, notes
+from jobs.windows.occurrences import FARTHEST, all_occurrences, is_approved
+from jobs.windows.words import length_in_words
+
+NEXT: Final = 10
+# Rules of minutes are not asked for a year, which has half a million of them.
+_LOOKS: Final = (timedelta(days=2), timedelta(days=31), timedelta(days=366), timedelta(days=2_922))
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An occurrence within what is valid; `start` is the whole one's, by which it is approved."""
+
+    span: Span
+    start: datetime
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """An occurrence by two clocks; `there` is empty when they are the same."""
+
+    here: str
+    there: str
+    length: str
+    note: str
+    at: datetime
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A window in words and its next occurrences; or the problem that keeps it from any."""
+
+    words: str
+    times: Sequence[Time] = ()
+    zone: str = ""
+    reader_zone: str = ""
+    problem: str = ""
+
+    @property
+    def has_two_clocks(self) -> bool:
+        return self.zone != self.reader_zone
+
+    @property
+    def has_notes(self) -> bool:
+        return any(each.note for each in self.times)
+
+
+def between(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Counted]:
+    """Yield all occurrences that overlap a span: those that count, and those nobody approved."""
+    earliest = start - entry.duration - FARTHEST
+    for _wall, whole in all_occurrences(entry, start=earliest, end=end):
+        span = whole.clip(start=entry.valid_from, end=entry.valid_until)
+        if span.start < span.end and span.end > start and span.start < end:
+            yield Counted(span, whole.start, is_approved(entry, whole.start))
+
+
+def next_ones(entry: Entry, *, after: datetime, count: int = NEXT) -> list[Counted]:
+    """Return the occurrences that are not over at a moment, eight years ahead at most."""
+    found: list[Counted] = []
+    for ahead in _LOOKS:
+        found = list(islice(between(entry, start=after, end=after + ahead), count))
+        if len(found) >= count:
+            break
+    return found
+
+
+def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Times:
+    """Return a window in words, with its next occurrences by its own and the reader's clock."""
+    reader = timezone.get_current_timezone_name()
+    here, there = ZoneInfo(entry.zone), timezone.get_current_timezone()
+    return Times(
+        words=in_words(entry),
+        times=[
+            Time(
+                here=clock(one.span, here),
+                there=clock(one.span, there) if entry.zone != reader else "",
+                length=length_in_words(one.span.length),
+                note=notes(entry, one.span),
+                at=one.span.start,
+                counts=one.counts,
+            )
+            for one in next_ones(entry, after=after, count=count)
+        ],
+        zone=entry.zone,
+        reader_zone=reader,
+    )
+
+
+def clock(span: Span, zone: object) -> str:
+    """Return a span by a clock, the day of its end only when it is another."""
+    start, end = (at.astimezone(zone) for at in (span.start, span.end))  # type: ignore[arg-type]
+    seconds = any(at.astimezone(UTC).second for at in (span.start, span.end))
+    time = "%H:%M:%S" if seconds else "%H:%M"
+    until = f"{end:{time}}" if start.date() == end.date() else f"{end:%a %Y-%m-%d {time}}"
+    zones = f"{start:%Z}" if start.tzname() == end.tzname() else f"{start:%Z} to {end:%Z}"
+    return f"{start:%a %Y-%m-%d {time}} – {until} {zones}"
