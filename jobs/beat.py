@@ -25,14 +25,20 @@ from celery.schedules import schedule as interval
 from django.db import DatabaseError, InterfaceError, connection
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
+from fleet import BrokerUnavailable
 from fleet.beat import AGAIN_SECONDS, RENEW_SECONDS, Led
-from fleet.lead import Lead
+from fleet.lead import Lead, Sending
 from jobs import database, leading
+from jobs.conf import setting
+from jobs.dispatch import broker
 
 log = logging.getLogger(__name__)
 
 TICK: Final = timedelta(microseconds=1)
 PULSE: Final = "fairshift.system.pulse"
+
+PILE: Final = 5_000
+"""So many messages may wait for the system's workers; the first of a kind does the work of all."""
 
 _NOTE_RUN: Final = """
 UPDATE django_celery_beat_periodictask SET last_run_at = %s, total_run_count = %s
@@ -104,6 +110,7 @@ class Scheduler(Led, DatabaseScheduler):
     _schedule: dict[str, Any] | None = None
     _last_timestamp: datetime | None = None
     _look_at = 0.0
+    _was_full = False
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Run one round; return the seconds until the next."""
@@ -126,6 +133,26 @@ class Scheduler(Led, DatabaseScheduler):
             # The ledger has moved the row with it.
             self._dirty.discard(moved.name)
         return moved
+
+    def _publish(self, entry: Any, sending: Sending, producer: Any) -> bool:
+        """Publish a send, but no more of the system's own where none of them is taken."""
+        if not self.is_noted(entry) and self._is_full(entry.options.get("queue")):
+            return False
+        return super()._publish(entry, sending, producer)
+
+    def _is_full(self, queue: str | None) -> bool:
+        try:
+            waiting = (
+                broker().backlog(queue, timeout=setting("PUBLISH_TIMEOUT_SECONDS")) if queue else 0
+            )
+        except BrokerUnavailable:
+            # The publish finds out, and says so.
+            return False
+        is_full = waiting >= PILE
+        if is_full and not self._was_full:
+            log.warning("beat: %s messages wait in %s: is no system worker there?", waiting, queue)
+        self._was_full = is_full
+        return is_full
 
     # --- reading -------------------------------------------------------------------------
 

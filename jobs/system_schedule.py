@@ -6,6 +6,10 @@ from typing import Any, Final
 
 from jobs.conf import setting
 
+BEHIND: Final = 9
+"""The last of Redis's priority lists. Ticks are in the first: what is due does not wait behind what
+has piled up while no system worker was there."""
+
 # name of the PeriodicTask → (task, seconds between two runs)
 PERIODIC: Final = {
     "fairshift: pulse": ("fairshift.system.pulse", 1),
@@ -32,6 +36,7 @@ def keep_periodic_tasks(*, periodic_tasks: Any, intervals: Any) -> None:
                 "task": task,
                 "interval": interval,
                 "queue": setting("SYSTEM_QUEUE"),
+                "priority": BEHIND,
                 "headers": "{}",
                 "description": "Fairshift's own work. Disable it and nothing is lost, only late.",
             },

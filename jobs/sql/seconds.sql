@@ -24,13 +24,14 @@ BEGIN
             VALUES (job.interval_seconds, 'seconds') RETURNING id INTO every_id;
         END IF;
         INSERT INTO django_celery_beat_periodictask AS t (
-            name, task, args, kwargs, headers, queue, interval_id, start_time, expires, enabled,
+            name, task, args, kwargs, headers, queue, priority, interval_id, start_time, expires, enabled,
             one_off, total_run_count, date_changed, description)
         VALUES (
             own, 'fairshift.system.fire', '[' || of_job || ']', '{}', '{}',
             -- The system's own queue: the setting is Django's, and this task was made with it.
             coalesce((SELECT queue FROM django_celery_beat_periodictask
                       WHERE task = 'fairshift.system.pulse' ORDER BY id LIMIT 1), 'system'),
+            9,  -- behind ticks: jobs/system_schedule.py
             every_id, job.start_at, job.end_at,
             job.enabled AND (job.end_at IS NULL OR job.end_at > clock_timestamp()),
             false, 0, clock_timestamp(), 'Follows the job: change that.')
@@ -38,7 +39,7 @@ BEGIN
             task = EXCLUDED.task, args = EXCLUDED.args, kwargs = '{}', headers = '{}',
             queue = EXCLUDED.queue, interval_id = EXCLUDED.interval_id, crontab_id = NULL,
             solar_id = NULL, clocked_id = NULL, exchange = NULL, routing_key = NULL,
-            priority = NULL, expire_seconds = NULL, start_time = EXCLUDED.start_time,
+            priority = EXCLUDED.priority, expire_seconds = NULL, start_time = EXCLUDED.start_time,
             expires = EXCLUDED.expires, enabled = EXCLUDED.enabled, one_off = false,
             last_run_at = CASE WHEN EXCLUDED.enabled THEN t.last_run_at END,
             date_changed = EXCLUDED.date_changed;

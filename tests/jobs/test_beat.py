@@ -21,6 +21,7 @@ from django_celery_beat.schedulers import DatabaseScheduler
 
 import tests.flows.tasks  # noqa: F401  registers a durable task
 from fleet.due import send_id
+from jobs import beat as beats
 from jobs import leading
 from jobs.beat import Scheduler
 from jobs.models.recurring import SentEntry
@@ -216,6 +217,22 @@ def test_the_system_s_own_tasks_skip_the_ledger(beat: Beat) -> None:
     due_at = entry.last_run_at + timedelta(seconds=10)
     entry.refresh_from_db()
     assert entry.last_run_at == due_at
+
+
+def test_the_system_s_own_tasks_do_not_pile_up(
+    beat: Beat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where nobody takes them, no more are sent; whatever else is due is."""
+    monkeypatch.setattr(beats, "PILE", 3)
+    every(1, name="system", last_run_at=now() - timedelta(seconds=10))
+    PeriodicTask.objects.update(task="fairshift.system.promote")
+    beat.client.lpush(QUEUE, *[json.dumps({"headers": {"periodic_task_name": "", "id": ""}})] * 3)
+    every(10, last_run_at=now() - timedelta(seconds=10))
+    assert [name for name, _ in beat.turn() if name] == ["often"]
+    assert "messages wait in heard" in caplog.text
+    PeriodicTask.objects.filter(name="system").update(last_run_at=now() - timedelta(seconds=10))
+    beat.read()
+    assert [name for name, _ in beat.turn()] == ["system"]
 
 
 def test_an_entry_that_somebody_holds_does_not_stop_the_beat(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from celery import current_app
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
 from jobs import tasks
@@ -14,6 +16,7 @@ from jobs.models import Cursor, Owner, Tick
 from jobs.pulse import pulse
 from jobs.schedules import moment_of, slot_of
 from jobs.storing import now
+from jobs.system_schedule import keep_periodic_tasks
 from tests.jobs.recurring import recurring, runs_of
 from tests.jobs.scenes import at_once, messages, row_held
 
@@ -162,3 +165,20 @@ def test_a_tick_that_somebody_is_at_is_not_waited_for() -> None:
     assert second != first
     assert Cursor.objects.get().slot > start
     assert first in pulse()
+
+
+def test_ticks_do_not_stand_behind_what_has_piled_up() -> None:
+    """What beat sends is behind them, however much of it there is."""
+    keep_periodic_tasks(periodic_tasks=PeriodicTask, intervals=IntervalSchedule)
+    entries = PeriodicTask.objects.filter(name__startswith="fairshift: ")
+    for entry in entries:
+        for _ in range(3):
+            current_app.send_task(entry.task, queue="system", priority=entry.priority)
+    behind(2)
+    [sent] = tasks.pulse()
+    first, *others = messages("system")
+    assert (first["headers"]["task"], first["headers"]["argsrepr"]) == (
+        "fairshift.system.tick",
+        f"[{sent}]",
+    )
+    assert len(others) == 3 * len(entries) > 0
