@@ -6,9 +6,11 @@ is admitted after its commit has seen the change. What waits is gated again (`jo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, Final
 
 from django.db import connection, transaction
@@ -22,6 +24,8 @@ from jobs.windows import open_spans
 AHEAD: Final = timedelta(days=62)
 """So far ahead openings are in the table; at half of it they are made anew."""
 BEHIND: Final = timedelta(days=1)
+
+_open: ContextVar[Mapping[int, Calendar]] = ContextVar("open", default=MappingProxyType({}))
 
 _OWNERS: Final = """
 SELECT DISTINCT coalesce(a.owner_id, j.owner_id, t.owner_id, g.owner_id) AS id
@@ -46,11 +50,19 @@ SELECT pg_advisory_xact_lock(1722, key) FROM (
 def changing(calendar: Calendar) -> Iterator[Calendar]:
     """Change a calendar's rows, or those of its windows, in this block; see the module.
 
-    Gives the calendar as it is now, locked, to be saved by the caller.
+    Gives the calendar as it is now, locked, to be saved by the caller. Inside another block of the
+    same calendar it is part of that one: many changes are one.
     """
+    if (open_one := _open.get().get(calendar.pk)) is not None:
+        yield open_one
+        return
     with transaction.atomic():
-        locked = Calendar.objects.select_for_update().get(pk=calendar.pk)
-        yield locked
+        locked = _locked(calendar)
+        token = _open.set({**_open.get(), locked.pk: locked})
+        try:
+            yield locked
+        finally:
+            _open.reset(token)
         of = [row["id"] for row in database.query(_OWNERS, [locked.pk])]
         _alone(of)
         Calendar.objects.filter(pk=locked.pk).update(version=locked.version + 1)
@@ -67,6 +79,7 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
     if calendar.owner_id not in {None, of.pk}:
         raise OptionError("calendar", f"{calendar.name!r} is not one of {of.slug}'s")
     with transaction.atomic():
+        _locked(calendar)
         _alone([of.pk])
         key: dict[str, Any] = {_key(to): to.pk}
         made, _ = Attachment.objects.get_or_create(calendar=calendar, **key)
@@ -87,7 +100,7 @@ def detach(attachment: Attachment) -> None:
 def changing_group(group: TargetGroup) -> Iterator[TargetGroup]:
     """Change the targets of a group, or delete it, in this block."""
     with transaction.atomic():
-        locked = TargetGroup.objects.select_for_update().get(pk=group.pk)
+        locked = TargetGroup.objects.select_for_update(no_key=True).get(pk=group.pk)
         _alone([locked.owner_id])
         yield locked
         _tell([locked.owner_id])
@@ -96,6 +109,7 @@ def changing_group(group: TargetGroup) -> Iterator[TargetGroup]:
 def delete(calendar: Calendar) -> None:
     """Delete a calendar with its windows: what it applied to is open then, but for other ones."""
     with transaction.atomic():
+        _locked(calendar)
         of = [row["id"] for row in database.query(_OWNERS, [calendar.pk])]
         _alone(of)
         calendar.delete()
@@ -129,6 +143,14 @@ def extend_openings() -> int:
         with transaction.atomic():
             make_openings(Calendar.objects.select_for_update().get(pk=calendar.pk))
     return len(known)
+
+
+def _locked(calendar: Calendar) -> Calendar:
+    """Return a calendar as it is now, locked: before the locks of its owners, by all who take both.
+
+    Not against keys: rows that refer to it are added meanwhile.
+    """
+    return Calendar.objects.select_for_update(no_key=True).get(pk=calendar.pk)
 
 
 def _alone(owner_ids: Collection[int]) -> None:

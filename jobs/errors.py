@@ -101,6 +101,18 @@ class WindowError(FairshiftError):
         return f"window, {self.field}: {self.problem}"
 
 
+class ApprovalRefused(FairshiftError):
+    """A decision on a window is not this person's, or not one that can be made; see `problem`."""
+
+    def __init__(self, calendar: str, problem: str) -> None:
+        super().__init__(calendar, problem)
+        self.calendar = calendar
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"calendar {self.calendar!r}: {self.problem}"
+
+
 class IcalError(FairshiftError):
     """An iCalendar file is refused, and nothing of it was taken.
 

@@ -131,12 +131,14 @@ def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
 
 
 def owner(given: Owner | str) -> Owner:
-    """Return the owner with this slug."""
-    if isinstance(given, Owner) and given.pk is not None:
-        return given
+    """Return the owner with this slug, as it is now."""
+    found: Owner | None = None
+    if isinstance(given, Owner):
+        # What was read once does not know of calendars that have come since.
+        found = Owner.objects.filter(pk=given.pk).first()
     # A slug is ASCII; PostgreSQL takes no NUL and no lone surrogate, not even in a question.
-    is_slug = isinstance(given, str) and given.isascii() and "\x00" not in given
-    found = Owner.objects.filter(slug=given).first() if is_slug else None
+    elif isinstance(given, str) and given.isascii() and "\x00" not in given:
+        found = Owner.objects.filter(slug=given).first()
     if found is None:
         raise UnknownOwner(str(given)[:64])
     return found

@@ -168,6 +168,11 @@ class Window(models.Model):
     def __str__(self) -> str:
         return f"{self.effect} from {self.starts} {self.zone}"
 
+    @property
+    def owner(self) -> Owner | None:
+        """The owner of its calendar; None of one that is shared."""
+        return self.calendar.owner
+
 
 class Decision(models.TextChoices):
     APPROVED = "approved", _("approved")

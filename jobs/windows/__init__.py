@@ -1,7 +1,7 @@
 """When may something start? Pure: the time is passed in, and nothing here knows Django."""
 
 from jobs.errors import WindowError
-from jobs.windows.agreement import Said, agreed
+from jobs.windows.agreement import Said, agreed, start_of
 from jobs.windows.gate import Gate, gate_of
 from jobs.windows.kinds import Calendar, Effect, Entry, Span
 from jobs.windows.limits import checked
@@ -28,4 +28,5 @@ __all__ = [
     "occurrences",
     "open_minutes",
     "open_spans",
+    "start_of",
 ]

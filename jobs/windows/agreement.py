@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from jobs.windows.kinds import Span
+from jobs.windows.kinds import Entry, Span
+from jobs.windows.occurrences import FARTHEST, all_occurrences
 from jobs.windows.spans import union, without
 
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 _MOMENT: Final = timedelta(microseconds=1)
+_REACHES: Final = (timedelta(days=1), timedelta(days=62), timedelta(days=366))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +45,24 @@ def agreed(said: Iterable[Said]) -> tuple[Span, ...]:
         elif not one.is_yes:
             spans = without(spans, moment)
     return tuple(span for span in spans if span.start < span.end)
+
+
+def start_of(entry: Entry, at: datetime) -> tuple[datetime | None, datetime | None]:
+    """Return the start of the occurrence that starts then, as `agreed` takes it, or the next one.
+
+    The first is None when no occurrence starts then, the second when none does within a year. One
+    of which only a later part is valid starts, for who asks, where that does.
+    """
+    for reach in _REACHES:
+        start = at - entry.duration - FARTHEST
+        found = [
+            (clipped.start, span.start)
+            for _, span in all_occurrences(entry, start=start, end=at + reach)
+            if (clipped := span.clip(start=entry.valid_from, end=entry.valid_until)).length
+        ]
+        exact = [start for shown, start in found if at in (shown, start)]
+        if exact:
+            return max(exact), None
+        if later := [shown for shown, _ in found if shown > at]:
+            return None, min(later)
+    return None, None

@@ -8,6 +8,7 @@ import pytest
 
 from jobs.builtin.errors import CommandFailed, HttpRequestFailed, HttpRequestRefused
 from jobs.errors import (
+    ApprovalRefused,
     ArgumentError,
     FairshiftError,
     IcalError,
@@ -34,6 +35,7 @@ from jobs.errors import (
         (OptionError("priority", "is from 0 to 9"), "option priority: is from 0 to 9"),
         (ScheduleError("cron", "has 6 fields"), "schedule, cron: has 6 fields"),
         (WindowError("duration", "is too long"), "window, duration: is too long"),
+        (ApprovalRefused("nights", "four eyes"), "calendar 'nights': four eyes"),
         (IcalError(7, "is not UTF-8", (9, "too")), "line 7: is not UTF-8; line 9: too"),
         (UnknownOwner("acme"), "no owner 'acme'"),
         (IdempotencyConflict("k-1"), "'k-1' was used with"),

@@ -1,0 +1,169 @@
+"""jobs/window_edits.py: asked for, changed, removed: checked, audited, and asked for again."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from jobs.approving import approve
+from jobs.calendars import changing
+from jobs.errors import WindowError
+from jobs.models import AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
+from jobs.window_edits import change_window, remove_window, request_window
+from tests.jobs.windows_world import calendar_of
+
+NIGHTS: dict[str, Any] = {
+    "starts": datetime.fromisoformat("2026-01-03 22:00"),
+    "duration": timedelta(hours=8),
+    "zone": "Europe/Berlin",
+    "rule": "FREQ=DAILY",
+}
+
+
+@pytest.fixture
+def anna(db: None) -> User:
+    """Who asks."""
+    return User.objects.create_user("anna")
+
+
+@pytest.fixture
+def ben(db: None) -> User:
+    """Who approves."""
+    return User.objects.create_user("ben")
+
+
+@pytest.fixture
+def nights(acme: Owner) -> Calendar:
+    """A calendar whose windows need approval."""
+    return calendar_of(acme, needs_approval=True)
+
+
+def is_agreed(window: Window) -> bool:
+    return Opening.objects.filter(calendar=window.calendar).exists()
+
+
+def test_a_window_is_stored_as_it_was_checked(nights: Calendar, anna: User) -> None:
+    """By the clock, as text, in one way to be written; who asked for it stands beside."""
+    made = request_window(nights, **{**NIGHTS, "rule": "freq=daily"}, reason="quiet", actor=anna)
+    made.refresh_from_db()
+    assert (made.starts, made.duration_seconds, made.rule) == (
+        "2026-01-03T22:00:00",
+        28_800,
+        "FREQ=DAILY",
+    )
+    assert (made.effect, made.revision, made.requested_by) == ("window", 1, anna)
+    entry = AuditEntry.objects.get(action="request window")
+    assert (entry.actor, entry.owner, entry.reason) == (anna, nights.owner, "quiet")
+    assert entry.details["after"]["rule"] == "FREQ=DAILY"
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"effect": "nothing"}, "effect"),
+        ({"zone": "Europe/Berlinn"}, "zone"),
+        ({"rule": "FREQ=SECONDLY"}, "rule"),
+        ({"duration": timedelta(0)}, "duration"),
+        ({"duration": timedelta(seconds=1.5)}, "duration"),
+        ({"duration": 5}, "duration"),
+        ({"starts": "2026"}, "starts"),
+        ({"excluded": [5]}, "excluded"),
+        ({"added": "2026"}, "added"),
+        ({"valid_from": datetime.fromisoformat("2026-01-01")}, "valid_from"),
+        ({"reason": "x" * 501}, "reason"),
+        ({"reason": "\x00"}, "reason"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_by_its_field(
+    nights: Calendar, fields: dict[str, Any], field: str
+) -> None:
+    """At the request and at a change alike; nothing is stored of either."""
+    with pytest.raises(WindowError) as refused:
+        request_window(nights, **{**NIGHTS, **fields})
+    assert refused.value.field == field
+    window = request_window(nights, **NIGHTS)
+    with pytest.raises(WindowError) as refused:
+        change_window(window, **fields)
+    assert refused.value.field == field
+    assert Window.objects.get().revision == 1
+    assert AuditEntry.objects.count() == 1
+
+
+def test_an_unknown_field_is_refused_with_the_near_miss(nights: Calendar) -> None:
+    """A word that was mistyped changes nothing in silence."""
+    with pytest.raises(WindowError, match="did you mean 'zone'"):
+        change_window(request_window(nights, **NIGHTS), zones="UTC")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"starts": datetime.fromisoformat("2026-01-03 21:00")},
+        {"duration": timedelta(hours=7)},
+        {"zone": "UTC"},
+        {"rule": "FREQ=DAILY;INTERVAL=2"},
+        {"excluded": [datetime.fromisoformat("2026-01-04 22:00")]},
+        {"added": (datetime.fromisoformat("2026-01-04 12:00"),)},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_a_material_change_asks_again(
+    nights: Calendar, anna: User, ben: User, fields: dict[str, Any]
+) -> None:
+    """An approval of what it was does not count, and who changed it is who asked."""
+    window = request_window(nights, **NIGHTS, actor=ben)
+    approve(window, actor=anna)
+    assert is_agreed(window)
+    changed = change_window(window, actor=anna, **fields)
+    assert (changed.revision, changed.requested_by) == (2, anna)
+    assert not is_agreed(window)
+    approve(changed, actor=ben)
+    assert is_agreed(window)
+
+
+def test_another_reason_keeps_its_approvals(nights: Calendar, anna: User, ben: User) -> None:
+    """It decides nothing; nor does what is given as it was."""
+    window = request_window(nights, **NIGHTS, actor=anna)
+    approve(window, actor=ben)
+    changed = change_window(window, actor=ben, reason="as agreed", zone="Europe/Berlin")
+    assert (changed.revision, changed.requested_by, is_agreed(window)) == (1, anna, True)
+    assert AuditEntry.objects.get(action="change window").details["before"] == {"reason": ""}
+    change_window(window, actor=ben, reason="as agreed")
+    assert AuditEntry.objects.filter(action="change window").count() == 1
+
+
+def test_a_change_says_what_was_before(nights: Calendar, anna: User) -> None:
+    """Only what has changed, in the words of the columns."""
+    window = request_window(nights, **NIGHTS)
+    change_window(window, actor=anna, duration=timedelta(hours=1))
+    entry = AuditEntry.objects.get(action="change window")
+    assert entry.details["before"] == {"duration_seconds": 28_800}
+    assert entry.details["after"] == {"duration_seconds": 3_600}
+
+
+def test_a_window_is_removed_with_its_decisions(nights: Calendar, anna: User, ben: User) -> None:
+    """The audit keeps what it was; removing it twice is harmless."""
+    window = request_window(nights, **NIGHTS, actor=anna)
+    approve(window, actor=ben)
+    remove_window(window, actor=anna, reason="moved")
+    remove_window(window, actor=anna, reason="moved")
+    assert not Window.objects.exists()
+    assert not WindowDecision.objects.exists()
+    entry = AuditEntry.objects.get(action="remove window")
+    assert (entry.reason, entry.details["before"]["rule"]) == ("moved", "FREQ=DAILY")
+
+
+def test_many_changes_in_one_block_are_one_change(nights: Calendar, acme: Owner) -> None:
+    """The openings are made once, and what waits is gated once."""
+    acme.refresh_from_db()
+    nights.refresh_from_db()
+    before = nights.version, acme.calendar_version
+    with changing(nights):
+        for _ in range(3):
+            request_window(nights, **NIGHTS)
+    acme.refresh_from_db()
+    nights.refresh_from_db()
+    assert (nights.version, acme.calendar_version) == (before[0] + 1, before[1] + 1)
