@@ -129,6 +129,19 @@ def test_a_run_that_requires_a_window_is_refused_without_a_calendar(acme: Owner)
     assert not Run.objects.exists()
 
 
+def test_a_spread_is_even_over_the_runs_of_one_submit(acme: Owner) -> None:
+    """Each tenth of the spread has its part of them, and each run its own place again."""
+    window(calendar_of(acme, spread_seconds=600), opens_in=3_600, seconds=3_600)
+    calls = [{"x": number, "y": 1} for number in range(100)]
+    runs = submit_many("tests.add", calls, owner="acme").runs
+    looked_at = sorted(runs.values_list("next_at", flat=True))
+    counts = [0] * 10
+    for moment in looked_at:
+        counts[int((moment - looked_at[0]).total_seconds() // 60)] += 1
+    assert min(counts) >= 8
+    assert (looked_at[-1] - looked_at[0]).total_seconds() > 580
+
+
 def test_a_calendar_of_another_owner_is_not_attached(acme: Owner, northwind: Owner) -> None:
     """The error names it and whose thing it was to apply to."""
     with pytest.raises(OptionError, match="is not one of northwind's"):
