@@ -1,4 +1,4 @@
-"""Hints: building, publishing and counting them, over Celery's own sender.
+"""Hints: publishing them, taking them back, and how many messages wait where they go.
 
 A publish has a deadline, and after one that failed the broker is left alone for a moment:
 a hung Redis delays the first caller by the deadline and the next ones not at all. What was

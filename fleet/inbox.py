@@ -42,14 +42,6 @@ def lists(queue: str) -> list[str]:
     return [queue if not step else f"{queue}{Channel.sep}{step}" for step in PRIORITY_STEPS]
 
 
-def waiting(client: Redis, queue: str) -> int:
-    """Return how many calls wait in a queue."""
-    with client.pipeline(transaction=False) as pipe:
-        for name in lists(queue):
-            pipe.llen(name)
-        return sum(pipe.execute())
-
-
 def oldest(client: Redis, name: str, *, most: int) -> list[bytes]:
     """Return the oldest messages of a list, first in first, and leave them there.
 
