@@ -1,0 +1,66 @@
+"""What a calendar program is shown, as an iCalendar file. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from icalendar import Calendar, Event, vDuration
+
+PRODUCT: Final = "-//Fairshift//Service windows//EN"
+AGAIN: Final = timedelta(minutes=15)
+"""Programs are asked to look again so often; they do as they like."""
+
+
+class Status(StrEnum):
+    CONFIRMED = "CONFIRMED"
+    TENTATIVE = "TENTATIVE"
+    CANCELLED = "CANCELLED"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One entry: from `start` until `end`, both in UTC; `stamp` is when it was last changed."""
+
+    uid: str
+    start: datetime
+    end: datetime
+    summary: str
+    description: str
+    category: str
+    stamp: datetime
+    status: Status = Status.CONFIRMED
+    is_busy: bool = False
+
+
+def write(shown: Iterable[Shown], *, name: str) -> bytes:
+    """Return the file of a calendar with these entries; the same ones make the same bytes."""
+    calendar = Calendar()
+    calendar.add("prodid", PRODUCT)
+    calendar.add("version", "2.0")
+    calendar.add("method", "PUBLISH")
+    calendar.add("name", name)
+    calendar.add("x-wr-calname", name)
+    calendar.add("refresh-interval", AGAIN, parameters={"VALUE": "DURATION"})
+    calendar.add("x-published-ttl", vDuration(AGAIN))
+    for one in shown:
+        calendar.add_component(_event(one))
+    return calendar.to_ical()
+
+
+def _event(one: Shown) -> Event:
+    event = Event()
+    event.add("uid", one.uid)
+    event.add("dtstamp", one.stamp)
+    event.add("dtstart", one.start)
+    event.add("dtend", one.end)
+    event.add("summary", one.summary)
+    if one.description:
+        event.add("description", one.description)
+    event.add("categories", [one.category])
+    event.add("status", one.status.value)
+    event.add("transp", "OPAQUE" if one.is_busy else "TRANSPARENT")
+    return event
