@@ -3,7 +3,6 @@
 What is heard is taken from a stock queue, where nothing is put right afterwards.
 """
 
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -15,14 +14,14 @@ from random import Random
 import pytest
 
 from fleet.due import send_id
+from tests.chaos.figures import amount, dice
 from tests.flows.beats import ANCHOR, Beats, beats
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.chaos
 
 BEATS = 4
-ACTS = int(os.environ.get("CHAOS_BEAT_ACTS", "40"))
-SEED = 11
+ACTS = amount("ACTS", 40)
 HEALED_SECONDS = 15.0
 
 
@@ -32,7 +31,7 @@ def test_beats_come_and_go(tmp_path: Path) -> None:
     Each id is that of a due time. One is heard twice only after a beat has died, or Redis has,
     in the moment between a publish and its note: in few of the acts.
     """
-    random = Random(SEED)
+    random = dice(ACTS=ACTS)
     with beats(tmp_path) as world:
         while len(world.running) < BEATS:
             world.start()
