@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 import redis
@@ -109,7 +110,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with broker_client() as client:
         client.delete(QUEUE)
         made = World(client)
-        monkeypatch.setattr(beat.time, "monotonic", made.shared.monotonic)
+        # The name in this module only: the process has one module `time`.
+        clock = SimpleNamespace(monotonic=made.shared.monotonic)
+        monkeypatch.setattr(beat, "time", clock)
         yield made
         made.sent()
 
@@ -225,15 +228,17 @@ def test_a_signal_amid_a_publish_waits_for_its_note(world: World) -> None:
     def stop(*_given: object) -> None:
         raise SystemExit
 
-    before = signal.signal(signal.SIGTERM, stop)
     publish = world.one.send_task
     world.one.send_task = lambda *args, **options: (
         publish(*args, **options),
         signal.raise_signal(signal.SIGTERM),
     )
-    with pytest.raises(SystemExit):
-        world.one.tick()
-    signal.signal(signal.SIGTERM, before)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(SystemExit):
+            world.one.tick()
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert len(world.sent()) == 1
     assert world.shared.unsent() == []
 
