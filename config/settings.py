@@ -48,7 +48,7 @@ FAIRSHIFT: dict[str, Any] = env.section(
         "HEARTBEAT_SECONDS": partial(env.seconds, minimum=0.1, maximum=3600),
         "LEASE_SECONDS": partial(env.seconds, minimum=0.2, maximum=86400),
         "SWEEP_SECONDS": partial(env.seconds, minimum=0.1, maximum=3600),
-        "MISFIRE_GRACE_SECONDS": partial(env.seconds, minimum=1, maximum=3600),
+        "MISFIRE_GRACE_SECONDS": partial(env.seconds, minimum=10, maximum=3600),
         "AGAIN_SECONDS": partial(env.seconds, minimum=10, maximum=86_400),
         "PUBLISH_TIMEOUT_SECONDS": partial(env.seconds, minimum=0.05, maximum=60),
         "PAYLOAD_MAX_BYTES": partial(env.integer, minimum=1024, maximum=64 * 2**20),
