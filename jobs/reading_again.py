@@ -2,17 +2,23 @@
 
 A tick cannot see a job whose transaction has not committed. So each round looks at the jobs that
 have become visible since the round before, and triggers what was due in slots whose tick did not
-see them. A transaction may take AGAIN_SECONDS; what one that takes longer makes due at its
+see them; what was caught up with before is judged as missed. A transaction may take AGAIN_SECONDS;
+what one that takes longer makes due at its
 beginning is missed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from jobs import database
 from jobs.conf import setting
 from jobs.due import SLOTS, Due, is_due, rows_of
+from jobs.held import Span, leave
+from jobs.models import Tick
 from jobs.ticking import CHUNK, make_due_runs, send_due_hints
 
 
@@ -27,13 +33,17 @@ def read_again() -> int:
     if not found:
         return 0
     [round_] = found
-    total = _trigger(unseen(round_)) if round_["any"] else 0
+    total = 0
+    if round_["any"]:
+        given = _parameters(round_)
+        leave(_missed(rows_of("again_due", {**given, "kind": Tick.Kind.CATCH_UP})))
+        total = _trigger(rows_of("again_due", {**given, "kind": Tick.Kind.DUE}))
     database.query("UPDATE jobs_cursor SET again_seen = %s::pg_snapshot", [round_["seen"]])
     return total
 
 
-def unseen(round_: dict[str, Any]) -> list[Due]:
-    """Return the due times of changed jobs that lie in slots whose tick did not see the change."""
+def _parameters(round_: dict[str, Any]) -> dict[str, Any]:
+    """Return what finds due times of changed jobs in slots whose tick did not see the change."""
     end = round_["slot"]
     first = end - 2 * round(setting("AGAIN_SECONDS"))
     of_round = {"seen": round_["seen"], "before": round_["before"]}
@@ -46,7 +56,14 @@ def unseen(round_: dict[str, Any]) -> list[Due]:
                 minutes.append(minute)
     span = {"first_slot": first, "end_slot": end}
     matched = {"crons": crons, "zones": zones, "minutes": minutes}
-    return rows_of("again_due", {**of_round, **span, **matched})
+    return {**of_round, **span, **matched}
+
+
+def _missed(due: list[Due]) -> Iterator[Span]:
+    """Yield each job with the slots in which it was not caught up with: its policy judges those."""
+    for job_id, its_own in groupby(due, key=attrgetter("job_id")):
+        slots = [each.slot for each in its_own]
+        yield job_id, min(slots), max(slots) + SLOTS
 
 
 def _trigger(due: list[Due]) -> int:

@@ -1,6 +1,6 @@
 -- Due times that their ticks could not see, of jobs that were written while the ticks passed.
 -- Parameters: seen, before pg_snapshot: the jobs are those that this round sees and the one before did
---   not; first_slot, end_slot bigint; crons, zones text[], minutes bigint[], side by side: the minutes
+--   not; first_slot, end_slot bigint; kind text: of the ticks; crons, zones text[], minutes bigint[], side by side: the minutes
 --   (since 1970) for which an expression is due.
 -- Result: id, slot (of the due time), and the job's history_policy, overlap, owner (slug), task,
 --   queue, priority, lock_key; by id.
@@ -39,8 +39,7 @@ CROSS JOIN LATERAL (
 ) AS tick
 CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
 WHERE due.at >= %(first_slot)s AND due.at < %(end_slot)s AND tick.first_slot <= due.at
-    -- What is caught up with is judged once, by each job's policy (jobs/misfires.py).
-    AND tick.kind = 'due'
+    AND tick.kind = %(kind)s
     AND NOT pg_visible_in_snapshot(c.changed_xid, tick.seen)
     AND c.effective_from <= moment.at
     AND (c.start_at IS NULL OR c.start_at <= moment.at)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from jobs.models import Cursor, Job, Owner, Tick
+from jobs.models import Cursor, Job, Missed, Owner, Tick
 from jobs.reading_again import read_again
 from jobs.schedules import moment_of, slot_of
 from jobs.storing import now
@@ -78,6 +78,26 @@ def test_what_its_tick_could_not_see_is_triggered(
     assert len(known()) == 1
     if history == "full":
         assert runs_of(job) == [moment_of(first_slot + 3)]
+
+
+@pytest.mark.parametrize(("misfire", "runs"), [("once", [2]), ("skip", []), ("all", [0, 1, 2])])
+def test_what_was_caught_up_with_before_its_commit_is_judged_as_missed(
+    acme: Owner, misfire: str, runs: list[int]
+) -> None:
+    """By the job's policy, all its due times together: each has its run or is in one record."""
+    first = slot_of(now()) // 120 * 120 - 4 * 120
+    moments = [moment_of(first + minute * 120 + 3) for minute in range(3)]
+    with uncommitted(acme, **due_at(first + 3, misfire=misfire)) as [job]:
+        span = {"first_slot": first, "end_slot": first + 360, "kind": Tick.Kind.CATCH_UP}
+        tick(Tick.objects.create(**span, sent_at=now()).pk)
+        Cursor.objects.update(slot=slot_of(now()))
+        assert read_again() == 0
+    assert read_again() == 0
+    [left] = Tick.objects.filter(kind=Tick.Kind.HELD)
+    assert tick(left.pk) == len(runs)
+    assert runs_of(job) == [moments[index] for index in runs]
+    assert sum(Missed.objects.values_list("count", flat=True)) == 3 - len(runs)
+    assert read_again() == 0
 
 
 @pytest.mark.parametrize("kind", ["cron", "cron smooth", "once", "once smooth"])
