@@ -11,6 +11,7 @@ ALTER TABLE jobs_cursor ADD COLUMN again_seen pg_snapshot;
 CREATE FUNCTION jobs_job_is_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := clock_timestamp();
+    noted jobs_job := OLD;
     was_paused boolean := OLD.enabled AND coalesce(OLD.paused_until > at, false);
     is_paused boolean := NEW.enabled AND coalesce(NEW.paused_until > at, false);
     is_rescheduled boolean :=
@@ -21,10 +22,18 @@ DECLARE
          OLD.start_at, OLD.end_at, OLD.smooth, OLD.shard, OLD.phase);
 BEGIN
     NEW.changed_xid := OLD.changed_xid;
-    NEW.changed_at := at;
+    -- Our own note of a pause is no change of the job.
+    noted.paused_from := NEW.paused_from;
+    IF NEW.paused_from IS NOT DISTINCT FROM OLD.paused_from OR NEW IS DISTINCT FROM noted THEN
+        NEW.changed_at := at;
+    END IF;
+    IF OLD.enabled AND NOT NEW.enabled THEN
+        -- Since when it is off: there a pause ends.
+        NEW.effective_from := at;
+    END IF;
     IF is_rescheduled
        OR (NEW.enabled AND NOT OLD.enabled)
-       OR (OLD.paused_until > at AND (NEW.paused_until IS NULL OR NEW.paused_until <= at))
+       OR (NEW.enabled AND OLD.paused_until > at AND (NEW.paused_until IS NULL OR NEW.paused_until <= at))
     THEN
         NEW.changed_xid := pg_current_xact_id();
         NEW.effective_from := at;

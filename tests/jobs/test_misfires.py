@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs import misfires
-from jobs.due_spans import schedule_of
+from jobs.due_spans import MINUTE, schedule_of
 from jobs.misfires import catch_up, judge_held, record_pauses
 from jobs.models import Job, Missed, Owner, Run, Tick
 from jobs.schedules import due_times
@@ -254,9 +254,28 @@ def test_whoever_pauses_a_job_begins_a_pause(acme: Owner) -> None:
 def test_switching_off_ends_a_pause(acme: Owner) -> None:
     """What is off misses nothing."""
     job = recurring(acme)
-    paused(job, at(0), at(525_600 * 20), enabled=False, changed_at=at(2, seconds=30))
+    paused(job, at(0), at(525_600 * 20), enabled=False, effective_from=at(2, seconds=30))
     assert record_pauses() == 1
     assert records(job) == [(at(0), at(2), 3, "paused")]
+
+
+def test_a_pause_ends_where_the_job_was_switched_off(acme: Owner) -> None:
+    """Whatever is written of it after that; and our own note of that changes nothing of it."""
+    job = recurring(acme)
+    paused(job, at(0), at(525_600 * 20))
+    Job.objects.filter(pk=job.pk).update(enabled=False)
+    job.refresh_from_db()
+    off_at = job.effective_from
+    assert abs(now() - off_at) < timedelta(minutes=1)
+    Job.objects.filter(pk=job.pk).update(name="renamed", paused_until=None)
+    job.refresh_from_db()
+    assert job.effective_from == off_at < job.changed_at
+    changed_at = job.changed_at
+    assert record_pauses() == 1
+    job.refresh_from_db()
+    assert (job.paused_from, job.changed_at) == (None, changed_at)
+    [(_, last, count, reason)] = records(job)
+    assert reason == "paused" and last <= off_at and count == (last - at(0)) / MINUTE + 1
 
 
 def test_an_outage_in_a_pause_is_the_pause(acme: Owner) -> None:
