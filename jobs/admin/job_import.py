@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
+from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models.functions import Now
@@ -21,7 +22,7 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.admin import access
 from jobs.admin.base import OwnedAdmin
 from jobs.importing import COLUMNS, Report, foresee, import_jobs
-from jobs.models import JobImport, Owner
+from jobs.models import Job, JobImport, Owner
 from jobs.models.fields import no_nul
 
 BYTES_LIMIT: Final = 64 * 2**20
@@ -35,7 +36,12 @@ FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 class ImportForm(forms.Form):
     """For whom, and the jobs: as a file or as text."""
 
-    owner = forms.ModelChoiceField(label=lazy("Owner"), queryset=Owner.objects.none())
+    owner = forms.ModelChoiceField(
+        label=lazy("Owner"),
+        queryset=Owner.objects.none(),
+        # As in the form of a job: of thousands of owners, the page has none.
+        widget=AutocompleteSelect(Job._meta.get_field("owner"), admin.site),
+    )
     file = forms.FileField(
         label=lazy("File"), required=False, help_text=lazy("CSV or JSON in UTF-8, at most 64 MB.")
     )
@@ -44,6 +50,8 @@ class ImportForm(forms.Form):
         required=False,
         strip=False,
         validators=[no_nul],
+        # Django refuses a form of more than 2.5 MB before anybody sees it.
+        help_text=lazy("At most 2 MB; more as a file."),
         widget=forms.Textarea(attrs={"rows": 12, "cols": 100, "spellcheck": "false"}),
     )
 

@@ -111,6 +111,20 @@ def test_a_file_or_text_is_wanted(as_root: Client, acme: Owner, given: dict[str,
     assert not JobImport.objects.exists()
 
 
+def test_the_page_does_not_list_every_owner(
+    acme: Owner, northwind: Owner, person: Callable[..., Client]
+) -> None:
+    """Owners are searched for, among one's own; what is chosen is still there beside a mistake."""
+    client = person("ann", *MAY, "view_owner", acme="admin")
+    page = client.get(URL).content.decode()
+    assert "acme" not in page and "select2" in page
+    assert "At most 2 MB; more as a file." in page
+    field = {"app_label": "jobs", "model_name": "job", "field_name": "owner"}
+    found = client.get(reverse("admin:autocomplete", query=field)).json()["results"]
+    assert found == [{"id": str(acme.pk), "text": "acme"}]
+    assert "acme" in client.post(URL, {"owner": acme.pk}).content.decode()
+
+
 def test_only_who_may_make_and_change_jobs_may_import(
     acme: Owner, northwind: Owner, person: Callable[..., Client]
 ) -> None:
