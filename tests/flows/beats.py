@@ -14,6 +14,7 @@ from pathlib import Path
 
 import redis
 
+from fleet.beat import LEASE_SECONDS, RENEW_SECONDS
 from fleet.programs import beat
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import Process
@@ -109,6 +110,17 @@ class Beats:
     def leader(self) -> Process:
         """Wait for a beat that leads, and return it."""
         return wait_for(self._leader, what="a beat that leads")
+
+    def lease_wears_on(self) -> None:
+        """Wait until the leader is about to renew its lease: who dies now holds it no longer."""
+        left = "SELECT extract(epoch FROM until - clock_timestamp()) FROM jobs_leader"
+        bound = LEASE_SECONDS - 0.75 * RENEW_SECONDS
+
+        def is_worn() -> bool:
+            [(seconds,)] = self.servers.sql(left)
+            return float(str(seconds)) < bound
+
+        wait_for(is_worn, what="an old lease")
 
     def two(self) -> tuple[Process, Process]:
         """Return the leader, which has just sent something, and one that stands by."""
