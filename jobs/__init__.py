@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from jobs.backfilling import backfill
     from jobs.catalog import job
     from jobs.context import current_run
+    from jobs.foresight import will_it_fit
     from jobs.submission import asubmit, asubmit_many, submit, submit_many
     from jobs.upserting import delete_jobs, upsert_jobs
 
@@ -21,6 +22,7 @@ __all__ = [
     "submit",
     "submit_many",
     "upsert_jobs",
+    "will_it_fit",
 ]
 
 _HOMES = {
@@ -33,6 +35,7 @@ _HOMES = {
     "submit": "jobs.submission",
     "submit_many": "jobs.submission",
     "upsert_jobs": "jobs.upserting",
+    "will_it_fit": "jobs.foresight",
 }
 
 

@@ -16,106 +16,39 @@ NEARLY: Final = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What waits of another owner, or of the same owner in another submission.
+    """What waits in a submission: worker seconds, and how many slots it can use at once.
 
-    `seconds` are worker seconds, `most` is how many of its slots it can use at once; it asks for
-    them from `since` on, in seconds from now.
+    It asks for them from `since` on, in seconds from now.
     """
 
     seconds: float
-    weight: float = 1
     most: float = inf
     since: float = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """Another owner, and what waits of it."""
+
+    works: Sequence[Work]
+    weight: float = 1
+    most: float = inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
     """What there is to run on: slots, and what an owner may have of them beside the others.
 
-    `rate` is starts a second. `others` is work of other owners, `own` that of the owner's other
-    submissions, which share its part alike.
+    `rate` is starts a second. `own` is the work of the owner's other submissions, which share its
+    part alike.
     """
 
     slots: int
     weight: float = 1
     max_running: int | None = None
     rate: float | None = None
-    others: Sequence[Work] = ()
+    rivals: Sequence[Rival] = ()
     own: Sequence[Work] = ()
-
-
-class Share:
-    """The slots of some runs of an owner, as time goes on: `amount` is what they may use now."""
-
-    def __init__(self, capacity: Capacity) -> None:
-        """Begin at moment 0, with nothing of ours that asks for a slot."""
-        self._capacity = capacity
-        self._others = [_Left(work) for work in capacity.others if work.seconds > 0]
-        self._own = [_Left(work) for work in capacity.own if work.seconds > 0]
-        self._at = 0.0
-        self._wanted = 0.0
-        self.amount = 0.0
-        self.next_change = inf
-        self._divide()
-
-    def want(self, slots: float) -> None:
-        """Ask for so many slots from now on: what we leave, others take."""
-        wanted = min(slots, float(self._capacity.slots))
-        if wanted != self._wanted:
-            self._wanted = wanted
-            self._divide()
-
-    def advance(self, to: float) -> None:
-        """Let time go on: the others' work is done meanwhile."""
-        while self.next_change <= to:
-            self._drain(self.next_change)
-            self._divide()
-        self._drain(to)
-
-    @property
-    def fair(self) -> float:
-        """The slots that they would have now if they could use them all."""
-        others, own = self._asking()
-        return self._divided(others, own, wanted=self._capacity.slots)[-1]
-
-    def _drain(self, to: float) -> None:
-        span = to - self._at
-        for left in (*self._others, *self._own):
-            left.seconds -= left.rate * span
-        self._at = to
-        self._others = [left for left in self._others if left.seconds > NEARLY]
-        self._own = [left for left in self._own if left.seconds > NEARLY]
-
-    def _divide(self) -> None:
-        others, own = self._asking()
-        *rates, self.amount = self._divided(others, own, wanted=self._wanted)
-        for left, rate in zip([*others, *own], rates, strict=True):
-            left.rate = rate
-        self.next_change = min(
-            (
-                left.work.since
-                if left.work.since > self._at
-                else self._at + max(left.seconds, NEARLY) / left.rate
-                for left in (*self._others, *self._own)
-                if left.rate > NEARLY or left.work.since > self._at
-            ),
-            default=inf,
-        )
-
-    def _asking(self) -> tuple[list[_Left], list[_Left]]:
-        """Return the work that asks for slots now: of other owners, and of this one."""
-        others = [left for left in self._others if left.work.since <= self._at]
-        return others, [left for left in self._own if left.work.since <= self._at]
-
-    def _divided(
-        self, others: Sequence[_Left], own: Sequence[_Left], *, wanted: float
-    ) -> list[float]:
-        """Divide the slots among owners, and this one's among its submissions; ours are last."""
-        asked = wanted + sum(left.work.most for left in own)
-        cap = self._capacity.max_running
-        ours = (self._capacity.weight, min(asked, inf if cap is None else cap))
-        *theirs, total = divided(self._capacity.slots, [*map(_claim, others), ours])
-        return [*theirs, *divided(total, [*map(_claim, own), (1.0, wanted)])]
 
 
 class _Left:
@@ -129,8 +62,86 @@ class _Left:
         self.rate = 0.0
 
 
-def _claim(left: _Left) -> tuple[float, float]:
-    return left.work.weight, left.work.most
+class Share:
+    """The slots of some runs of an owner, as time goes on: `amount` is what they may use now."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        """Begin at moment 0, with nothing of ours that asks for a slot."""
+        self._slots = capacity.slots
+        cap = inf if capacity.max_running is None else float(capacity.max_running)
+        # Weight, limit and work of each owner; ours is the last.
+        self._owners = [
+            (rival.weight, rival.most, [*map(_Left, rival.works)]) for rival in capacity.rivals
+        ]
+        self._owners.append((capacity.weight, cap, [*map(_Left, capacity.own)]))
+        self._at = 0.0
+        self._wanted = 0.0
+        self.amount = 0.0
+        self.next_change = inf
+        self._drain(0.0)
+        self._divide()
+
+    @property
+    def fair(self) -> float:
+        """The slots that they would have now if they could use them all."""
+        return self._divided(self._slots)[1]
+
+    def want(self, slots: float) -> None:
+        """Ask for so many slots from now on: what we leave, others take."""
+        wanted = min(slots, float(self._slots))
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._divide()
+
+    def advance(self, to: float) -> None:
+        """Let time go on: the others' work is done meanwhile."""
+        while self.next_change <= to:
+            self._drain(self.next_change)
+            self._divide()
+        self._drain(to)
+
+    def _drain(self, to: float) -> None:
+        span, self._at = to - self._at, to
+        for _, _, lefts in self._owners:
+            for left in lefts:
+                left.seconds -= left.rate * span
+            lefts[:] = [left for left in lefts if left.seconds > NEARLY]
+        *rivals, ours = self._owners
+        self._owners = [*(rival for rival in rivals if rival[2]), ours]
+
+    def _divide(self) -> None:
+        rates, self.amount = self._divided(self._wanted)
+        self.next_change = inf
+        for _, _, lefts in self._owners:
+            for left in lefts:
+                left.rate = rates.get(id(left), 0.0)
+                if left.work.since > self._at:
+                    self.next_change = min(self.next_change, left.work.since)
+                elif left.rate > NEARLY:
+                    done = self._at + max(left.seconds, NEARLY) / left.rate
+                    self.next_change = min(self.next_change, done)
+
+    def _divided(self, wanted: float) -> tuple[dict[int, float], float]:
+        """Divide the slots among owners, and what each has among its submissions; tell ours."""
+        asking = [
+            [left for left in lefts if left.work.since <= self._at] for _, _, lefts in self._owners
+        ]
+        asked = [sum(left.work.most for left in lefts) for lefts in asking]
+        asked[-1] += wanted
+        claims = [
+            (weight, min(most, ask))
+            for (weight, most, _), ask in zip(self._owners, asked, strict=True)
+        ]
+        rates: dict[int, float] = {}
+        *parts, ours = divided(self._slots, claims)
+        for part, lefts in zip(parts, asking[:-1], strict=True):
+            each = divided(part, [(1.0, left.work.most) for left in lefts])
+            rates.update(zip(map(id, lefts), each, strict=True))
+        *beside, amount = divided(
+            ours, [*((1.0, one.work.most) for one in asking[-1]), (1, wanted)]
+        )
+        rates.update(zip(map(id, asking[-1]), beside, strict=True))
+        return rates, amount
 
 
 def divided(total: float, claims: Sequence[tuple[float, float]]) -> list[float]:

@@ -20,7 +20,7 @@ class Some:
 
 
 @dataclass
-class Rival:
+class Other:
     """Another owner's work, in worker seconds."""
 
     weight: float
@@ -34,10 +34,10 @@ def starts_of(
     until: int,
     weight: float = 1,
     cap: int | None = None,
-    rivals: list[Rival] | None = None,
+    others: list[Other] | None = None,
 ) -> list[tuple[int, int]]:
     """Return (second, index of its kind) of every start, in order."""
-    rivals = rivals or []
+    others = others or []
     left = [kind.count for kind in some]
     found: list[tuple[int, int]] = []
     ends: list[int] = []
@@ -52,11 +52,11 @@ def starts_of(
         wanted = min(slots, len(ends) + sum(left[index] for *_, index in order))
         if cap is not None:
             wanted = min(wanted, cap)
-        others = sum(rival.weight for rival in rivals if rival.seconds > 0)
-        mine = min(float(wanted), slots * weight / (weight + others))
-        for rival in rivals:
-            if rival.seconds > 0:
-                rival.seconds -= (slots - mine) * rival.weight / others
+        beside = sum(other.weight for other in others if other.seconds > 0)
+        mine = min(float(wanted), slots * weight / (weight + beside))
+        for other in others:
+            if other.seconds > 0:
+                other.seconds -= (slots - mine) * other.weight / beside
         # Of a part of a slot, one start each time that the parts have paid for the one before.
         whole = int(mine + 1e-9)
         for *_, index in order:

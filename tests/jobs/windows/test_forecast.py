@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from jobs.windows import Calendar, Effect, Entry, Span
 from jobs.windows.forecast import Forecast, forecast
-from jobs.windows.shares import Capacity, Work, divided
+from jobs.windows.shares import Capacity, Rival, Work, divided
 from jobs.windows.simulation import Group
-from tests.judge.forecast_oracle import Rival, Some, starts_of
+from tests.judge.forecast_oracle import Other, Some, starts_of
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 UNTIL = 800
@@ -107,10 +107,10 @@ def test_beside_other_owners_it_is_near_what_is_seen(
         slots=slots,
         until=2_000,
         weight=3,
-        rivals=[Rival(*other) for other in others],
+        others=[Other(*other) for other in others],
     )
-    works = [Work(weight=weight, seconds=work) for weight, work in others]
-    found = told([Group(count=count, seconds=seconds)], slots=slots, weight=3, others=works)
+    rivals = [Rival(weight=weight, works=[Work(seconds=work)]) for weight, work in others]
+    found = told([Group(count=count, seconds=seconds)], slots=slots, weight=3, rivals=rivals)
     assert len(seen) == count and found.finishes_at is not None
     last = seen[-1][0] + seconds
     assert abs((found.finishes_at - NOW).total_seconds() - last) <= seconds + 3 + last / 10
@@ -137,9 +137,9 @@ def test_nothing_starts_outside_and_never_more_than_there_are_slots(
 ) -> None:
     """In an opening no more start than its slots have room for, beside others or not."""
     group = Group(count=count, seconds=seconds, calendars=(hours(*spans),))
-    work = Work(weight=weight, seconds=100)
+    rival = Rival(weight=weight, works=[Work(seconds=100)])
     known = {Span(after(start), after(end)): end - start for start, end in spans}
-    for found in (told([group], slots=slots), told([group], slots=slots, others=[work])):
+    for found in (told([group], slots=slots), told([group], slots=slots, rivals=[rival])):
         assert sum(done.count for done in found.done) + found.never == count
         for done in found.done:
             assert done.opening is not None
@@ -255,8 +255,10 @@ def test_three_thousand_targets_in_fifty_windows_take_less_than_a_second() -> No
         )
         for minute in range(50)
     ]
-    others = [Work(seconds=5e4, weight=one + 1, since=600 * one) for one in range(40)]
+    rivals = [
+        Rival(weight=one + 1, works=[Work(seconds=5e4, since=600 * one)]) for one in range(40)
+    ]
     begun = time.process_time()
-    found = forecast(groups, Capacity(slots=8, weight=40, others=others), now=NOW)
+    found = forecast(groups, Capacity(slots=8, weight=40, rivals=rivals), now=NOW)
     assert found.finishes_at is not None and sum(done.count for done in found.done) == 3_000
     assert time.process_time() - begun < 1

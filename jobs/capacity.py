@@ -1,0 +1,122 @@
+"""What runs of an owner would find: slots, the work of others before them, and how long they take.
+
+Read from rows; of other owners' run times the fair queues know the average.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from math import inf
+from typing import Final
+
+from django.db.models import Sum
+
+from fleet import BrokerUnavailable
+from jobs import database
+from jobs.conf import setting
+from jobs.dispatch import owners
+from jobs.ids import first_id_of
+from jobs.models import Owner, Worker
+from jobs.windows.shares import Capacity, Rival, Work
+
+MOST_ROWS: Final = 200_000
+"""Of more that wait the rest is not seen: who asks then hears of an end that is too early."""
+MOST_OTHERS: Final = 100
+"""So many other owners are told apart, those with the most work; the rest are as one."""
+RECENT: Final = timedelta(days=30)
+
+
+def slots_of(queue: str) -> int:
+    """Return how many runs of a queue the living workers can have at work at once."""
+    workers = Worker.objects.alive().filter(queues__contains=[queue])
+    return workers.aggregate(slots=Sum("slots"))["slots"] or 0
+
+
+def run_seconds(owner: Owner, task: str, *, now: datetime) -> float | None:
+    """Return for how long a worker is busy with a run of a task, as it was with the newest.
+
+    Else the owner's average in the fair queues, whatever its tasks; None when nothing is known.
+    """
+    facts = {"owner_id": owner.pk, "task": task, "since": first_id_of(now - RECENT)}
+    [row] = database.run("run_times", facts)
+    if row["count"]:
+        return max(row["seconds"], 0.001)
+    return _averages(owner.slug).get(owner.slug)
+
+
+def capacity_of(
+    owner: Owner, queue: str, *, now: datetime, seconds: float, without: int | None = None
+) -> Capacity:
+    """Return what an owner's runs would find in a queue, but for those of a submission.
+
+    `seconds` is how long a run takes of which nothing is known.
+    """
+    facts = {"queue": queue, "without": without, "most": MOST_ROWS}
+    rows = database.run("waiting_work", facts)
+    known = Owner.objects.in_bulk({row["owner_id"] for row in rows})
+    averages = _averages(*(one.slug for one in known.values())) if rows else {}
+    own: list[Work] = []
+    others: dict[int, list[Work]] = defaultdict(list)
+    for row in rows:
+        whose = known.get(row["owner_id"])
+        if whose is None:
+            continue
+        each = averages.get(whose.slug, seconds)
+        since = _since(row["since"], whose, now)
+        if since is None:
+            continue
+        work = Work(seconds=row["count"] * each, most=row["count"], since=since)
+        (own if whose.pk == owner.pk else others[whose.pk]).append(work)
+    rate = owner.rate_limit_per_minute
+    return Capacity(
+        slots=slots_of(queue),
+        weight=owner.weight,
+        max_running=owner.max_running,
+        rate=rate and rate / 60,
+        rivals=_some([_rival(known[key], works) for key, works in others.items()]),
+        own=own,
+    )
+
+
+def _since(at: datetime | None, owner: Owner, now: datetime) -> float | None:
+    """Return in how many seconds work asks for workers; None while its owner is paused."""
+    if owner.is_paused(at=now):
+        if owner.paused_until is None:
+            return None
+        at = max(at or now, owner.paused_until)
+    return max(0.0, (at - now).total_seconds()) if at else 0.0
+
+
+def _rival(owner: Owner, works: list[Work]) -> Rival:
+    return Rival(works=works, weight=owner.weight, most=owner.max_running or inf)
+
+
+def _some(rivals: list[Rival]) -> list[Rival]:
+    """Return the owners with the most work, and all others as one."""
+    rivals.sort(key=lambda rival: -sum(work.seconds for work in rival.works))
+    rest = rivals[MOST_OTHERS:]
+    works = [work for rival in rest for work in rival.works]
+    if works:
+        together = Work(
+            seconds=sum(work.seconds for work in works),
+            most=sum(work.most for work in works),
+            since=min(work.since for work in works),
+        )
+        weight = sum(rival.weight for rival in rest)
+        rivals[MOST_OTHERS:] = [Rival(works=[together], weight=weight)]
+    return rivals
+
+
+def _averages(*slugs: str) -> Mapping[str, float]:
+    """Return the average run time of these owners in the fair queues, of those that had runs."""
+    try:
+        look = owners().look(*slugs, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+    except BrokerUnavailable:
+        return {}
+    return {
+        name: seen.worker_seconds / seen.finished_count
+        for name, seen in look.owners.items()
+        if seen.finished_count and seen.worker_seconds > 0
+    }

@@ -1,0 +1,170 @@
+"""Foresight: will it fit, and when will it be done? Nothing is written.
+
+An estimate, of what waits now and of how long runs took: docs/foresight.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from celery import Task
+
+from jobs import agreed, database, preparing
+from jobs.capacity import capacity_of, run_seconds
+from jobs.catalog import resolve
+from jobs.errors import OptionError
+from jobs.gating import calendars_of
+from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
+from jobs.storing import needed_of, now
+from jobs.windows.forecast import NAMES, Forecast, forecast
+from jobs.windows.simulation import Group
+
+UNKNOWN_SECONDS: Final = 1.0
+"""What a run is taken to need when nothing is known of its task and its owner."""
+SPREAD_PARTS: Final = 20
+"""Starts that a calendar spreads are told in so many parts."""
+
+
+def will_it_fit(
+    task: Task | str,
+    *,
+    owner: Owner | str,
+    targets: Sequence[str] | TargetGroup,
+    arguments: Mapping[str, Any] | None = None,
+    expected_seconds: float | None = None,
+    at: datetime | None = None,
+    **options: Any,
+) -> Forecast:
+    """Tell how a run for each of these targets would go, if they were submitted at a moment.
+
+    The moment is now by default; others' work is that of now in any case. Options are those of
+    `submit_many`. `expected_seconds` is how long a run takes, where you know better than the runs
+    before. Targets that do not exist have the calendars of the owner. Raises what `submit_many`
+    does for the task, the owner and the options, and for the arguments of one call, if given.
+    """
+    task = resolve(task)
+    chosen = preparing.options(options)
+    names = _names(targets)
+    if len(names) > preparing.BATCH_LIMIT:
+        raise OptionError("targets", f"are at most {preparing.BATCH_LIMIT:,}, not {len(names):,}")
+    if arguments is not None:
+        preparing.payload(task, (), arguments, embed={})
+    owner = preparing.owner(owner)
+    shared = preparing.shared(task, owner, chosen)
+    moment = shared.created_at if at is None else at
+    later = moment - shared.created_at
+    seconds, is_known = _expected(owner, task.name, expected_seconds, now=shared.created_at)
+    alike = Group(
+        count=0, seconds=seconds, needed=needed_of(shared.policy), priority=shared.priority
+    )
+    found = forecast(
+        list(_groups(_by_calendars(owner, names), alike)),
+        capacity_of(owner, shared.queue, now=shared.created_at, seconds=seconds),
+        now=moment,
+        not_before=_resumed(owner, shared.due_at and shared.due_at + later, at=moment),
+        start_by=shared.deadline_at and shared.deadline_at + later,
+    )
+    return _with_notes(found, owner, at=moment, is_known=is_known, window=chosen.window)
+
+
+def foresee_rest(submission: Submission) -> Forecast | None:
+    """Tell how what still waits of a submission will go; None when nothing does."""
+    rows = database.run("left_of_submission", {"submission": submission.pk})
+    if not rows:
+        return None
+    owner, moment = submission.owner, now()
+    seconds, is_known = _expected(owner, submission.task, None, now=moment)
+    groups = [
+        part
+        for row in rows
+        for part in _groups(
+            {tuple(row["calendars"]): (row["count"], row["names"] or ())},
+            Group(count=0, seconds=seconds, needed=row["needed"], priority=row["priority"]),
+        )
+    ]
+    capacity = capacity_of(
+        owner, submission.queue, now=moment, seconds=seconds, without=submission.pk
+    )
+    found = forecast(groups, capacity, now=moment, not_before=_resumed(owner, None, at=moment))
+    return _with_notes(found, owner, at=moment, is_known=is_known, window="")
+
+
+def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:
+    if isinstance(targets, TargetGroup):
+        return list(targets.targets.order_by("name").values_list("name", flat=True))
+    if isinstance(targets, str):
+        raise OptionError("targets", "are a list of names, or a group")
+    return targets
+
+
+def _expected(owner: Owner, task: str, given: float | None, *, now: datetime) -> tuple[float, bool]:
+    """Return how long a run is expected to take, and whether anything is known of that."""
+    if given is not None:
+        if not given > 0:
+            raise OptionError("expected_seconds", f"is above 0, not {given!r}")
+        return given, True
+    found = run_seconds(owner, task, now=now)
+    return (UNKNOWN_SECONDS, False) if found is None else (found, True)
+
+
+ByCalendars = Mapping[tuple[int, ...], tuple[int, Sequence[str]]]
+"""How many there are, and the names of some, by the calendars that apply."""
+
+
+def _by_calendars(owner: Owner, names: Sequence[str]) -> ByCalendars:
+    if owner.calendar_version == 0:
+        return {(): (len(names), names[:NAMES])}
+    rows = Target.objects.filter(owner=owner, name__in=set(names)).values_list("name", "id")
+    ids = dict(rows)
+    calendars = calendars_of(owner.pk, job_id=None, target_ids={None, *ids.values()})
+    found: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for name in names:
+        found[calendars[ids.get(name)]].append(name)
+    return {key: (len(those), those[:NAMES]) for key, those in found.items()}
+
+
+def _groups(counts: ByCalendars, alike: Group) -> Iterator[Group]:
+    """Yield the groups of runs; where starts are spread, one for each part of the spread."""
+    ids = {one for calendars in counts for one in calendars}
+    hours = agreed.hours(ids)
+    spread = dict(
+        Calendar.objects.filter(id__in=ids, spread_seconds__gt=0).values_list(
+            "id", "spread_seconds"
+        )
+    )
+    for calendars, (count, names) in counts.items():
+        most = max((spread.get(one, 0) for one in calendars), default=0)
+        parts = min(SPREAD_PARTS, count) if most else 1
+        for part in range(parts):
+            yield replace(
+                alike,
+                count=count * (part + 1) // parts - count * part // parts,
+                calendars=tuple(hours[one] for one in calendars if one in hours),
+                late=timedelta(seconds=most * (part + 0.5) / parts) if most else timedelta(0),
+                names=tuple(names) if part == 0 else (),
+            )
+
+
+def _resumed(owner: Owner, due_at: datetime | None, *, at: datetime) -> datetime | None:
+    """Return when runs may start at the earliest, as their owner may be paused."""
+    if owner.paused_until is None or not owner.is_paused(at=at):
+        return due_at
+    return max(due_at or at, owner.paused_until)
+
+
+def _with_notes(
+    found: Forecast, owner: Owner, *, at: datetime, is_known: bool, window: str
+) -> Forecast:
+    """Add what the arithmetic cannot know: a pause, a guess, a refusal to come."""
+    notes = []
+    if owner.is_paused(at=at) and owner.paused_until is None:
+        notes.append(f"{owner.slug} is paused: this is how it goes when it is resumed now.")
+    if window == WindowPolicy.REQUIRED and found.without_calendar:
+        notes.append(f"A window is required, and {found.without_calendar:,} have no calendar.")
+    if not is_known:
+        notes.append(f"No run is known yet: each is taken to need {UNKNOWN_SECONDS:g} s.")
+    return replace(found, warnings=(*found.warnings, *notes))

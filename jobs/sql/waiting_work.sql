@@ -1,0 +1,14 @@
+-- What has not ended in a queue, by whose it is and from when on it asks for workers.
+-- Parameters: queue text, without bigint (a submission that is left out, or null), most int.
+-- Result: owner_id, submission_id (null for single runs), since (null: now), count.
+-- Keeps true: at most so many rows are looked at, by the index of what has not succeeded.
+SELECT owner_id, submission_id, min(next_at) AS since, count(*) AS count
+FROM (
+    SELECT owner_id, submission_id,
+        CASE WHEN state IN ('held', 'scheduled', 'retrying') THEN next_at END AS next_at
+    FROM jobs_run
+    WHERE state IN ('queued', 'admitted', 'running', 'cancelling', 'held', 'scheduled', 'retrying')
+        AND queue = %(queue)s AND submission_id IS DISTINCT FROM %(without)s::bigint
+    LIMIT %(most)s
+) AS waiting
+GROUP BY owner_id, submission_id, date_trunc('minute', next_at)

@@ -1,0 +1,216 @@
+"""jobs/foresight.py and jobs/capacity.py: told from rows, and nothing is written."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from jobs import calendars, will_it_fit
+from jobs.errors import ArgumentError, OptionError, UnknownTask
+from jobs.foresight import foresee_rest
+from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup
+from jobs.storing import now
+from jobs.windows.forecast import Forecast
+from tests.jobs.scenes import living_worker, submitted
+from tests.jobs.windows_world import calendar_of, freeze, window
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+NAMES = [f"fw-{number}" for number in range(40)]
+
+
+def told(owner: Owner, targets: Any = tuple(NAMES), **options: Any) -> Forecast:
+    """Ask about forty runs of ten seconds each; a worker has four slots."""
+    return will_it_fit(
+        "tests.add", owner=owner.slug, targets=targets, **{"expected_seconds": 10, **options}
+    )
+
+
+def seconds_to(moment: datetime | None) -> float:
+    assert moment is not None
+    return (moment - now()).total_seconds()
+
+
+def has_ended(run: Run, *, seconds: float) -> None:
+    """Have a run succeed that took that long."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs_run SET state = 'succeeded', started_at = created_at, "
+            "ended_at = created_at + make_interval(secs => %s) WHERE id = %s",
+            [seconds, run.id],
+        )
+
+
+def test_nothing_is_written_and_the_end_is_told(acme: Owner) -> None:
+    """Ten rounds of four slots; no target, run or submission is made."""
+    living_worker()
+    found = told(acme)
+    assert seconds_to(found.finishes_at) == pytest.approx(100, abs=2)
+    assert (found.count, found.without_calendar, found.warnings) == (40, 40, ())
+    for model in (Target, Run, Submission):
+        assert not model.objects.exists()
+
+
+def test_what_does_not_fit_into_the_opening_is_left_over(acme: Owner) -> None:
+    """By the time limit: in a minute of four slots, of runs that may take half of it, 16 start."""
+    living_worker()
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=600, seconds=60)
+    window(calendar, opens_in=1_200, seconds=600)
+    found = told(acme, time_limit_seconds=30)
+    assert [done.count for done in found.done] == [16, 24]
+    assert (found.left_over, found.windows) == (24, 2)
+    assert seconds_to(found.next_opening) == pytest.approx(1_200, abs=2)
+    assert seconds_to(found.finishes_at) == pytest.approx(1_260, abs=2)
+
+
+def test_targets_differ_by_their_calendars(acme: Owner) -> None:
+    """Those of a frozen group never start, nor those whose window nobody has approved."""
+    living_worker()
+    rows = Target.objects.bulk_create([Target(owner=acme, name=name) for name in NAMES])
+    group = TargetGroup.objects.create(owner=acme, name="berlin")
+    group.targets.set(rows[:12])
+    shut = Calendar.objects.create(owner=acme, name="shut", needs_approval=False)
+    calendars.attach(shut, group)
+    freeze(shut, seconds=31 * 86_400)
+    window(shut, opens_in=60, seconds=60)
+    asked = Calendar.objects.create(owner=acme, name="asked", needs_approval=True)
+    calendars.attach(asked, rows[20])
+    window(asked, opens_in=60, seconds=60)
+    found = told(Owner.objects.get(slug="acme"), [*NAMES, "new"])
+    assert (found.never, found.unapproved, found.without_calendar) == (13, 1, 28)
+    assert found.names["unapproved"] == ("fw-20",)
+    assert found.names["never"] == (*NAMES[:10],)
+    assert found.finishes_at is None and seconds_to(found.ends_at) == pytest.approx(70, abs=2)
+    assert told(Owner.objects.get(slug="acme"), group).never == 12
+
+
+def test_a_spread_is_told_too(acme: Owner) -> None:
+    """The last ones start when nearly all of the spread has passed."""
+    living_worker()
+    window(calendar_of(acme, spread_seconds=1_000), opens_in=100, seconds=2_000)
+    found = told(acme, NAMES[:20])
+    assert seconds_to(found.starts_at) == pytest.approx(125, abs=2)
+    assert seconds_to(found.finishes_at) == pytest.approx(100 + 975 + 10, abs=2)
+
+
+def test_others_work_takes_its_part_by_weight(acme: Owner, northwind: Owner) -> None:
+    """Beside an owner of a third of acme's weight, acme has three of four slots."""
+    living_worker()
+    submitted(northwind, 500)
+    found = told(acme, countdown=0)
+    assert found.share == pytest.approx(0.75)
+    assert seconds_to(found.finishes_at) == pytest.approx(140, abs=2)
+    Owner.objects.filter(slug="northwind").update(paused_at=now())
+    assert seconds_to(told(acme).finishes_at) == pytest.approx(100, abs=2)
+
+
+def test_the_owners_own_submissions_come_beside_it(acme: Owner) -> None:
+    """Two submissions share alike; what still waits of one is told without it."""
+    living_worker()
+    submitted(acme, 500)
+    assert told(acme).share == pytest.approx(0.5)
+    assert seconds_to(told(acme).finishes_at) == pytest.approx(200, abs=2)
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None and rest.share == 1
+    Run.objects.update(state="cancelled")
+    assert foresee_rest(Submission.objects.get()) is None
+
+
+def test_what_is_held_waits_as_it_is_told(acme: Owner) -> None:
+    """The rest of a submission, by the calendars that its runs have."""
+    living_worker()
+    window(calendar_of(acme), opens_in=600, seconds=60)
+    submitted(acme, 3, time_limit_seconds=5)
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None and [done.count for done in rest.done] == [3]
+    assert seconds_to(rest.starts_at) == pytest.approx(600, abs=2)
+
+
+def test_run_times_are_those_of_the_newest_that_succeeded(acme: Owner, northwind: Owner) -> None:
+    """The mean, of which one that hung counts ten medians; others' runs say nothing."""
+    living_worker()
+    for run in submitted(northwind, 3):
+        has_ended(run, seconds=900)
+    for run, took in zip(submitted(acme, 11), [4.0] * 10 + [9_000.0], strict=True):
+        has_ended(run, seconds=took)
+    found = told(acme, ["fw-1"], expected_seconds=None)
+    assert found.needed_seconds == pytest.approx((10 * 4 + 40) / 11)
+    assert found.warnings == ()
+
+
+def test_a_guess_is_said(acme: Owner) -> None:
+    """Nothing is known of the task nor of the owner: a second, and a word of it."""
+    living_worker()
+    found = told(acme, ["fw-1"], expected_seconds=None)
+    assert found.needed_seconds == 1
+    assert found.warnings == ("No run is known yet: each is taken to need 1 s.",)
+
+
+def test_without_workers_nothing_ends(acme: Owner) -> None:
+    """A worker of another queue is none."""
+    living_worker(queues=["other"])
+    found = told(acme)
+    assert (found.finishes_at, found.left_over) == (None, 40)
+    assert found.warnings == ("No worker takes from this queue: nothing starts.",)
+
+
+def test_limits_pauses_and_deadlines_count(acme: Owner) -> None:
+    """At most one at once, not before it is resumed, and not after the deadline."""
+    living_worker()
+    Owner.objects.filter(slug="acme").update(
+        max_running=1, paused_at=now(), paused_until=now() + timedelta(seconds=60)
+    )
+    found = told(acme, deadline_seconds=100)
+    assert seconds_to(found.starts_at) == pytest.approx(60, abs=2)
+    assert found.expired in {35, 36}
+
+
+def test_a_later_moment_may_be_asked_about(acme: Owner) -> None:
+    """All of it is counted from there."""
+    living_worker()
+    found = told(acme, at=now() + timedelta(hours=1))
+    assert seconds_to(found.finishes_at) == pytest.approx(3_700, abs=2)
+
+
+def test_a_missing_calendar_is_said_where_one_is_required(acme: Owner) -> None:
+    """The submit would be refused."""
+    living_worker()
+    assert (
+        "A window is required, and 40 have no calendar." in told(acme, window="required").warnings
+    )
+
+
+def test_what_a_submit_would_refuse_is_refused(acme: Owner) -> None:
+    """By name, before anything is asked."""
+    with pytest.raises(UnknownTask):
+        will_it_fit("tests.nothing", owner="acme", targets=[])
+    with pytest.raises(ArgumentError, match="y"):
+        told(acme, arguments={"x": 1})
+    with pytest.raises(OptionError, match="expected_seconds"):
+        told(acme, expected_seconds=0)
+    with pytest.raises(OptionError, match="a list of names"):
+        told(acme, "fw-1")
+    with pytest.raises(OptionError, match="at most 100,000"):
+        told(acme, ["x"] * 100_001)
+
+
+def test_thousands_of_targets_are_told_in_seconds(acme: Owner) -> None:
+    """As many as a fleet has, in windows of a few seconds."""
+    living_worker()
+    rows = [Target(owner=acme, name=f"edge-{number:04}") for number in range(3_000)]
+    groups = [TargetGroup.objects.create(owner=acme, name=f"site {n}") for n in range(10)]
+    rows = Target.objects.bulk_create(rows)
+    for number, group in enumerate(groups):
+        group.targets.set(rows[number::10])
+        calendar = Calendar.objects.create(owner=acme, name=group.name, needs_approval=False)
+        calendars.attach(calendar, group)
+        window(calendar, opens_in=60 + 5 * number, seconds=5)
+    begun = now()
+    found = told(Owner.objects.get(slug="acme"), [row.name for row in rows], expected_seconds=0.05)
+    assert (found.windows, found.never) == (10, 0)
+    assert now() - begun < timedelta(seconds=4)
+    assert seconds_to(found.finishes_at) == pytest.approx(60 + 45 + 300 * 0.05 / 4, abs=2)
