@@ -17,9 +17,7 @@ from typing import Any, Final, NamedTuple
 from django.db import connection
 
 from jobs import database
-from jobs.due_spans import schedule_of
-from jobs.models import Job
-from jobs.schedules import ScheduleError, checked, cron_minutes, moment_of
+from jobs.schedules import cron_minutes, moment_of
 
 logger = logging.getLogger(__name__)
 
@@ -94,20 +92,6 @@ def rows_of(name: str, parameters: dict[str, Any]) -> list[Due]:
     with connection.cursor() as cursor:
         cursor.execute(database.statement(name), parameters)
         return list(starmap(Due, cursor.fetchall()))
-
-
-def problem_of(job: Job) -> str:
-    """Say why a job's schedule cannot be followed: it was written by raw SQL. Empty if it can."""
-    needs_place = job.schedule == "interval" or (job.smooth and job.schedule in ("cron", "once"))
-    if needs_place and (job.shard is None or (job.schedule == "interval" and job.phase is None)):
-        return "has no place in its minute: save it again"
-    if job.schedule == "once" and job.once_at and job.once_at.timestamp() % 60:
-        return "once_at is a whole minute"
-    try:
-        checked(schedule_of(vars(job)))
-    except ScheduleError as error:
-        return str(error)
-    return ""
 
 
 @cache

@@ -6,10 +6,12 @@
 (SELECT id FROM jobs_job
  WHERE enabled AND (
         schedule NOT IN ('manual', 'once', 'interval', 'seconds', 'cron')
-        OR schedule = 'once' AND once_at IS NULL
-        OR schedule = 'seconds' AND interval_seconds IS NULL
+        OR schedule = 'once'
+            AND (once_at IS NULL OR once_at <> date_bin('1 minute', once_at, to_timestamp(0)))
+        OR schedule = 'seconds' AND (interval_seconds IS NULL OR interval_seconds < 1)
         OR schedule = 'interval'
-            AND (interval_minutes IS NULL OR phase IS NULL OR shard IS NULL))
+            AND (interval_minutes IS NULL OR interval_minutes < 1 OR phase IS NULL OR shard IS NULL)
+        OR schedule IN ('cron', 'once') AND smooth AND shard IS NULL)
     AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
  LIMIT %(most)s)
 UNION ALL

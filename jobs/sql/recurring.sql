@@ -87,9 +87,12 @@ CREATE INDEX job_paused ON jobs_job (owner_id, key) WHERE paused_until IS NOT NU
 CREATE INDEX job_disabled ON jobs_job (owner_id, key) WHERE NOT enabled;
 CREATE INDEX job_broken ON jobs_job (owner_id, key) WHERE enabled AND (
     schedule NOT IN ('manual', 'once', 'interval', 'seconds', 'cron')
-    OR schedule = 'once' AND once_at IS NULL
-    OR schedule = 'seconds' AND interval_seconds IS NULL
-    OR schedule = 'interval' AND (interval_minutes IS NULL OR phase IS NULL OR shard IS NULL));
+    OR schedule = 'once'
+        AND (once_at IS NULL OR once_at <> date_bin('1 minute', once_at, to_timestamp(0)))
+    OR schedule = 'seconds' AND (interval_seconds IS NULL OR interval_seconds < 1)
+    OR schedule = 'interval'
+        AND (interval_minutes IS NULL OR interval_minutes < 1 OR phase IS NULL OR shard IS NULL)
+    OR schedule IN ('cron', 'once') AND smooth AND shard IS NULL);
 -- Search by how a key or a name begins, whatever the collation; names are often left empty:
 CREATE INDEX job_by_key ON jobs_job (key COLLATE "C", owner_id);
 CREATE INDEX job_by_name ON jobs_job (upper(name) COLLATE "C", owner_id) WHERE name <> '';

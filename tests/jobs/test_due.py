@@ -11,7 +11,9 @@ import pytest
 from django.db import connection
 
 from jobs import database, due
-from jobs.due import due_jobs, problem_of
+from jobs.admin.job_health import broken_jobs
+from jobs.admin.job_schedule import is_broken
+from jobs.due import due_jobs
 from jobs.models import Job, Owner
 from jobs.schedules import moment_of, slot_of
 from tests.jobs.recurring import MINUTE, NOON, at, recurring, written_raw
@@ -106,7 +108,7 @@ def test_once_outside_of_its_bounds_is_not_due(acme: Owner) -> None:
 
 
 def test_a_broken_row_stops_no_other(acme: Owner, caplog: pytest.LogCaptureFixture) -> None:
-    """It is skipped, said once in the log, and says itself what is wrong."""
+    """It is skipped, and found by who looks for it; a bad expression is said once in the log."""
     due._log_broken.cache_clear()
     good = recurring(acme, schedule="cron", cron="* * * * *")
     broken = [recurring(acme, schedule="cron", cron=f"{n} * * * *") for n in range(3)]
@@ -126,10 +128,11 @@ def test_a_broken_row_stops_no_other(acme: Owner, caplog: pytest.LogCaptureFixtu
     assert found == {good.id}
     assert sum("nonsense" in message for message in caplog.messages) == 1
     assert sum("Mars/X" in message for message in caplog.messages) == 1
-    for job in (*broken, *other, once, smooth):
+    all_broken = (*broken, *other, once, smooth)
+    assert broken_jobs(None).keys == {job.pk for job in all_broken}
+    for job in (*all_broken, good):
         job.refresh_from_db()
-        assert problem_of(job), job.key
-    assert problem_of(good) == ""
+        assert is_broken(job) == (job != good), job.key
 
 
 def _plan(name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
