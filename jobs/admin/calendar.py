@@ -8,30 +8,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
 from jobs import calendars
-from jobs.admin import access, calendar_month, calendar_status, marks
+from jobs.admin import access, calendar_status, marks
 from jobs.admin.calendar_access import CalendarPages
 from jobs.admin.calendar_filters import ApprovalsFilter, SharedOwnerFilter
 from jobs.admin.calendar_form import APPLIES_TO, OPTIONS, CalendarForm
+from jobs.admin.calendar_import import IcalUrls
+from jobs.admin.calendar_month_page import MonthPage
 from jobs.admin.calendar_windows import table_of
-from jobs.models import Attachment, Calendar, Job, Owner, Target, Window
+from jobs.models import Attachment, Calendar, Window
 
 KNOWN_LATER = frozenset({"status", "window_table"})
-MONTHS_OF: dict[str, type[Any]] = {"owner": Owner, "job": Job, "target": Target}
 
 
 @admin.register(Calendar)
-class CalendarAdmin(CalendarPages):
+class CalendarAdmin(IcalUrls, MonthPage, CalendarPages):
     form = CalendarForm
     change_form_template = "admin/jobs/calendar/change_form.html"
     list_display = ("name", "status", "owner_link", "asked", "applies_to", "month_link", "problem")
@@ -62,52 +61,6 @@ class CalendarAdmin(CalendarPages):
         css = {"all": ("jobs/calendar.css",)}
 
     # --- what is shown -----------------------------------------------------------------------
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("<int:pk>/month/", view(self.month_view), name="jobs_calendar_month"),
-            path(
-                "month/<slug:kind>/<int:pk>/", view(self.month_view), name="jobs_calendar_month_of"
-            ),
-            *super().get_urls(),
-        ]
-
-    def month_view(self, request: HttpRequest, pk: int, kind: str = "calendar") -> HttpResponse:
-        """Show a month of a calendar, or of what calendars apply to."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        scope = calendar_month.scope_of(
-            self._of(request, kind, pk), request.user, zone=request.GET.get("zone", "")
-        )
-        shown = calendar_month.view_of(
-            scope, month=request.GET.get("month", ""), now=timezone.now()
-        )
-        context = {
-            **self.admin_site.each_context(request),
-            "title": _("%s: month") % scope.of,
-            "opts": self.opts,
-            "media": self.media,
-            "view": shown,
-            "of_link": marks.link(scope.of),
-            "kind": scope.of._meta.verbose_name,
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/jobs/calendar/month.html", context)
-
-    def _of(self, request: HttpRequest, kind: str, pk: int) -> Any:
-        rows: QuerySet[Any] = self.get_queryset(request).select_related("owner")
-        if kind != "calendar":
-            model = MONTHS_OF.get(kind)
-            if model is None:
-                raise Http404
-            where = "pk" if model is Owner else "owner"
-            rows = access.narrowed(model._default_manager.all(), request.user, path=where)
-        # Keys in an address may be larger than any column holds.
-        found = rows.filter(pk=pk).first() if pk < 2**63 else None
-        if found is None:
-            raise Http404
-        return found
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         calendar_status.complete(rows, request.user, now=timezone.now())
@@ -157,7 +110,7 @@ class CalendarAdmin(CalendarPages):
             problem = str(_("applies to nothing"))
         return marks.clipped(problem, hint=problem)
 
-    @marks.column(_("windows and freezes"))
+    @marks.column(_("their times"))
     def window_table(self, calendar: Calendar) -> str:
         return table_of(calendar, now=timezone.now())
 

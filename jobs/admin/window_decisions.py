@@ -19,6 +19,7 @@ from jobs.admin.window_state import needing_approval, to_be_approved, with_appro
 from jobs.admin.window_times import clock, next_ones
 from jobs.agreed import entry_of
 from jobs.models import Window, WindowDecision
+from jobs.windows import Entry, in_words
 
 OFFERED: Final = 20
 
@@ -29,6 +30,7 @@ class WhichForm(ReasonForm):
     occurrence = forms.ChoiceField(label=_("Which"), required=False)
     field_order: Any = ("occurrence", "until", "reason")
 
+    announcement: Any = ""
     choices: Sequence[tuple[str, str]] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -58,13 +60,14 @@ class ApproveForm(WhichForm, StandingForm):
 
 def _form_of(form: type[WhichForm]) -> Callable[[Window], type[WhichForm]]:
     def made(window: Window) -> type[WhichForm]:
-        return type(f"{form.__name__}OfWindow", (form,), {"choices": _next_of(window)})
+        entry = entry_of(window)
+        facts = {"announcement": in_words(entry), "choices": _next_of(entry)}
+        return type(f"{form.__name__}OfWindow", (form,), facts)
 
     return made
 
 
-def _next_of(window: Window) -> list[tuple[str, str]]:
-    entry = entry_of(window)
+def _next_of(entry: Entry) -> list[tuple[str, str]]:
     zone = ZoneInfo(entry.zone)
     found = next_ones(entry, after=timezone.now(), count=OFFERED)
     # By the start of the whole occurrence, in UTC: that is what approvals go by.

@@ -16,6 +16,8 @@ from jobs.windows.occurrences import FARTHEST, all_occurrences, is_approved
 from jobs.windows.words import length_in_words
 
 NEXT: Final = 10
+DAYS_OF_A_WEEK: Final = 6
+"""So many days later a day of the week still means the next one."""
 # Rules of minutes are not asked for a year, which has half a million of them.
 _LOOKS: Final = (timedelta(days=2), timedelta(days=31), timedelta(days=366), timedelta(days=2_922))
 
@@ -102,10 +104,13 @@ def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Times:
 
 
 def clock(span: Span, zone: object) -> str:
-    """Return a span by a clock, the day of its end only when it is another."""
+    """Return a span by a clock; of its end only as much as says which day it is."""
     start, end = (at.astimezone(zone) for at in (span.start, span.end))  # type: ignore[arg-type]
     seconds = any(at.astimezone(UTC).second for at in (span.start, span.end))
     time = "%H:%M:%S" if seconds else "%H:%M"
-    until = f"{end:{time}}" if start.date() == end.date() else f"{end:%a %Y-%m-%d {time}}"
+    days = (end.date() - start.date()).days
+    until = f"{end:{time}}" if not days else f"{end:%a {time}}"
+    if days > DAYS_OF_A_WEEK:
+        until = f"{end:%a %Y-%m-%d {time}}"
     zones = f"{start:%Z}" if start.tzname() == end.tzname() else f"{start:%Z} to {end:%Z}"
     return f"{start:%a %Y-%m-%d {time}} – {until} {zones}"
