@@ -58,6 +58,7 @@ FAIRSHIFT: dict[str, Any] = env.section(
         "BACKOFF_CAP_SECONDS": partial(env.seconds, minimum=0, maximum=30 * 86400),
         "CANCEL_GRACE_SECONDS": partial(env.seconds, minimum=0, maximum=3600),
         "PARTITION_DAYS_AHEAD": partial(env.integer, minimum=2, maximum=366),
+        "ALLOW_OTHER_POOLS": env.boolean,
         "OFFERED_TASKS": env.words,
         "HTTP_ALLOWED_HOSTS": env.words,
         "MANAGEMENT_COMMANDS": env.words,

@@ -6,7 +6,7 @@ that go in and out. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -196,6 +196,8 @@ class Edges:
     `beat` is told which runs the worker holds and returns those that are to be cancelled;
     `leave` ends the worker's row; `prime` tells queues that were emptied, or fell back to an older
     copy, what they have forgotten; `close` drops the thread's connection after an error.
+    No durable run is sent to `plain_queues`: a worker of others is refused on a pool that cannot
+    stop a task, unless `allows_other_pools`.
     """
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]
@@ -212,3 +214,5 @@ class Edges:
     heartbeat_seconds: float = 10.0
     lease_seconds: float = 30.0
     cancel_grace_seconds: float = 10.0
+    plain_queues: Collection[str] = ()
+    allows_other_pools: bool = False

@@ -26,6 +26,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "BACKOFF_CAP_SECONDS": 600.0,
     "CANCEL_GRACE_SECONDS": 10.0,
     "PARTITION_DAYS_AHEAD": 30,
+    "ALLOW_OTHER_POOLS": False,
     "JOBS_QUEUE": "jobs",
     "SYSTEM_QUEUE": "system",
     "INBOX_QUEUE": "inbox",

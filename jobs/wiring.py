@@ -40,6 +40,8 @@ def edges() -> Edges:
         heartbeat_seconds=setting("HEARTBEAT_SECONDS"),
         lease_seconds=setting("LEASE_SECONDS"),
         cancel_grace_seconds=setting("CANCEL_GRACE_SECONDS"),
+        plain_queues=(setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")),
+        allows_other_pools=setting("ALLOW_OTHER_POOLS"),
     )
 
 
@@ -47,7 +49,7 @@ def _admit(worker_id: UUID, asks: Sequence[Ask]) -> Mapping[str, Admission | Ref
     """Answer every ask by its key."""
     kept = [ask for ask in asks if ask.job is None]
     of_jobs = [ask for ask in asks if ask.job is not None]
-    # These first: they write nothing, so what fails here is repeated without harm.
+    # These first: they hand out nothing that counts, so what fails is repeated without harm.
     answers = unkept.admit(worker_id, of_jobs) if of_jobs else {}
     return {**answers, **(admission.admit(worker_id, kept) if kept else {})}
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from celery import bootsteps, signals
+from celery.concurrency.prefork import TaskPool
 from celery.exceptions import ImproperlyConfigured
 
 from fleet import child
@@ -37,6 +38,7 @@ class DurableRuns(bootsteps.StartStopStep):
     def create(self, worker: Any) -> DurableRuns:
         # Before the pool forks and before tracers are built from `run`.
         _refuse_what_breaks(worker)
+        _refuse_other_pools(worker, self.edges)
         child.install(worker.app.tasks, self.edges)
         worker.consumer_cls = Consumer
         # A Redis that is full or read-only refuses commands: it is waited for like a lost one.
@@ -48,7 +50,7 @@ class DurableRuns(bootsteps.StartStopStep):
             id=uuid.uuid4(),
             hostname=worker.hostname,
             pid=os.getpid(),
-            pool=type(worker.pool).__module__.rpartition(".")[2],
+            pool=_pool_of(worker),
             slots=worker.max_concurrency or worker.concurrency,
             queues=sorted(worker.app.amqp.queues.consume_from),
         )
@@ -147,6 +149,23 @@ def _survive(callback: Callable[[], None]) -> None:
         callback()
     except Exception:
         logger.exception("a run's answer was not dealt with")
+
+
+def _pool_of(worker: Any) -> str:
+    return type(worker.pool).__module__.rpartition(".")[2]
+
+
+def _refuse_other_pools(worker: Any, edges: Edges) -> None:
+    """Raise ImproperlyConfigured for one that takes durable runs and cannot stop them."""
+    queues = set(worker.app.amqp.queues.consume_from) - set(edges.plain_queues)
+    if not queues or edges.allows_other_pools or isinstance(worker.pool, TaskPool):
+        return
+    raise ImproperlyConfigured(
+        f"this worker's pool is {_pool_of(worker)}, and it takes durable runs of "
+        f"{', '.join(sorted(queues))}: only on prefork does a task end at its time limit, at the "
+        "end of its service window, or when it is cancelled. Start it with --pool prefork; or set "
+        "FAIRSHIFT_ALLOW_OTHER_POOLS=on, and do without (docs/pools.md)"
+    )
 
 
 def _refuse_what_breaks(worker: Any) -> None:

@@ -74,6 +74,9 @@ def test_default_and_limits_are_those_of_the_code(row: list[str]) -> None:
     """The default is that of jobs/conf.py, the limits are those of the reader."""
     key = names([row])[0].removeprefix(PREFIX)
     default = DEFAULTS[key]
+    if isinstance(default, bool):
+        assert row[1:3] == ["on" if default else "off", "on or off"]
+        return
     assert row[1] == (f"{default:g}" if isinstance(default, float) else str(default or "none"))
     if key in limits():
         minimum, maximum = limits()[key]

@@ -13,10 +13,12 @@ from uuid import uuid4
 
 import pytest
 from celery import Celery, bootsteps
+from celery.concurrency import prefork, solo, thread
+from celery.concurrency.base import BasePool
 from celery.exceptions import ImproperlyConfigured
 from kombu.asynchronous import Hub
 
-from fleet.steps.node import DurableRuns, _post, _wake
+from fleet.steps.node import DurableRuns, _pool_of, _post, _refuse_other_pools, _wake
 from jobs.wiring import edges
 
 
@@ -32,6 +34,23 @@ def test_what_breaks_a_promise_is_refused_by_name(setting: str, value: str) -> N
         step = DurableRuns(worker)
         with pytest.raises(ImproperlyConfigured, match=f"{setting} is {value}"):
             step.create(worker)
+
+
+@pytest.mark.parametrize("pool", [thread.TaskPool, solo.TaskPool])
+def test_a_pool_that_stops_no_task_is_given_no_durable_run(pool: type[BasePool]) -> None:
+    """It is refused by name, unless it takes plain tasks alone or somebody has allowed it."""
+    with Celery("refused", broker="memory://", set_as_current=False) as app:
+        worker: Any = SimpleNamespace(app=app, pool=pool(1, app=app))
+        handed = replace(edges(), plain_queues=("system", "inbox"))
+        app.amqp.queues.select(["jobs", "system"])
+        with pytest.raises(ImproperlyConfigured, match=rf"{_pool_of(worker)}, .* of jobs: "):
+            _refuse_other_pools(worker, handed)
+        _refuse_other_pools(worker, replace(handed, allows_other_pools=True))
+        app.amqp.queues.select(["system", "inbox"])
+        _refuse_other_pools(worker, handed)
+        app.amqp.queues.select(["jobs"])
+        worker.pool = prefork.TaskPool(1, app=app)
+        _refuse_other_pools(worker, handed)
 
 
 @pytest.mark.parametrize("state", [bootsteps.RUN, bootsteps.CLOSE])

@@ -8,6 +8,7 @@ from jobs import submit, submit_many
 from jobs.states import State
 from tests.flows.processes import QUICK, Processes
 from tests.flows.world import bodies, ended, outcomes, reached, states
+from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize("pool", ["threads", "solo"])
@@ -18,7 +19,8 @@ def test_the_journey_on_other_pools(
 
     A cancelled run that cannot be stopped ends by itself, and its success then stands.
     """
-    worker = processes.start_worker(pool, 2, options=["--pool", pool])
+    allowed = {"FAIRSHIFT_ALLOW_OTHER_POOLS": "on"}
+    worker = processes.start_worker(pool, 2, options=["--pool", pool], **allowed)
     processes.start_system()
     processes.start_beat()
     many = submit_many("tests.record", [{"n": n} for n in range(30)], owner="acme")
@@ -43,3 +45,11 @@ def test_the_journey_on_other_pools(
     assert len(bodies(processes.tasks, long)) == 2, "one start, one end"
     assert worker.is_alive
     verdict(many, failed, kept, retried, dropped, long)
+
+
+def test_another_pool_is_refused_at_boot(processes: Processes) -> None:
+    """Time limits, the ends of windows and cancels would not hold, and nobody would know."""
+    worker = processes.start_worker("refused", options=["--pool", "threads"])
+    refusal = "this worker's pool is thread, and it takes durable runs of jobs"
+    wait_for(lambda: refusal in worker.log.read_text(), what="the refusal")
+    wait_for(lambda: not worker.is_alive, what="the worker's end")

@@ -63,6 +63,15 @@ ROWS: Final = (
         (f"{AT_EDGE}a_verdict_comes_with_the_time_of_its_question",),
     ),
     Mutation(
+        "a pool that can stop no task is refused",
+        "G14, G17",
+        "fleet/steps/node.py",
+        "if not queues or edges.allows_other_pools or isinstance(worker.pool, TaskPool):",
+        "if True:",
+        ("tests/fleet/test_node.py::test_a_pool_that_stops_no_task_is_given_no_durable_run",),
+        fails_with="DID NOT RAISE",
+    ),
+    Mutation(
         "what gets no slot in time is handed back",
         "G5",
         GATE,
