@@ -74,14 +74,23 @@ class IcalUrls(OwnedAdmin):
         user: Any = request.user
         return user.has_perms(MAY) and access.has_role(user, calendar.owner_id, access.EDITS)
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        calendar = kwargs.get("obj")
+        may = calendar is not None and self.has_import_permission(request, calendar)
+        context["has_import_permission"] = may
+        return super().render_change_form(request, context, *args, **kwargs)
+
     def ical_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Take a file, show what it would do, and do that when it is confirmed."""
         calendar = self._calendar(request, pk)
         if "kept" in request.POST:
             return self._confirmed(request, calendar)
-        form = IcalForm(request.POST or None, request.FILES or None)
+        is_sent = request.method == "POST"
+        form = IcalForm(request.POST, request.FILES) if is_sent else IcalForm()
         context: dict[str, Any] = {"form": form}
-        if request.method == "POST" and form.is_valid():
+        if is_sent and form.is_valid():
             given = {
                 "data": form.cleaned_data["file"].read(),
                 "effect": form.cleaned_data["effect"],
