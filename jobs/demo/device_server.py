@@ -3,7 +3,9 @@
     GET /devices/<id>                  what the device has
     GET /devices/<id>/health?run=...   says that it is well; counted in the report
     PUT /devices/<id>/ruleset          {"version": 42, "run": "...", "attempt": 1} activates
+    PUT /devices/<id>/firmware         the same for a customer's device, which keeps hours
     GET /report?version=42             who has which version, every activation and failure
+    GET /firmware?version=42           who was upgraded, and what began or ended outside of hours
 
 An activation takes effect only while its client still listens: a device whose client has
 hung up when it is ready counts a failed attempt and activates nothing. A slow device counts
@@ -26,6 +28,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
+from jobs.demo.agreed_hours import read_customers
 from jobs.demo.devices import (
     ANSWER_LOST,
     CLIENT_GONE,
@@ -39,6 +42,7 @@ from jobs.demo.devices import (
     make_devices,
     report,
 )
+from jobs.demo.firmware import Firmware, make_firmware
 from jobs.demo.http_wire import MAX_HEAD_BYTES, BadRequest, HttpRequest, answer, read_request
 
 SLOW_SECONDS = 4.0
@@ -72,8 +76,9 @@ class Connection:
 class DeviceServer:
     """Answers for the devices until `stop` is called."""
 
-    def __init__(self, devices: dict[str, Device], /) -> None:
+    def __init__(self, devices: dict[str, Device], /, firmware: Firmware | None = None) -> None:
         self.devices = devices
+        self.firmware = firmware or Firmware()
         self._conversations: set[asyncio.Task[None]] = set()
 
     async def listen(self, port: int, /) -> int:
@@ -142,15 +147,36 @@ class DeviceServer:
             case ["PUT", "devices", name, "ruleset"]:
                 device = self._device(name)
                 return await _activate(device, _parse_activation(request.body), connection)
-            case [_, "report"] | [_, "devices", _] | [_, "devices", _, "ruleset" | "health"]:
+            case ["PUT", "devices", name, "firmware"]:
+                return await self._upgrade(name, _parse_activation(request.body), connection)
+            case ["GET", "firmware"]:
+                return self.firmware.report(_version_asked(url.query))
+            case [_, "report" | "firmware"] | [_, "devices", _]:
+                raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"method: {request.method}")
+            case [_, "devices", _, "ruleset" | "health" | "firmware"]:
                 raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"method: {request.method}")
         raise Refused(HTTPStatus.NOT_FOUND, "no such page")
 
-    def _device(self, name: str) -> Device:
+    async def _upgrade(
+        self, name: str, activation: Request, connection: Connection
+    ) -> dict[str, Any]:
+        device = _of(self.firmware.devices, name)
+        self.firmware.touched(device, at=time.time())
         try:
-            return self.devices[name]
-        except KeyError:
-            raise Refused(HTTPStatus.NOT_FOUND, f"device: unknown name {name[:80]!r}") from None
+            return await _activate(device, activation, connection)
+        finally:
+            if device.version == activation.version:
+                self.firmware.touched(device, at=time.time())
+
+    def _device(self, name: str) -> Device:
+        return _of(self.devices, name)
+
+
+def _of(devices: dict[str, Device], name: str) -> Device:
+    try:
+        return devices[name]
+    except KeyError:
+        raise Refused(HTTPStatus.NOT_FOUND, f"device: unknown name {name[:80]!r}") from None
 
 
 async def _activate(device: Device, request: Request, connection: Connection) -> dict[str, Any]:
@@ -213,13 +239,15 @@ def _is_version(value: object) -> bool:
     return type(value) is int and 1 <= value <= MAX_VERSION
 
 
-async def serve(devices: dict[str, Device], /, *, port: int, port_file: Path | None) -> None:
+async def serve(
+    devices: dict[str, Device], firmware: Firmware, /, *, port: int, port_file: Path | None
+) -> None:
     """Serve until SIGTERM or SIGINT; the port goes to standard output and to `port_file`."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    server = DeviceServer(devices)
+    server = DeviceServer(devices, firmware)
     port = await server.listen(port)
     print(f"{len(devices)} devices at http://127.0.0.1:{port}", flush=True)  # noqa: T201  its log
     if port_file:
@@ -239,6 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lab-devices", type=int, default=4, help="lab-1 and up")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--failing-share", type=float, default=0.02, help="of devices, 0 to 1")
+    parser.add_argument("--customers", type=Path, help="whose devices keep hours: see agreed_hours")
     parser.add_argument("--port-file", type=Path, help="where to write the port once it listens")
     options = parser.parse_args(arguments)
     if not 0 <= options.port <= 65535:
@@ -249,7 +278,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("--failing-share: expected 0 to 1")
     names = device_names(options.devices) + lab_names(options.lab_devices)
     devices = make_devices(names, seed=options.seed, failing_share=options.failing_share)
-    asyncio.run(serve(devices, port=options.port, port_file=options.port_file))
+    customers = read_customers(options.customers) if options.customers else []
+    firmware = make_firmware(customers, seed=options.seed, failing_share=options.failing_share)
+    asyncio.run(serve(devices, firmware, port=options.port, port_file=options.port_file))
 
 
 if __name__ == "__main__":

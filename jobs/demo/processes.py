@@ -36,6 +36,11 @@ class Places:
     def runs(self) -> str:
         return f"{self.admin}jobs/run/"
 
+    @property
+    def customers(self) -> Path:
+        """The file from which the devices know their customers' hours."""
+        return self.logs / "customers.json"
+
     def log_ends(self) -> Iterator[str]:
         """Yield the last lines of each process's log, under its name."""
         for log in sorted(self.logs.glob("*.log")):
@@ -64,7 +69,7 @@ def make_stack(
     }
     names = [f"demo-{number}" for number in range(1, workers + 1)]
     programs = [
-        _device_server(_port(places.devices), devices=devices, lab_devices=lab_devices),
+        _device_server(places, devices=devices, lab_devices=lab_devices),
         web(port=_port(places.site), environment=ours),
         system_worker("demo-system", environment=ours),
         *(job_worker(name, slots=slots, environment=ours) for name in names),
@@ -86,9 +91,11 @@ def live_workers() -> set[object]:
     return {worker.pk for worker in Worker.objects.alive() if queue in worker.queues}
 
 
-def _device_server(port: int, *, devices: int, lab_devices: int) -> Program:
+def _device_server(places: Places, *, devices: int, lab_devices: int) -> Program:
+    port = _port(places.devices)
     command = [sys.executable, "-m", "jobs.demo.device_server", f"--port={port}"]
     command += [f"--devices={devices}", f"--lab-devices={lab_devices}"]
+    command += [f"--customers={places.customers}"]
     return Program("devices", command, ready_port=port)
 
 

@@ -1,6 +1,7 @@
 """The story of the demo, step by step: one owner asks for thousands, another for four.
 
-Meanwhile a third one has every device asked for its health, each minute.
+Meanwhile a third one has every device asked for its health, each minute. Then firmware is upgraded
+on devices of five customers, each in the hours to which that customer has agreed.
 """
 
 import signal
@@ -15,12 +16,15 @@ from django.db import connection
 
 from fleet.stack import Stack
 from jobs import submit_many
+from jobs.demo.agreed_hours import make_customers, write_customers
+from jobs.demo.customers import make_calendars, names_of
 from jobs.demo.devices import device_names, lab_names
 from jobs.demo.processes import choose_places, live_workers, make_stack
 from jobs.demo.screen import Bars, Line, Lines, Screen
 from jobs.demo.shares import Shares
 from jobs.demo.summary import show_hanging, show_places, show_verdict
 from jobs.demo.tasks import activate_ruleset
+from jobs.demo.upgrade import Upgrade, begin_upgrade
 from jobs.demo.verdict import Verdict, ask_devices, judge, line_of
 from jobs.demo.world import (
     CHECKING_OWNER,
@@ -34,6 +38,9 @@ from jobs.demo.world import (
 from jobs.models import Submission
 
 LAB_DEVICES = 4
+UPGRADED_PART = 10
+"""One in so many devices more is a customer's, that keeps hours."""
+UPGRADED_LEAST, UPGRADED_MOST = 30, 300
 SMALL_AFTER_SECONDS = 1.0
 READY_SECONDS = 60.0
 LOOK_SECONDS = 0.25
@@ -88,6 +95,13 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
 
         screen.heading("Starting the site, the workers, beat, Flower and the devices")
         places = choose_places(port=options.port, flower_port=options.flower_port)
+        customers = make_customers(
+            devices=max(UPGRADED_LEAST, min(UPGRADED_MOST, options.devices // UPGRADED_PART)),
+            now=time.time(),
+            seconds=options.deadline_seconds,
+        )
+        make_calendars(customers, approver=login.user)
+        write_customers(customers, places.customers)
         stack = make_stack(
             places,
             login=login,
@@ -110,15 +124,21 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             _follow(submissions, stack, progress, until=_is_time_for_small, deadline=deadline)
             submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
             in_time = _follow(submissions, stack, progress, until=_are_done, deadline=deadline)
+            upgrade = begin_upgrade(customers, version=version)
+            in_time &= _follow_upgrade(upgrade, stack, progress, deadline=deadline)
         if not in_time:
-            show_hanging(submissions, places=places, screen=screen)
+            show_hanging([*submissions, *upgrade.submissions], places=places, screen=screen)
 
         try:
             report = ask_devices(places.devices, version=version)
+            upgraded = ask_devices(places.devices, what="firmware", version=version)
         except OSError as error:
             raise DemoError(f"The devices at {places.devices} do not answer: {error}") from error
         slots = options.workers * options.slots  # of all, of which each of two owners has half
-        verdict = judge(report, large=submissions[0], small=submissions[1], slots=slots)
+        large_one, small_one = submissions
+        verdict = judge(
+            report, large=large_one, small=small_one, upgrade=upgrade.end(upgraded), slots=slots
+        )
         show_verdict(verdict, submissions, screen=screen)
         show_places(places, login=login, screen=screen)
         yield verdict
@@ -169,6 +189,20 @@ def _follow(
         lines = [line_of(submission) for submission in submissions]
         progress.show(lines, shares.parts())
         return until(lines)
+
+    return deadline.wait(look)
+
+
+def _follow_upgrade(
+    upgrade: Upgrade, stack: Stack, progress: Bars | Lines, *, deadline: Deadline
+) -> bool:
+    """Show how far the upgrade is until all has ended that may begin; return whether in time."""
+    shares = Shares(CHECKING_OWNER, *names_of(upgrade.customers))
+
+    def look() -> bool:
+        stack.watch()
+        progress.show([upgrade.line()], shares.parts())
+        return upgrade.is_done()
 
     return deadline.wait(look)
 

@@ -29,6 +29,7 @@ class Line:
     running: int
     retrying: int
     seconds: float
+    held: int = 0
 
     @property
     def done(self) -> int:
@@ -36,7 +37,7 @@ class Line:
 
     @property
     def waiting(self) -> int:
-        return self.total - self.done - self.running - self.retrying
+        return self.total - self.done - self.running - self.retrying - self.held
 
     @property
     def rate(self) -> float:
@@ -129,14 +130,17 @@ def _text(line: Line) -> str:
     return (
         f"{line.seconds:5.1f} s  {line.label}: {line.done}/{line.total} done, "
         f"{line.running} running, {line.waiting} waiting, {line.retrying} retrying"
+        + (f", {line.held} held" if line.held else "")
         + (f", {line.failed} failed" if line.failed else "")
         + f" ({line.rate:.0f}/s)"
     )
 
 
 def _table(lines: Sequence[Line]) -> Table:
-    # Fits 80 columns; dead letters are rare and get a column once there are any.
+    # Fits 80 columns; dead letters are rare and get a column once there are any, as does what
+    # waits for its window.
     names = ["done", "running", "waiting", "retrying", "/s", "time"]
+    names += ["in hold"] if any(line.held for line in lines) else []
     names += ["failed"] if any(line.failed for line in lines) else []
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("submission", no_wrap=True)
@@ -151,6 +155,7 @@ def _table(lines: Sequence[Line]) -> Table:
             "retrying": str(line.retrying),
             "/s": f"{line.rate:.0f}",
             "time": f"{line.seconds:.1f} s",
+            "in hold": str(line.held),
             "failed": str(line.failed),
         }
         bar = ProgressBar(total=max(line.total, 1), completed=line.done)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jobs.demo.processes import Places
 from jobs.demo.screen import Screen
-from jobs.demo.verdict import Verdict, unfinished
+from jobs.demo.verdict import UpgradeVerdict, Verdict, unfinished
 from jobs.demo.world import Login
 from jobs.models import Submission
 
@@ -43,6 +43,15 @@ def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen:
         f"their number a second varied by {verdict.checks_spread:.0%}"
     )
     screen.say(f"  {verdict.retries} retries, {verdict.runs_recorded} runs recorded as succeeded")
+    _show_upgrade(verdict.upgrade, version=verdict.version, screen=screen)
+
+
+def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> None:
+    screen.say(
+        f"  Firmware {version}: {upgrade.upgraded} of {upgrade.asked} upgraded in "
+        f"{upgrade.openings} openings and {upgrade.seconds:.1f} s, {upgrade.outside} outside; "
+        f"{upgrade.held_for_approval} held for approval, {upgrade.held_by_freeze} held by freeze"
+    )
 
 
 def show_hanging(submissions: Sequence[Submission], *, places: Places, screen: Screen) -> None:

@@ -1,4 +1,4 @@
-"""The demo's tasks, over HTTP: have a device activate a ruleset, and ask it how it is."""
+"""The demo's tasks, over HTTP: have a device activate a ruleset or firmware, ask it how it is."""
 
 import json
 import os
@@ -15,6 +15,7 @@ from jobs.context import current_run
 
 # Well above the slowest healthy device (0.4 s), well below a slow one (4 s).
 CALL_SECONDS = 2.0
+UPGRADE_SECONDS = 1
 
 
 class DeviceError(Exception):
@@ -34,13 +35,19 @@ _kept = _Kept()
 @job(max_attempts=5, backoff_seconds=0.5, backoff_cap_seconds=4)
 def activate_ruleset(device: str, version: int) -> dict[str, Any]:
     """Activate a version of the ruleset on one device and return what the device then has."""
-    run = current_run()
-    content = {
-        "version": version,
-        "run": str(run.run_id) if run else None,
-        "attempt": run.attempt if run else None,
-    }
-    return _call("PUT", f"/devices/{quote(device, safe='')}/ruleset", content)
+    return _activate(device, "ruleset", version)
+
+
+# An upgrade is begun only if it can be done before the window closes.
+@job(
+    max_attempts=5,
+    backoff_seconds=0.5,
+    backoff_cap_seconds=4,
+    soft_time_limit_seconds=UPGRADE_SECONDS,
+)
+def upgrade_firmware(device: str, version: int) -> dict[str, Any]:
+    """Have one device install a firmware, and return what it then has."""
+    return _activate(device, "firmware", version)
 
 
 @job(max_attempts=2, backoff_seconds=0.5)
@@ -49,6 +56,16 @@ def check_health(device: str) -> dict[str, Any]:
     run = current_run()
     asking = run.run_id if run else uuid4()
     return _call("GET", f"/devices/{quote(device, safe='')}/health?run={asking}")
+
+
+def _activate(device: str, what: str, version: int) -> dict[str, Any]:
+    run = current_run()
+    content = {
+        "version": version,
+        "run": str(run.run_id) if run else None,
+        "attempt": run.attempt if run else None,
+    }
+    return _call("PUT", f"/devices/{quote(device, safe='')}/{what}", content)
 
 
 def _call(method: str, path: str, content: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -19,6 +19,33 @@ REPORT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
+class UpgradeVerdict:
+    """What became of the upgrade; `outside` counts what began or ended when nobody had agreed.
+
+    `upgraded` devices say that they have it, of `asked` whose customers agreed; the runs of the
+    others were held to the end. `openings` began meanwhile. `seconds` are those of all of it.
+    """
+
+    asked: int
+    upgraded: int
+    outside: int
+    doubled: int
+    not_approved: int
+    held_for_approval: int
+    frozen: int
+    held_by_freeze: int
+    openings: int
+    seconds: float
+
+    @property
+    def is_good(self) -> bool:
+        """All who agreed have it, nobody else, nothing outside, and the others still wait."""
+        held = (self.held_for_approval, self.held_by_freeze)
+        is_held = held == (self.not_approved, self.frozen)
+        return self.upgraded == self.asked and self.outside == self.doubled == 0 and is_held
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The result of one demo; spans are in seconds.
 
@@ -46,13 +73,18 @@ class Verdict:
     checks: int
     checks_doubled: int
     checks_spread: float
+    upgrade: UpgradeVerdict
 
     @property
     def is_good(self) -> bool:
-        """Every device has it, none got it or was asked twice, and every run is in the history."""
+        """Every device has it, none got it or was asked twice, and every run is in the history.
+
+        And no device was upgraded outside of its customer's hours.
+        """
         asked = self.devices + self.lab_devices
         doubled = self.doubled + self.checks_doubled
-        return self.verified == self.runs_recorded == asked and doubled == 0
+        is_there = self.verified == self.runs_recorded == asked
+        return is_there and doubled == 0 and self.upgrade.is_good
 
     def as_json(self, **settings: Any) -> str:
         """Return one JSON object on one line, the settings used beside the figures."""
@@ -61,24 +93,44 @@ class Verdict:
 
 def line_of(submission: Submission, /) -> Line:
     """Return how far a submission is; its time stops when its last run has ended."""
-    runs = Run.objects.filter(submission=submission)
+    return line_of_all([submission], label=submission.label)
+
+
+def line_of_all(submissions: Sequence[Submission], /, *, label: str, staying: int = 0) -> Line:
+    """Return how far some submissions are together, from the first one on.
+
+    The time stops with the last run that has ended, when none is left but so many that stay.
+    """
+    runs = Run.objects.filter(submission__in=submissions)
     counts = runs.aggregate(
         succeeded=Count("pk", filter=Q(state=State.SUCCEEDED)),
         failed=Count("pk", filter=Q(state__in=(State.FAILED, State.CANCELLED, State.EXPIRED))),
         running=Count("pk", filter=Q(state__in=ACTIVE)),
         retrying=Count("pk", filter=Q(state=State.RETRYING)),
+        held=Count("pk", filter=Q(state=State.HELD)),
         ended_at=Max("ended_at"),
     )
     ended_at = counts.pop("ended_at")
     # Every moment is on PostgreSQL's clock.
-    submitted = Submission.objects.annotate(now=Now()).get(pk=submission.pk)
-    is_done = counts["succeeded"] + counts["failed"] == submission.run_count
-    spent = (ended_at if is_done else submitted.now) - submitted.created_at
-    return Line(submission.label, submission.run_count, seconds=spent.total_seconds(), **counts)
+    first, *_ = (
+        Submission.objects.filter(pk__in=[one.pk for one in submissions])
+        .annotate(now=Now())
+        .order_by("created_at")
+    )
+    total = sum(one.run_count for one in submissions)
+    is_done = ended_at and counts["succeeded"] + counts["failed"] + staying == total
+    spent = (ended_at if is_done else first.now) - first.created_at
+    return Line(label, total, seconds=spent.total_seconds(), **counts)
 
 
 def judge(
-    report: dict[str, Any], /, *, large: Submission, small: Submission, slots: int
+    report: dict[str, Any],
+    /,
+    *,
+    large: Submission,
+    small: Submission,
+    upgrade: UpgradeVerdict,
+    slots: int,
 ) -> Verdict:
     """Put together what the device server reports and what the rows of both submissions say."""
     runs = Run.objects.filter(submission__in=(large, small))
@@ -102,6 +154,7 @@ def judge(
         checks=report["checks"],
         checks_doubled=report["checks_doubled"],
         checks_spread=round(_spread(report["checks_a_second"]), 2),
+        upgrade=upgrade,
     )
 
 
@@ -133,11 +186,11 @@ def _times(submission: Submission) -> list[float]:
     ]
 
 
-def ask_devices(url: str, /, *, version: int) -> dict[str, Any]:
-    """Return the device server's report about a version."""
+def ask_devices(url: str, /, *, what: str = "report", version: int) -> dict[str, Any]:
+    """Return the device server's report about a version of the ruleset, or of the firmware."""
     connection = HTTPConnection(urlsplit(url).netloc, timeout=REPORT_SECONDS)
     try:
-        connection.request("GET", f"/report?version={version}")
+        connection.request("GET", f"/{what}?version={version}")
         return dict(json.loads(connection.getresponse().read()))
     finally:
         connection.close()

@@ -16,7 +16,7 @@ LARGE_OWNER = "northwind"
 SMALL_OWNER = "acme"
 CHECKING_OWNER = "netwatch"
 CHECK_MINUTES = 1
-# Three who have work, and a few with other weights, so that the pages have something to show.
+# Those below have devices that keep hours: see agreed_hours.
 OWNERS = {
     LARGE_OWNER: 1,
     SMALL_OWNER: 1,
@@ -24,6 +24,8 @@ OWNERS = {
     "contoso": 2,
     "globex": 4,
     "initech": 1,
+    "litware": 1,
+    "adatum": 1,
 }
 USER = "demo"
 

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection, RemoteDisconnected
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs.demo.agreed_hours import AGREED, UNAPPROVED, Customer, write_customers
 from jobs.ids import scheduled_id
 from tests.jobs.demo.conftest import RunningServer
 from tests.waiting import wait_for
@@ -268,3 +270,26 @@ def test_wrong_options_are_refused_by_name(option: tuple[str, str]) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     assert ended.returncode == 2
     assert f"{option[0]}" in ended.stderr
+
+
+def test_a_customers_device_keeps_hours_and_reports_what_does_not(
+    start_server: Start, tmp_path: Path
+) -> None:
+    """An upgrade works at any time; outside of hours its begin and its end are in the report."""
+    now = time.time()
+    path = tmp_path / "customers.json"
+    customers = [
+        Customer("contoso", ("contoso-1",), AGREED, (now - 1, now + 3_600)),
+        Customer("litware", ("litware-1",), UNAPPROVED, (now - 1,)),
+    ]
+    write_customers(customers, path)
+    server = start_server(*ONE_DEVICE, "--customers", str(path))
+    connection = server.connect()
+    for name in ("contoso-1", "litware-1"):
+        content = {"version": 42, "run": "run", "attempt": 1}
+        status, _ = call(connection, "PUT", f"/devices/{name}/firmware", content)
+        assert status == 200
+    report = call(connection, "GET", "/firmware?version=42")[1]
+    assert report["customers"] == {"contoso": 1, "litware": 1}
+    assert [event["device"] for event in report["outside"]] == ["litware-1"] * 2
+    assert call(connection, "PUT", "/devices/fw-0001/firmware", content)[0] == 404

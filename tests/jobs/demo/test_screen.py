@@ -31,6 +31,18 @@ def test_lines_are_spaced_and_the_last_one_is_never_lost() -> None:
     ]
 
 
+def test_what_is_held_is_not_said_to_wait_for_a_worker() -> None:
+    """It has a word of its own, once there is any."""
+    line = Line("firmware 42", 300, 100, 0, running=6, retrying=0, seconds=2.0, held=110)
+    assert line.waiting == 84
+    stream = StringIO()
+    with Screen(stream).follow() as progress:
+        progress.show([line])
+    assert stream.getvalue().splitlines() == [
+        "  2.0 s  firmware 42: 100/300 done, 6 running, 84 waiting, 0 retrying, 110 held (50/s)"
+    ]
+
+
 def test_failures_are_named_and_markup_is_text() -> None:
     """Dead letters show in the line; square brackets in a label stay what they are."""
     stream = StringIO()

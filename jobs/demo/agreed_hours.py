@@ -1,0 +1,78 @@
+"""What the customers of the demo have agreed to: no Django, nothing of Fairshift.
+
+The demo makes calendars of it, and the device server judges by it what really happened.
+"""
+
+import json
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+OPEN_SECONDS: Final = 5
+SHUT_SECONDS: Final = 3
+CUT_OFF_SECONDS: Final = 1
+PERIOD_SECONDS: Final = OPEN_SECONDS + SHUT_SECONDS
+MOST_OPENINGS: Final = 4_000
+
+AGREED = "agreed"
+UNAPPROVED = "unapproved"
+FROZEN = "frozen"
+# (name, its part of the devices, what holds)
+CUSTOMERS: Final = (
+    ("contoso", 8, AGREED),
+    ("globex", 8, AGREED),
+    ("initech", 8, AGREED),
+    ("litware", 3, UNAPPROVED),
+    ("adatum", 3, FROZEN),
+)
+PARTS: Final = sum(part for _, part, _ in CUSTOMERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Customer:
+    """Whose devices these are, and when its windows open, in seconds since 1970."""
+
+    name: str
+    devices: tuple[str, ...]
+    status: str
+    opens: tuple[float, ...]
+
+    def is_open(self, at: float, /) -> bool:
+        """Say whether the customer has agreed to an upgrade at that moment."""
+        if self.status != AGREED:
+            return False
+        place = bisect_right(self.opens, at) - 1
+        return place >= 0 and at < self.opens[place] + OPEN_SECONDS
+
+
+def make_customers(*, devices: int, now: float, seconds: float) -> list[Customer]:
+    """Return the customers with about so many devices in all, and their windows for so long.
+
+    Each has a phase of its own: while one is open, another is not.
+    """
+    count = min(MOST_OPENINGS, math.ceil(seconds / PERIOD_SECONDS) + 1)
+    customers = []
+    for number, (name, part, status) in enumerate(CUSTOMERS):
+        first = math.ceil(now) + number * PERIOD_SECONDS // len(CUSTOMERS)
+        names = (f"{name}-fw-{one:02}" for one in range(1, max(1, devices * part // PARTS) + 1))
+        opens = tuple(float(first + turn * PERIOD_SECONDS) for turn in range(count))
+        customers.append(Customer(name, tuple(names), status, opens))
+    return customers
+
+
+def write_customers(customers: list[Customer], path: Path) -> None:
+    """Write them down for the device server."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        json.dumps([[one.name, one.devices, one.status, one.opens] for one in customers])
+    )
+
+
+def read_customers(path: Path) -> list[Customer]:
+    """Return what was written down."""
+    return [
+        Customer(name, tuple(devices), status, tuple(opens))
+        for name, devices, status, opens in json.loads(path.read_text())
+    ]

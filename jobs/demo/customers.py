@@ -1,0 +1,85 @@
+"""The customers' side of the demo's world: their devices as targets, and calendars of windows."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+
+from jobs import calendars
+from jobs.approving import approve
+from jobs.demo.agreed_hours import (
+    AGREED,
+    CUT_OFF_SECONDS,
+    FROZEN,
+    OPEN_SECONDS,
+    UNAPPROVED,
+    Customer,
+)
+from jobs.models import Calendar, Owner, Target, TargetGroup
+from jobs.window_edits import remove_window, request_window
+
+FREEZE: Final = timedelta(days=2)
+
+
+def make_calendars(customers: Sequence[Customer], *, approver: str) -> None:
+    """Have each customer's devices in a group, and the group keep the customer's hours.
+
+    They are approved by the user of this name.
+    """
+    user = get_user_model().objects.get(username=approver)
+    for customer in customers:
+        owner = Owner.objects.get(slug=customer.name)
+        group = _group_of(owner, customer)
+        calendar, _ = Calendar.objects.update_or_create(
+            owner=owner, name="agreed hours", defaults={"cut_off_seconds": CUT_OFF_SECONDS}
+        )
+        calendars.attach(calendar, group)
+        with calendars.changing(calendar):
+            _keep_hours(calendar, customer, user)
+
+
+def _group_of(owner: Owner, customer: Customer) -> TargetGroup:
+    Target.objects.bulk_create(
+        [Target(owner=owner, name=name) for name in customer.devices], ignore_conflicts=True
+    )
+    group, _ = TargetGroup.objects.get_or_create(owner=owner, name="firewalls")
+    with calendars.changing_group(group):
+        group.targets.set(Target.objects.filter(owner=owner, name__in=customer.devices))
+    return group
+
+
+def _keep_hours(calendar: Calendar, customer: Customer, approver: AbstractBaseUser) -> None:
+    """Put the customer's windows in the place of those of the demo before."""
+    for old in calendar.windows.all():
+        remove_window(old, reason="of the demo before")
+    first, *added = map(_shown, customer.opens)
+    window = request_window(
+        calendar,
+        starts=first,
+        added=added,
+        duration=timedelta(seconds=OPEN_SECONDS),
+        zone="UTC",
+        reason="firmware upgrades",
+    )
+    if customer.status != UNAPPROVED:
+        approve(window, actor=approver)
+    if customer.status == FROZEN:
+        request_window(
+            calendar,
+            effect="freeze",
+            starts=first - timedelta(days=1),
+            duration=FREEZE,
+            zone="UTC",
+            reason="year-end closing",
+        )
+
+
+def _shown(moment: float) -> datetime:
+    return datetime.fromtimestamp(moment, UTC).replace(tzinfo=None)
+
+
+def names_of(customers: Sequence[Customer], status: str = AGREED) -> list[str]:
+    """Return the names of the customers with whom it stands like this."""
+    return [one.name for one in customers if one.status == status]

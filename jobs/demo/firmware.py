@@ -1,0 +1,44 @@
+"""The upgrades of the demo's devices as the devices see them: no I/O, no Django, no clock."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs.demo.agreed_hours import Customer
+from jobs.demo.devices import Device, doubled, make_devices
+
+
+@dataclass
+class Firmware:
+    """The devices of all customers, and each moment in which one was worked on."""
+
+    customers: Sequence[Customer] = ()
+    devices: dict[str, Device] = field(default_factory=dict)
+    outside: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._customers = {name: one for one in self.customers for name in one.devices}
+
+    def touched(self, device: Device, *, at: float) -> None:
+        """Note that an upgrade of a device began or ended: outside of its hours it is reported."""
+        customer = self._customers[device.name]
+        if not customer.is_open(at):
+            self.outside.append({"device": device.name, "at": at, "status": customer.status})
+
+    def report(self, version: int, /) -> dict[str, Any]:
+        """Return what was upgraded, of whom, and what of it when nobody had agreed to it."""
+        upgraded = [name for name, device in self.devices.items() if device.version == version]
+        return {
+            "version": version,
+            "upgraded": len(upgraded),
+            "customers": dict(Counter(self._customers[name].name for name in upgraded)),
+            "doubled": sum(doubled(device.events_of(version)) for device in self.devices.values()),
+            "outside": self.outside,
+        }
+
+
+def make_firmware(customers: Sequence[Customer], *, seed: int, failing_share: float) -> Firmware:
+    """Return the customers' devices, of which some fail at first."""
+    names = [name for customer in customers for name in customer.devices]
+    return Firmware(customers, make_devices(names, seed=seed, failing_share=failing_share))

@@ -1,0 +1,87 @@
+"""A firmware upgrade of the customers' devices, in the hours to which each has agreed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobs import submit_many
+from jobs.cancellation import cancel_runs
+from jobs.demo.agreed_hours import AGREED, FROZEN, UNAPPROVED, Customer
+from jobs.demo.customers import names_of
+from jobs.demo.screen import Line
+from jobs.demo.tasks import upgrade_firmware
+from jobs.demo.verdict import UpgradeVerdict, line_of_all
+from jobs.models import Run, Submission
+from jobs.states import ENDED, State
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """A submission for each customer."""
+
+    customers: Sequence[Customer]
+    version: int
+    submissions: Sequence[Submission]
+
+    def line(self) -> Line:
+        """Return how far it is."""
+        staying = self._count(UNAPPROVED) + self._count(FROZEN)
+        return line_of_all(self.submissions, label=f"firmware {self.version}", staying=staying)
+
+    def is_done(self) -> bool:
+        """Say whether everything has ended that may begin."""
+        open_runs = self._runs(AGREED).exclude(state__in=ENDED)
+        return not open_runs.exists()
+
+    def end(self, report: dict[str, Any]) -> UpgradeVerdict:
+        """Return what came of it, by the devices' report and the rows; cancel what is held."""
+        line = self.line()
+        held = {
+            status: list(self._runs(status).filter(state=State.HELD).values_list("id", flat=True))
+            for status in (UNAPPROVED, FROZEN)
+        }
+        cancel_runs([*held[UNAPPROVED], *held[FROZEN]])
+        return UpgradeVerdict(
+            asked=self._count(AGREED),
+            upgraded=report["upgraded"],
+            outside=len(report["outside"]),
+            doubled=report["doubled"],
+            not_approved=self._count(UNAPPROVED),
+            held_for_approval=len(held[UNAPPROVED]),
+            frozen=self._count(FROZEN),
+            held_by_freeze=len(held[FROZEN]),
+            openings=self._openings(line.seconds),
+            seconds=round(line.seconds, 2),
+        )
+
+    def _runs(self, status: str) -> Any:
+        names = names_of(self.customers, status)
+        return Run.objects.filter(submission__in=self.submissions, owner__slug__in=names)
+
+    def _count(self, status: str) -> int:
+        return sum(len(one.devices) for one in self.customers if one.status == status)
+
+    def _openings(self, seconds: float) -> int:
+        began = min(one.created_at for one in self.submissions).timestamp()
+        return sum(
+            began <= moment < began + seconds
+            for one in self.customers
+            if one.status == AGREED
+            for moment in one.opens
+        )
+
+
+def begin_upgrade(customers: Sequence[Customer], *, version: int) -> Upgrade:
+    """Submit an upgrade for each device of each customer."""
+    submissions = [
+        submit_many(
+            upgrade_firmware,
+            [{"device": name, "version": version} for name in customer.devices],
+            owner=customer.name,
+            label=f"firmware {version}",
+            target="{device}",
+            window="required",
+        )
+        for customer in customers
+    ]
+    return Upgrade(customers, version, submissions)
