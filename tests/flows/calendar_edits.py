@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
@@ -19,41 +19,39 @@ def agree(
     *, owner: str, starts: list[str], seconds: int, zone: str, weight: int = 1, **fields: Any
 ) -> Facts:
     """Have an owner with a calendar of one approved window, which opens at these times."""
-    from jobs import calendars
+    from jobs import approving, calendars
     from jobs.models import Calendar, Owner
+    from jobs.window_edits import request_window
 
     with _noted() as facts:
         customer, _ = Owner.objects.update_or_create(slug=owner, defaults={"weight": weight})
         calendar = Calendar.objects.create(owner=customer, name="agreed", **fields)
         calendars.attach(calendar, customer)
         with calendars.changing(calendar):
-            made = _window(calendar, starts=starts, seconds=seconds, zone=zone)
-            _decide(made, "approved")
+            made = request_window(calendar, **_times(starts, seconds), zone=zone)
+            approving.approve(made, actor=_somebody())
     return facts
 
 
 def move(*, owner: str, starts: list[str], seconds: int) -> Facts:
-    """Have the window open at other times, for so long; nobody needs to approve it anew."""
-    from jobs import calendars
-    from jobs.models import Window
+    """Have the window open at other times, for so long, and approved as it is then."""
+    from jobs import approving, calendars
+    from jobs.window_edits import change_window
 
     with _noted() as facts:
         window = _of(owner)
         with calendars.changing(window.calendar):
-            Window.objects.filter(pk=window.pk).update(
-                starts=starts[0], added=starts[1:], duration_seconds=seconds
-            )
+            approving.approve(change_window(window, **_times(starts, seconds)), actor=_somebody())
     return facts
 
 
 def freeze(*, owner: str, starts: str, seconds: int, zone: str) -> Facts:
     """Have nothing start in that time."""
-    from jobs import calendars
+    from jobs.window_edits import request_window
 
     with _noted() as facts:
-        calendar = _of(owner).calendar
-        with calendars.changing(calendar):
-            _window(calendar, starts=[starts], seconds=seconds, zone=zone, effect="freeze")
+        times = _times([starts], seconds)
+        request_window(_of(owner).calendar, effect="freeze", zone=zone, **times)
     return facts
 
 
@@ -61,31 +59,31 @@ def thaw(*, owner: str) -> Facts:
     """Take the freezes back."""
     from jobs import calendars
     from jobs.models import Window
+    from jobs.window_edits import remove_window
 
     with _noted() as facts:
         calendar = _of(owner).calendar
         with calendars.changing(calendar):
-            Window.objects.filter(calendar=calendar, effect="freeze").delete()
+            for froze in Window.objects.filter(calendar=calendar, effect="freeze"):
+                remove_window(froze)
     return facts
 
 
 def revoke(*, owner: str) -> Facts:
     """Take the approval of the window back."""
-    return _decided(owner, "revoked")
+    from jobs import approving
+
+    with _noted() as facts:
+        approving.revoke(_of(owner), actor=_somebody())
+    return facts
 
 
 def approve(*, owner: str) -> Facts:
     """Approve the window again."""
-    return _decided(owner, "approved")
-
-
-def _decided(owner: str, decision: str) -> Facts:
-    from jobs import calendars
+    from jobs import approving
 
     with _noted() as facts:
-        window = _of(owner)
-        with calendars.changing(window.calendar):
-            _decide(window, decision)
+        approving.approve(_of(owner), actor=_somebody())
     return facts
 
 
@@ -108,27 +106,15 @@ def _of(owner: str) -> Any:
     )
 
 
-def _window(
-    calendar: Any, *, starts: list[str], seconds: int, zone: str, effect: str = "window"
-) -> Any:
-    from jobs.models import Window
-
-    return Window.objects.create(
-        calendar=calendar,
-        effect=effect,
-        starts=starts[0],
-        added=starts[1:],
-        duration_seconds=seconds,
-        zone=zone,
-    )
+def _times(starts: list[str], seconds: int) -> dict[str, Any]:
+    first, *added = map(datetime.fromisoformat, starts)
+    return {"starts": first, "added": added, "duration": timedelta(seconds=seconds)}
 
 
-def _decide(window: Any, decision: str) -> None:
-    from jobs.models import WindowDecision
+def _somebody() -> Any:
+    from django.contrib.auth import get_user_model
 
-    WindowDecision.objects.create(
-        window=window, revision=window.revision, decision=decision, actor_name="a customer"
-    )
+    return get_user_model().objects.get_or_create(username="somebody who may")[0]
 
 
 def _now() -> str:
