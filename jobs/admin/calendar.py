@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs import calendars
 from jobs.admin import access, calendar_status, marks
 from jobs.admin.calendar_access import CalendarPages
+from jobs.admin.calendar_feed import FeedUrls
 from jobs.admin.calendar_filters import ApprovalsFilter, SharedOwnerFilter
 from jobs.admin.calendar_form import APPLIES_TO, OPTIONS, CalendarForm
 from jobs.admin.calendar_import import IcalUrls
@@ -30,7 +31,7 @@ KNOWN_LATER = frozenset({"status", "window_table"})
 
 
 @admin.register(Calendar)
-class CalendarAdmin(IcalUrls, MonthPage, CalendarPages):
+class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     form = CalendarForm
     change_form_template = "admin/jobs/calendar/change_form.html"
     list_display = ("name", "status", "owner_link", "asked", "applies_to", "month_link", "problem")
