@@ -3,22 +3,11 @@
 --   shards from low to high.
 -- Result: id, slot (of the due time), and the job's history_policy, overlap,
 --   owner (slug), task, queue, priority, lock_key.
--- Keeps true: only due jobs are read, by the index job_due_interval. The distinct intervals are
---   few, and each is one step in it, from the one before. OFFSET 0 keeps the planner from another
---   way than asking the index for each interval and minute.
-WITH RECURSIVE intervals (n) AS (
-    (SELECT interval_minutes FROM jobs_job
-     WHERE schedule || '' = 'interval' AND enabled AND interval_minutes > 0
-     ORDER BY interval_minutes LIMIT 1)
-    UNION ALL
-    SELECT (SELECT j.interval_minutes FROM jobs_job AS j
-            WHERE j.schedule || '' = 'interval' AND j.enabled AND j.interval_minutes > intervals.n
-            ORDER BY j.interval_minutes LIMIT 1)
-    FROM intervals WHERE n IS NOT NULL
-)
+-- Keeps true: only due jobs are read, by the index job_due_interval. OFFSET 0 keeps the planner from
+--   another way than asking the index for each interval and minute.
 SELECT due.id, due.slot, due.history_policy, due.overlap, o.slug,
     due.task, due.queue, due.priority, due.lock_key
-FROM intervals
+FROM jobs_intervals AS intervals
 CROSS JOIN unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[])
     AS part (minute, low, high)
 CROSS JOIN LATERAL (
@@ -33,7 +22,7 @@ CROSS JOIN LATERAL (
 ) AS due
 JOIN jobs_owner AS o ON o.id = due.owner_id
 CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
-WHERE intervals.n IS NOT NULL AND due.effective_from <= moment.at
+WHERE due.effective_from <= moment.at
     AND (due.start_at IS NULL OR due.start_at <= moment.at)
     AND (due.end_at IS NULL OR due.end_at >= moment.at)
     AND (due.paused_until IS NULL OR due.paused_until <= moment.at

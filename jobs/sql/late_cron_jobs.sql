@@ -11,5 +11,6 @@ WHERE j.id > %(after_job)s
     AND j.effective_from <= to_timestamp(%(first_slot)s / 2.0)
     AND (j.start_at IS NULL OR j.start_at <= to_timestamp(%(first_slot)s / 2.0))
     AND (j.end_at IS NULL OR j.end_at >= to_timestamp(%(end_slot)s / 2.0))
-    AND (j.paused_until IS NULL OR j.paused_until <= to_timestamp(%(first_slot)s / 2.0))
+    AND (j.paused_until IS NULL OR j.paused_until <= to_timestamp(%(first_slot)s / 2.0)
+        OR j.paused_from > to_timestamp(%(end_slot)s / 2.0))
 LIMIT %(most)s

@@ -66,6 +66,19 @@ CREATE TRIGGER job_begins_paused BEFORE INSERT ON jobs_job
 -- them for a while, and would as soon read all jobs of a kind.
 CREATE INDEX job_due_interval ON jobs_job (interval_minutes, phase, shard)
     WHERE schedule || '' = 'interval' AND enabled;
+-- The distinct intervals: few, and each is one step in that index, from the one before.
+CREATE VIEW jobs_intervals AS
+WITH RECURSIVE intervals (n) AS (
+    (SELECT interval_minutes FROM jobs_job
+     WHERE schedule || '' = 'interval' AND enabled AND interval_minutes > 0
+     ORDER BY interval_minutes LIMIT 1)
+    UNION ALL
+    SELECT (SELECT j.interval_minutes FROM jobs_job AS j
+            WHERE j.schedule || '' = 'interval' AND j.enabled AND j.interval_minutes > intervals.n
+            ORDER BY j.interval_minutes LIMIT 1)
+    FROM intervals WHERE n IS NOT NULL
+)
+SELECT n FROM intervals WHERE n IS NOT NULL;
 -- What is not smooth is due in its minute's first slot.
 CREATE INDEX job_due_cron ON jobs_job (cron, zone, (CASE WHEN smooth THEN shard ELSE 0 END))
     WHERE schedule || '' = 'cron' AND enabled;
