@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import timedelta
 from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
@@ -26,25 +26,10 @@ from jobs.due import Due, rows_of
 from jobs.ids import scheduled_text
 from jobs.options import POLICY_OPTIONS
 from jobs.preparing import DEFAULT_PRIORITY
-from jobs.schedules import slot_of
+from jobs.schedules.phases import SLOT
 
-SLOT_MS: Final = 500
+SLOT_MS: Final = SLOT // timedelta(milliseconds=1)
 _COLUMNS: Final = ("tasks", "policies", "attempts", "priorities", "deadlines")
-
-
-def trigger(
-    due: Iterable[tuple[int, datetime]], *, salt: str = "", submission: int | None = None
-) -> int:
-    """Queue a run for each (job's id, nominal due time), and nothing else; return how many.
-
-    Runs that are there already are not counted, those without history always. `salt` tells the runs
-    of a backfill, of which `submission` is the id, from those that were due. Raises
-    BrokerUnavailable when hints of runs without history may not be out: repeat it then. Rows are
-    those of the caller's transaction.
-    """
-    pairs = [(job_id, slot_of(due_at)) for job_id, due_at in due]
-    made = make_runs(pairs, salt=salt, submission=submission)
-    return made + send_hints(pairs, salt=salt, submission=submission)
 
 
 def make_runs(
@@ -52,7 +37,9 @@ def make_runs(
 ) -> int:
     """Make the runs of (job, slot of the due time) where a job keeps them; return how many.
 
-    Hints are published after the commit, and stay in the outbox where they cannot be.
+    `salt` tells the runs of a backfill, of which `submission` is the id, from those that were due;
+    what is there already is not counted. Hints are published after the commit, and stay in the
+    outbox where they cannot be.
     """
     if not due:
         return 0
@@ -85,37 +72,34 @@ def make_runs(
     return len(hints) + len(held)
 
 
-def send_hints(
-    due: Sequence[tuple[int, int]], *, salt: str = "", submission: int | None = None
-) -> int:
+def send_hints(due: Sequence[tuple[int, int]]) -> int:
     """Publish a hint for (job, slot of the due time) where a job keeps no runs; return how many.
 
     Raises BrokerUnavailable when it is not known which are out.
     """
-    unkept = rows_of("trigger_none", _arrays(due)) if due else []
-    return send_known(unkept, salt=salt, submission=submission)
+    return send_known(rows_of("trigger_none", _arrays(due)) if due else [])
 
 
-def send_known(due: Iterable[Due], *, salt: str = "", submission: int | None = None) -> int:
+def send_known(due: Iterable[Due]) -> int:
     """Do so for due times of jobs that keep no runs and need not be read any more.
 
     Owner by owner, as the fair queue takes them in fastest.
     """
-    hints = _hints(sorted(due, key=attrgetter("owner")), salt=salt, submission=submission)
+    hints = _hints(sorted(due, key=attrgetter("owner")))
     for start in range(0, len(hints), SLICE):
         broker().publish(hints[start : start + SLICE], timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     return len(hints)
 
 
-def _hints(due: Sequence[Due], *, salt: str, submission: int | None) -> list[Hint]:
+def _hints(due: Sequence[Due]) -> list[Hint]:
     queue, offered = setting("JOBS_QUEUE"), _priorities()
     return [
         Hint(
-            scheduled_text(it.job_id, it.slot * SLOT_MS, salt=salt),
+            scheduled_text(it.job_id, it.slot * SLOT_MS),
             it.task,
             it.queue or queue,
             it.owner,
-            submission,
+            None,
             1,
             offered.get(it.task, DEFAULT_PRIORITY) if it.priority is None else it.priority,
             1,

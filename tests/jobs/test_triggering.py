@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from jobs import dispatch
 from jobs import job as offered_job
 from jobs.ids import scheduled_id
 from jobs.models import Job, Outbox, Owner, Run, Submission, Target
+from jobs.schedules import slot_of
 from jobs.states import State
 from jobs.submission import run_job
-from jobs.triggering import trigger
+from jobs.triggering import make_runs, send_hints
 from tests.jobs.recurring import at, hinted_of, recurring, runs_of
 from tests.jobs.scenes import known, messages
 from tests.jobs.without_history import written_count
@@ -26,6 +28,14 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 # What every run has of its own: ids and times.
 OWN = {"id", "created_at", "queued_at", "overdue_at", "due_at", "next_at", "history", "deadline_at"}
+
+
+def trigger(
+    due: Sequence[tuple[int, datetime]], *, salt: str = "", submission: int | None = None
+) -> int:
+    """Make the runs of due times, and the hints of those without; return how many."""
+    pairs = [(job_id, slot_of(due_at)) for job_id, due_at in due]
+    return make_runs(pairs, salt=salt, submission=submission) + send_hints(pairs)
 
 
 @offered_job(
