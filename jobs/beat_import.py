@@ -7,6 +7,7 @@ refused goes on there as it was.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -46,7 +47,8 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
         related = ("interval", "crontab", "solar", "clocked")
         entries = PeriodicTask.objects.select_for_update(of=("self",)).select_related(*related)
         known = set(Job.objects.filter(owner=of).values_list("key", flat=True))
-        report = [_judged(entry, known) for entry in entries.order_by("name")]
+        at = now()
+        report = [_judged(entry, known, now=at) for entry in entries.order_by("name")]
         chosen = {row.name: row.job for row in report if row.job is not None}
         if chosen and not is_dry_run:
             upsert_jobs(of, chosen.values())
@@ -55,7 +57,7 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
     return report
 
 
-def _judged(entry: Any, known: set[str]) -> Imported:
+def _judged(entry: Any, known: set[str], *, now: datetime) -> Imported:
     if is_ours(entry):
         return Imported(name=entry.name, verdict="left out", problem="drives the system itself")
     if not entry.enabled:
@@ -63,7 +65,7 @@ def _judged(entry: Any, known: set[str]) -> Imported:
     if entry.name in known:
         return _refused(entry, "name", "is the key of a job of this owner already")
     try:
-        job = job_of(entry, now=now())
+        job = job_of(entry, now=now)
     except FairshiftError as error:
         return _refused(entry, *fault_of(error))
     _, faults = job_spec(job)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from datetime import timedelta
 from functools import cache
 from itertools import starmap
 from operator import itemgetter
@@ -18,12 +17,10 @@ from django.db import connection
 
 from jobs import database
 from jobs.schedules import cron_minutes, moment_of
+from jobs.schedules.phases import MINUTE, SLOTS
 
 logger = logging.getLogger(__name__)
 
-SLOTS: Final = 120
-"""Slots of a minute, a shard each."""
-MINUTE: Final = timedelta(minutes=1)
 PAIRS: Final = 1_000_000
 
 

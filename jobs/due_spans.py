@@ -9,17 +9,16 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, overload
 
 from jobs.errors import ScheduleError
-from jobs.schedules import Schedule, cron_minutes, next_times
+from jobs.schedules import Schedule, cron_minutes
+from jobs.schedules.phases import EPOCH, MINUTE
 
-MINUTE: Final = timedelta(minutes=1)
 SMOOTHED: Final = ("cron", "once")
 NONE: Final = timedelta()
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 KEPT_CRONS: Final = 1_000
 """So many cron expressions of a span are walked once for all their jobs."""
 
@@ -106,18 +105,6 @@ def due_in(
             return ()
     found = found[bisect_left(found, low) : bisect_left(found, end)]
     return found if schedule.end_at is None else found[: bisect_right(found, schedule.end_at)]
-
-
-def next_in(schedule: Schedule, *, after: datetime, count: int) -> list[datetime]:
-    """Return up to `count` due times later than `after`, in UTC, of seconds on their grid, too.
-
-    Raises ScheduleError.
-    """
-    if schedule.kind != "seconds":
-        return next_times(schedule, after=after, count=count)
-    step = timedelta(seconds=schedule.interval_seconds or 0)
-    low = max(after + timedelta.resolution, schedule.start_at or after)
-    return list(due_in(schedule, start=low, end=low + count * step))[:count]
 
 
 def without(

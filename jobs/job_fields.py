@@ -13,8 +13,9 @@ from jobs import preparing
 from jobs.catalog import resolve
 from jobs.errors import OptionError
 from jobs.models import HistoryPolicy, MisfirePolicy, OverlapPolicy, ScheduleKind
-from jobs.options import KEY_LIMIT, LABEL_LIMIT, LOCK_LIMIT, Options, refuse_labels, refuse_text
+from jobs.options import KEY_LIMIT, LOCK_LIMIT, Options, refuse_labels, refuse_text
 from jobs.policies import CHECKS
+from jobs.schedules.expressions import LONGEST
 
 POLICIES: Final = tuple(name for name in CHECKS if name != "history")
 NAME_LIMIT: Final = 200
@@ -132,7 +133,7 @@ FIELDS: Final[Mapping[str, tuple[Check, Any]]] = {
     "schedule": (_one_of(*ScheduleKind.values), ""),
     "interval_minutes": (_as_given, None),
     "interval_seconds": (_as_given, None),
-    "cron": (_text(LABEL_LIMIT), ""),
+    "cron": (_text(LONGEST), ""),
     "zone": (_text(64), ""),
     "once_at": (_moment, None),
     "start_at": (_moment, None),

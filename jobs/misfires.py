@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from jobs import database
 from jobs.conf import setting
-from jobs.due_spans import MINUTE, delay_of, due_in, schedule_of, without
+from jobs.due_spans import delay_of, due_in, schedule_of, without
 from jobs.errors import FairshiftError
 from jobs.held import leave
 from jobs.missed import MisfireRule, MissedSpan, decide, pause_off, span
@@ -27,6 +27,7 @@ from jobs.models import Tick
 from jobs.models.recurring import MissReason
 from jobs.overlap import Pair, sift
 from jobs.schedules import moment_of, slot_of
+from jobs.schedules.phases import MINUTE
 from jobs.storing import now
 from jobs.triggering import make_runs, send_hints
 

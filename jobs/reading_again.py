@@ -16,9 +16,10 @@ from typing import Any
 
 from jobs import database
 from jobs.conf import setting
-from jobs.due import SLOTS, Due, is_due, rows_of
+from jobs.due import Due, is_due, rows_of
 from jobs.held import Span, leave
 from jobs.models import Tick
+from jobs.schedules.phases import SLOTS
 from jobs.ticking import CHUNK, make_due_runs, send_due_hints
 
 

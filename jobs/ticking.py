@@ -17,9 +17,10 @@ from django.db.models.functions import Now
 
 from fleet import BrokerUnavailable, crash_point
 from jobs import database, misfires, overlap
-from jobs.due import SLOTS, Due, due_jobs
+from jobs.due import Due, due_jobs
 from jobs.held import leave
 from jobs.models import HistoryPolicy, OverlapPolicy, Tick
+from jobs.schedules.phases import SLOTS
 from jobs.triggering import make_runs, send_known
 
 CHUNK: Final = 10_000

@@ -207,10 +207,11 @@ class Job(models.Model):
         Those in a pause are left out; none of a job that is off. Raises ScheduleError for a
         broken schedule.
         """
-        from jobs.due_spans import next_in, schedule_of
+        from jobs.due_spans import schedule_of
+        from jobs.schedules import next_times
 
         facts = Job.objects.values().get(pk=self.pk)
         if not facts["enabled"]:
             return []
         after = max(timezone.now(), facts["paused_until"] or facts["effective_from"])
-        return next_in(schedule_of(facts), after=after, count=count)
+        return next_times(schedule_of(facts), after=after, count=count)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Final
 
@@ -16,10 +16,9 @@ from cronsim import CronSim
 
 from jobs.errors import ScheduleError
 from jobs.schedules.expressions import field_texts
-from jobs.schedules.phases import EPOCH
+from jobs.schedules.phases import EPOCH, MINUTE
 from jobs.schedules.zones import DAY, spans, zone_names
 
-MINUTE: Final = timedelta(minutes=1)
 _FIRST_DAY: Final = EPOCH.date().toordinal()
 
 

@@ -9,7 +9,8 @@ SLOTS: Final = 120
 """Slots in a minute: as many as there are shards."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-SLOT: Final = timedelta(minutes=1) / SLOTS
+MINUTE: Final = timedelta(minutes=1)
+SLOT: Final = MINUTE / SLOTS
 
 # 2**64 divided by the golden ratio: its multiples are spread over 0..2**64 more evenly than
 # those of any other number (Knuth, TAOCP 3, 6.4: Fibonacci hashing).

@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs import misfires
-from jobs.due_spans import MINUTE, schedule_of
+from jobs.due_spans import schedule_of
 from jobs.misfires import catch_up, judge_held, record_pauses
 from jobs.models import Job, Missed, Owner, Run, Tick
 from jobs.schedules import due_times
+from jobs.schedules.phases import MINUTE
 from jobs.storing import now
 from tests.jobs.recurring import OLD, at, recurring, runs_of, tick_of, written_raw
 from tests.jobs.scenes import at_once, row_held
