@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from fleet.transport import leases as module
 from fleet.transport import scripts
@@ -30,8 +32,9 @@ def leases() -> Leases:
 
 @pytest.fixture
 def away() -> redis.Redis:
-    """A client of a broker that is away."""
-    return redis.Redis(unix_socket_path="/nowhere/redis.sock")
+    """A client of a broker that is away, which says so at once."""
+    at_once = Retry(NoBackoff(), 0)
+    return redis.Redis(unix_socket_path="/nowhere/redis.sock", retry=at_once)
 
 
 def put(broker: redis.Redis, *ids: str, owner: str = "acme", lock: str = "") -> None:
