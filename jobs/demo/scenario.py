@@ -25,7 +25,7 @@ from jobs.demo.shares import Shares
 from jobs.demo.summary import show_hanging, show_places, show_verdict
 from jobs.demo.tasks import activate_ruleset
 from jobs.demo.upgrade import Upgrade, begin_upgrade
-from jobs.demo.verdict import Verdict, ask_devices, judge, line_of
+from jobs.demo.verdict import Verdict, ask_devices, call_seconds, judge, line_of
 from jobs.demo.world import (
     CHECKING_OWNER,
     LARGE_OWNER,
@@ -124,7 +124,9 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             _follow(submissions, stack, progress, until=_is_time_for_small, deadline=deadline)
             submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
             in_time = _follow(submissions, stack, progress, until=_are_done, deadline=deadline)
-            upgrade = begin_upgrade(customers, version=version)
+            upgrade = begin_upgrade(
+                customers, version=version, expected_seconds=call_seconds(submissions[0]) or 0.1
+            )
             in_time &= _follow_upgrade(upgrade, stack, progress, deadline=deadline)
         if not in_time:
             show_hanging([*submissions, *upgrade.submissions], places=places, screen=screen)

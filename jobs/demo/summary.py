@@ -52,6 +52,8 @@ def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> N
         f"{upgrade.openings} openings and {upgrade.seconds:.1f} s, {upgrade.outside} outside; "
         f"{upgrade.held_for_approval} held for approval, {upgrade.held_by_freeze} held by freeze"
     )
+    if upgrade.foreseen_seconds is not None:
+        screen.say(f"  {upgrade.foreseen_seconds:.1f} s were foreseen before its submit")
 
 
 def show_hanging(submissions: Sequence[Submission], *, places: Places, screen: Screen) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from jobs import submit_many
@@ -11,6 +12,7 @@ from jobs.demo.customers import names_of
 from jobs.demo.screen import Line
 from jobs.demo.tasks import upgrade_firmware
 from jobs.demo.verdict import UpgradeVerdict, line_of_all
+from jobs.foresight import will_it_fit
 from jobs.models import Run, Submission
 from jobs.states import ENDED, State
 
@@ -22,6 +24,8 @@ class Upgrade:
     customers: Sequence[Customer]
     version: int
     submissions: Sequence[Submission]
+    foreseen_at: datetime | None
+    """When all that may begin will be done, as it was told before the submit."""
 
     def line(self) -> Line:
         """Return how far it is."""
@@ -52,6 +56,7 @@ class Upgrade:
             held_by_freeze=len(held[FROZEN]),
             openings=self._openings(line.seconds),
             seconds=round(line.seconds, 2),
+            foreseen_seconds=self._foreseen_seconds(),
         )
 
     def _runs(self, status: str) -> Any:
@@ -61,8 +66,16 @@ class Upgrade:
     def _count(self, status: str) -> int:
         return sum(len(one.devices) for one in self.customers if one.status == status)
 
+    def _foreseen_seconds(self) -> float | None:
+        if self.foreseen_at is None:
+            return None
+        return round((self.foreseen_at - self._began_at()).total_seconds(), 2)
+
+    def _began_at(self) -> datetime:
+        return min(one.created_at for one in self.submissions)
+
     def _openings(self, seconds: float) -> int:
-        began = min(one.created_at for one in self.submissions).timestamp()
+        began = self._began_at().timestamp()
         return sum(
             began <= moment < began + seconds
             for one in self.customers
@@ -71,17 +84,32 @@ class Upgrade:
         )
 
 
-def begin_upgrade(customers: Sequence[Customer], *, version: int) -> Upgrade:
-    """Submit an upgrade for each device of each customer."""
-    submissions = [
-        submit_many(
+def begin_upgrade(
+    customers: Sequence[Customer], *, version: int, expected_seconds: float
+) -> Upgrade:
+    """Submit an upgrade for each device of each customer, and foresee when all will be done.
+
+    `expected_seconds` is how long one is expected to take.
+    """
+    ends, submissions = [], []
+    for customer in customers:
+        foreseen = will_it_fit(
             upgrade_firmware,
-            [{"device": name, "version": version} for name in customer.devices],
             owner=customer.name,
-            label=f"firmware {version}",
-            target="{device}",
+            targets=customer.devices,
+            expected_seconds=expected_seconds,
             window="required",
         )
-        for customer in customers
-    ]
-    return Upgrade(customers, version, submissions)
+        if foreseen.ends_at is not None and customer.status == AGREED:
+            ends.append(foreseen.ends_at)
+        submissions.append(
+            submit_many(
+                upgrade_firmware,
+                [{"device": name, "version": version} for name in customer.devices],
+                owner=customer.name,
+                label=f"firmware {version}",
+                target="{device}",
+                window="required",
+            )
+        )
+    return Upgrade(customers, version, submissions, max(ends, default=None))

@@ -23,7 +23,8 @@ class UpgradeVerdict:
     """What became of the upgrade; `outside` counts what began or ended when nobody had agreed.
 
     `upgraded` devices say that they have it, of `asked` whose customers agreed; the runs of the
-    others were held to the end. `openings` began meanwhile. `seconds` are those of all of it.
+    others were held to the end. `openings` began meanwhile. `seconds` are those of all of it, and
+    `foreseen_seconds` what was told before the submit.
     """
 
     asked: int
@@ -36,6 +37,7 @@ class UpgradeVerdict:
     held_by_freeze: int
     openings: int
     seconds: float
+    foreseen_seconds: float | None
 
     @property
     def is_good(self) -> bool:
@@ -149,7 +151,7 @@ def judge(
         large_seconds=round(line_of(large).seconds, 2),
         small_seconds=round(line_of(small).seconds, 2),
         small_ideal_seconds=round(_ideal_seconds(small, slots=max(1, slots // 2)), 2),
-        call_seconds=round(_call_seconds(large), 3),
+        call_seconds=round(call_seconds(large), 3),
         runs_recorded=recorded["well"],
         checks=report["checks"],
         checks_doubled=report["checks_doubled"],
@@ -163,7 +165,8 @@ def _spread(counts: Sequence[int]) -> float:
     return pstdev(counts) / mean(counts) if any(counts) else 0.0
 
 
-def _call_seconds(submission: Submission) -> float:
+def call_seconds(submission: Submission, /) -> float:
+    """Return how long one of its runs took on average."""
     taken = _times(submission)
     return sum(taken) / len(taken) if taken else 0.0
 
