@@ -8,7 +8,6 @@ changes latency and nothing else.
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -117,13 +116,14 @@ def _admission(row: Mapping[str, Any]) -> Admission:
             "policy": {**policy, "max_attempts": row["max_attempts"]},
         },
         # A window that is to end what runs does it as a time limit would, to the second.
-        soft_time_limit=_least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
-        time_limit=_least(policy.get("time_limit_seconds"), row["hard_close"]),
-        start_within=min(setting("LEASE_SECONDS"), row["start_within"] or math.inf),
+        soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
+        time_limit=least(policy.get("time_limit_seconds"), row["hard_close"]),
+        start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
         is_limited=row["is_limited"],
         headers={"ignore_result": True, **options},
     )
 
 
-def _least(*seconds: float | None) -> float | None:
+def least(*seconds: float | None) -> float | None:
+    """Return the smallest of what there is; None when there is nothing."""
     return min((some for some in seconds if some is not None), default=None)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
 from django.db import connection, transaction
+from django.db.models import Min
 
 from jobs import agreed, database, gating
 from jobs.errors import OptionError
@@ -58,6 +59,8 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
         return
     with transaction.atomic():
         locked = _locked(calendar)
+        # Here too, or what is read in this block would be kept as what was there before it.
+        _renew(locked)
         token = _open.set({**_open.get(), locked.pk: locked})
         try:
             yield locked
@@ -65,7 +68,7 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
             _open.reset(token)
         of = [row["id"] for row in database.query(_OWNERS, [locked.pk])]
         _alone(of)
-        Calendar.objects.filter(pk=locked.pk).update(version=locked.version + 1)
+        _renew(locked)
         make_openings(Calendar.objects.get(pk=locked.pk))
         _tell(of)
 
@@ -79,8 +82,11 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
     if calendar.owner_id not in {None, of.pk}:
         raise OptionError("calendar", f"{calendar.name!r} is not one of {of.slug}'s")
     with transaction.atomic():
-        _locked(calendar)
+        locked = _locked(calendar)
         _alone([of.pk])
+        if locked.computed_until is None:
+            # Nobody has changed it yet, and without openings it would be closed.
+            make_openings(locked)
         key: dict[str, Any] = {_key(to): to.pk}
         made, _ = Attachment.objects.get_or_create(calendar=calendar, **key)
         _tell([of.pk])
@@ -141,8 +147,15 @@ def extend_openings() -> int:
     known = Calendar.objects.filter(computed_until__lt=soon).order_by("pk")
     for calendar in known:
         with transaction.atomic():
-            make_openings(Calendar.objects.select_for_update().get(pk=calendar.pk))
+            make_openings(_locked(calendar))
     return len(known)
+
+
+def known_until() -> datetime | None:
+    """Return until when the openings of all calendars that apply are made; None without one."""
+    known = Calendar.objects.filter(attachments__isnull=False)
+    until: datetime | None = known.aggregate(until=Min("computed_until"))["until"]
+    return until
 
 
 def _locked(calendar: Calendar) -> Calendar:
@@ -151,6 +164,12 @@ def _locked(calendar: Calendar) -> Calendar:
     Not against keys: rows that refer to it are added meanwhile.
     """
     return Calendar.objects.select_for_update(no_key=True).get(pk=calendar.pk)
+
+
+def _renew(calendar: Calendar) -> None:
+    """Give a calendar that is locked a new version: what processes keep of it is old then."""
+    calendar.version += 1
+    Calendar.objects.filter(pk=calendar.pk).update(version=calendar.version)
 
 
 def _alone(owner_ids: Collection[int]) -> None:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from jobs import agreed, database
+from jobs import agreed, closing, database
 from jobs.database import alone
 from jobs.dispatch import publish_on_commit, withdraw_on_commit
 from jobs.models import Calendar, WindowPolicy
@@ -155,11 +155,14 @@ def _tell(moved: Sequence[dict[str, Any]]) -> None:
 def gate_changed() -> int:
     """Gate again what waits of owners whose calendars have changed; return how many runs.
 
-    Repeating it is harmless: an owner is done when all of its runs are.
+    What runs is told when it is to stop (`jobs/closing.py`). Repeating it is harmless: an owner is
+    done when all of its runs are. A call that meets another one leaves the rest to that or, when
+    that has just looked for the last time, to the next promotion.
     """
     total = 0
     while owners := database.query(_CHANGED_OWNERS):
         for owner in owners:
+            closing.close_runs(owner["id"])
             total += _gate_all_of(owner["id"])
             version = owner["version"]
             database.query(_GATED, [version, owner["id"], version])

@@ -1,7 +1,8 @@
 """Promotion: runs whose time has come are queued, and those whose deadline passed expire.
 
 Where calendars apply, what has come due is queued while they are open, and held else; so is a
-queued run that its worker did not start while it was open.
+queued run that its worker did not start while it was open. What runs in a window that has been
+taken from it is told to stop.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 from django.db import transaction
 
 from fleet import crash_point
-from jobs import database, gating
+from jobs import closing, database, gating
 from jobs.callbacks import tell_celery
 from jobs.recording import move
 from jobs.states import DELAYED, FIRST, State
@@ -43,6 +44,7 @@ def promote() -> int:
     Those that calendars keep are held until these open, and not counted.
     """
     gating.gate_changed()
+    closing.stop_closed()
     _hold_late()
     total = 0
     while (found := _promote_chunk()) is not None:

@@ -20,6 +20,7 @@ PERIODIC: Final = {
     "fairshift: rescue runs of lost workers": ("fairshift.system.rescue", 5),
     "fairshift: sweep for lost hints": ("fairshift.system.sweep", 5),
     "fairshift: make partitions": ("fairshift.system.make_partitions", 3_600),
+    "fairshift: extend openings": ("fairshift.system.extend_openings", 3_600),
 }
 
 

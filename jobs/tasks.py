@@ -14,6 +14,7 @@ from celery import shared_task
 from fleet import BrokerUnavailable
 from jobs import (
     backfilling,
+    calendars,
     inbox,
     misfires,
     partitions,
@@ -34,6 +35,7 @@ from jobs.errors import FairshiftError
 __all__ = [
     "backfill",
     "delete_jobs",
+    "extend_openings",
     "fire",
     "http_request",
     "make_partitions",
@@ -111,6 +113,13 @@ def sweep() -> dict[str, int]:
 def make_partitions() -> list[str]:
     """Make the partitions of the coming days."""
     return partitions.make_partitions()
+
+
+@shared_task(name="fairshift.system.extend_openings", send_events=False)
+@alone
+def extend_openings() -> int:
+    """Make the openings of the coming weeks."""
+    return calendars.extend_openings()
 
 
 @shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))

@@ -1,5 +1,7 @@
 """Runs that leave no history: nothing is written of them, from the hint to the end.
 
+But where calendars apply: what comes outside its windows is dropped, and recorded as missed.
+
 A job with the history `none` has no rows of its runs. A hint names the job, whose row admits it as
 that row is now; the run's id names its due time; which attempt it is stands in the message alone.
 What the broker forgets is gone.
@@ -19,6 +21,7 @@ from celery import Task
 
 from fleet import Admission, Ask, Hint, Refusal
 from jobs import database, preparing
+from jobs.admission import least
 from jobs.catalog import offer_of, resolve
 from jobs.conf import setting
 from jobs.dispatch import broker
@@ -29,7 +32,7 @@ from jobs.payloads import open_bytes
 
 logger = structlog.get_logger(__name__)
 
-_REFUSALS: Final = {"busy": Refusal.BUSY, "gone": Refusal.GONE}
+_REFUSALS: Final = {"busy": Refusal.BUSY, "gone": Refusal.GONE, "window": Refusal.GONE}
 
 
 def publish(hints: Sequence[Hint]) -> None:
@@ -49,12 +52,15 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
             "tasks": [it.ask.task for it in known],
             "dues": [it.due_at for it in known],
             "are_timed": [_is_timed(it.ask) for it in known],
-            "deadlines": [offer_of(it.task).policy.get("deadline_seconds") for it in known],
+            "deadlines": _declared(known, "deadline_seconds"),
+            "limits": _declared(known, "time_limit_seconds"),
+            "soft_limits": _declared(known, "soft_time_limit_seconds"),
             "worker": worker_id,
             "lease": setting("LEASE_SECONDS"),
         },
     )
     by_key = {row["key"]: row for row in rows}
+    _note([it for it in known if by_key[it.ask.key]["verdict"] == "window"])
     return answers | {it.ask.key: _answer(it, by_key[it.ask.key]) for it in known}
 
 
@@ -73,6 +79,18 @@ def _known(ask: Ask) -> _Known | None:
         return _Known(ask, time_of(UUID(ask.run_id)), resolve(ask.task))
     except (OverflowError, UnknownTask):
         return None
+
+
+def _declared(known: Sequence[_Known], name: str) -> list[Any]:
+    """Return what the task of each declares."""
+    return [offer_of(it.task).policy.get(name) for it in known]
+
+
+def _note(kept: Sequence[_Known]) -> None:
+    """Record what came outside its windows: there is no row that could wait for the next one."""
+    if kept:
+        given = {"job_ids": [it.ask.job for it in kept], "due_ats": [it.due_at for it in kept]}
+        database.run("note_window", given)
 
 
 def _is_timed(ask: Ask) -> bool:
@@ -115,9 +133,9 @@ def _admission(known: _Known, row: Mapping[str, Any]) -> Admission:
             "labels": json.loads(row["labels"]),
             "policy": policy,
         },
-        soft_time_limit=policy.get("soft_time_limit_seconds"),
-        time_limit=policy.get("time_limit_seconds"),
-        start_within=setting("LEASE_SECONDS"),
+        soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
+        time_limit=least(policy.get("time_limit_seconds"), row["hard_close"]),
+        start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
         headers={"ignore_result": True},
         again=_next(known, row),
     )

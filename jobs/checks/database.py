@@ -1,6 +1,7 @@
 """What PostgreSQL must be, and must not have switched off."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core import checks
@@ -9,6 +10,7 @@ from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
+from jobs import calendars
 from jobs.partitions import ALARM_DAYS, days_left
 
 OLDEST_VERSION = 15
@@ -28,7 +30,11 @@ def check_database(
 def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
     """Check the default database also without `--database`, and that it is migrated."""
     connection = connections["default"]
-    return list(_problems(connection)) or list(_unmigrated(connection)) or list(_partitions_end())
+    return (
+        list(_problems(connection))
+        or list(_unmigrated(connection))
+        or [*_partitions_end(), *_openings_end()]
+    )
 
 
 def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
@@ -89,6 +95,17 @@ def _partitions_end() -> Iterator[CheckMessage]:
             hint="See why fairshift.system.make_partitions does not run; later runs go to the"
             " default partition and are moved once it does.",
             id="fairshift.W106",
+        )
+
+
+def _openings_end() -> Iterator[CheckMessage]:
+    until = calendars.known_until()
+    if until is not None and until < datetime.now(UTC) + timedelta(days=1):
+        yield checks.Warning(
+            f"Openings of calendars are made only until {until:%Y-%m-%d %H:%M} UTC.",
+            hint="See why fairshift.system.extend_openings does not run; nothing starts then to"
+            " which such a calendar applies.",
+            id="fairshift.W107",
         )
 
 

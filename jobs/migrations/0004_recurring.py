@@ -251,6 +251,7 @@ class Migration(migrations.Migration):
                             ("deadline", "too late to be caught up"),
                             ("overlap", "the run before it had not ended"),
                             ("paused", "paused"),
+                            ("window", "outside its windows"),
                         ],
                         max_length=8,
                         verbose_name="reason",

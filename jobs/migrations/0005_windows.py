@@ -36,6 +36,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="run",
+            name="closes_at",
+            field=models.DateTimeField(null=True, verbose_name="closes at"),
+        ),
+        migrations.AddField(
+            model_name="run",
             name="stop_at",
             field=models.DateTimeField(null=True, verbose_name="stop at"),
         ),
@@ -555,7 +560,8 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             sql=statement("calendars"),
             reverse_sql=(
-                "DROP FUNCTION jobs_calendars; DROP FUNCTION jobs_gate; DROP FUNCTION jobs_needed;"
+                "DROP FUNCTION jobs_calendars; DROP FUNCTION jobs_gate; DROP FUNCTION jobs_ends;"
+                "DROP FUNCTION jobs_needed;"
             ),
         ),
         migrations.RunSQL(

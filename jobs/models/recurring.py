@@ -63,6 +63,7 @@ class MissReason(models.TextChoices):
     DEADLINE = "deadline", _("too late to be caught up")
     OVERLAP = "overlap", _("the run before it had not ended")
     PAUSED = "paused", _("paused")
+    WINDOW = "window", _("outside its windows")
 
 
 class Missed(models.Model):

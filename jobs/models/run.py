@@ -111,6 +111,8 @@ class Run(models.Model):
     overdue_at = models.DateTimeField(_("overdue at"), null=True)
     # The last moment at which it may start in its opening; of a queued run with calendars.
     not_after = models.DateTimeField(_("not after"), null=True)
+    # When its calendars end its newest attempt, as they were at the admission; null: never.
+    closes_at = models.DateTimeField(_("closes at"), null=True)
     # When a worker is told to stop it; of an active run whose window has changed.
     stop_at = models.DateTimeField(_("stop at"), null=True)
     window_policy = models.CharField(

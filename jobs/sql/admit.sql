@@ -71,6 +71,8 @@ WITH hint AS (
         started_at = CASE j.verdict WHEN '' THEN NULL ELSE r.started_at END,
         ended_at = CASE j.verdict WHEN 'expired' THEN now.at ELSE r.ended_at END,
         next_at = CASE j.verdict WHEN 'window' THEN now.at ELSE r.next_at END,
+        closes_at = CASE j.verdict WHEN '' THEN least(j.soft_at, j.hard_at) ELSE r.closes_at END,
+        stop_at = CASE j.verdict WHEN '' THEN NULL ELSE r.stop_at END,
         history = CASE WHEN next.state IS NULL THEN r.history
             ELSE r.history || jsonb_build_array(jsonb_build_array(
                 next.state, extract(epoch FROM now.at), next.cause)) END

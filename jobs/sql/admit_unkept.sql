@@ -1,17 +1,22 @@
 -- Say which hints of runs that leave no history may start now. Nothing is written.
 -- Parameters: keys text[], jobs bigint[], tasks text[] (each hint's job and task), dues
 -- timestamptz[] (when its run was due), are_timed bool[] (whether its deadline counts), deadlines
--- float8[] (seconds within which the task is to start where its job says nothing, or null); worker
--- uuid, lease seconds.
--- Result: a row per hint: key, verdict ('', 'busy', 'gone'), and of its job what a worker needs.
+-- float8[] (seconds within which the task is to start where its job says nothing, or null), limits
+-- and soft_limits float8[] (its time limits there, or null); worker uuid, lease seconds.
+-- Result: a row per hint: key, verdict ('', 'busy', 'gone', 'window'), and of its job what a worker
+-- needs: with calendars, start_within, soft_close and hard_close, as admit.sql has them.
 -- Keeps true: the job's row decides, as it is now: there, without history, of this task, enabled
 -- and not paused; a deadline counts from the due time, on this clock; a worker that was frozen past
--- its lease starts nothing before it has beaten.
+-- its lease starts nothing before it has beaten. All is judged by one moment. What its calendars
+-- keep is not held, for there is no row to hold: it is dropped, and the caller records it.
 WITH hint AS (
     SELECT * FROM unnest(
         %(keys)s::text[], %(jobs)s::bigint[], %(tasks)s::text[], %(dues)s::timestamptz[],
-        %(are_timed)s::bool[], %(deadlines)s::float8[]
-    ) AS h(key, job_id, task, due_at, is_timed, deadline)
+        %(are_timed)s::bool[], %(deadlines)s::float8[], %(limits)s::float8[],
+        %(soft_limits)s::float8[]
+    ) AS h(key, job_id, task, due_at, is_timed, deadline, time_limit, soft_limit)
+), now AS MATERIALIZED (
+    SELECT clock_timestamp() AS at
 ), node AS (
     SELECT id FROM jobs_worker
     WHERE id = %(worker)s AND stopped_at IS NULL
@@ -19,17 +24,27 @@ WITH hint AS (
 )
 SELECT h.key,
     CASE
-        WHEN j.id IS NULL OR NOT j.enabled OR j.paused_until > clock_timestamp() THEN 'gone'
-        WHEN h.is_timed AND clock_timestamp() >=
+        WHEN j.id IS NULL OR NOT j.enabled OR j.paused_until > now.at THEN 'gone'
+        WHEN h.is_timed AND now.at >=
             h.due_at + make_interval(secs => coalesce(j.deadline_seconds, h.deadline)) THEN 'gone'
         WHEN NOT EXISTS (SELECT FROM node) THEN 'busy'
         WHEN o.paused_at IS NOT NULL
-         AND (o.paused_until IS NULL OR o.paused_until > clock_timestamp()) THEN 'busy'
+         AND (o.paused_until IS NULL OR o.paused_until > now.at) THEN 'busy'
+        WHEN NOT coalesce(now.at <= gate.until - needed.span, applying.ids IS NULL) THEN 'window'
         ELSE ''
     END AS verdict,
+    extract(epoch FROM nullif(gate.until, 'infinity') - needed.span - now.at)::float8 AS start_within,
+    extract(epoch FROM gate.soft_at - now.at)::float8 AS soft_close,
+    extract(epoch FROM gate.hard_at - now.at)::float8 AS hard_close,
     o.slug AS owner, j.queue, j.priority, j.lock_key, j.labels, j.payload, j.payload_key,
     j.max_attempts, j.backoff_seconds, j.backoff_cap_seconds, j.retry_on, j.give_up_on,
     j.soft_time_limit_seconds, j.time_limit_seconds
 FROM hint h
+CROSS JOIN now
 LEFT JOIN jobs_job j ON j.id = h.job_id AND j.task = h.task AND j.history_policy = 'none'
 LEFT JOIN jobs_owner o ON o.id = j.owner_id
+LEFT JOIN LATERAL (SELECT jobs_calendars(j.owner_id, j.id, j.target_id) AS ids) AS applying
+    ON o.calendar_version > 0
+LEFT JOIN LATERAL jobs_gate(applying.ids, now.at) AS gate ON applying.ids IS NOT NULL
+CROSS JOIN LATERAL (SELECT make_interval(secs => coalesce(
+    j.time_limit_seconds, h.time_limit, j.soft_time_limit_seconds, h.soft_limit, 0)) AS span) AS needed

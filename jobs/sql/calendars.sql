@@ -37,6 +37,20 @@ CREATE FUNCTION jobs_gate(
     WHERE c.id = ANY(calendars)
 $$;
 
+-- When those of some calendars that end what runs do so: at the moment itself when one of them is
+-- closed; null when none of them ends anything.
+CREATE FUNCTION jobs_ends(calendars bigint[], at timestamptz)
+RETURNS timestamptz LANGUAGE sql STABLE AS $$
+    SELECT min(coalesce(open.closes_at, at))
+    FROM jobs_calendar AS c
+    LEFT JOIN LATERAL (
+        SELECT o.closes_at FROM jobs_opening AS o
+        WHERE o.calendar_id = c.id AND o.opens_at <= at
+        ORDER BY o.opens_at DESC LIMIT 1
+    ) AS open ON open.closes_at > at
+    WHERE c.id = ANY(calendars) AND c."end" <> 'let run'
+$$;
+
 -- For how long an attempt needs its opening, by its run's policy: its time limit.
 CREATE FUNCTION jobs_needed(policy jsonb) RETURNS interval LANGUAGE sql IMMUTABLE AS $$
     SELECT make_interval(secs => coalesce(

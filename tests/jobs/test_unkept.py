@@ -17,10 +17,11 @@ from fleet import Admission, Ask, BrokerUnavailable, Hint, Refusal
 from jobs.catalog import job as job_task
 from jobs.catalog import resolve
 from jobs.ids import scheduled_id
-from jobs.models import Job, Owner
+from jobs.models import Job, Missed, Owner
 from jobs.unkept import admit, publish
 from jobs.wiring import edges
 from tests.jobs.scenes import living_worker, messages, silence, submitted
+from tests.jobs.windows_world import calendar_of, window
 from tests.jobs.without_history import ask_of, due_hint, job_without_history, written_count
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -247,3 +248,54 @@ def test_a_broker_that_is_away_is_said_so(
 
 def _refuse(*_args: object, **_options: object) -> None:
     raise OSError("nobody there")
+
+
+def minutes(count: int) -> list[datetime]:
+    """Return so many minutes, the last one now."""
+    return [NOW - timedelta(minutes=count - number) for number in range(count)]
+
+
+def test_what_comes_outside_its_windows_is_recorded(worker: UUID, job: Job) -> None:
+    """It is dropped, never in silence: one record from an opening to the next, with the count."""
+    window(calendar_of(job.owner), opens_in=3_600, seconds=600)
+    for due_at in minutes(3):
+        for _ in range(2):
+            assert answer_to(worker, ask_of(due_hint(job, due_at))) is Refusal.GONE
+    both = [ask_of(due_hint(job, NOW)), ask_of(due_hint(job, NOW + timedelta(minutes=1)))]
+    assert set(admit(worker, both).values()) == {Refusal.GONE}
+    [missed] = Missed.objects.all()
+    assert (missed.reason, missed.count, missed.owner) == ("window", 5, job.owner)
+    assert (missed.first_at, missed.last_at) == (minutes(3)[0], NOW + timedelta(minutes=1))
+
+
+def test_another_closed_span_is_another_record(worker: UUID, job: Job) -> None:
+    """An opening lies between them."""
+    calendar = calendar_of(job.owner)
+    window(calendar, opens_in=-600, seconds=60)
+    for due_at in (NOW - timedelta(minutes=20), NOW):
+        answer_to(worker, ask_of(due_hint(job, due_at)))
+    assert [missed.count for missed in Missed.objects.all()] == [1, 1]
+
+
+def test_inside_its_windows_it_starts_while_they_last(worker: UUID, job: Job) -> None:
+    """And is ended with them where its calendar does that; nothing is recorded."""
+    window(calendar_of(job.owner, end="hard"), opens_in=-60, seconds=70)
+    found = admitted(worker, due_hint(job))
+    assert found.time_limit is not None
+    assert 5 < found.start_within <= found.time_limit <= 10
+    assert not Missed.objects.exists()
+
+
+@pytest.mark.parametrize("limits", [{"time_limit_seconds": 60}, {"soft_time_limit_seconds": 60}])
+def test_what_does_not_fit_is_recorded_too(
+    worker: UUID, acme: Owner, limits: dict[str, int]
+) -> None:
+    """By the job's limit; without one the task's counts."""
+    resolve(declared)
+    window(calendar_of(acme), opens_in=-60, seconds=100)
+    job = job_without_history(acme, **limits)
+    of_task = job_without_history(acme, key="mixed", task="tests.unkept.declared")
+    assert answer_to(worker, ask_of(due_hint(job))) is Refusal.GONE
+    admitted(worker, due_hint(job_without_history(acme, key="short")))
+    assert answer_to(worker, ask_of(due_hint(of_task, NOW))) is Refusal.GONE
+    assert Missed.objects.count() == 2

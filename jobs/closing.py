@@ -1,0 +1,50 @@
+"""Closing: what runs is told to stop when the window in which it was started is taken from it.
+
+At a close that was known when it started, an attempt ends as at a time limit, which admission has
+set. This is for a window that was revoked, shortened or frozen since: of calendars that end what
+runs; those that let it run leave it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import transaction
+
+from jobs import database
+from jobs.recording import move
+from jobs.states import State
+
+CHUNK: Final = 1_000
+
+_CLOSED: Final = """
+SELECT id FROM jobs_run
+WHERE state IN ('admitted', 'running') AND stop_at <= clock_timestamp()
+ORDER BY stop_at LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+
+
+def close_runs(owner_id: int) -> int:
+    """Have an owner's active runs stop when its calendars, as they are now, end them.
+
+    Returns for how many that has changed. Those that are to stop at once are told so.
+    """
+    with transaction.atomic():
+        changed = database.run("close_runs", {"owner": owner_id})
+    if any(row["stop_at"] is not None for row in changed):
+        stop_closed()
+    return len(changed)
+
+
+def stop_closed() -> int:
+    """Tell the workers to stop every run whose window has been taken; return how many.
+
+    Each hears of it with its next heartbeat, as of a cancel.
+    """
+    total, is_more = 0, True
+    while is_more:
+        with transaction.atomic():
+            ids = [row["id"] for row in database.query(_CLOSED, [CHUNK])]
+            total += len(move(ids, to=State.CANCELLING, cause="window closed") if ids else [])
+            is_more = len(ids) == CHUNK
+    return total

@@ -1,0 +1,144 @@
+"""jobs/closing.py: what runs in a window that is taken from it, by its calendar's end behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+
+from fleet import Kind
+from jobs import calendars, promotion
+from jobs.approving import approve, revoke
+from jobs.models import Calendar, Owner, Run
+from jobs.overriding import override_windows
+from jobs.storing import now
+from jobs.window_edits import change_window
+from tests.jobs.scenes import admitted, age, living_worker, recorded, states, submitted
+from tests.jobs.windows_world import calendar_of, freeze, window
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+@pytest.fixture
+def root(committed: None) -> Iterator[User]:
+    """Who approves and overrides."""
+    user = User.objects.create_superuser("root")
+    yield user
+    user.delete()
+
+
+def running(owner: Owner) -> Run:
+    """Return a run that a worker is at, in an opening."""
+    [run] = submitted(owner)
+    recorded(admitted(living_worker(), run), Kind.STARTED)
+    run.refresh_from_db()
+    return run
+
+
+@pytest.mark.parametrize("end", ["soft", "hard"])
+def test_what_runs_is_stopped_by_a_freeze(acme: Owner, northwind: Owner, end: str) -> None:
+    """At once, for this reason, and for good; another owner's run goes on."""
+    calendar = calendar_of(acme, end=end)
+    window(calendar, opens_in=-60, seconds=3_600)
+    run, other = running(acme), running(northwind)
+    freeze(calendar)
+    assert states(run)[-1] == "cancelling"
+    assert run.moves[-1][2] == "window closed"
+    assert states(other)[-1] == "running"
+
+
+def test_what_may_run_on_does(acme: Owner) -> None:
+    """Its calendar lets it: neither a freeze nor the end of its window is anything to it."""
+    calendar = calendar_of(acme)
+    run = running(acme)
+    freeze(calendar)
+    promotion.promote()
+    assert (states(run)[-1], run.stop_at) == ("running", None)
+
+
+def test_a_window_that_is_shortened_stops_it_at_the_new_close(acme: Owner) -> None:
+    """Not before; and one that is made longer again lets it be."""
+    calendar = calendar_of(acme, end="hard")
+    opening = window(calendar, opens_in=-60, seconds=3_600)
+    run = running(acme)
+    change_window(opening, duration=timedelta(seconds=600))
+    run.refresh_from_db()
+    assert run.stop_at is not None and run.closes_at is not None
+    assert timedelta(seconds=500) < run.stop_at - now() < timedelta(seconds=600)
+    assert run.stop_at < run.closes_at
+    change_window(opening, duration=timedelta(seconds=7_200))
+    run.refresh_from_db()
+    assert run.stop_at is None
+    change_window(opening, duration=timedelta(seconds=600))
+    age(run, "stop_at", seconds=1)
+    promotion.promote()
+    assert states(run)[-1] == "cancelling"
+
+
+def test_a_change_that_takes_nothing_from_it_stops_nothing(acme: Owner) -> None:
+    """The close that was told at its admission stays a time limit."""
+    calendar = calendar_of(acme, end="hard")
+    window(calendar, opens_in=-60, seconds=3_600)
+    run = running(acme)
+    window(calendar, opens_in=86_400, seconds=3_600)
+    run.refresh_from_db()
+    assert (run.state, run.stop_at) == ("running", None)
+    assert run.closes_at is not None
+
+
+def test_an_approval_that_is_revoked_takes_the_window(acme: Owner, root: User) -> None:
+    """As a freeze does; what waits is held."""
+    calendar = calendar_of(acme, end="soft", needs_approval=True)
+    opening = window(calendar, opens_in=-60, seconds=3_600)
+    approve(opening, actor=root)
+    run, [waiting] = running(acme), submitted(acme)
+    revoke(opening, actor=root)
+    assert (states(run)[-1], states(waiting)[-1]) == ("cancelling", "held")
+
+
+def test_a_calendar_that_comes_to_apply_ends_what_runs(acme: Owner) -> None:
+    """At its close, of which the attempt was not told; one that ceases to apply leaves it."""
+    calendar = Calendar.objects.create(owner=acme, name="days", end="hard", needs_approval=False)
+    window(calendar, opens_in=-60, seconds=3_600)
+    run = running(acme)
+    attachment = calendars.attach(calendar, acme)
+    run.refresh_from_db()
+    assert run.stop_at is not None
+    assert run.stop_at - now() > timedelta(seconds=3_000)
+    calendars.detach(attachment)
+    run.refresh_from_db()
+    assert run.stop_at is None
+    freeze(calendar)
+    calendars.attach(calendar, acme)
+    assert states(run)[-1] == "cancelling"
+
+
+def test_what_was_overridden_goes_on(acme: Owner, root: User) -> None:
+    """It was started outside its windows on purpose."""
+    calendar = calendar_of(acme, end="hard")
+    freeze(calendar)
+    [run] = submitted(acme)
+    override_windows([run.id], actor=root, reason="now")
+    recorded(admitted(living_worker(), run), Kind.STARTED)
+    freeze(calendar)
+    assert states(run)[-1] == "running"
+
+
+def test_its_next_attempt_has_a_stop_of_its_own(acme: Owner) -> None:
+    """What was to stop an earlier attempt is forgotten at the admission."""
+    calendar = calendar_of(acme, end="hard")
+    opening = window(calendar, opens_in=-60, seconds=3_600)
+    [run] = submitted(acme)
+    worker = living_worker()
+    first = admitted(worker, run)
+    recorded(first, Kind.STARTED)
+    change_window(opening, duration=timedelta(seconds=600))
+    recorded(first, Kind.RETRYING, delay=0.0)
+    promotion.promote()
+    admitted(worker, run)
+    run.refresh_from_db()
+    assert run.stop_at is None
+    assert run.closes_at is not None
+    assert run.closes_at - now() < timedelta(seconds=600)
