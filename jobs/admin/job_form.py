@@ -109,7 +109,7 @@ class JobForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self._offers = {item.name: item for item in offered()}
         if "task" in self.fields:
-            choices = [(name, _choice(item)) for name, item in self._offers.items()]
+            choices = [(name, choice(item)) for name, item in self._offers.items()]
             if self.instance.task and self.instance.task not in self._offers:
                 choices.append((self.instance.task, self.instance.task))
             self.fields["task"].choices = [("", "---------"), *choices]  # type: ignore[attr-defined]
@@ -138,7 +138,7 @@ class JobForm(forms.ModelForm):
         """Say what the chosen task takes; before one is chosen, what each takes."""
         chosen = self._offers.get(self.data.get("task") or self.instance.task)
         shown = [chosen] if chosen else list(self._offers.values())[:HINTS]
-        return " ".join(_takes(item) for item in shown)
+        return " ".join(takes(item) for item in shown)
 
     # --- checks ------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ class JobForm(forms.ModelForm):
         try:
             if not text.strip() and self.instance.pk is not None and not self.may_see_arguments:
                 return _by_name(self.instance)
-            return _parsed(text)
+            return parsed(text)
         except (FairshiftError, LookupError, ValueError) as error:
             if "arguments" in self.fields:
                 self.add_error("arguments", str(error))
@@ -233,7 +233,7 @@ def _given(value: Any) -> Any:
     return None if value in (None, "", [], ()) else value
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def parsed(text: str) -> dict[str, Any]:
     """Read a JSON object; raise ValueError, which says where it is wrong."""
     if not text.strip():
         return {}
@@ -266,11 +266,11 @@ def _constant(name: str) -> Any:
     raise ValueError(_("%s is no JSON.") % name)
 
 
-def _choice(item: OfferedTask) -> str:
+def choice(item: OfferedTask) -> str:
     return f"{item.offer.title} ({item.name})"
 
 
-def _takes(item: OfferedTask) -> str:
+def takes(item: OfferedTask) -> str:
     """Return the arguments of a task, those that must be given marked by a star."""
     schema = ArgumentSchema.of(item.task)
     fields = schema.model.model_fields

@@ -16,8 +16,10 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin import marks
 from jobs.admin.base import RecordAdmin
 from jobs.admin.filters import OwnerFilter
+from jobs.admin.forecast import rest_in_words
 from jobs.admin.override import OVERRIDE_SUBMISSION
 from jobs.admin.page_counts import states_by
+from jobs.admin.submit_page import SubmitPage
 from jobs.admin.verbal import VerbalAdmin
 from jobs.admin.verbs import Act, Verb, always
 from jobs.models import Run, Submission
@@ -50,7 +52,7 @@ CANCEL = Verb(
 
 
 @admin.register(Submission)
-class SubmissionAdmin(VerbalAdmin, RecordAdmin):
+class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
     verbs = (CANCEL, OVERRIDE_SUBMISSION)
     list_display = ("name", "progress", "owner_link", "submitted", "task_name", "number")
     list_select_related = ("owner",)
@@ -68,6 +70,7 @@ class SubmissionAdmin(VerbalAdmin, RecordAdmin):
         "submitted",
         "progress",
         "runs",
+        "forecast",
         "errors",
     )
     readonly_fields = fields
@@ -120,6 +123,10 @@ class SubmissionAdmin(VerbalAdmin, RecordAdmin):
             if counts.get(state)
         ]
         return format_html_join(" · ", "{}", ((item,) for item in links))
+
+    @marks.column(_("forecast"))
+    def forecast(self, submission: Submission) -> str:
+        return rest_in_words(submission)
 
     @marks.column(_("errors"))
     def errors(self, submission: Submission) -> str:

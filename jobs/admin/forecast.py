@@ -1,0 +1,71 @@
+"""A forecast on a page: of a bulk that is to be submitted, and of what still waits of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext as _
+
+from jobs.admin import marks
+from jobs.admin.counting import within
+from jobs.foresight import foresee_rest
+from jobs.models import Submission
+from jobs.windows.forecast import Forecast
+
+MILLISECONDS: Final = 1_000
+"""A page does not wait longer for a forecast."""
+
+
+def facts_of(found: Forecast) -> Iterator[tuple[str, Any]]:
+    """Yield what a forecast says, line by line: those that say nothing are left out."""
+    yield _("Targets"), f"{found.count:,}"
+    yield _("Windows that apply"), f"{found.windows:,}"
+    yield _("Starts"), _moment(found.starts_at)
+    yield _("Finishes by"), _moment(found.finishes_at)
+    if found.finishes_at is None and found.ends_at is not None:
+        yield _("Those that can, by"), _moment(found.ends_at)
+    yield _("Left over after the first window"), f"{found.left_over:,}"
+    if found.next_opening is not None:
+        yield _("Next window for them"), _moment(found.next_opening)
+    if found.expired:
+        yield _("Expired before they start"), f"{found.expired:,}"
+    for name, label in _counted():
+        count = getattr(found, name)
+        yield label, _with_names(count, found.names.get(name, ()))
+    yield _("Share of the workers"), f"{found.share:.0%}"
+
+
+def rest_in_words(submission: Submission) -> Any:
+    """Return in a line how what still waits of a submission will go."""
+    found = within(MILLISECONDS, lambda: foresee_rest(submission))
+    if found is None:
+        return marks.NOTHING
+    said = _("left: %(count)s; finishes by %(at)s") % {
+        "count": f"{found.count:,}",
+        "at": _moment(found.finishes_at),
+    }
+    notes = format_html_join("", '<div class="fs-note">{}</div>', ((x,) for x in found.warnings))
+    return format_html("{}{}", said, notes)
+
+
+def _counted() -> tuple[tuple[str, str], ...]:
+    return (
+        ("never", _("Never start")),
+        ("unapproved", _("Of these, not approved")),
+        ("without_calendar", _("Without a calendar")),
+    )
+
+
+def _with_names(count: int, names: tuple[str, ...]) -> str:
+    if not count or not names:
+        return f"{count:,}"
+    more = _(" and more") if count > len(names) else ""
+    return f"{count:,}: {', '.join(names)}{more}"
+
+
+def _moment(at: datetime | None) -> str:
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else _("not within a year")
