@@ -39,7 +39,7 @@ def _agree(windowed: Windowed) -> None:
         windowed.agree(
             owner,
             first=now + timedelta(seconds=number),
-            count=30,
+            count=60,
             seconds=SECONDS,
             shut_seconds=SECONDS,
             zone=ZONES[number],
@@ -70,14 +70,14 @@ def test_nothing_starts_outside(windowed: Windowed, processes: Processes, verdic
     chance = Random(SHARE)
     calls = [{"n": n, "seconds": chance.uniform(0.02, 0.15)} for n in range(SHARE)]
     submissions = _submit(windowed, "tests.record", calls)
-    wait_for(lambda: open_count() < 4 * SHARE, what="the first runs")
+    wait_for(lambda: open_count() < 4 * SHARE, seconds=40, what="the first runs")
     workers[0].kill()
     processes.start_worker("worker-2", 4)
     windowed.revoke("acme")
     windowed.freeze("globex", seconds=3)
-    wait_for(lambda: _half_ended(windowed), what="half of the runs to end")
+    wait_for(lambda: _half_ended(windowed), seconds=40, what="half of the runs to end")
     windowed.approve("acme")
-    wait_for(lambda: not open_count(), seconds=40, what="every run to end")
+    wait_for(lambda: not open_count(), seconds=60, what="every run to end")
     assert set(Run.objects.values_list("state", flat=True)) == {State.SUCCEEDED}
     figures = windowed.verdict(database_url(), processes.tasks.path).figures
     assert figures["openings"] > len(OWNERS), "one opening was enough: nothing has waited"
