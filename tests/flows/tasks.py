@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from celery import chain, chord, current_task, group, shared_task
@@ -100,6 +101,15 @@ def told(text: Any) -> Any:
     """Return what it was told: the end of a link, an errback or a chord."""
     with logged():
         return text
+
+
+@shared_task(name="flows.until_told")
+def until_told(_number: int, word: str) -> None:
+    """Run until the file of this name is there, a minute at most."""
+    with logged():
+        ends_at = time.monotonic() + 60
+        while not Path(word).exists() and time.monotonic() < ends_at:
+            time.sleep(0.05)
 
 
 @job(name="flows.offered")
