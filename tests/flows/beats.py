@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -168,12 +168,13 @@ class Beats:
         return row
 
     def _leader(self) -> Process | None:
-        rows = self.servers.sql(HOLDER)
-        pids = {int(str(holder).split(":")[1]) for (holder,) in rows}
-        for process in self.running:
-            if process.is_alive and process.pid in pids:
-                return process
-        return None
+        return led_by(self.servers.sql(HOLDER), self.running)
+
+
+def led_by(rows: Iterable[tuple[object, ...]], beats: Iterable[Process]) -> Process | None:
+    """Return which of these beats holds the lease, by the rows that HOLDER gives."""
+    pids = {int(str(holder).split(":")[1]) for (holder,) in rows}
+    return next((one for one in beats if one.is_alive and one.pid in pids), None)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from jobs.storing import now
 from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
 from tests.judge.rows import TriggeredRow
 from tests.judge.schedules import Case, Due, Era, judge_schedules
@@ -132,6 +133,11 @@ class Recurring:
     def _row(self, query: str, *parameters: object) -> Any:
         with psycopg.connect(self.url, connect_timeout=10) as connection:
             return connection.execute(query, parameters).fetchone()  # type: ignore[arg-type]
+
+
+def wait_until(moment: datetime) -> None:
+    """Return at that moment, by PostgreSQL's clock."""
+    wait_for(lambda: now() >= moment, seconds=(moment - now()).total_seconds() + 5)
 
 
 def reasons_of(job: dict[str, Any]) -> frozenset[str]:

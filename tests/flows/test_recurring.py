@@ -17,6 +17,7 @@ from jobs.schedules import moment_of, slot_of
 from jobs.storing import now
 from tests.flows.kept import drained, kept
 from tests.flows.processes import Processes
+from tests.flows.recurring import wait_until
 from tests.flows.world import make_owner
 from tests.judge import TaskLog, read_task_events
 from tests.waiting import wait_for
@@ -52,10 +53,6 @@ def due_soon(owner: Owner, *, seconds: float, count: int, history: str) -> dict[
     return {job: moment_of(first + number) for number, job in enumerate(jobs)}
 
 
-def wait_until(moment: datetime) -> None:
-    wait_for(lambda: now() >= moment, seconds=(moment - now()).total_seconds() + 5)
-
-
 def starts(log: TaskLog) -> Counter[str | None]:
     """Return how many bodies of each run have begun, by the tasks' own log."""
     return Counter(event.run for event in read_task_events(log.path) if event.event == "start")
@@ -71,7 +68,7 @@ def lateness(runs: Sequence[Run]) -> list[float]:
 
 
 def test_every_due_time_has_its_run_and_no_other(stack: Processes, owner: Owner) -> None:
-    """With history and without, of two owners: once, in time, and under the id of its due time."""
+    """With history and without, of two owners: once, not early, under the due time's id."""
     kept_ = due_soon(owner, seconds=3, count=12, history="full")
     unkept = due_soon(make_owner("globex"), seconds=3, count=12, history="none")
     wanted = {*ids_of(kept_), *ids_of(unkept)}

@@ -1,6 +1,5 @@
 """Recurring jobs on real processes: each due time has a run, or a record that it was missed."""
 
-import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,8 +12,9 @@ from fleet.programs import beat, system_worker
 from jobs import upsert_jobs
 from jobs.models import Cursor, Job, Owner
 from jobs.schedules import slot_of
+from tests.flows.beats import HOLDER, led_by
 from tests.flows.processes import Process, Processes, database_url
-from tests.flows.recurring import ZONES, Recurring, job_of
+from tests.flows.recurring import ZONES, Recurring, job_of, wait_until
 from tests.waiting import wait_for
 
 JOBS = 240
@@ -55,7 +55,7 @@ def test_each_due_time_has_one_run_whoever_dies(
         (11, broker.flushall),
         (13, lambda: _leader_of(beats).kill()),
     ):
-        _until(world, before + timedelta(seconds=seconds))
+        wait_until(before + timedelta(seconds=seconds))
         act()
     world.settled(ends_at, seconds=40)
     figures = world.verdict().figures
@@ -111,13 +111,7 @@ def _leader_of(beats: list[Process]) -> Process:
 
     def leading() -> Process | None:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT holder FROM jobs_leader WHERE until > clock_timestamp()")
-            pids = [int(holder.split(":")[1]) for (holder,) in cursor.fetchall()]
-        return next((one for one in beats if one.is_alive and one.pid in pids), None)
+            cursor.execute(HOLDER)
+            return led_by(cursor.fetchall(), beats)
 
     return wait_for(leading, what="a beat that leads")
-
-
-def _until(world: Recurring, moment: datetime) -> None:
-    """Return at that moment: the time is the fault's."""
-    time.sleep(max(0.0, (moment - world.moment()).total_seconds()))
