@@ -77,6 +77,7 @@ def due(acme: Owner, stranger: Owner) -> datetime:
         job(acme, "manual"),
         job(stranger, "strange", **interval, phase=minute % 600),
     )
+    Job.objects.filter(key="paused").update(paused_from=moment - timedelta(hours=1))
     return moment
 
 
@@ -117,6 +118,27 @@ def test_what_a_catch_up_has_passed_is_not_late(
         first_slot=slot_of(due), end_slot=slot_of(due) + 9, kind="catch_up", after_job=passed.pk
     )
     assert keys(as_root, health="late", owner="acme") == ["once"]
+
+
+def test_a_pause_that_began_after_the_due_time_hides_nothing(
+    as_root: Client, acme: Owner, due: datetime
+) -> None:
+    """The tick triggers that one all the same."""
+    handed_out(timezone.now())
+    Tick.objects.create(first_slot=slot_of(due), end_slot=slot_of(due) + 1)
+    Job.objects.filter(key="paused").update(paused_from=due + timedelta(seconds=1))
+    assert keys(as_root, health="late", owner="acme") == [*LATE, "paused"]
+
+
+def test_a_job_that_somebody_holds_is_late_by_itself(
+    as_root: Client, acme: Owner, due: datetime
+) -> None:
+    """It has a tick of its own; the others were triggered by theirs."""
+    handed_out(timezone.now())
+    held = Job.objects.get(key="interval")
+    slot = slot_of(due)
+    Tick.objects.create(first_slot=slot, end_slot=slot + 120, kind="held", after_job=held.pk - 1)
+    assert keys(as_root, health="late") == ["interval"]
 
 
 def test_a_search_that_takes_too_long_says_that_there_may_be_more(
