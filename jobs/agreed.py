@@ -60,8 +60,13 @@ def hours(ids: Collection[int]) -> dict[int, Hours]:
 
 def read(calendar: Calendar) -> Hours:
     """Return when a calendar is open, from its rows as they are now."""
+    return read_with_windows(calendar)[0]
+
+
+def read_with_windows(calendar: Calendar) -> tuple[Hours, list[Window]]:
+    """Do so, and return the windows and freezes beside, in the order of its entries."""
     windows = sorted(calendar.windows.all(), key=lambda window: window.pk)
-    return Hours(tuple(map(_readable, windows)), cut_off=calendar.cut_off)
+    return Hours(tuple(map(_readable, windows)), cut_off=calendar.cut_off), windows
 
 
 def _readable(window: Window) -> Entry:

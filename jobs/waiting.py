@@ -6,14 +6,21 @@ broker is away, or does not know the run's hint, the row has a sentence of its o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fleet import BrokerUnavailable, Found
+from jobs import agreed, database
 from jobs.conf import setting
 from jobs.states import ACTIVE, ENDED, State
+from jobs.storing import needed_of
+from jobs.windows import Named, why_closed
 
 if TYPE_CHECKING:
-    from jobs.models import Run
+    from jobs.models import Run, Window
+
+_APPLYING: Final = """
+SELECT jobs_calendars(%s, %s, %s) AS calendars, clock_timestamp() AS now
+"""
 
 
 def why_waiting(run: Run) -> str:
@@ -29,8 +36,31 @@ def why_waiting(run: Run) -> str:
         tried = f"Attempt {run.attempt_count} of {run.max_attempts} failed{error}"
         return f"{tried}; the next one is due {_moment(run)}."
     if run.state == State.HELD:
-        return f"Held until {_moment(run)}." if run.next_at else "Held."
+        return _why_kept(run) or (f"Held until {_moment(run)}." if run.next_at else "Held.")
     return _why_queued(run)
+
+
+def _why_kept(run: Run) -> str:
+    """Return what of its calendars keeps a run; empty when nothing does."""
+    from jobs.models import Calendar, WindowPolicy
+
+    if run.window_policy == WindowPolicy.OVERRIDDEN:
+        return ""
+    [row] = database.query(_APPLYING, [run.owner_id, run.job_id, run.target_id])
+    if run.window_policy == WindowPolicy.REQUIRED and not row["calendars"]:
+        return "It requires a window, and no calendar applies to it."
+    rows = Calendar.objects.filter(id__in=row["calendars"]).order_by("name")
+    calendars = [
+        Named(calendar.name, hours, tuple(map(_asked, windows)))
+        for calendar in rows.prefetch_related("windows__decisions", "windows__requested_by")
+        for hours, windows in [agreed.read_with_windows(calendar)]
+    ]
+    return why_closed(calendars, now=row["now"], needed=needed_of(run.policy))
+
+
+def _asked(window: Window) -> str:
+    who = f"by {window.requested_by.get_username()} " if window.requested_by else ""
+    return f"{who}at {window.requested_at:%Y-%m-%d %H:%M %Z}"
 
 
 def _why_queued(run: Run) -> str:
@@ -44,6 +74,8 @@ def _why_queued(run: Run) -> str:
         until = f" until {owner.paused_until:%Y-%m-%d %H:%M %Z}" if owner.paused_until else ""
         reason = f": {owner.paused_reason}" if owner.paused_reason else "."
         return f"Owner {owner.slug} is paused{until}{reason}"
+    if owner.calendar_version and (kept := _why_kept(run)):
+        return kept
     if run.blocked_by == "lock":
         return f"Another run holds the lock {run.lock_key.partition(':')[2]!r}."
     active = Run.objects.active().filter(owner=owner).count()

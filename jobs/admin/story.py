@@ -116,6 +116,7 @@ def _facts(run: Run) -> list[Fact]:
         (_("Queue"), lambda: marks.code(run.queue)),
         (_("Priority"), lambda: run.priority),
         (_("Lock"), lambda: marks.code(run.lock_key.partition(":")[2])),
+        (_("Windows"), lambda: run.get_window_policy_display() if run.window_policy else ""),
         (_("Labels"), lambda: marks.pairs(run.labels)),
         (_("Policy"), lambda: marks.pairs(run.policy)),
         (_("Flower"), lambda: _flower_link(run)),

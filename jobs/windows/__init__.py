@@ -7,6 +7,7 @@ from jobs.windows.kinds import Calendar, Effect, Entry, Span
 from jobs.windows.limits import checked
 from jobs.windows.occurrences import occurrences
 from jobs.windows.opening import closes_at, is_open, next_opening, open_minutes, open_spans
+from jobs.windows.why import Named, why_closed
 from jobs.windows.words import in_words, notes
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Effect",
     "Entry",
     "Gate",
+    "Named",
     "Said",
     "Span",
     "WindowError",
@@ -29,4 +31,5 @@ __all__ = [
     "open_minutes",
     "open_spans",
     "start_of",
+    "why_closed",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from jobs.windows.kinds import Calendar
-from jobs.windows.opening import cut_off_of, next_opening
+from jobs.windows.opening import HORIZON, cut_off_of, next_opening
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +40,6 @@ def gate_of(
         return Gate()
     last = found.end - cut_off_of(calendars) - needed
     if found.start <= now:
-        return Gate(is_open=True, not_after=last)
+        # What does not end within a year has no last moment: it would be another one each time.
+        return Gate(is_open=True, not_after=None if found.end - now >= HORIZON else last)
     return Gate(opens_at=min(found.start + late, last))

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import redis
+from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django import Settings
 
 from fleet import Found, Kind, OwnerSettings
-from jobs import dispatch, submit
+from jobs import calendars, dispatch, submit
 from jobs.models import Owner, Run, Worker
 from jobs.pausing import pause_owner
 from jobs.recording import move
@@ -20,6 +21,7 @@ from jobs.states import State
 from jobs.waiting import turn
 from tests.fleet.fair_queues import Queue
 from tests.jobs.scenes import admitted, age, ask, living_worker, recorded, silence, submitted
+from tests.jobs.windows_world import calendar_of, window
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -235,3 +237,39 @@ def test_it_never_raises(run: Run, state: State) -> None:
     assert isinstance(why(run), str)
     Run.objects.update(owner=Owner.objects.get())
     assert isinstance(why(run), str)
+
+
+def test_kept_by_its_calendar(acme: Owner) -> None:
+    """The window, or the freeze with its reason; when it was queued before, too."""
+    calendar = calendar_of(acme, "maintenance")
+    window(calendar, opens_in=3_600, seconds=600, reason="nights")
+    [run] = submitted("acme")
+    assert why(run).startswith("Window 'nights' of calendar 'maintenance' opens ")
+    Run.objects.update(state="queued", next_at=None)
+    assert why(run).startswith("Window 'nights' of calendar 'maintenance' opens ")
+    Run.objects.update(window_policy="overridden")
+    assert why(run) == "No worker takes from queue 'jobs'."
+
+
+def test_kept_until_somebody_approves(acme: Owner) -> None:
+    """With who asked, and when."""
+    anna = User.objects.create_user("anna")
+    opening = window(
+        calendar_of(acme, "maintenance", needs_approval=True),
+        opens_in=-60,
+        seconds=3_600,
+        reason="nights",
+        requested_by=anna,
+    )
+    [run] = submitted("acme")
+    at = f"{opening.requested_at:%Y-%m-%d %H:%M UTC}"
+    says = f"Window 'nights' of calendar 'maintenance' is not approved: asked for by anna at {at}"
+    assert why(run).startswith(says)
+
+
+def test_kept_for_want_of_a_calendar(acme: Owner) -> None:
+    """One that requires a window, from which the calendar was taken."""
+    calendar = calendar_of(acme)
+    [run] = submitted("acme", window="required")
+    calendars.delete(calendar)
+    assert why(run) == "It requires a window, and no calendar applies to it."
