@@ -7,7 +7,8 @@ what these runs are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from itertools import chain
@@ -17,7 +18,14 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from jobs import agreed, database
 from jobs.ical.writing import Shown, Status, write
-from jobs.models import AuditEntry, Calendar, Decision, Window, WindowEffect
+from jobs.models import (
+    AuditEntry,
+    Calendar,
+    Decision,
+    Window,
+    WindowDecision,
+    WindowEffect,
+)
 from jobs.windows import Entry, Span, in_words, notes
 from jobs.windows.occurrences import FARTHEST, all_occurrences, is_approved
 
@@ -34,10 +42,13 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
     as a number.
     """
     windows = calendar.windows.prefetch_related("decisions").select_related("calendar")
-    shown = [
-        *chain.from_iterable(_occurrences(window, start=start, end=end) for window in windows),
-        *_planned(calendar, start=start, end=end),
-    ]
+    found = sorted(
+        chain.from_iterable(_occurrences(window, start=start, end=end) for window in windows),
+        key=lambda one: one.span.start,
+    )
+    # Cut before they are put into words, which takes longer than to find them.
+    shown = [one.shown() for one in found[:MOST]]
+    shown += _planned(calendar, start=start, end=end)
     shown.sort(key=lambda one: (one.start, one.uid))
     return write(shown[:MOST], name=calendar.name)
 
@@ -68,41 +79,53 @@ def _hash(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
 
 
-def _occurrences(window: Window, *, start: datetime, end: datetime) -> Iterator[Shown]:
-    entry = agreed.entry_of(window)
-    decisions = sorted(window.decisions.all(), key=lambda one: one.pk)
-    stamp = max([window.requested_at, *(one.at for one in decisions)])
-    is_freeze = window.effect == WindowEffect.FREEZE
-    kind = "Freeze" if is_freeze else "Service window"
-    words = in_words(entry)
-    earliest = start - entry.duration - FARTHEST
-    for _, whole in all_occurrences(entry, start=earliest, end=end):
-        span = whole.clip(start=entry.valid_from, end=entry.valid_until)
-        if span.start >= span.end or span.end <= start or span.start >= end:
-            continue
-        yield Shown(
-            uid=str(_uid(window.calendar, f"{window.pk} {whole.start.isoformat()}")),
-            start=span.start,
-            end=span.end,
+@dataclass(frozen=True, slots=True)
+class _Occurrence:
+    """One occurrence of a window: what is valid of it, and as its rule has it."""
+
+    window: Window
+    entry: Entry
+    span: Span
+    whole: Span
+
+    def shown(self) -> Shown:
+        """Say it to a reader."""
+        window, entry = self.window, self.entry
+        decisions = sorted(window.decisions.all(), key=lambda one: one.pk)
+        is_freeze = window.effect == WindowEffect.FREEZE
+        kind = "Freeze" if is_freeze else "Service window"
+        return Shown(
+            uid=str(_uid(window.calendar, f"{window.pk} {self.whole.start.isoformat()}")),
+            start=self.span.start,
+            end=self.span.end,
             summary=f"{kind}: {window.reason}" if window.reason else kind,
-            description="\n".join(filter(None, (words, notes(entry, span)))),
+            description="\n".join(filter(None, (in_words(entry), notes(entry, self.span)))),
             category=window.effect,
-            stamp=stamp,
-            status=_status(entry, whole, [one for one in decisions if _is_on(one, window, whole)]),
+            stamp=max([window.requested_at, *(one.at for one in decisions)]),
+            status=self._status(decisions),
             is_busy=is_freeze,
         )
 
+    def _status(self, decisions: Sequence[WindowDecision]) -> Status:
+        if is_approved(self.entry, self.whole.start):
+            return Status.CONFIRMED
+        of_it = [
+            one.decision
+            for one in decisions
+            if one.revision == self.window.revision
+            and one.occurrence_at in {None, self.whole.start}
+        ]
+        is_no = bool(of_it) and of_it[-1] != Decision.APPROVED
+        return Status.CANCELLED if is_no else Status.TENTATIVE
 
-def _is_on(decision: Any, window: Window, whole: Span) -> bool:
-    """Say whether a decision is one on an occurrence of the window as it is now."""
-    return decision.revision == window.revision and decision.occurrence_at in {None, whole.start}
 
-
-def _status(entry: Entry, whole: Span, decisions: list[Any]) -> Status:
-    if is_approved(entry, whole.start):
-        return Status.CONFIRMED
-    is_no = bool(decisions) and decisions[-1].decision != Decision.APPROVED
-    return Status.CANCELLED if is_no else Status.TENTATIVE
+def _occurrences(window: Window, *, start: datetime, end: datetime) -> Iterator[_Occurrence]:
+    entry = agreed.entry_of(window)
+    earliest = start - entry.duration - FARTHEST
+    for _, whole in all_occurrences(entry, start=earliest, end=end):
+        span = whole.clip(start=entry.valid_from, end=entry.valid_until)
+        if start < span.end and span.start < min(span.end, end):
+            yield _Occurrence(window, entry, span, whole)
 
 
 def _planned(calendar: Calendar, *, start: datetime, end: datetime) -> Iterator[Shown]:
