@@ -7,6 +7,7 @@ from typing import Final
 from tests.mutations import (
     at_the_doors,
     at_the_worker,
+    in_ical,
     in_recovery,
     in_the_queue,
     without_history,
@@ -16,6 +17,7 @@ from tests.mutations.mutation import Mutation
 TABLE: Final[tuple[Mutation, ...]] = (
     *at_the_doors.ROWS,
     *at_the_worker.ROWS,
+    *in_ical.ROWS,
     *in_recovery.ROWS,
     *in_the_queue.ROWS,
     *without_history.ROWS,
