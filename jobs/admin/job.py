@@ -108,11 +108,10 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
         """Show the stored arguments where there is no form to hold them."""
         sets = super().get_fieldsets(request, obj)
         if obj is None:
-            known_later = {"life", "results", "place", "missed_spans"}
             return [
                 (
                     name,
-                    {**options, "fields": [f for f in options["fields"] if f not in known_later]},
+                    {**options, "fields": [f for f in options["fields"] if f not in KNOWN_LATER]},
                 )
                 for name, options in sets
             ]

@@ -90,7 +90,7 @@ def _backfill(keys: Sequence[int], act: Act) -> int:
         job = Job.objects.select_related("owner").get(pk=key)
         start, end = act.data["start"], act.data["end"]
         asked = [start.isoformat().encode(), end.isoformat().encode()]
-        claim = idempotency.claim(job.owner, _key(job, act), job.task, asked, is_bulk=True)
+        claim = idempotency.claim(job.owner, act.key_of(job), job.task, asked, is_bulk=True)
         if claim is None or claim.submission_id is not None:
             return 0
         made = backfill(job, start, end, actor=act.actor, reason=act.reason)
@@ -98,12 +98,8 @@ def _backfill(keys: Sequence[int], act: Act) -> int:
     return 1
 
 
-def _key(job: Job, act: Act) -> str:
-    return f"admin:{act.nonce}:{job.pk}"
-
-
 def _link(job: Job, act: Act) -> Any:
-    kept = IdempotencyKey.objects.get(owner=job.owner, key=_key(job, act))
+    kept = IdempotencyKey.objects.get(owner=job.owner, key=act.key_of(job))
     made = Backfill.objects.get(submission=kept.submission_id)
     return format_html("{} {}", _("Begun:"), marks.link(made))
 

@@ -97,7 +97,9 @@ class JobForm(forms.ModelForm):
             "smooth": lazy("Not all in the minute's first second, but spread over the minute."),
             "misfire": lazy("What is not run is recorded as missed."),
             "misfire_cap": lazy("Due times, the newest, when all that was missed is run."),
-            "misfire_deadline_seconds": lazy("What is later than that is not run. Empty: ever."),
+            "misfire_deadline_seconds": lazy(
+                "What is later than that is not run. Empty: however late."
+            ),
             "overlap": lazy("When a run is due while one before it is open. Needs history."),
             "history_policy": lazy(
                 "With “none” there are no rows: no retry history, no durable cancel, no last "

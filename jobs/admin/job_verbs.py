@@ -30,7 +30,7 @@ def _run_once(job: Job, act: Act) -> Run | None:
     """Run a job now; None when this very form has done so before."""
     with transaction.atomic():
         payload = open_bytes(job.payload, key=job.payload_key)
-        claim = idempotency.claim(job.owner, _key(job, act), job.task, [payload])
+        claim = idempotency.claim(job.owner, act.key_of(job), job.task, [payload])
         if claim is None or claim.run_id is not None:
             return None
         run = run_job(job)
@@ -39,12 +39,8 @@ def _run_once(job: Job, act: Act) -> Run | None:
         return run
 
 
-def _key(job: Job, act: Act) -> str:
-    return f"admin:{act.nonce}:{job.pk}"
-
-
 def _link_to_run(job: Job, act: Act) -> Any:
-    made = IdempotencyKey.objects.get(owner=job.owner, key=_key(job, act))
+    made = IdempotencyKey.objects.get(owner=job.owner, key=act.key_of(job))
     run = Run.objects.get(id=str(made.run_id))
     return format_html("{} {}", _("Submitted as run"), marks.link(run))
 

@@ -80,6 +80,10 @@ class Act:
     is_bulk: bool
     """True: the bulk is audited as a whole, so the single rows need no entry."""
 
+    def key_of(self, row: models.Model) -> str:
+        """Return the idempotency key of what this form does to a row."""
+        return f"admin:{self.nonce}:{row.pk}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
