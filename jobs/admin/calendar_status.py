@@ -56,7 +56,7 @@ def _why_never(hours: Hours) -> str:
 def complete(calendars: Sequence[Calendar], user: Any, *, now: datetime) -> None:
     """Attach to a page's calendars: status, count to be approved, what they apply to."""
     keys = [calendar.pk for calendar in calendars]
-    hours = agreed.hours(keys)
+    hours = _hours(keys)
     asked = _asked(keys)
     counts: Counter[int] = Counter()
     shown: dict[int, list[Any]] = {}
@@ -66,10 +66,23 @@ def complete(calendars: Sequence[Calendar], user: Any, *, now: datetime) -> None
             shown.setdefault(row.calendar_id, []).append(row.to)
     for calendar in calendars:
         page: Any = calendar
-        known = hours.get(calendar.pk)
-        page.page_status = Status() if known is None else status_of(known, now=now)
+        known = hours.get(calendar.pk, _("its windows cannot be read"))
+        page.page_status = (
+            Status(problem=known) if isinstance(known, str) else status_of(known, now=now)
+        )
         page.page_asked = asked.get(calendar.pk, 0)
         page.page_attached = shown.get(calendar.pk, []), counts[calendar.pk]
+
+
+def _hours(keys: Sequence[int]) -> dict[int, Hours | str]:
+    """Return when calendars are open, or what keeps one from being read."""
+    try:
+        return {**agreed.hours(keys)}
+    # Rows may be written by raw SQL: one that is broken must not hide the others.
+    except Exception as error:
+        if len(keys) == 1:
+            return {keys[0]: _("cannot be read (%s)") % error}
+        return {one: found for key in keys for one, found in _hours([key]).items()}
 
 
 def _asked(keys: Collection[int]) -> dict[int, int]:

@@ -60,10 +60,10 @@ class TargetGroupForm(SeenForm):
         mine = access.narrowed(
             Target.objects.filter(owner=owner), self.user, path="owner", roles=access.EDITS
         )
-        if others := [one for one in cleaned["targets"] if one.owner_id != owner.pk]:
+        chosen, wanted = cleaned["targets"], _names(cleaned["names"])
+        if others := [one for one in chosen if one.owner_id != owner.pk]:
             names = ", ".join(str(one) for one in others[:NAMED])
             self.add_error("targets", _("Not of %(owner)s: %(names)s.") % _said(owner, names))
-        wanted = {line.strip() for line in cleaned["names"].splitlines()} - {""}
         if len(wanted) > MOST_NAMES:
             self.add_error("names", _("At most %s names at once.") % f"{MOST_NAMES:,}")
             return cleaned
@@ -73,8 +73,13 @@ class TargetGroupForm(SeenForm):
             names = ", ".join(unknown[:NAMED]) + more
             said = _("%(owner)s has no targets of these names: %(names)s.")
             self.add_error("names", said % _said(owner, names))
-        cleaned["targets"] = cleaned["targets"] | named
+        if not self.errors:
+            cleaned["targets"] = chosen | named
         return cleaned
+
+
+def _names(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines()} - {""}
 
 
 def _said(owner: Any, names: str) -> dict[str, str]:

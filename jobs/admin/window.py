@@ -114,6 +114,14 @@ class WindowAdmin(CalendarPages):
             return [(None, {"fields": ("calendar",)})]
         return super().get_fieldsets(request, obj)
 
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        # The other fields are the form's own: what is typed there is no column yet.
+        return super().get_form(
+            request, obj, change, **{**kwargs, "fields": WindowForm.Meta.fields}
+        )
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         asked = super().get_changeform_initial_data(request)
         return {name: asked[name] for name in ("calendar", "effect") if name in asked}

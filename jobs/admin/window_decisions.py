@@ -60,8 +60,12 @@ class ApproveForm(WhichForm, StandingForm):
 
 def _form_of(form: type[WhichForm]) -> Callable[[Window], type[WhichForm]]:
     def made(window: Window) -> type[WhichForm]:
-        entry = entry_of(window)
-        facts = {"announcement": in_words(entry), "choices": _next_of(entry)}
+        try:
+            entry = entry_of(window)
+            facts = {"announcement": in_words(entry), "choices": _next_of(entry)}
+        # Rows may be written by raw SQL.
+        except Exception as error:
+            facts = {"announcement": now_in_words("cannot be read (%s)") % error}
         return type(f"{form.__name__}OfWindow", (form,), facts)
 
     return made

@@ -1,0 +1,75 @@
+"""Runs let start outside their windows: with permission and a reason, told on their page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.html import escape
+
+from jobs.models import AuditEntry, Owner, Run
+from tests.jobs.admin.conftest import confirm, confirm_bulk, said
+from tests.jobs.scenes import submitted
+from tests.jobs.windows_world import calendar_of, freeze
+
+VIEW = ("view_run", "view_submission")
+Person = Callable[..., Client]
+
+
+@pytest.fixture
+def held(acme: Owner) -> list[Run]:
+    """Three runs of acme that a freeze holds."""
+    freeze(calendar_of(acme))
+    runs = submitted(acme, count=3)
+    assert {run.state for run in Run.objects.all()} == {"held"}
+    return runs
+
+
+def at(run: Run, page: str = "actions") -> str:
+    return reverse(f"admin:jobs_run_{page}", args=[run.id, *(["override"] * (page == "actions"))])
+
+
+def test_a_run_is_let_start_and_its_page_says_who_and_why(person: Person, held: list[Run]) -> None:
+    """Not without a reason; once it is, there is nothing more to override."""
+    client = person("ann", *VIEW, "override_window", acme="operator")
+    asked = confirm(client, at(held[0]), reason="")
+    assert "required" in asked.content.decode() and Run.objects.filter(state="held").count() == 3
+    confirm(client, at(held[0]), reason="pager <b>duty</b>")
+    assert list(Run.objects.filter(state="queued")) == [held[0]]
+    text = client.get(at(held[0], "change")).content.decode()
+    assert "windows overridden by ann" in text and "pager &lt;b&gt;duty" in text
+    again = client.get(at(held[0]), follow=True)
+    assert "does not wait, or may start" in said(again)[0]
+    held[1].refresh_from_db()
+    why = held[1].why_waiting()
+    assert why and escape(why) in client.get(at(held[1], "change")).content.decode()
+
+
+def test_many_runs_and_a_whole_submission(person: Person, held: list[Run]) -> None:
+    """The page that asks says how many; each run's audit says who."""
+    client = person("ann", *VIEW, "override_window", acme="operator")
+    url = reverse("admin:jobs_run_changelist")
+    keys = [str(run.id) for run in held[:2]]
+    confirm_bulk(client, url, "override", keys, reason="storm")
+    assert Run.objects.filter(state="queued").count() == 2
+    submission = reverse("admin:jobs_submission_actions", args=[held[0].submission_id, "override"])
+    confirm(client, submission, reason="storm")
+    assert Run.objects.filter(state="queued").count() == 3
+    told = AuditEntry.objects.filter(action="override windows", object_type="run", reason="storm")
+    assert {entry.actor_name for entry in told} == {"ann"} and told.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("permissions", "role"), [(("override_window",), "approver"), ((), "operator")]
+)
+def test_role_and_permission_are_both_wanted(
+    person: Person, held: list[Run], permissions: tuple[str, ...], role: str
+) -> None:
+    """Either alone does nothing; to who looks after another owner the run does not exist."""
+    client = person("ann", *VIEW, *permissions, acme=role)
+    assert client.post(at(held[0])).status_code == 403
+    other = person("bob", *VIEW, "override_window")
+    assert other.post(at(held[0])).status_code == 404
+    assert Run.objects.filter(state="held").count() == 3
