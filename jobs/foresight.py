@@ -89,7 +89,15 @@ def foresee_rest(submission: Submission) -> Forecast | None:
     capacity = capacity_of(
         owner, submission.queue, now=moment, seconds=seconds, without=submission.pk
     )
-    found = forecast(groups, capacity, now=moment, not_before=_resumed(owner, None, at=moment))
+    dues = [row["due_at"] for row in rows]
+    deadlines = [row["deadline_at"] for row in rows]
+    found = forecast(
+        groups,
+        capacity,
+        now=moment,
+        not_before=_resumed(owner, None if None in dues else min(dues), at=moment),
+        start_by=None if None in deadlines else max(deadlines),
+    )
     return _with_notes(found, owner, at=moment, is_known=is_known, window="")
 
 

@@ -1,15 +1,18 @@
 -- What of a submission still waits, those together that have all in common.
 -- Parameters: submission bigint.
--- Result: calendars (ids, in order), needed (interval), priority, count, names (of at most ten targets),
---   deadline_at (the latest).
-SELECT jobs_calendars(owner_id, job_id, target_id) AS calendars, needed, priority, sum(count)::int AS count,
-    (array_agg(name) FILTER (WHERE name IS NOT NULL))[1:10] AS names, max(deadline_at) AS deadline_at
+-- Result: calendars (ids, in order; none of what is overridden), needed (interval), priority, count,
+--   names (of at most ten targets), due_at (the earliest), deadline_at (the latest; null when one has none).
+SELECT calendars, needed, priority, sum(count)::int AS count,
+    (array_agg(name) FILTER (WHERE name IS NOT NULL))[1:10] AS names, min(due_at) AS due_at,
+    CASE WHEN bool_and(deadline_at IS NOT NULL) THEN max(deadline_at) END AS deadline_at
 FROM (
-    SELECT r.owner_id, r.job_id, r.target_id, t.name, jobs_needed(r.policy) AS needed, r.priority,
-        count(*) AS count, max(r.deadline_at) AS deadline_at
+    SELECT t.name, jobs_needed(r.policy) AS needed, r.priority,
+        CASE WHEN r.window_policy = 'overridden' THEN '{}'::bigint[]
+            ELSE jobs_calendars(r.owner_id, r.job_id, r.target_id) END AS calendars,
+        count(*) AS count, min(r.due_at) AS due_at, max(r.deadline_at) AS deadline_at
     FROM jobs_run AS r LEFT JOIN jobs_target AS t ON t.id = r.target_id
-    WHERE r.submission_id = %(submission)s AND r.window_policy <> 'overridden'
+    WHERE r.submission_id = %(submission)s
         AND r.state IN ('scheduled', 'held', 'queued', 'retrying')
-    GROUP BY r.owner_id, r.job_id, r.target_id, t.name, needed, r.priority
+    GROUP BY r.owner_id, r.job_id, r.target_id, t.name, needed, r.priority, r.window_policy
 ) AS alike
 GROUP BY calendars, needed, priority

@@ -124,10 +124,14 @@ def test_what_is_held_waits_as_it_is_told(acme: Owner) -> None:
     """The rest of a submission, by the calendars that its runs have."""
     living_worker()
     window(calendar_of(acme), opens_in=600, seconds=60)
-    submitted(acme, 3, time_limit_seconds=5)
+    first, *_ = submitted(acme, 3, time_limit_seconds=5, countdown=620, deadline_seconds=5)
     rest = foresee_rest(Submission.objects.get())
     assert rest is not None and [done.count for done in rest.done] == [3]
-    assert seconds_to(rest.starts_at) == pytest.approx(600, abs=2)
+    assert seconds_to(rest.starts_at) == pytest.approx(620, abs=2)
+    Run.objects.update(deadline_at=now() + timedelta(seconds=500), window_policy="overridden")
+    Run.objects.filter(id=first.id).update(window_policy="")
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None and (rest.count, rest.without_calendar, rest.expired) == (3, 2, 3)
 
 
 def test_run_times_are_those_of_the_newest_that_succeeded(acme: Owner, northwind: Owner) -> None:
