@@ -35,6 +35,10 @@ class TaskExited(Exception):
     """The task raised what would end its process, such as SystemExit; the process goes on."""
 
 
+class WindowClosed(Exception):
+    """The task has not begun: its window closed while its process was about to."""
+
+
 class TaskRejected(Exception):
     """The task raised Celery's `Reject`, with this reason."""
 
@@ -47,6 +51,7 @@ class Flight:
     token: int
     attempt: int
     policy: Mapping[str, Any]
+    closes_at: float | None = None
     report: Report | None = None
     entered: bool = False
 
@@ -92,7 +97,10 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
     `args` are those of Celery's trace: name, id, request, body, content type and encoding.
     """
     facts = args[2][HEADER]
-    flight = Flight(facts["run"], facts["token"], facts["attempt"], facts["policy"])
+    flight = Flight(
+        *(facts["run"], facts["token"], facts["attempt"], facts["policy"]),
+        closes_at=facts.get("closes_at"),
+    )
     slot = _flight.set(flight)
     try:
         failed, value, runtime = trace(*args, **kwargs)
@@ -125,6 +133,8 @@ def _guarded_run(task: Task, run: Callable[..., Any], edges: Edges) -> Callable[
             return run(*args, **kwargs)
         flight.entered = True
         crash_point("child.before_run")
+        if flight.closes_at is not None and time.monotonic() > flight.closes_at:
+            raise _come_too_late(flight)
         try:
             return _run(flight, edges, functools.partial(run, *args, **kwargs))
         finally:
@@ -186,6 +196,13 @@ def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
         flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic(), result=result
     )
     return value
+
+
+def _come_too_late(flight: Flight) -> Retry:
+    """Have the run wait for its next opening, even if this was its last attempt: it did nothing."""
+    error = WindowClosed("its window closed before it began")
+    flight.report = failure(flight.run_id, flight.token, error, "", delay=0.0)
+    return Retry(message=safe_text(error), exc=error, when=0)
 
 
 def _asked_delay(error: BaseException) -> float | None:

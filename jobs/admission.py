@@ -119,6 +119,7 @@ def _admission(row: Mapping[str, Any]) -> Admission:
         soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
         time_limit=least(policy.get("time_limit_seconds"), row["hard_close"]),
         start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
+        closes_within=row["start_within"],
         is_limited=row["is_limited"],
         headers={"ignore_result": True, **options},
     )

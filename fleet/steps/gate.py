@@ -17,7 +17,7 @@ from celery.exceptions import TaskRevokedError
 from celery.worker.request import Request
 
 from fleet.child import traced
-from fleet.contract import Admission, Edges, Kind, Refusal, is_hint
+from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
 from fleet.faults import crash_point
 from fleet.pool import was_sent
@@ -143,6 +143,8 @@ class Gate:
         if held.cancelled or held.is_late:
             self._hand_back(held)
             raise TaskRevokedError(facts["run"])
+        # The pool's child may be slow to begin: it looks once more.
+        args[2][HEADER] = {**facts, "closes_at": held.closes_at}
         crash_point("gate.before_pool")
         held.in_pool = True
         held.options = options

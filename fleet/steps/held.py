@@ -39,6 +39,12 @@ class Held:
         """Whether the start deadline has passed."""
         return time.monotonic() - self.admitted_at > self.admission.start_within
 
+    @property
+    def closes_at(self) -> float | None:
+        """When its calendars close for it, by the monotonic clock of all of this machine."""
+        within = self.admission.closes_within
+        return None if within is None else self.admitted_at + within
+
     def report(self, kind: Kind, *, cause: str = "") -> Report:
         """Return what is to be recorded of it, as of now."""
         return Report(

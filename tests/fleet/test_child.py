@@ -51,6 +51,20 @@ def test_the_last_attempt_fails_for_good(pool: Child) -> None:
     assert type(error).__name__ == "ValueError"
 
 
+def test_what_begins_after_its_window_has_closed_does_nothing(pool: Child) -> None:
+    """Not even its last attempt is lost by that; until the close it is as ever."""
+    begun: list[int] = []
+
+    def begin(number: int) -> None:
+        begun.append(number)
+
+    report, error = pool.fly(begin, 1, attempt=3, closes_at=time.monotonic() - 0.001)
+    assert (report.kind, report.delay, report.error_type) == (Kind.RETRYING, 0, "WindowClosed")
+    assert (type(error).__name__, begun) == ("Retry", [])
+    report, _ = pool.fly(begin, 2, closes_at=time.monotonic() + 60)
+    assert (report.kind, begun) == (Kind.SUCCEEDED, [2])
+
+
 @pytest.mark.parametrize(
     ("policy", "kind"),
     [
