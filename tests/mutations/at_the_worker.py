@@ -140,8 +140,8 @@ ROWS: Final = (
         "an error of the database does not end the edge",
         "G21",
         EDGE,
-        "        try:\n            step(batch)\n        except Exception:",
-        "        try:\n            step(batch)\n        except ArithmeticError:",
+        "        except Exception:\n            # Whatever was raised:",
+        "        except ArithmeticError:\n            # Whatever was raised:",
         (f"{AT_EDGE}what_could_not_be_asked_is_asked_again",),
     ),
     Mutation(
