@@ -26,7 +26,9 @@ ONCE = ("DTSTART:20260701T220000Z", "DURATION:PT8H")
 def hours(acme: Owner) -> Calendar:
     """A calendar of acme's, whose clocks are those of Berlin."""
     Owner.objects.update(zone="Europe/Berlin")
-    return calendar_of(Owner.objects.get())
+    made = calendar_of(Owner.objects.get())
+    made.refresh_from_db()
+    return made
 
 
 def take(hours: Calendar, *events: str, source: str = "a.ics", effect: str = "window") -> list[int]:
@@ -58,20 +60,26 @@ def test_a_file_makes_windows_that_are_open(hours: Calendar) -> None:
         2,
         "a.ics",
     )
+    before = hours.version
     hours.refresh_from_db()
-    assert hours.version == 1
+    assert hours.version > before
 
 
 def test_the_same_file_again_changes_nothing(hours: Calendar) -> None:
     """Not even the calendar's version, for which runs would be gated again."""
     for sample in (GOOGLE, OUTLOOK):
         first = import_ical(hours, sample.encode(), effect="window", source=sample[:30])
-        kept = list(Window.objects.order_by("id").values())
+        kept = state(hours)
         again = import_ical(hours, sample.encode(), effect="window", source=sample[:30])
         assert counts(again) == [0, 0, 0, first.added]
-        assert list(Window.objects.order_by("id").values()) == kept
+        assert state(hours) == kept
+
+
+def state(hours: Calendar) -> list[object]:
+    """Return all that an import might have written."""
     hours.refresh_from_db()
-    assert (hours.version, AuditEntry.objects.count()) == (2, 2)
+    rows = list(Window.objects.order_by("id").values())
+    return [hours.version, AuditEntry.objects.count(), rows]
 
 
 def test_what_is_as_it_was_keeps_its_approval_and_the_rest_asks_again(acme: Owner) -> None:
