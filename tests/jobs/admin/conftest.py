@@ -26,6 +26,12 @@ def _quick_passwords(settings: Settings) -> None:
 
 
 @pytest.fixture
+def offered(settings: Settings) -> None:
+    """The tasks of scenes are on offer."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
+
+
+@pytest.fixture
 def root(db: None) -> User:
     """A superuser, who looks after every owner."""
     return User.objects.create_superuser("root", password="root")

@@ -8,18 +8,13 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from jobs.models import AuditEntry, Job, Owner, Target
 from jobs.payloads import read_body
 
+pytestmark = pytest.mark.usefixtures("offered")
+
 EDITS = ("view_owner", "view_job", "add_job", "change_job", "view_target")
-
-
-@pytest.fixture(autouse=True)
-def offered(settings: Settings) -> None:
-    """The tasks of scenes are on offer."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
 
 
 def fields(owner: Owner, **changes: Any) -> dict[str, Any]:

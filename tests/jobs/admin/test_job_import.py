@@ -14,24 +14,19 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs.admin.job_import import neutral
 from jobs.models import AuditEntry, Job, JobImport, Owner
 from tests.jobs.admin.conftest import said
 
+pytestmark = pytest.mark.usefixtures("offered")
+
 URL = reverse("admin:jobs_job_import")
 LIST = reverse("admin:jobs_job_changelist")
 MAY = ("view_job", "add_job", "change_job")
 GOOD = json.dumps([{"key": "a", "task": "tests.add", "arguments": {"x": 1, "y": 2}}])
 BAD = "key,task,=cmd\na,tests.add,\n"
-
-
-@pytest.fixture(autouse=True)
-def offered(settings: Settings) -> None:
-    """The tasks of scenes are on offer."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
 
 
 def look(client: Client, owner: Owner, text: str) -> Any:

@@ -16,7 +16,9 @@ from jobs.admin.job_schedule import next_due, timetable_of, timetable_of_job
 from jobs.models import Job, Missed, Owner
 from jobs.schedules import Schedule
 from tests.jobs.admin.conftest import confirm
-from tests.jobs.admin.test_job_form import EDITS, errors, fields, offered  # noqa: F401  a fixture
+from tests.jobs.admin.test_job_form import EDITS, errors, fields
+
+pytestmark = pytest.mark.usefixtures("offered")
 
 ADD = "admin:jobs_job_add"
 
