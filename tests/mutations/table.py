@@ -10,6 +10,7 @@ from tests.mutations import (
     in_ical,
     in_recovery,
     in_the_queue,
+    of_due_times,
     without_history,
 )
 from tests.mutations.mutation import Mutation
@@ -20,5 +21,6 @@ TABLE: Final[tuple[Mutation, ...]] = (
     *in_ical.ROWS,
     *in_recovery.ROWS,
     *in_the_queue.ROWS,
+    *of_due_times.ROWS,
     *without_history.ROWS,
 )
