@@ -19,6 +19,7 @@ from jobs.catalog import offered, resolve
 from jobs.errors import ArgumentError, BatchError, FairshiftError, OptionError
 from jobs.models import Owner, Target, TargetGroup, WindowPolicy
 from jobs.models.fields import no_nul
+from jobs.options import refuse_labels
 from jobs.preparing import BATCH_LIMIT, LABEL_LIMIT
 
 TARGET: Final = "{target}"
@@ -168,6 +169,8 @@ class SubmitForm(forms.Form):
             call = _filled(arguments, targets[0])
             preparing.payload(resolve(task), (), call, embed={})
             preparing.filled("target", self.bulk.target_option, [call])
+        except RecursionError:
+            self.add_error("arguments", _("This is nested too deeply."))
         except FairshiftError as error:
             self.refuse(error)
         return cleaned
@@ -241,8 +244,10 @@ class SubmitForm(forms.Form):
             rows = rows.filter(name__contains=cleaned["filter"])
         if cleaned.get("labels"):
             try:
-                rows = rows.filter(labels__contains=parsed(cleaned["labels"]))
-            except ValueError as error:
+                labels = parsed(cleaned["labels"])
+                refuse_labels(labels)
+                rows = rows.filter(labels__contains=labels)
+            except (ValueError, OptionError) as error:
                 self.add_error("labels", str(error))
                 return rows.none()
         return rows

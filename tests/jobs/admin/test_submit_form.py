@@ -135,6 +135,11 @@ def test_the_forecast_tells_what_the_windows_leave(as_root: Client, acme: Owner)
         ("arguments", '{"name": "fw-1"}', "must be"),
         ("arguments", '{"name": "{target}", "x": 1}', "no such argument"),
         ("arguments", '{"": "{target}"}', "no such argument"),
+        (
+            "arguments",
+            '{"name": "{target}", "x": ' + "[" * 700 + "]" * 700 + "}",
+            "nested too deeply",
+        ),
         ("task", "tests.nothing", "Select a valid choice"),
         ("priority", "10", "0 to 9"),
         ("deadline_seconds", "-1", "0.1"),
@@ -165,7 +170,9 @@ def test_filters_that_find_nothing_or_too_much_are_refused(
     assert "no such targets" in str(look(as_root, acme, filter="sw").context["form"].errors)
     monkeypatch.setattr("jobs.admin.submit_form.BATCH_LIMIT", 2)
     assert "More than 2 targets" in str(look(as_root, acme, filter="fw").context["form"].errors)
-    assert "not JSON" in str(look(as_root, acme, labels="site").context["form"].errors["labels"])
+    for labels, problem in (("site", "not JSON"), ('{"site": "\\u0000"}', "without NUL")):
+        errors = look(as_root, acme, labels=labels).context["form"].errors
+        assert problem in str(errors["labels"])
 
 
 def test_a_required_window_is_refused_at_its_field(as_root: Client, acme: Owner) -> None:
@@ -186,7 +193,7 @@ def test_a_form_that_was_used_is_not_used_again(as_root: Client, acme: Owner) ->
 
 
 def test_only_who_operates_an_owner_submits_for_it(
-    person: Callable[..., Client], acme: Owner, stranger: Owner
+    person: Callable[..., Client], acme: Owner, northwind: Owner, stranger: Owner
 ) -> None:
     """By permission and role; a stranger's owners and groups are not there."""
     group = TargetGroup.objects.create(owner=stranger, name="theirs")
@@ -197,10 +204,11 @@ def test_only_who_operates_an_owner_submits_for_it(
         assert client.get(URL).status_code == 403
         assert client.post(URL, typed(acme)).status_code == 403
         assert URL not in client.get(LIST).content.decode()
-    olga = person("olga", *MAY, acme="operator")
+    olga = person("olga", *MAY, acme="operator", northwind="viewer")
     assert "stranger" not in olga.get(URL).content.decode()
-    errors = look(olga, stranger).context["form"].errors
-    assert "Select a valid choice" in str(errors["owner"])
+    for owner in (stranger, northwind):
+        errors = look(olga, owner).context["form"].errors
+        assert "Select a valid choice" in str(errors["owner"])
     assert "Select a valid choice" in str(look(olga, acme, group=group.pk).context["form"].errors)
     confirmed(olga, look(olga, acme))
     assert Submission.objects.get().owner == acme
