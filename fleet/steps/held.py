@@ -17,6 +17,8 @@ from fleet.transport.envelope import SERIAL_LIMIT
 
 ID_LIMIT: Final = 2**63
 ATTEMPT_LIMIT: Final = 2**31
+TO_BEGIN_SECONDS: Final = 0.1
+"""From the last look to the task's first line a process may have to wait for a processor."""
 
 
 @dataclass(slots=True)
@@ -37,13 +39,15 @@ class Held:
     @property
     def is_late(self) -> bool:
         """Whether the start deadline has passed."""
-        return time.monotonic() - self.admitted_at > self.admission.start_within
+        at = time.monotonic()
+        is_closed = self.closes_at is not None and at > self.closes_at
+        return is_closed or at - self.admitted_at > self.admission.start_within
 
     @property
     def closes_at(self) -> float | None:
-        """When its calendars close for it, by the monotonic clock of all of this machine."""
+        """When it is too late for its calendars, by the monotonic clock of all of this machine."""
         within = self.admission.closes_within
-        return None if within is None else self.admitted_at + within
+        return None if within is None else self.admitted_at + within - TO_BEGIN_SECONDS
 
     def report(self, kind: Kind, *, cause: str = "") -> Report:
         """Return what is to be recorded of it, as of now."""
