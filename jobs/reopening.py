@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
+from jobs import gating
 from jobs.errors import StateConflict
 from jobs.models import AuditEntry, Run
 from jobs.options import REASON_LIMIT, refuse_text
@@ -37,9 +38,17 @@ def reopen_runs(
         if not moved and len(run_ids) == 1:
             run = Run.objects.get(id=run_ids[0])
             raise StateConflict(str(run.id), run.state, "retried")
+        # Where calendars apply, they say whether it is queued at all.
+        gating.gate(_gated(moved), cause=reason or "retry")
         # Else rescue would take the earlier end for that of the new attempts.
         forget(moved)
         if actor is not None:
             for run in Run.objects.filter(id__in=moved).select_related("owner"):
                 AuditEntry.write("retry", on=run, actor=actor, reason=reason)
     return moved
+
+
+def _gated(run_ids: Sequence[UUID]) -> list[UUID]:
+    """Return which of these runs are of owners to whom calendars have applied."""
+    gated = Run.objects.filter(id__in=run_ids, owner__calendar_version__gt=0)
+    return list(gated.values_list("id", flat=True))

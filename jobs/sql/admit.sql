@@ -45,9 +45,11 @@ WITH hint AS (
     FROM locked l
     CROSS JOIN now
     JOIN jobs_owner o ON o.id = l.owner_id
-    LEFT JOIN LATERAL (SELECT jobs_calendars(l.owner_id, l.job_id, l.target_id) AS ids) AS applying
-        ON o.calendar_version > 0 AND l.window_policy <> 'overridden'
-    LEFT JOIN LATERAL jobs_gate(applying.ids, now.at) AS gate ON applying.ids IS NOT NULL
+    CROSS JOIN LATERAL (SELECT
+        -- Null is for no calendars at all: what is strict is not called then, and nobody pays.
+        CASE WHEN o.calendar_version > 0 AND l.window_policy <> 'overridden'
+            THEN jobs_calendars(l.owner_id, l.job_id, l.target_id) END AS ids) AS applying
+    CROSS JOIN LATERAL jobs_gate(applying.ids, now.at) AS gate
     LEFT JOIN unnest(%(owners)s::bigint[], %(rooms)s::bigint[]) AS room(owner_id, most)
         ON room.owner_id = l.owner_id
 ), judged AS (

@@ -43,8 +43,9 @@ FROM hint h
 CROSS JOIN now
 LEFT JOIN jobs_job j ON j.id = h.job_id AND j.task = h.task AND j.history_policy = 'none'
 LEFT JOIN jobs_owner o ON o.id = j.owner_id
-LEFT JOIN LATERAL (SELECT jobs_calendars(j.owner_id, j.id, j.target_id) AS ids) AS applying
-    ON o.calendar_version > 0
-LEFT JOIN LATERAL jobs_gate(applying.ids, now.at) AS gate ON applying.ids IS NOT NULL
+CROSS JOIN LATERAL (SELECT
+    CASE WHEN o.calendar_version > 0 THEN jobs_calendars(j.owner_id, j.id, j.target_id) END AS ids
+) AS applying
+CROSS JOIN LATERAL jobs_gate(applying.ids, now.at) AS gate
 CROSS JOIN LATERAL (SELECT make_interval(secs => coalesce(
     j.time_limit_seconds, h.time_limit, j.soft_time_limit_seconds, h.soft_limit, 0)) AS span) AS needed

@@ -21,7 +21,7 @@ $$;
 CREATE FUNCTION jobs_gate(
     calendars bigint[], at timestamptz,
     OUT until timestamptz, OUT soft_at timestamptz, OUT hard_at timestamptz
-) LANGUAGE sql STABLE AS $$
+) LANGUAGE sql STABLE STRICT AS $$
     SELECT
         CASE WHEN count(*) = 0 THEN 'infinity'
              WHEN count(open.closes_at) = count(*)

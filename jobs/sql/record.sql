@@ -7,7 +7,8 @@
 -- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
 -- being cancelled is cancelled, unless it succeeded or could not be stopped; an attempt's row is
 -- written in the statement that moves its run, so both exist or neither; only the moves of
--- jobs/states.py are made: what has started is not given back, what succeeded has started.
+-- jobs/states.py are made: what has started is not given back, what succeeded has started. An attempt
+-- that reached its time limit at the close of its window says so.
 WITH report AS (
     SELECT * FROM unnest(
         %(ids)s::uuid[], %(tokens)s::int[], %(started_ages)s::float8[], %(kinds)s::text[],
@@ -70,7 +71,8 @@ WITH report AS (
             || CASE WHEN j.kind IS NOT NULL
                 THEN jsonb_build_array(jsonb_build_array(
                     j.after, extract(epoch FROM j.ended_at),
-                    coalesce(nullif(j.cause, ''), j.error_type)))
+                    CASE WHEN j.cause = 'time limit' AND r.closes_at <= j.ended_at
+                        THEN 'window closed' ELSE coalesce(nullif(j.cause, ''), j.error_type) END))
                 ELSE '[]' END
     FROM judged j
     WHERE r.id = j.id AND r.id = ANY(%(ids)s)

@@ -142,3 +142,16 @@ def test_its_next_attempt_has_a_stop_of_its_own(acme: Owner) -> None:
     assert run.stop_at is None
     assert run.closes_at is not None
     assert run.closes_at - now() < timedelta(seconds=600)
+
+
+def test_an_attempt_that_its_close_ended_says_so(acme: Owner) -> None:
+    """A time limit of its own is one; which of both it was, its recording tells by the clock."""
+    window(calendar_of(acme, end="hard"), opens_in=-60, seconds=3_600)
+    runs = submitted(acme, 2)
+    worker = living_worker()
+    told = [admitted(worker, run) for run in runs]
+    age(runs[0], "closes_at", seconds=1)
+    for one in told:
+        recorded(one, Kind.RETRYING, delay=60.0, cause="time limit")
+    assert [states(run)[-1] for run in runs] == ["retrying", "retrying"]
+    assert [run.moves[-1][2] for run in runs] == ["window closed", "time limit"]

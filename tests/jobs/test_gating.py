@@ -2,26 +2,73 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
 
 import pytest
+from django.db import connection, transaction
 
-from fleet import Refusal
-from jobs import calendars, promotion, submit, submit_many
+from fleet import Kind, Refusal
+from jobs import calendars, database, gating, promotion, submit, submit_many
+from jobs.cancellation import cancel_runs
 from jobs.errors import OptionError
-from jobs.models import Attachment, Owner, Run, Target, TargetGroup
+from jobs.models import (
+    Attachment,
+    Calendar,
+    Opening,
+    Owner,
+    Run,
+    Target,
+    TargetGroup,
+    Window,
+)
+from jobs.schedules import slot_of
 from jobs.states import State
 from jobs.storing import now
-from tests.jobs.scenes import admitted, age, ask, living_worker, states
+from jobs.triggering import make_runs
+from tests.jobs.recurring import recurring
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    ask,
+    at_once,
+    behind,
+    hinted,
+    living_worker,
+    recorded,
+    states,
+    submitted,
+)
 from tests.jobs.windows_world import calendar_of, freeze, window
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("committed")
 
 HOUR = timedelta(hours=1)
 
 
-def held(owner: Owner, **options: object) -> Run:
+def held(owner: Owner, **options: Any) -> Run:
     return submit("tests.add", 1, 2, owner=owner.slug, **options)
+
+
+def after(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds)
+
+
+@contextmanager
+def gating_is_busy() -> Iterator[None]:
+    """Have somebody else gate what has changed, who is about to be done."""
+    somebody = connection.copy()
+    try:
+        with somebody.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(1720, hashtext('gate_changed'))")
+            yield
+            cursor.execute("SELECT pg_advisory_unlock_all()")
+    finally:
+        somebody.close()
 
 
 def is_about(moment: object, expected: object) -> bool:
@@ -134,7 +181,7 @@ def test_a_spread_is_even_over_the_runs_of_one_submit(acme: Owner) -> None:
     window(calendar_of(acme, spread_seconds=600), opens_in=3_600, seconds=3_600)
     calls = [{"x": number, "y": 1} for number in range(100)]
     runs = submit_many("tests.add", calls, owner="acme").runs
-    looked_at = sorted(runs.values_list("next_at", flat=True))
+    looked_at = sorted(begins_of(list(runs.values_list("id", flat=True))))
     counts = [0] * 10
     for moment in looked_at:
         counts[int((moment - looked_at[0]).total_seconds() // 60)] += 1
@@ -146,3 +193,281 @@ def test_a_calendar_of_another_owner_is_not_attached(acme: Owner, northwind: Own
     """The error names it and whose thing it was to apply to."""
     with pytest.raises(OptionError, match="is not one of northwind's"):
         calendars.attach(calendar_of(acme), northwind)
+
+
+def test_an_admission_that_waited_past_the_close_admits_nothing(acme: Owner) -> None:
+    """Whoever waits for a lock reads PostgreSQL's clock when that is over, and not before."""
+    Owner.objects.update(max_running=1)
+    window(calendar_of(acme), opens_in=-60, seconds=62)
+    run = held(acme)
+    assert run.state == State.QUEUED
+    worker = living_worker()
+    with behind(lambda: ask(worker, [run])) as (begin, outcomes):
+        database.run("lock_limited", {"ids": [run.id]})
+        begin()
+        wait_for(lambda: not Opening.objects.filter(closes_at__gt=now()).exists(), what="the close")
+    assert outcomes == [[Refusal.WAITS]]
+    assert states(run) == ["queued", "held"]
+
+
+def test_an_admission_waits_for_a_change_and_sees_it(acme: Owner) -> None:
+    """It read the row before: its openings are those of after the change's commit."""
+    calendar = calendar_of(acme)
+    run = held(acme)
+    worker = living_worker()
+    with (
+        gating_is_busy(),
+        behind(lambda: ask(worker, [run])) as (begin, outcomes),
+    ):
+        freeze(calendar)
+        begin()
+    assert outcomes == [[Refusal.WAITS]]
+    assert states(run) == ["queued", "held"]
+
+
+def test_a_change_waits_for_admissions_of_its_owners(acme: Owner) -> None:
+    """What is admitted is admitted before the change is there: both have an order."""
+    calendar = calendar_of(acme)
+    run = held(acme)
+    worker = living_worker()
+    with behind(lambda: freeze(calendar)) as (begin, outcomes):
+        [answer] = ask(worker, [run])
+        begin()
+    assert not isinstance(answer, Refusal)
+    assert len(outcomes) == 1 and not isinstance(outcomes[0], Exception)
+    assert states(run) == ["queued", "admitted"]
+
+
+def test_admissions_do_not_wait_for_each_other_where_calendars_apply(acme: Owner) -> None:
+    """They share the lock, which only a change holds alone."""
+    calendar_of(acme)
+    run, other = held(acme), held(acme)
+    workers = living_worker(), living_worker("w2@here")
+    with transaction.atomic():
+        [first] = ask(workers[0], [run])
+        [answers] = at_once(lambda: ask(workers[1], [other]))
+    assert not isinstance(first, Refusal)
+    assert not isinstance(answers, Exception) and not isinstance(answers[0], Refusal)
+
+
+def test_changes_admissions_gates_and_cancels_at_once(acme: Owner, northwind: Owner) -> None:
+    """They take their locks in one order: nobody is a deadlock's victim."""
+    calendar = calendar_of(acme)
+    calendars.attach(Calendar.objects.create(name="all", needs_approval=False), northwind)
+    shared = Calendar.objects.get(name="all")
+    calendars.attach(shared, acme)
+    runs = [held(owner) for owner in (acme, northwind) for _ in range(20)]
+    worker = living_worker()
+    ids = [run.id for run in runs]
+
+    def gated() -> int:
+        with transaction.atomic():
+            return gating.gate(ids[::-1], cause="due")
+
+    outcomes = at_once(
+        *(lambda: freeze(shared, opens_in=9_999),) * 2,
+        lambda: freeze(calendar, opens_in=9_999),
+        lambda: calendars.attach(calendar, acme),
+        lambda: ask(worker, runs),
+        gated,
+        promotion.promote,
+        lambda: cancel_runs(ids[10:15]),
+        lambda: calendars.delete(calendar),
+    )
+    failed = [one for one in outcomes if isinstance(one, Exception)]
+    # Of a calendar that somebody else has just deleted.
+    assert all(isinstance(one, Calendar.DoesNotExist) for one in failed), failed
+
+
+def test_a_shared_calendar_holds_the_runs_of_all_its_owners(acme: Owner, northwind: Owner) -> None:
+    """And of nobody else."""
+    shared = Calendar.objects.create(name="all", needs_approval=False)
+    for owner in (acme, northwind):
+        calendars.attach(shared, owner)
+    stranger = Owner.objects.create(slug="stranger")
+    runs = [held(owner) for owner in (acme, northwind, stranger)]
+    freeze(shared)
+    assert [states(run)[-1] for run in runs] == ["held", "held", "queued"]
+
+
+def test_a_retry_waits_for_its_window(acme: Owner) -> None:
+    """Its back-off is over, its calendar is closed: it is held until that opens."""
+    calendar = calendar_of(acme)
+    run = held(acme)
+    first = admitted(living_worker(), run)
+    recorded(first, Kind.STARTED)
+    freeze(calendar)
+    recorded(first, Kind.RETRYING, delay=0.0)
+    promotion.promote()
+    run.refresh_from_db()
+    assert states(run)[-2:] == ["retrying", "held"]
+    assert is_about(run.next_at, now() + HOUR - after(60))
+
+
+def test_a_run_that_is_opened_again_waits_for_its_window(acme: Owner) -> None:
+    """An operator's retry obeys, and publishes nothing before."""
+    calendar = calendar_of(acme)
+    run = held(acme)
+    run.cancel()
+    freeze(calendar)
+    run.retry()
+    assert states(run)[-2:] == ["queued", "held"]
+    assert hinted() == []
+
+
+def test_what_no_worker_took_in_its_opening_is_held_again(acme: Owner) -> None:
+    """From its last moment on; the next opening is what it waits for."""
+    calendar = calendar_of(acme, cut_off_seconds=300)
+    window(calendar, opens_in=-60, seconds=380)
+    window(calendar, opens_in=3_600, seconds=600)
+    run = held(acme)
+    assert run.state == State.QUEUED
+    age(run, "not_after", seconds=0.001)
+    with calendars.changing(calendar) as changed:
+        changed.cut_off_seconds = 330
+        changed.save()
+    promotion.promote()
+    run.refresh_from_db()
+    assert states(run) == ["queued", "held"]
+    assert is_about(run.next_at, now() + HOUR)
+
+
+def test_nothing_starts_within_the_cut_off(acme: Owner) -> None:
+    """Whatever the queue says: admission reads the calendar's own."""
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=-60, seconds=100)
+    run = held(acme)
+    Calendar.objects.update(cut_off_seconds=60)
+    assert ask(living_worker(), [run]) == [Refusal.WAITS]
+
+
+def begins_of(run_ids: list[UUID]) -> list[datetime]:
+    """Return when these runs are looked at next."""
+    runs = Run.objects.in_bulk(run_ids)
+    return [run.next_at for one in run_ids if (run := runs[one]).next_at is not None]
+
+
+def test_starts_are_spread_over_the_opening(acme: Owner) -> None:
+    """Each run has its place, the same one whenever it is asked; the opening's end is kept to."""
+    window(calendar_of(acme, spread_seconds=600), opens_in=3_600, seconds=7_200)
+    ids = [run.id for run in submitted("acme", 50)]
+    begins = begins_of(ids)
+    opens_at = Opening.objects.get().opens_at
+    assert all(opens_at <= begin <= opens_at + after(600) for begin in begins)
+    assert max(begins) - min(begins) > after(300)
+    with transaction.atomic():
+        gating.gate(ids, cause="due")
+    assert begins_of(ids) == begins
+
+
+def test_the_shortest_of_an_opening_come_first(acme: Owner) -> None:
+    """Then most of them fit: their hints are in that order, whoever came first."""
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=3_600, seconds=3_600)
+    runs = [held(acme, time_limit_seconds=seconds) for seconds in (900, 60, 300)]
+    with calendars.changing(calendar):
+        Window.objects.update(starts=(now() - after(60)).replace(tzinfo=None).isoformat())
+    assert hinted() == [runs[1].id, runs[2].id, runs[0].id]
+
+
+def test_what_is_overridden_is_admitted_outside(acme: Owner) -> None:
+    """And only that."""
+    freeze(calendar_of(acme))
+    runs = [held(acme), held(acme)]
+    Run.objects.update(state="queued", next_at=None)
+    Run.objects.filter(id=runs[0].id).update(window_policy="overridden")
+    answers = ask(living_worker(), runs)
+    assert not isinstance(answers[0], Refusal)
+    assert answers[1] == Refusal.WAITS
+
+
+def test_a_required_window_is_asked_for_at_the_admission_too(acme: Owner) -> None:
+    """The calendar was taken from it since: it is held, and looked at again."""
+    calendar = calendar_of(acme)
+    run = held(acme, window="required")
+    assert run.state == State.QUEUED
+    [attachment] = calendar.attachments.all()
+    attachment.delete()
+    assert ask(living_worker(), [run]) == [Refusal.WAITS]
+    promotion.promote()
+    run.refresh_from_db()
+    assert (run.state, run.moves[-1][2]) == (State.HELD, "window closed")
+    assert is_about(run.next_at, now() + HOUR)
+
+
+@pytest.mark.parametrize("verb", ["detach", "delete"])
+def test_what_a_calendar_held_goes_when_it_does(acme: Owner, verb: str) -> None:
+    """It is queued at once, with its hint."""
+    calendar = calendar_of(acme)
+    freeze(calendar)
+    run = held(acme)
+    [attachment] = calendar.attachments.all()
+    calendars.detach(attachment) if verb == "detach" else calendars.delete(calendar)
+    assert states(run) == ["held", "queued"]
+    assert hinted() == [run.id]
+
+
+def test_runs_of_jobs_are_gated_as_they_are_made(acme: Owner) -> None:
+    """Those that were due and those of a backfill alike, by their job's calendar too."""
+    closed = Calendar.objects.create(owner=acme, name="closed", needs_approval=False)
+    freeze(closed)
+    free, kept = recurring(acme, "free"), recurring(acme, "kept")
+    calendars.attach(closed, kept)
+    due_at = now().replace(microsecond=0)
+    make_runs([(free.pk, slot_of(due_at)), (kept.pk, slot_of(due_at))])
+    make_runs([(kept.pk, slot_of(due_at - HOUR))], salt="backfill")
+    found = {(run.job_id, run.state) for run in Run.objects.all()}
+    assert found == {(free.pk, "queued"), (kept.pk, "held")}
+    assert Run.objects.filter(state="held", next_at__gt=now()).count() == 2
+
+
+def test_an_eta_inside_a_freeze_is_due_then_and_held_until_its_end(acme: Owner) -> None:
+    """Until it is due it is scheduled: the calendars of that moment count."""
+    freeze(calendar_of(acme))
+    run = held(acme, eta=now() + after(100))
+    assert run.state == State.SCHEDULED
+    age(run, "next_at", seconds=1)
+    promotion.promote()
+    assert states(run) == ["scheduled", "held"]
+
+
+def test_a_change_that_meets_a_gating_is_gated_by_the_next_promotion(acme: Owner) -> None:
+    """One at a time gates; what that did not see is not forgotten."""
+    calendar = calendar_of(acme)
+    run = held(acme)
+    with gating_is_busy():
+        freeze(calendar)
+        assert states(run) == ["queued"]
+    promotion.promote()
+    assert states(run) == ["queued", "held"]
+
+
+def test_openings_are_made_anew_long_before_they_end(acme: Owner) -> None:
+    """From half of the time ahead on; what is known for longer is left."""
+    calendar = calendar_of(acme)
+    assert calendars.extend_openings() == 0
+    Calendar.objects.update(computed_until=now() + timedelta(days=30))
+    Opening.objects.all().delete()
+    assert calendars.extend_openings() == 1
+    assert Opening.objects.filter(calendar=calendar, opens_at__lte=now()).exists()
+    known = calendars.known_until()
+    assert known is not None and known > now() + timedelta(days=60)
+
+
+def test_owners_without_calendars_do_not_pay(acme: Owner, northwind: Owner) -> None:
+    """Their admissions ask for no calendar, no opening and no lock of one."""
+    calendar_of(acme)
+    gated, free = held(acme), held(northwind)
+    assert database.run("lock_limited", {"ids": [free.id]}) == []
+    assert called_by(free) == set()
+    assert called_by(gated) == {"jobs_calendars", "jobs_gate"}
+
+
+def called_by(run: Run) -> set[str]:
+    """Admit a run; return the functions that PostgreSQL has called for it."""
+    with transaction.atomic():
+        database.query("SET LOCAL track_functions = 'all'")
+        admitted(living_worker(), run)
+        called = database.query("SELECT funcname AS it FROM pg_stat_xact_user_functions")
+        database.query("SET LOCAL track_functions = 'none'")
+    return {row["it"] for row in called}
