@@ -72,12 +72,12 @@ class AuditEntry(models.Model):
 
         Each names its owner: of many objects have the owners read with them.
         """
-        return cls.objects.bulk_create(
-            cls(
+        return AuditEntry.objects.bulk_create(
+            AuditEntry(
                 actor=actor,
                 actor_name=actor.get_username() if actor else "",
                 action=action,
-                object_type=each._meta.model_name,
+                object_type=str(each._meta.model_name),
                 object_id=str(each.pk),
                 owner=each if isinstance(each, Owner) else getattr(each, "owner", None),
                 reason=reason,
