@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -29,8 +29,10 @@ class CertainReasonForm(ReasonForm):
 
 
 def _waiting(runs: QuerySet[Any]) -> QuerySet[Any]:
-    waiting = runs.filter(state__in=sorted(WAITING))
-    return waiting.exclude(window_policy=WindowPolicy.OVERRIDDEN)
+    """Return the runs that calendars may keep waiting: none of owners that never had any."""
+    waiting = runs.filter(state__in=sorted(WAITING)).exclude(window_policy=WindowPolicy.OVERRIDDEN)
+    required = Q(window_policy=WindowPolicy.REQUIRED)
+    return waiting.filter(required | Q(owner__calendar_version__gt=0))
 
 
 def _override(keys: Sequence[UUID], act: Act) -> int:

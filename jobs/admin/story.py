@@ -110,7 +110,7 @@ def _facts(run: Run) -> list[Fact]:
         (_("Due"), lambda: marks.exact(run.due_at)),
         (_("Start before"), lambda: marks.exact(run.deadline_at)),
         (_("Windows"), lambda: overridden_in_words(run)),
-        (_("Opening ends"), lambda: marks.exact(run.not_after)),
+        (_("May start until"), lambda: marks.exact(_last_start(run))),
         (_("Started"), lambda: marks.exact(run.started_at)),
         (_("Ended"), lambda: marks.exact(run.ended_at)),
         (_("Queue"), lambda: marks.code(run.queue)),
@@ -123,6 +123,11 @@ def _facts(run: Run) -> list[Fact]:
     ]
     facts = [Fact(name, _readable(value)) for name, value in pairs]
     return [fact for fact in facts if fact.value not in ("", None, marks.NOTHING)]
+
+
+def _last_start(run: Run) -> datetime | None:
+    """Return until when it may start in its opening; it says nothing once a run has started."""
+    return run.not_after if run.state == State.QUEUED else None
 
 
 def _flower_link(run: Run) -> str:

@@ -90,7 +90,7 @@ def test_nothing_is_made_for_or_attached_to_what_is_anothers(
     client = person("ann", *VIEW, *EDIT, acme="admin")
     options = {"name": "x", "cut_off_seconds": 0, "spread_seconds": 0, "end": "let run"}
     for sent in (
-        {"owner": foreign["calendar"].owner_id},
+        {"owner": foreign["calendar"].owner_id, "targets": [foreign["target"].pk]},
         {"owner": ""},
         {"owner": acme.pk, "targets": [foreign["target"].pk]},
         {"owner": acme.pk, "groups": [foreign["targetgroup"].pk]},

@@ -73,3 +73,14 @@ def test_role_and_permission_are_both_wanted(
     other = person("bob", *VIEW, "override_window")
     assert other.post(at(held[0])).status_code == 404
     assert Run.objects.filter(state="held").count() == 3
+
+
+def test_where_no_calendar_has_ever_applied_there_is_nothing_to_override(
+    person: Person, acme: Owner
+) -> None:
+    """Its runs have no such button; one that must have a window has it, for it has none."""
+    [run] = submitted(acme)
+    client = person("ann", *VIEW, "override_window", acme="operator")
+    assert at(run) not in client.get(at(run, "change")).content.decode()
+    Run.objects.update(window_policy="required", state="held")
+    assert at(run) in client.get(at(run, "change")).content.decode()
