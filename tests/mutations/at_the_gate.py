@@ -1,0 +1,181 @@
+"""Guards of the gate: windows, approvals, overrides and closes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.mutation import Mutation
+
+ADMIT: Final = "jobs/sql/admit.sql"
+CALENDARS: Final = "jobs/calendars.py"
+GATING: Final = "tests/jobs/test_gating.py::test_"
+CLOSING: Final = "tests/jobs/test_closing.py::test_"
+APPROVING: Final = "tests/jobs/test_approving.py::test_"
+EDITS: Final = "tests/jobs/test_window_edits.py::test_"
+OVERRIDING: Final = "tests/jobs/test_overriding.py::test_"
+UNKEPT: Final = "tests/jobs/test_unkept.py::test_"
+
+ADMITTING: Final = (
+    Mutation(
+        "an admission outside its windows is refused",
+        "G14",
+        ADMIT,
+        "WHEN NOT coalesce(now.at <= gate.until - jobs_needed(l.policy), applying.ids IS NULL)",
+        "WHEN false",
+        (
+            f"{GATING}an_admission_outside_is_refused_whatever_the_queue_says",
+            f"{GATING}nothing_starts_within_the_cut_off",
+            f"{GATING}an_admission_waits_for_a_change_and_sees_it",
+        ),
+        is_quick=True,
+    ),
+    Mutation(
+        "an admission reads the clock when it has waited, and not before",
+        "G14",
+        ADMIT,
+        "SELECT clock_timestamp() AS at FROM (SELECT count(*) FROM locked) AS after_the_locks",
+        "SELECT now() AS at FROM (SELECT count(*) FROM locked) AS after_the_locks",
+        (f"{GATING}an_admission_that_waited_past_the_close_admits_nothing",),
+    ),
+    Mutation(
+        "nothing starts within the cut-off",
+        "G14",
+        "jobs/sql/calendars.sql",
+        "min(open.closes_at) - make_interval(secs => max(c.cut_off_seconds))",
+        "min(open.closes_at)",
+        (f"{GATING}nothing_starts_within_the_cut_off",),
+    ),
+    Mutation(
+        "an admission waits for who changes its owner's calendars",
+        "G14",
+        "jobs/sql/lock_limited.sql",
+        "CASE WHEN o.calendar_version > 0 THEN o.slug END",
+        "NULL",
+        (f"{GATING}an_admission_waits_for_a_change_and_sees_it",),
+    ),
+    Mutation(
+        "a change waits for admissions of its owners",
+        "G14",
+        CALENDARS,
+        "database.query(_ALONE, [sorted(owner_ids)])",
+        "pass",
+        (f"{GATING}a_change_waits_for_admissions_of_its_owners",),
+    ),
+    Mutation(
+        "without history, too, nothing starts outside its windows",
+        "G14",
+        "jobs/sql/admit_unkept.sql",
+        "THEN 'window'",
+        "THEN ''",
+        (
+            f"{UNKEPT}what_comes_outside_its_windows_is_recorded",
+            f"{UNKEPT}what_does_not_fit_is_recorded_too",
+        ),
+    ),
+    Mutation(
+        "what its windows keep from a job without history is recorded",
+        "G12",
+        "jobs/unkept.py",
+        'database.run("note_window", given)',
+        "pass",
+        (f"{UNKEPT}what_comes_outside_its_windows_is_recorded",),
+    ),
+    Mutation(
+        "a window that is required and gone is missed at the admission",
+        "G14",
+        ADMIT,
+        "OR l.window_policy = 'required' AND coalesce(applying.ids, '{}') = '{}'",
+        "",
+        (f"{GATING}a_required_window_is_asked_for_at_the_admission_too",),
+    ),
+)
+
+AGREEING: Final = (
+    Mutation(
+        "an approval is of the window as it was",
+        "approval",
+        "jobs/agreed.py",
+        "if decision.revision == window.revision",
+        "if True",
+        (f"{EDITS}a_material_change_asks_again",),
+    ),
+    Mutation(
+        "a material change asks again",
+        "approval",
+        "jobs/window_edits.py",
+        "before.revision += 1",
+        "pass",
+        (f"{EDITS}a_material_change_asks_again",),
+    ),
+    Mutation(
+        "who asked for a window does not approve it",
+        "four eyes",
+        "jobs/approving.py",
+        "decision is Decision.APPROVED and _is_own(as_it_is, actor)",
+        "False",
+        (f"{APPROVING}who_asked_does_not_approve",),
+        fails_with="DID NOT RAISE",
+    ),
+    Mutation(
+        "nobody overrides without a reason",
+        "override",
+        "jobs/overriding.py",
+        "if not reason.strip():",
+        "if False:",
+        (f"{OVERRIDING}without_a_reason_nothing_is_overridden",),
+        fails_with="DID NOT RAISE",
+    ),
+    Mutation(
+        "what was rolled back is not kept of a calendar",
+        "G14",
+        "jobs/agreed.py",
+        "xmin::text AS written",
+        "'' AS written",
+        ("tests/jobs/test_agreed.py::test_what_was_rolled_back_is_not_kept",),
+    ),
+    Mutation(
+        "a calendar that nobody has changed yet has openings when it is attached",
+        "G14",
+        CALENDARS,
+        "if locked.computed_until is None:",
+        "if False:",
+        (f"{CLOSING}what_may_run_on_does",),
+    ),
+)
+
+CLOSES: Final = (
+    Mutation(
+        "what may run on is not stopped",
+        "end behaviour",
+        "jobs/sql/calendars.sql",
+        """ AND c."end" <> 'let run'""",
+        "",
+        (f"{CLOSING}what_may_run_on_does",),
+    ),
+    Mutation(
+        "an attempt is stopped only earlier than it was told",
+        "end behaviour",
+        "jobs/sql/close_runs.sql",
+        "CASE WHEN ends.at < coalesce(a.closes_at, 'infinity') THEN ends.at END",
+        "ends.at",
+        (f"{CLOSING}a_change_that_takes_nothing_from_it_stops_nothing",),
+    ),
+    Mutation(
+        "the next attempt has a stop of its own",
+        "end behaviour",
+        ADMIT,
+        "stop_at = CASE j.verdict WHEN '' THEN NULL ELSE r.stop_at END,",
+        "",
+        (f"{CLOSING}its_next_attempt_has_a_stop_of_its_own",),
+    ),
+    Mutation(
+        "what was overridden goes on",
+        "override",
+        "jobs/sql/close_runs.sql",
+        "AS ends ON a.window_policy <> 'overridden'",
+        "AS ends ON true",
+        (f"{CLOSING}what_was_overridden_goes_on",),
+    ),
+)
+
+ROWS: Final = (*ADMITTING, *AGREEING, *CLOSES)
