@@ -23,8 +23,8 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 def times_in(form: WindowForm) -> Times:
     """Return what was typed, or what is wrong with it first; without approvals."""
-    if form.entry is None:
-        for field, problems in form.errors.items():
+    for field, problems in form.errors.items():
+        if form.entry is None:
             label = form.fields[field].label if field in form.fields else _("window")
             return Times(words="", problem=f"{label}: {next(iter(problems))}")
     if form.entry is None:
