@@ -38,14 +38,6 @@ ADMITTING: Final = (
         (f"{GATING}an_admission_that_waited_past_the_close_admits_nothing",),
     ),
     Mutation(
-        "nothing starts within the cut-off",
-        "G14",
-        "jobs/sql/calendars.sql",
-        "min(open.closes_at) - make_interval(secs => max(c.cut_off_seconds))",
-        "min(open.closes_at)",
-        (f"{GATING}nothing_starts_within_the_cut_off",),
-    ),
-    Mutation(
         "an admission waits for who changes its owner's calendars",
         "G14",
         "jobs/sql/lock_limited.sql",
@@ -144,14 +136,6 @@ AGREEING: Final = (
 )
 
 CLOSES: Final = (
-    Mutation(
-        "what may run on is not stopped",
-        "end behaviour",
-        "jobs/sql/calendars.sql",
-        """ AND c."end" <> 'let run'""",
-        "",
-        (f"{CLOSING}what_may_run_on_does",),
-    ),
     Mutation(
         "an attempt is stopped only earlier than it was told",
         "end behaviour",

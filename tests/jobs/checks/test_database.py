@@ -1,10 +1,15 @@
 """jobs/checks/database.py: a PostgreSQL that may forget is refused, a missing one is named."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.db.utils import ConnectionHandler
 
 from jobs.checks import database
+from jobs.models import Calendar, Owner
+from jobs.storing import now
+from tests.jobs.windows_world import calendar_of
 
 
 @pytest.mark.django_db
@@ -56,3 +61,17 @@ def test_no_postgresql_is_an_error_without_a_traceback(
     (message,) = database.check_deployed_database()
     assert message.id == expected
     assert message.hint
+
+
+@pytest.mark.django_db
+def test_openings_that_end_within_a_day_are_a_warning(acme: Owner) -> None:
+    """Of calendars that apply to something: nothing would start there from then on."""
+    calendar = calendar_of(acme)
+    assert database.check_deployed_database() == []
+    soon = now() + timedelta(hours=23)
+    Calendar.objects.update(computed_until=soon)
+    (message,) = database.check_deployed_database()
+    assert message.id == "fairshift.W107"
+    assert f"{soon:%Y-%m-%d %H:%M}" in message.msg
+    calendar.attachments.all().delete()
+    assert database.check_deployed_database() == []

@@ -1,0 +1,46 @@
+"""jobs/windows/gate.py: queued now, or looked at when, by all calendars that apply."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from jobs.windows import Calendar, Effect, Entry, Gate, gate_of
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+NONE = timedelta(0)
+
+
+def opening(*hours: float, length: float = 2, cut_off: timedelta = NONE) -> Calendar:
+    """Return a calendar that opens so many hours from noon, each time for that long."""
+    starts = [datetime(2026, 11, 20, 12) + hour * HOUR for hour in hours]
+    entries = [Entry(Effect.WINDOW, one, length * HOUR, "UTC") for one in starts]
+    return Calendar(tuple(entries), cut_off=cut_off)
+
+
+def gate(*calendars: Calendar, needed: timedelta = NONE, late: timedelta = NONE) -> Gate:
+    return gate_of(calendars, now=NOON, needed=needed, late=late)
+
+
+def test_without_a_calendar_it_is_open_for_ever() -> None:
+    """And with one that nothing closes within a year: there is no last moment."""
+    assert gate() == gate(Calendar(())) == Gate(is_open=True)
+
+
+def test_the_last_moment_leaves_room_for_the_attempt_and_the_cut_off() -> None:
+    """Of the calendar that closes first."""
+    found = gate(opening(-1), opening(-1, length=4, cut_off=HOUR / 4), needed=HOUR / 2)
+    assert found == Gate(is_open=True, not_after=NOON + HOUR / 4)
+
+
+def test_what_does_not_fit_waits_for_what_does() -> None:
+    """An opening is measured by what is left of it."""
+    assert gate(opening(-1, 5), needed=HOUR * 2) == Gate(opens_at=NOON + 5 * HOUR)
+    assert gate(opening(-1, 5), needed=HOUR * 3) == Gate()
+
+
+def test_a_late_start_leaves_room_for_the_attempt() -> None:
+    """Only openings that are still to come are spread, and not beyond what fits."""
+    assert gate(opening(3), late=HOUR) == Gate(opens_at=NOON + 4 * HOUR)
+    assert gate(opening(3), late=HOUR, needed=HOUR * 1.5) == Gate(opens_at=NOON + 3.5 * HOUR)
+    assert gate(opening(-1), late=HOUR).is_open
