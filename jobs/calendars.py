@@ -24,6 +24,8 @@ from jobs.windows import open_spans
 
 AHEAD: Final = timedelta(days=62)
 """So far ahead openings are in the table; at half of it they are made anew."""
+PATIENCE: Final = 3.0
+"""Seconds in which who makes a change gates what waits; what is left is the promotion's."""
 BEHIND: Final = timedelta(days=1)
 
 _open: ContextVar[Mapping[int, Calendar]] = ContextVar("open", default=MappingProxyType({}))
@@ -179,7 +181,7 @@ def _alone(owner_ids: Collection[int]) -> None:
 def _tell(owner_ids: Collection[int]) -> None:
     """Have what waits of these owners gated again after the commit, or by the next promotion."""
     database.query(_CHANGED, [sorted(owner_ids)])
-    transaction.on_commit(gating.gate_changed, robust=True)
+    transaction.on_commit(lambda: gating.gate_changed(seconds=PATIENCE), robust=True)
 
 
 def _key(to: Owner | Job | Target | TargetGroup) -> str:

@@ -6,7 +6,9 @@ PostgreSQL's clock. A run that is held is looked at again when its calendars ope
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import math
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -152,28 +154,33 @@ def _tell(moved: Sequence[dict[str, Any]]) -> None:
 
 
 @alone
-def gate_changed() -> int:
+def gate_changed(*, seconds: float = math.inf) -> int:
     """Gate again what waits of owners whose calendars have changed; return how many runs.
 
     What runs is told when it is to stop (`jobs/closing.py`). Repeating it is harmless: an owner is
-    done when all of its runs are. A call that meets another one leaves the rest to that or, when
-    that has just looked for the last time, to the next promotion.
+    done when all of its runs are. What is not done when the time is up is left to the next
+    promotion; so is what a call did not see that has just looked for the last time, while another
+    one that met it has returned.
     """
+    until = time.monotonic() + seconds
     total = 0
     while owners := database.query(_CHANGED_OWNERS):
         for owner in owners:
             closing.close_runs(owner["id"])
-            total += _gate_all_of(owner["id"])
+            for count in _gate_all_of(owner["id"]):
+                total += count
+                if time.monotonic() > until:
+                    return total
             version = owner["version"]
             database.query(_GATED, [version, owner["id"], version])
     return total
 
 
-def _gate_all_of(owner_id: int) -> int:
-    total, last = 0, UUID(int=0)
+def _gate_all_of(owner_id: int) -> Iterator[int]:
+    """Gate what waits of an owner, chunk by chunk; yield how many runs each has."""
+    last = UUID(int=0)
     while rows := database.query(_WAITING_OF, [owner_id, last, CHUNK]):
         last = rows[-1]["id"]
-        total += len(rows)
         with transaction.atomic():
             gate([row["id"] for row in rows], cause="calendar changed")
-    return total
+        yield len(rows)

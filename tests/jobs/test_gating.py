@@ -230,7 +230,8 @@ def test_a_change_waits_for_admissions_of_its_owners(acme: Owner) -> None:
     calendar = calendar_of(acme)
     run = held(acme)
     worker = living_worker()
-    with behind(lambda: freeze(calendar)) as (begin, outcomes):
+    # Which would wait for the run's row.
+    with gating_is_busy(), behind(lambda: freeze(calendar)) as (begin, outcomes):
         [answer] = ask(worker, [run])
         begin()
     assert not isinstance(answer, Refusal)
@@ -440,6 +441,20 @@ def test_a_change_that_meets_a_gating_is_gated_by_the_next_promotion(acme: Owner
         assert states(run) == ["queued"]
     promotion.promote()
     assert states(run) == ["queued", "held"]
+
+
+def test_what_a_change_has_no_time_for_is_left_to_the_promotion(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who makes a change of a hundred thousand runs is not kept waiting for all of them."""
+    monkeypatch.setattr(gating, "CHUNK", 1)
+    monkeypatch.setattr(calendars, "PATIENCE", 0)
+    calendar = calendar_of(acme)
+    runs = submitted("acme", 3)
+    freeze(calendar)
+    assert [states(run)[-1] for run in runs] == ["held", "queued", "queued"]
+    promotion.promote()
+    assert [states(run)[-1] for run in runs] == ["held"] * 3
 
 
 def test_openings_are_made_anew_long_before_they_end(acme: Owner) -> None:
