@@ -2,14 +2,16 @@
 
 import re
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from celery import current_app
 from django.conf import settings
+from django.contrib.auth import get_user_model
 
 from jobs.catalog import offer_of
 from jobs.demo.verdict import Verdict
-from jobs.models import Job, Owner, Run
+from jobs.models import Job, Opening, Owner, Run
 from jobs.options import NAMES
 from jobs.policies import CHECKS
 from jobs.states import State
@@ -70,6 +72,26 @@ def test_recurring_example_makes_jobs_and_may_be_repeated() -> None:
     made = list(jobs.values_list("changed_at", flat=True))
     exec(code, {})
     assert list(jobs.values_list("changed_at", flat=True)) == made
+
+
+@pytest.mark.django_db
+def test_the_example_of_windows_opens_on_nights_of_the_weekend() -> None:
+    """By the clock of its zone, and only since somebody has approved it."""
+    Owner.objects.create(slug="northwind")
+    get_user_model().objects.create(username="ada")
+    [example] = blocks(README, info="python windows")
+    asked, approved = example.text.split("approve(window")
+    given: dict[str, Any] = {}
+    exec(compile(asked, "README.md", "exec"), given)
+    assert not Opening.objects.exists()
+    exec(compile(f"approve(window{approved}", "README.md", "exec"), given)
+    begins = [
+        opening.opens_at.astimezone(ZoneInfo("Europe/Berlin")) for opening in Opening.objects.all()
+    ]
+    # One that has begun a day ago or more is clipped.
+    whole = begins[1:]
+    assert whole
+    assert {(moment.strftime("%a"), moment.hour) for moment in whole} == {("Sat", 22), ("Sun", 22)}
 
 
 def test_settings_of_other_projects_are_ours() -> None:
