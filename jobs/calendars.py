@@ -18,7 +18,16 @@ from django.db.models import Min
 
 from jobs import agreed, database, gating
 from jobs.errors import OptionError
-from jobs.models import Attachment, Calendar, Job, Opening, Owner, Target, TargetGroup
+from jobs.models import (
+    Attachment,
+    Calendar,
+    Job,
+    Opening,
+    Owner,
+    Target,
+    TargetGroup,
+    WindowEffect,
+)
 from jobs.storing import now
 from jobs.windows import open_spans
 
@@ -54,7 +63,8 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
     """Change a calendar's rows, or those of its windows, in this block; see the module.
 
     Gives the calendar as it is now, locked, to be saved by the caller. Inside another block of the
-    same calendar it is part of that one: many changes are one.
+    same calendar it is part of that one: many changes are one. Raises OptionError, with nothing
+    changed, when the last window would be gone: nobody has agreed to what that would open.
     """
     if (open_one := _open.get().get(calendar.pk)) is not None:
         yield open_one
@@ -63,11 +73,18 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
         locked = _locked(calendar)
         # Here too, or what is read in this block would be kept as what was there before it.
         _renew(locked)
+        had_windows = _has_windows(locked)
         token = _open.set({**_open.get(), locked.pk: locked})
         try:
             yield locked
         finally:
             _open.reset(token)
+        if had_windows and not _has_windows(locked):
+            raise OptionError(
+                "window",
+                f"is the last one of calendar {locked.name!r}, which would always be open without"
+                " it: ask for another one first, or detach or delete the calendar",
+            )
         of = [row["id"] for row in database.query(_OWNERS, [locked.pk])]
         _alone(of)
         _renew(locked)
@@ -172,6 +189,10 @@ def _renew(calendar: Calendar) -> None:
     """Give a calendar that is locked a new version: what processes keep of it is old then."""
     calendar.version += 1
     Calendar.objects.filter(pk=calendar.pk).update(version=calendar.version)
+
+
+def _has_windows(calendar: Calendar) -> bool:
+    return calendar.windows.filter(effect=WindowEffect.WINDOW).exists()
 
 
 def _alone(owner_ids: Collection[int]) -> None:

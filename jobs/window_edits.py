@@ -136,7 +136,7 @@ def remove_window(
 ) -> None:
     """Remove a window or freeze, with what was decided on it; harmless when it is gone.
 
-    A calendar without any window is open, but for its freezes.
+    Raises OptionError for the last window: its calendar would be open without it.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     with changing(window.calendar):

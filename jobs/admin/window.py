@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from jobs import window_edits
 from jobs.admin import marks
@@ -28,7 +28,7 @@ from jobs.admin.window_decisions import APPROVE, REJECT, REVOKE
 from jobs.admin.window_form import EXCEPTIONS, REPEATS_OF, TIMES, WindowForm
 from jobs.admin.window_preview import preview, times_in, times_now
 from jobs.admin.window_state import asked_by
-from jobs.models import Calendar, Window
+from jobs.models import Calendar, Window, WindowEffect
 from jobs.schedules.zones import zone_names
 
 
@@ -183,7 +183,7 @@ class WindowAdmin(CalendarPages):
             self.opts.verbose_name for row in rows if not self.has_delete_permission(request, row)
         }
         counts = {self.opts.verbose_name_plural: len(rows)}
-        return [marks.link(row) for row in rows], counts, missing, []
+        return [marks.link(row) for row in rows], counts, missing, _last_ones(rows)
 
     # The verbs write the audit themselves.
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
@@ -221,3 +221,17 @@ def _person(request: HttpRequest) -> Any:
 
 def _line(window: Any) -> Any:
     return window.page_line
+
+
+def _last_ones(rows: Sequence[Window]) -> list[str]:
+    """Say which calendars would be without a window, and so always open, without these."""
+    given = {row.pk for row in rows if row.effect == WindowEffect.WINDOW}
+    concerned = Calendar.objects.filter(windows__in=given).distinct()
+    others = Window.objects.filter(calendar__in=concerned, effect=WindowEffect.WINDOW)
+    kept = set(others.exclude(pk__in=given).values_list("calendar_id", flat=True))
+    return [
+        gettext("the last window of calendar %(name)s, which would always be open without it")
+        % {"name": calendar.name}
+        for calendar in concerned
+        if calendar.pk not in kept
+    ]

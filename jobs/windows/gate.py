@@ -31,7 +31,8 @@ def gate_of(
     """Return the gate of a run whose attempt needs so long, by all calendars that apply.
 
     `late` is how long after the beginning of an opening that is still to come it would start, so
-    that thousands do not start at once; as much of it counts as leaves room for the attempt.
+    that thousands do not start at once. In an opening with less room they are spread over the first
+    half of that: the other half is for what stands in a queue.
     """
     if not calendars:
         return OPEN
@@ -42,4 +43,7 @@ def gate_of(
     if found.start <= now:
         # What does not end within a year has no last moment: it would be another one each time.
         return Gate(is_open=True, not_after=None if found.end - now >= HORIZON else last)
-    return Gate(opens_at=min(found.start + late, last))
+    room = (last - found.start) / 2
+    if late > room:
+        late = late % room if room else room
+    return Gate(opens_at=found.start + late)

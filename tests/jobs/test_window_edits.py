@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from jobs.approving import approve
 from jobs.calendars import changing
-from jobs.errors import WindowError
+from jobs.errors import OptionError, WindowError
 from jobs.models import AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
 from jobs.window_edits import change_window, remove_window, request_window
 from tests.jobs.windows_world import calendar_of
@@ -148,12 +148,27 @@ def test_a_window_is_removed_with_its_decisions(nights: Calendar, anna: User, be
     """The audit keeps what it was; removing it twice is harmless."""
     window = request_window(nights, **NIGHTS, actor=anna)
     approve(window, actor=ben)
+    other = request_window(nights, **NIGHTS)
     remove_window(window, actor=anna, reason="moved")
     remove_window(window, actor=anna, reason="moved")
-    assert not Window.objects.exists()
+    assert Window.objects.get() == other
     assert not WindowDecision.objects.exists()
     entry = AuditEntry.objects.get(action="remove window")
     assert (entry.reason, entry.details["before"]["rule"]) == ("moved", "FREQ=DAILY")
+
+
+def test_the_last_window_is_not_removed(nights: Calendar) -> None:
+    """Nobody has agreed to a calendar that is always open; nothing is changed."""
+    window = request_window(nights, **NIGHTS)
+    with pytest.raises(OptionError, match="the last one of calendar 'nights'"):
+        remove_window(window)
+    with pytest.raises(OptionError, match="the last one of calendar 'nights'"):
+        change_window(window, effect="freeze")
+    assert Window.objects.get().effect == "window"
+    with changing(nights):
+        remove_window(window)
+        request_window(nights, **NIGHTS)
+    assert Window.objects.get() != window
 
 
 def test_many_changes_in_one_block_are_one_change(nights: Calendar, acme: Owner) -> None:

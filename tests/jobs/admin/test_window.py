@@ -259,10 +259,12 @@ def test_many_are_approved_at_once_from_the_list_of_those_to_be(
 
 
 def test_a_window_is_removed_by_the_verb(person: Person, calendar: Calendar) -> None:
-    """Audited once, as removed."""
-    window = nightly(calendar)
+    """Audited once, as removed; the last one stays, and the page says why."""
+    window, other = nightly(calendar), nightly(calendar)
     client = person("ann", *EDIT, acme="admin")
     url = reverse("admin:jobs_window_delete", args=[window.pk])
     assert client.post(url, {"post": "yes"}).status_code == 302
-    assert not Window.objects.exists()
+    assert Window.objects.get() == other
+    last = client.get(reverse("admin:jobs_window_delete", args=[other.pk])).content.decode()
+    assert "which would always be open without it" in last
     assert [entry.action for entry in AuditEntry.objects.order_by("-pk")[:1]] == ["remove window"]

@@ -40,7 +40,11 @@ def test_what_does_not_fit_waits_for_what_does() -> None:
 
 
 def test_a_late_start_leaves_room_for_the_attempt() -> None:
-    """Only openings that are still to come are spread, and not beyond what fits."""
+    """Only openings that are still to come are spread, over the first half of what fits."""
     assert gate(opening(3), late=HOUR) == Gate(opens_at=NOON + 4 * HOUR)
-    assert gate(opening(3), late=HOUR, needed=HOUR * 1.5) == Gate(opens_at=NOON + 3.5 * HOUR)
+    late = HOUR * 5 / 6
+    assert gate(opening(3), late=late, needed=HOUR * 1.5) == Gate(
+        opens_at=NOON + HOUR * (3 + 1 / 12)
+    )
+    assert gate(opening(3), late=late, needed=2 * HOUR) == Gate(opens_at=NOON + 3 * HOUR)
     assert gate(opening(-1), late=HOUR).is_open
