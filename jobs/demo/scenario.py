@@ -35,6 +35,7 @@ from jobs.demo.world import (
     next_version,
     stop_checks,
 )
+from jobs.foresight import foresee_rest
 from jobs.models import Submission
 
 LAB_DEVICES = 4
@@ -122,6 +123,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
         with screen.follow() as progress:
             submissions = [_submit(LARGE_OWNER, large, label="ruleset", version=version)]
             _follow(submissions, stack, progress, until=_is_time_for_small, deadline=deadline)
+            foreseen = _foreseen_seconds(submissions[0])
             submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
             in_time = _follow(submissions, stack, progress, until=_are_done, deadline=deadline)
             upgrade = begin_upgrade(
@@ -139,7 +141,12 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
         slots = options.workers * options.slots  # of all, of which each of two owners has half
         large_one, small_one = submissions
         verdict = judge(
-            report, large=large_one, small=small_one, upgrade=upgrade.end(upgraded), slots=slots
+            report,
+            large=large_one,
+            small=small_one,
+            upgrade=upgrade.end(upgraded),
+            slots=slots,
+            foreseen_seconds=foreseen,
         )
         show_verdict(verdict, submissions, screen=screen)
         show_places(places, login=login, screen=screen)
@@ -207,6 +214,14 @@ def _follow_upgrade(
         return upgrade.is_done()
 
     return deadline.wait(look)
+
+
+def _foreseen_seconds(submission: Submission) -> float | None:
+    """Return how long a submission will have taken, by how its first runs went."""
+    found = foresee_rest(submission)
+    if found is None or found.finishes_at is None:
+        return None
+    return round((found.finishes_at - submission.created_at).total_seconds(), 2)
 
 
 def _is_time_for_small(lines: Sequence[Line]) -> bool:

@@ -35,6 +35,11 @@ def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen:
         f"  {small.owner.slug} lost {late:.2f} s to the {large.run_count} runs of "
         f"{large.owner.slug}; a device takes {verdict.call_seconds:.2f} s"
     )
+    if verdict.large_foreseen_seconds is not None:
+        screen.say(
+            f"  {verdict.large_foreseen_seconds:.1f} s were foreseen for {large.owner.slug}, and it"
+            f" took {verdict.large_seconds:.1f} s"
+        )
     screen.say(f"  {verdict.verified} of {asked} devices have version {verdict.version}")
     screen.say(f"  {verdict.doubled} activated twice without a failed attempt in between")
     screen.say(f"  {verdict.failed_attempts} attempts failed at the devices")

@@ -57,7 +57,8 @@ class Verdict:
     `small_ideal_seconds` what the small one would have taken with its share of the slots from
     the first moment on. Every device is asked for its health each minute: `checks` were made in
     all, `checks_doubled` of them twice in one minute, and `checks_spread` is the coefficient of
-    variation of their number a second.
+    variation of their number a second. `large_foreseen_seconds` is what was told of the large one,
+    after the first moments of it, for `large_seconds`.
     """
 
     version: int
@@ -68,6 +69,7 @@ class Verdict:
     failed_attempts: int
     retries: int
     large_seconds: float
+    large_foreseen_seconds: float | None
     small_seconds: float
     small_ideal_seconds: float
     call_seconds: float
@@ -133,6 +135,7 @@ def judge(
     small: Submission,
     upgrade: UpgradeVerdict,
     slots: int,
+    foreseen_seconds: float | None,
 ) -> Verdict:
     """Put together what the device server reports and what the rows of both submissions say."""
     runs = Run.objects.filter(submission__in=(large, small))
@@ -149,6 +152,7 @@ def judge(
         failed_attempts=report["failed_attempts"],
         retries=recorded["retries"],
         large_seconds=round(line_of(large).seconds, 2),
+        large_foreseen_seconds=foreseen_seconds,
         small_seconds=round(line_of(small).seconds, 2),
         small_ideal_seconds=round(_ideal_seconds(small, slots=max(1, slots // 2)), 2),
         call_seconds=round(call_seconds(large), 3),

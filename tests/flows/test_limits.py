@@ -27,7 +27,7 @@ def test_higher_priority_starts_first(stack: Processes, verdict: Any) -> None:
     busy = submit_many("tests.sleep", sleeps, owner="acme")
     wait_for(lambda: Run.objects.filter(state=State.RUNNING).count() == 4)
     low, high = (
-        [submit("tests.record", n, 0.3, owner="acme", priority=priority) for n in range(4)]
+        [submit("tests.record_apart", n, 0.3, owner="acme", priority=priority) for n in range(4)]
         for priority in (1, 9)
     )
     for run in low:

@@ -297,5 +297,5 @@ def test_what_does_not_fit_is_recorded_too(
     of_task = job_without_history(acme, key="mixed", task="tests.unkept.declared")
     assert answer_to(worker, ask_of(due_hint(job))) is Refusal.GONE
     admitted(worker, due_hint(job_without_history(acme, key="short")))
-    assert answer_to(worker, ask_of(due_hint(of_task, NOW))) is Refusal.GONE
+    assert answer_to(worker, ask_of(due_hint(of_task, datetime.now(UTC)))) is Refusal.GONE
     assert Missed.objects.count() == 2
