@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 from typing import Final
@@ -26,6 +27,8 @@ MOST_ROWS: Final = 200_000
 MOST_OTHERS: Final = 100
 """So many other owners are told apart, those with the most work; the rest are as one."""
 RECENT: Final = timedelta(days=30)
+BUSY: Final = 0.6
+"""A sample of runs that filled this part of the slots is taken to have found no slot free."""
 
 
 def slots_of(queue: str) -> int:
@@ -34,16 +37,33 @@ def slots_of(queue: str) -> int:
     return workers.aggregate(slots=Sum("slots"))["slots"] or 0
 
 
-def run_seconds(owner: Owner, task: str, *, now: datetime) -> float | None:
-    """Return for how long a worker is busy with a run of a task, as it was with the newest.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the newest runs of a task say of the next.
 
-    Else the owner's average in the fair queues, whatever its tasks; None when nothing is known.
+    A slot is taken by one for `seconds`; the part `again` of them fails at first, up to so many
+    times.
+    """
+
+    seconds: float
+    again: float = 0.0
+    failures: int = 0
+
+
+def known_of(owner: Owner, task: str, queue: str, *, now: datetime) -> Known | None:
+    """Return how the newest runs of a task went; None when nothing is known.
+
+    Where they kept the slots busy, what a slot does between two runs is in it: the time that they
+    did not fill. Without any of the task, the owner's average in the fair queues counts.
     """
     facts = {"owner_id": owner.pk, "task": task, "since": first_id_of(now - RECENT)}
     [row] = database.run("run_times", facts)
-    if row["count"]:
-        return max(row["seconds"], 0.001)
-    return _averages(owner.slug).get(owner.slug)
+    if not row["count"]:
+        average = _averages(owner.slug).get(owner.slug)
+        return None if average is None else Known(average)
+    filled = (row["at_once"] or 0.0) / max(1, slots_of(queue))
+    overhead = 1 / filled if BUSY <= filled < 1 else 1.0
+    return Known(max(row["seconds"], 0.001) * overhead, row["again"], row["failures"])
 
 
 def capacity_of(

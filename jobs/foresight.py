@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -14,17 +15,21 @@ from typing import Any, Final
 from celery import Task
 
 from jobs import agreed, database, preparing
-from jobs.capacity import capacity_of, run_seconds
+from jobs.capacity import Known, capacity_of, known_of
 from jobs.catalog import resolve
-from jobs.errors import OptionError
+from jobs.conf import setting
+from jobs.errors import OptionError, UnknownTask
 from jobs.gating import calendars_of
 from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
+from jobs.run_policies import delay_after
 from jobs.storing import needed_of, now
 from jobs.windows.forecast import NAMES, Forecast, forecast
 from jobs.windows.simulation import Group
 
 UNKNOWN_SECONDS: Final = 1.0
 """What a run is taken to need when nothing is known of its task and its owner."""
+PROMOTION_SECONDS: Final = 1.0
+"""What is tried again is queued by the first promotion after its wait."""
 SPREAD_PARTS: Final = 20
 """Starts that a calendar spreads are told in so many parts."""
 
@@ -57,7 +62,8 @@ def will_it_fit(
     shared = preparing.shared(task, owner, chosen)
     moment = shared.created_at if at is None else at
     later = moment - shared.created_at
-    seconds, is_known = _expected(owner, task.name, expected_seconds, now=shared.created_at)
+    known = _known(owner, task.name, shared.queue, expected_seconds, now=shared.created_at)
+    seconds = known.seconds if known else UNKNOWN_SECONDS
     alike = Group(
         count=0, seconds=seconds, needed=needed_of(shared.policy), priority=shared.priority
     )
@@ -68,7 +74,8 @@ def will_it_fit(
         not_before=_resumed(owner, shared.due_at and shared.due_at + later, at=moment),
         start_by=shared.deadline_at and shared.deadline_at + later,
     )
-    return _with_notes(found, owner, at=moment, is_known=is_known, window=chosen.window)
+    found = _tried_again(found, known, task, count=len(names))
+    return _with_notes(found, owner, at=moment, is_known=known is not None, window=chosen.window)
 
 
 def foresee_rest(submission: Submission) -> Forecast | None:
@@ -77,7 +84,8 @@ def foresee_rest(submission: Submission) -> Forecast | None:
     if not rows:
         return None
     owner, moment = submission.owner, now()
-    seconds, is_known = _expected(owner, submission.task, None, now=moment)
+    known = known_of(owner, submission.task, submission.queue, now=moment)
+    seconds = known.seconds if known else UNKNOWN_SECONDS
     groups = [
         part
         for row in rows
@@ -98,7 +106,10 @@ def foresee_rest(submission: Submission) -> Forecast | None:
         not_before=_resumed(owner, None if None in dues else min(dues), at=moment),
         start_by=None if None in deadlines else max(deadlines),
     )
-    return _with_notes(found, owner, at=moment, is_known=is_known, window="")
+    count = sum(row["count"] for row in rows)
+    with suppress(UnknownTask):
+        found = _tried_again(found, known, resolve(submission.task), count=count)
+    return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
 
 
 def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:
@@ -109,14 +120,32 @@ def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:
     return targets
 
 
-def _expected(owner: Owner, task: str, given: float | None, *, now: datetime) -> tuple[float, bool]:
-    """Return how long a run is expected to take, and whether anything is known of that."""
-    if given is not None:
-        if not given > 0:
-            raise OptionError("expected_seconds", f"is above 0, not {given!r}")
-        return given, True
-    found = run_seconds(owner, task, now=now)
-    return (UNKNOWN_SECONDS, False) if found is None else (found, True)
+def _known(
+    owner: Owner, task: str, queue: str, given: float | None, *, now: datetime
+) -> Known | None:
+    """Return what is known of the runs of a task: what the caller says, else the newest ones."""
+    if given is None:
+        return known_of(owner, task, queue, now=now)
+    if not given > 0:
+        raise OptionError("expected_seconds", f"is above 0, not {given!r}")
+    return Known(given)
+
+
+def _tried_again(found: Forecast, known: Known | None, task: Task, *, count: int) -> Forecast:
+    """Let the end be later by the waits of what fails at first, if one such run is likely."""
+    if known is None or known.again * count < 1:
+        return found
+    policy = {"max_attempts": setting("MAX_ATTEMPTS"), **preparing.completed(task, {})}
+    waits = [
+        PROMOTION_SECONDS / 2 + known.seconds + (delay_after(policy, failed, (), None) or 0.0)
+        for failed in range(1, known.failures + 1)
+    ]
+    later = timedelta(seconds=sum(waits))
+    return replace(
+        found,
+        ends_at=found.ends_at and found.ends_at + later,
+        finishes_at=found.finishes_at and found.finishes_at + later,
+    )
 
 
 ByCalendars = Mapping[tuple[int, ...], tuple[int, Sequence[str]]]

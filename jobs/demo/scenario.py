@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from django.core.management import call_command
 from django.db import connection
+from django.utils import timezone
 
 from fleet.stack import Stack
 from jobs import submit_many
+from jobs.capacity import known_of
 from jobs.demo.agreed_hours import make_customers, write_customers
 from jobs.demo.customers import make_calendars, names_of
 from jobs.demo.devices import device_names, lab_names
@@ -25,7 +27,7 @@ from jobs.demo.shares import Shares
 from jobs.demo.summary import show_hanging, show_places, show_verdict
 from jobs.demo.tasks import activate_ruleset
 from jobs.demo.upgrade import Upgrade, begin_upgrade
-from jobs.demo.verdict import Verdict, ask_devices, call_seconds, judge, line_of
+from jobs.demo.verdict import Verdict, ask_devices, judge, line_of
 from jobs.demo.world import (
     CHECKING_OWNER,
     LARGE_OWNER,
@@ -35,7 +37,7 @@ from jobs.demo.world import (
     next_version,
     stop_checks,
 )
-from jobs.foresight import foresee_rest
+from jobs.foresight import UNKNOWN_SECONDS, foresee_rest
 from jobs.models import Submission
 
 LAB_DEVICES = 4
@@ -127,7 +129,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
             in_time = _follow(submissions, stack, progress, until=_are_done, deadline=deadline)
             upgrade = begin_upgrade(
-                customers, version=version, expected_seconds=call_seconds(submissions[0]) or 0.1
+                customers, version=version, expected_seconds=_slot_seconds(submissions[0])
             )
             in_time &= _follow_upgrade(upgrade, stack, progress, deadline=deadline)
         if not in_time:
@@ -222,6 +224,12 @@ def _foreseen_seconds(submission: Submission) -> float | None:
     if found is None or found.finishes_at is None:
         return None
     return round((found.finishes_at - submission.created_at).total_seconds(), 2)
+
+
+def _slot_seconds(submission: Submission) -> float:
+    """Return for how long a slot was taken by each of its runs."""
+    known = known_of(submission.owner, submission.task, submission.queue, now=timezone.now())
+    return known.seconds if known else UNKNOWN_SECONDS
 
 
 def _is_time_for_small(lines: Sequence[Line]) -> bool:

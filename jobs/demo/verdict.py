@@ -57,7 +57,8 @@ class Verdict:
     `small_ideal_seconds` what the small one would have taken with its share of the slots from
     the first moment on. Every device is asked for its health each minute: `checks` were made in
     all, `checks_doubled` of them twice in one minute, and `checks_spread` is the coefficient of
-    variation of their number a second. `large_foreseen_seconds` is what was told of the large one,
+    variation of their number a second, but for the first, in which what came due before is made up
+    for. `large_foreseen_seconds` is what was told of the large one,
     after the first moments of it, for `large_seconds`.
     """
 
@@ -159,7 +160,7 @@ def judge(
         runs_recorded=recorded["well"],
         checks=report["checks"],
         checks_doubled=report["checks_doubled"],
-        checks_spread=round(_spread(report["checks_a_second"]), 2),
+        checks_spread=round(_spread(report["checks_a_second"][1:]), 2),
         upgrade=upgrade,
     )
 

@@ -146,6 +146,25 @@ def test_run_times_are_those_of_the_newest_that_succeeded(acme: Owner, northwind
     assert found.warnings == ()
 
 
+def test_what_a_slot_does_between_runs_and_waits_after_failures_count(acme: Owner) -> None:
+    """Where runs filled most of the slots, and where some of them failed at first."""
+    living_worker()
+    runs = submitted(acme, 40)
+    began_at = now() - timedelta(minutes=10)
+    for number, run in enumerate(runs):
+        # Four at a time: two seconds each, and half a second until the next.
+        begin = began_at + timedelta(seconds=2.5 * (number // 4))
+        Run.objects.filter(id=run.id).update(
+            state="succeeded", started_at=begin, ended_at=begin + timedelta(seconds=2)
+        )
+    found = told(acme, expected_seconds=None)
+    assert seconds_to(found.finishes_at) == pytest.approx(10 * 2.45, abs=1)
+    Run.objects.filter(id=runs[0].id).update(attempt_count=2)
+    later = told(acme, expected_seconds=None)
+    # Half a second and a second until it is queued again and done, and the setting's wait.
+    assert 2 < seconds_to(later.finishes_at) - seconds_to(found.finishes_at) < 20
+
+
 def test_a_guess_is_said(acme: Owner) -> None:
     """Nothing is known of the task nor of the owner: a second, and a word of it."""
     living_worker()
