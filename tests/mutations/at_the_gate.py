@@ -71,6 +71,16 @@ ADMITTING: Final = (
         'database.run("note_window", given)',
         "pass",
         (f"{UNKEPT}what_comes_outside_its_windows_is_recorded",),
+        fails_with="ValueError",
+    ),
+    Mutation(
+        "a calendar's last window is not removed",
+        "G14",
+        "jobs/calendars.py",
+        "if had_windows and not _has_windows(locked):",
+        "if False:",
+        ("tests/jobs/test_window_edits.py::test_the_last_window_is_not_removed",),
+        fails_with="DID NOT RAISE",
     ),
     Mutation(
         "a window that is required and gone is missed at the admission",

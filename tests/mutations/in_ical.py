@@ -38,7 +38,8 @@ ROWS: Final = (
         "if windows.filter(source=source).exists() and",
         "if False and",
         (f"{IMPORTED}an_import_does_not_open_a_calendar_for_good",),
-        fails_with="DID NOT RAISE",
+        # The change itself is refused as well, in words that name no file.
+        fails_with="OptionError",
     ),
     Mutation(
         "what is replaced is out of its series",
