@@ -136,10 +136,13 @@ def _tried_again(found: Forecast, known: Known | None, task: Task, *, count: int
     if known is None or known.again * count < 1:
         return found
     policy = {"max_attempts": setting("MAX_ATTEMPTS"), **preparing.completed(task, {})}
-    waits = [
-        PROMOTION_SECONDS / 2 + known.seconds + (delay_after(policy, failed, (), None) or 0.0)
-        for failed in range(1, known.failures + 1)
-    ]
+    waits = []
+    for failed in range(1, policy["max_attempts"]):
+        # As if each failure were by chance: is there one run that fails so often?
+        if failed > known.failures and count * known.again**failed < 1:
+            break
+        wait = delay_after(policy, failed, (), None) or 0.0
+        waits.append(PROMOTION_SECONDS / 2 + known.seconds + wait)
     later = timedelta(seconds=sum(waits))
     return replace(
         found,
