@@ -41,6 +41,16 @@ WITH submissions AS (
     FROM runs WHERE started_at IS NOT NULL
 ), middle AS (
     SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS seconds FROM spans
+), begun AS (
+    -- Of a submission that has just begun, what failed is not done yet.
+    SELECT
+        (SELECT count(*) FROM (
+            SELECT FROM jobs_run WHERE submission_id = newest.id AND state = 'retrying' LIMIT 1000
+        ) AS few)::float8 AS retrying,
+        (SELECT count(*) FROM (
+            SELECT FROM jobs_run WHERE submission_id = newest.id AND state = 'succeeded' LIMIT 1000
+        ) AS few) AS done
+    FROM (SELECT max(id) AS id FROM submissions) AS newest
 ), filled AS (
     SELECT max(at_once) AS at_once FROM (
         SELECT sum(seconds) / nullif(extract(epoch FROM max(ended_at) - min(started_at)), 0)
@@ -49,5 +59,8 @@ WITH submissions AS (
 )
 SELECT count(*) AS count, avg(least(spans.seconds, 10 * middle.seconds)) AS seconds,
     min(filled.at_once)::float8 AS at_once,
-    avg((spans.failures > 0)::int)::float8 AS again, max(spans.failures) AS failures
-FROM spans, middle, filled
+    greatest(
+        avg((spans.failures > 0)::int)::float8,
+        min(begun.retrying / nullif(begun.retrying + begun.done, 0))) AS again,
+    max(spans.failures) AS failures
+FROM spans, middle, filled, begun
