@@ -85,7 +85,7 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
     )
 
     class Media:
-        js = ("jobs/job_schedule.js",)
+        js = ("jobs/live_preview.js", "jobs/job_schedule.js")
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.preview)

@@ -57,7 +57,7 @@ class WindowAdmin(CalendarPages):
 
     class Media:
         css = {"all": ("jobs/calendar.css",)}
-        js = ("jobs/window_form.js",)
+        js = ("jobs/live_preview.js", "jobs/window_form.js")
 
     # --- what is shown -----------------------------------------------------------------------
 
