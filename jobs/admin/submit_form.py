@@ -74,7 +74,14 @@ class SubmitForm(forms.Form):
         label=lazy("Arguments"),
         strip=False,
         validators=[no_nul],
-        widget=forms.Textarea(attrs={"rows": 5, "cols": 80, "spellcheck": "false"}),
+        widget=forms.Textarea(
+            attrs={
+                "rows": 5,
+                "cols": 80,
+                "spellcheck": "false",
+                "placeholder": f'{{"device": "{TARGET}", "version": 7}}',
+            }
+        ),
     )
     group = GroupField(
         label=lazy("Targets of a group"), queryset=TargetGroup.objects.none(), required=False

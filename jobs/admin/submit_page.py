@@ -47,7 +47,7 @@ class SubmitPage(OwnedAdmin):
         if not self.has_submit_permission(request):
             raise PermissionDenied
         if request.method != "POST":
-            initial = {"nonce": secrets.token_urlsafe(16), "arguments": '{"": "{target}"}'}
+            initial = {"nonce": secrets.token_urlsafe(16)}
             return self._page(request, SubmitForm(user=request.user, initial=initial))
         form = SubmitForm(request.POST, user=request.user)
         foreseen = None
