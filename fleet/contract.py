@@ -86,8 +86,9 @@ class Admission:
     `body` is a Celery protocol 2 body as JSON bytes; `context` must be JSON: it travels to
     the pool child, where the task may read it. Limits are in seconds. `closes_within` is the part
     of `start_within` that its calendars leave: past it not even a child that has it begins.
-    `is_limited`: a cap or a lock may wait for its end. `again` is the hint of the next attempt,
-    for a run that has no row to bring it.
+    `is_limited`: a cap or a lock may wait for its end. `records_start_first`: that it starts is
+    committed before its body begins. `again` is the hint of the next attempt, for a run that has no
+    row to bring it.
     """
 
     run_id: str
@@ -100,6 +101,7 @@ class Admission:
     start_within: float = 30.0
     closes_within: float | None = None
     is_limited: bool = False
+    records_start_first: bool = False
     headers: Mapping[str, Any] = field(default_factory=dict)
     again: Hint | None = None
 

@@ -74,7 +74,7 @@ class Edge(threading.Thread):
         """Have something recorded; `then` gets the run's state, or None when the token was old."""
         with self._ready:
             self._reports.append((report, then))
-            if report.kind is Kind.STARTED:
+            if report.kind is Kind.STARTED and not is_urgent:
                 self._hasten(START_SECONDS)
             else:
                 self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)

@@ -21,6 +21,7 @@ from jobs.callbacks import tell_celery
 from jobs.conf import setting
 from jobs.payloads import open_bytes
 from jobs.recording import write
+from jobs.run_policies import is_last
 
 _REFUSALS: Final = {
     "busy": Refusal.BUSY,
@@ -100,7 +101,7 @@ def _answer(row: Mapping[str, Any]) -> Admission | Refusal | Report:
 
 
 def _admission(row: Mapping[str, Any]) -> Admission:
-    policy = json.loads(row["policy"])
+    policy = {**json.loads(row["policy"]), "max_attempts": row["max_attempts"]}
     options = json.loads(row["options"])
     return Admission(
         run_id=str(row["id"]),
@@ -113,7 +114,7 @@ def _admission(row: Mapping[str, Any]) -> Admission:
             "submission": row["submission_id"],
             "due_at": row["due_at"].isoformat() if row["due_at"] else None,
             "labels": json.loads(row["labels"]),
-            "policy": {**policy, "max_attempts": row["max_attempts"]},
+            "policy": policy,
         },
         # A window that is to end what runs does it as a time limit would, to the second.
         soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
@@ -121,6 +122,8 @@ def _admission(row: Mapping[str, Any]) -> Admission:
         start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
         closes_within=row["start_within"],
         is_limited=row["is_limited"],
+        # Where no attempt has been seen to start, the last one is: none fails that never began.
+        records_start_first=not row["has_started"] and is_last(policy, row["attempt_count"]),
         headers={"ignore_result": True, **options},
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -25,7 +25,7 @@ from jobs.dispatch import publish_on_commit
 from jobs.recording import write
 from jobs.results import as_stored
 from jobs.retries import LOST
-from jobs.run_policies import delay_after
+from jobs.run_policies import delay_after, is_last
 from jobs.states import ENDED, State
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 CHUNK: Final = 1_000
 CAUSE: Final = "worker lost"
 UNHEARD: Final = "answer lost"
+UNSTARTED: Final = "worker lost before the start"
 
 
 def rescue(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
@@ -70,12 +71,12 @@ def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
 
 
 def _report(run: dict[str, Any]) -> Report:
-    if run["is_unheard"] and run["state"] == State.ADMITTED:
-        # It never reached the worker, so it has not started, and no attempt is spent.
-        return Report(
-            str(run["id"]), run["token"], Kind.GIVEN_BACK, time.monotonic(), cause=UNHEARD
-        )
     policy = {**json.loads(run["policy"]), "max_attempts": run["max_attempts"]}
+    unstarted = _why_unstarted(run, policy)
+    if unstarted:
+        return Report(
+            str(run["id"]), run["token"], Kind.GIVEN_BACK, time.monotonic(), cause=unstarted
+        )
     # The loss is seldom the run's fault: the second attempt comes at once. A run that kills
     # its worker again and again is slowed down by its back-off, until its attempts are spent.
     wanted = 0.0 if run["attempt_count"] == 1 else None
@@ -90,3 +91,13 @@ def _report(run: dict[str, Any]) -> Report:
         delay=delay,
         cause=CAUSE,
     )
+
+
+def _why_unstarted(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    """Say why an attempt cannot have started, and so is not spent; "" when it may have."""
+    if run["state"] != State.ADMITTED:
+        return ""
+    if run["is_unheard"]:
+        return UNHEARD
+    # Otherwise the worker would have recorded the start first: see `Admission`.
+    return UNSTARTED if is_last(policy, run["attempt_count"]) and not run["has_started"] else ""

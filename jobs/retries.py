@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,6 +44,13 @@ def backoff(
     return full * (0.5 + rand() / 2) if policy.jitter else full
 
 
+def gives_up(
+    *, attempt: int, max_attempts: int, give_up_on: Collection[str], names: Sequence[str]
+) -> bool:
+    """Say whether this attempt was the last, or its error is one after which none follows."""
+    return attempt >= max_attempts or not set(give_up_on).isdisjoint(names)
+
+
 def retry_delay(
     policy: RetryPolicy,
     *,
@@ -57,7 +64,8 @@ def retry_delay(
     `names` are the error's class names; `wanted` is a delay that the task itself or the
     other side asked for (a countdown, a Retry-After), which stands in for the back-off.
     """
-    if attempt >= policy.max_attempts or not set(policy.give_up_on).isdisjoint(names):
+    most, give_up_on = policy.max_attempts, policy.give_up_on
+    if gives_up(attempt=attempt, max_attempts=most, give_up_on=give_up_on, names=names):
         return None
     # A lost worker is not the task's error, so `retry_on` has no say in it.
     narrowed = policy.retry_on and LOST not in names

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jobs.conf import setting
-from jobs.retries import RetryPolicy, retry_delay
+from jobs.retries import LOST, RetryPolicy, gives_up, retry_delay
 
 
 def delay_after(
@@ -25,3 +25,11 @@ def delay_after(
         give_up_on=tuple(policy.get("give_up_on", ())),
     )
     return retry_delay(complete, attempt=attempt, names=names, wanted=wanted)
+
+
+def is_last(policy: Mapping[str, Any], attempt: int) -> bool:
+    """Say whether a run has failed for good when this attempt's worker is lost."""
+    give_up_on = policy.get("give_up_on", ())
+    return gives_up(
+        attempt=attempt, max_attempts=policy["max_attempts"], give_up_on=give_up_on, names=(LOST,)
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from billiard.pool import EX_OK, EX_RECYCLE
@@ -145,12 +145,35 @@ class Gate:
             raise TaskRevokedError(facts["run"])
         # The pool's child may be slow to begin: it looks once more.
         args[2][HEADER] = {**facts, "closes_at": held.closes_at}
-        crash_point("gate.before_pool")
         held.in_pool = True
         held.options = options
+        into_pool = functools.partial(self._into_pool, held, (target, *args), kwargs)
+        if not held.admission.records_start_first:
+            return into_pool()
+        held.is_starting = True
+        report = held.report(Kind.STARTED)
+        self._edge.report(report, functools.partial(self._start_recorded, held, into_pool))
+        return None
+
+    def _into_pool(self, held: Held, args: Any, kwargs: Any) -> Any:
+        crash_point("gate.before_pool")
         callbacks = self._outcomes.callbacks(held)
-        held.job = self._pool_apply(traced, (target, *args), kwargs, **{**options, **callbacks})
+        held.job = self._pool_apply(traced, args, kwargs, **{**held.options, **callbacks})
         return held.job
+
+    def _start_recorded(self, held: Held, into_pool: Callable[[], Any], state: str | None) -> None:
+        """Go on with a run whose start is committed: now its last attempt is spent."""
+        held.is_starting = False
+        if state == "running" and not held.cancelled and not held.is_late:
+            into_pool()
+            return
+        # Another holds it, or it was cancelled or frozen meanwhile. It did nothing.
+        self._release_slot()
+        held.cancelled = held.cancelled or state == "cancelling"
+        if held.cancelled:
+            self._hand_back(held)
+        else:
+            self._outcomes.try_again(held)
 
     # --- back: cancelled, or not started -----------------------------------------------
 
@@ -181,7 +204,7 @@ class Gate:
         return [
             held
             for held in self._held.values()
-            if held.in_pool and held.started_at is None and not held.settled
+            if held.in_pool and held.started_at is None and not (held.settled or held.is_starting)
         ]
 
     def reclaim(self, waiting: Sequence[Held]) -> int:
@@ -199,7 +222,12 @@ class Gate:
         # A run may be held longer than its job: that has ended, and its slot is free, before the
         # row says so.
         jobs = getattr(getattr(self._pool, "_pool", None), "_cache", {})
-        return sum(not job.ready() for job in jobs.values())
+        return self.starting_count + sum(not job.ready() for job in jobs.values())
+
+    @property
+    def starting_count(self) -> int:
+        """How many have a slot and wait until their start is recorded."""
+        return sum(held.is_starting for held in self._held.values())
 
     def close(self) -> None:
         """Admit nothing more; hand back what is admitted and not in the pool."""

@@ -29,6 +29,8 @@ class Held:
     request: Request
     admitted_at: float
     in_pool: bool = False
+    is_starting: bool = False
+    """It goes into the pool as soon as its start is recorded: too late to be handed back."""
     started_at: float | None = None
     cancelled: bool = False
     settled: bool = False

@@ -54,7 +54,8 @@ class DurableRuns(bootsteps.StartStopStep):
             slots=worker.max_concurrency or worker.concurrency,
             queues=sorted(worker.app.amqp.queues.consume_from),
         )
-        post = partial(_post, worker, deque())
+        self._posted: deque[Callable[[], None]] = deque()
+        post = partial(_post, worker, self._posted)
         self.edge = Edge(self.edges, node.id, post)
         self.gate = Gate(self.edges, self.edge, slots=node.slots)
         self.heartbeat = Heartbeat(
@@ -71,6 +72,7 @@ class DurableRuns(bootsteps.StartStopStep):
         self.edges.close()
         self.gate.attach(worker)
         worker.consumer.gate = self.gate
+        worker.pool.close = partial(self._before_pool_closes, worker.pool.close)
         self.node = node
         worker.timer.call_repeatedly(LOOK_SECONDS, self.heartbeat.loop_turns)
         worker.timer.call_repeatedly(LOOK_SECONDS, self.gate.hand_back_late)
@@ -91,9 +93,16 @@ class DurableRuns(bootsteps.StartStopStep):
             self.gate.cancel(run_id)
 
     def close(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
-        # Before the pool closes: what it would not take any more is handed back.
         self.heartbeat.loop_ends()
+
+    def _before_pool_closes(self, close: Callable[[], None]) -> None:
+        """Hand back what the pool would not take any more, and let begin what is recorded to."""
         self.gate.close()
+        if self.gate.starting_count:
+            self.edge.flush(timeout=FLUSH_SECONDS)
+            while self._posted:
+                _survive(self._posted.popleft())
+        close()
 
     def stop(self, worker: Any) -> None:
         # The pool drains: its outcomes are recorded as they come, until `worker_shutdown`.
@@ -130,7 +139,8 @@ def _post(worker: Any, posted: deque[Callable[[], None]], callback: Callable[[],
 
 
 def _in_loop(worker: Any, posted: deque[Callable[[], None]]) -> None:
-    _survive(posted.popleft())
+    if posted:
+        _survive(posted.popleft())
     # What the callback leaves to the loop, an acknowledgement say, comes too late for this
     # round, and Kombu does not look for it before it sleeps until something else happens.
     if worker.hub._ready:

@@ -35,6 +35,10 @@ CHILD_LOST: Final = "child lost"
 TIME_LIMIT: Final = "time limit"
 
 
+class NotBegun(Exception):
+    """The task has not begun, although its start is recorded: its moment had passed."""
+
+
 class Outcomes:
     """Settles the runs that one worker node holds, each once."""
 
@@ -110,6 +114,12 @@ class Outcomes:
         if self._held.get(held.admission.key) is held:
             del self._held[held.admission.key]
 
+    def try_again(self, held: Held) -> None:
+        """End an attempt that did nothing, though its start is recorded; the next comes at once."""
+        error = NotBegun("its worker was away when it was to begin")
+        report = failure(held.admission.run_id, held.admission.token, error, "", delay=0.0)
+        self.settle(held, report, functools.partial(_tell_retried, held.request, error))
+
     def unreadable(self, held: Held, error: BaseException) -> None:
         """Fail a run whose payload cannot be read."""
         report = failure(held.admission.run_id, held.admission.token, error, "")
@@ -139,7 +149,8 @@ class Outcomes:
         held.options["accept_callback"](pid, time_accepted)
         if held.admission.is_kept:
             self._edge.report(
-                Report(held.admission.run_id, held.admission.token, Kind.STARTED, held.started_at)
+                Report(held.admission.run_id, held.admission.token, Kind.STARTED, held.started_at),
+                is_urgent=False,
             )
         if held.cancelled:
             self.stop(held)

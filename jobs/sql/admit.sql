@@ -5,7 +5,7 @@
 -- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'busy',
 -- 'gone', 'stale'), and for an admitted run what the worker needs to start it: with calendars,
 -- within how many seconds it must (start_within), and after how many those close that end it softly
--- and hard.
+-- and hard; has_started: an attempt before this one is known to.
 -- Keeps true: rows are locked in id order and rows that others hold are skipped; there is one moment,
 -- clock_timestamp() read after the locks, by which all is judged and written; a token is handed out
 -- once; a cap or a lock key is counted (by room.sql), and calendars are read, on a snapshot younger
@@ -89,7 +89,8 @@ WITH hint AS (
         extract(epoch FROM j.not_after - now.at)::float8 AS start_within,
         extract(epoch FROM j.soft_at - now.at)::float8 AS soft_close,
         extract(epoch FROM j.hard_at - now.at)::float8 AS hard_close, r.token, r.attempt_count, r.owner_id, r.job_id,
-        r.submission_id, r.due_at, r.labels, r.policy, r.options, r.max_attempts, r.payload, r.payload_key
+        r.submission_id, r.due_at, r.labels, r.policy, r.options, r.max_attempts, r.payload, r.payload_key,
+        r.history @> '[["running"]]' AS has_started
 )
 SELECT h.id,
     CASE
@@ -99,7 +100,7 @@ SELECT h.id,
         ELSE 'gone'
     END AS verdict,
     m.is_limited, m.start_within, m.soft_close, m.hard_close, m.token, m.attempt_count, o.slug AS owner, m.job_id, m.submission_id, m.due_at,
-    m.labels, m.policy, m.options, m.max_attempts, m.payload, m.payload_key
+    m.labels, m.policy, m.options, m.max_attempts, m.payload, m.payload_key, m.has_started
 FROM hint h
 LEFT JOIN moved m ON m.id = h.id
 LEFT JOIN jobs_owner o ON o.id = m.owner_id

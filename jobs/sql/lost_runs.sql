@@ -3,10 +3,11 @@
 -- was lost on its way).
 -- Parameters: lease seconds, most int; worker uuid and held uuid[]: a living worker and the runs
 -- that it holds, or null.
--- Result: what a decision on the next attempt needs; `is_unheard`: its worker lives. Rows are locked; those that others hold
--- are left for the next call.
+-- Result: what a decision on the next attempt needs; `is_unheard`: its worker lives; `has_started`:
+-- this attempt or one before it is known to. Rows are locked; those that others hold are left for
+-- the next call.
 SELECT r.id, r.state, r.token, r.attempt_count, r.max_attempts, r.policy,
-    coalesce(w.hostname, '') AS hostname,
+    r.history @> '[["running"]]' AS has_started, coalesce(w.hostname, '') AS hostname,
     w.id IS NOT NULL AND w.stopped_at IS NULL
         AND w.heartbeat_at >= clock_timestamp() - make_interval(secs => %(lease)s) AS is_unheard
 FROM jobs_run r LEFT JOIN jobs_worker w ON w.id = r.worker_id

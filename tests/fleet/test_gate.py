@@ -19,9 +19,19 @@ from jobs.cancellation import cancel_runs
 from jobs.catalog import job, resolve
 from jobs.dispatch import broker, publish
 from jobs.models import Owner, Run
+from jobs.promotion import promote
+from jobs.rescue import rescue
 from jobs.unblocking import publish_freed
 from tests.fleet.nodes import Node, double, fail
-from tests.jobs.scenes import admitted, hinted, known, living_worker, silence, states
+from tests.jobs.scenes import (
+    admitted,
+    held_by_somebody,
+    hinted,
+    known,
+    living_worker,
+    silence,
+    states,
+)
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -237,6 +247,64 @@ def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acm
     assert not held.in_pool
     node.turn(until=lambda: message.acknowledged)
     assert states(run) == ["queued", "admitted", "queued"]
+
+
+def test_a_last_attempt_starts_when_its_start_is_committed(node: Node, acme: Owner) -> None:
+    """Were its worker to die before, it would not be known whether it has started."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    with held_by_somebody(run):
+        node.begin()
+        assert node.gate.starting_count == 1
+        node.gate.hand_back_late()
+        node.gate.close()
+    assert (states(run), node.gate.starting_count) == (["queued", "admitted"], 1)
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
+
+
+def test_a_last_attempt_that_is_somebody_else_s_does_not_start(node: Node, acme: Owner) -> None:
+    """The commit of its start is refused: its worker was thought to be gone."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    silence(node.id, seconds=31)
+    assert rescue() == 1
+    begun: list[Any] = []
+    node.gate._pool_apply = lambda *args, **_options: begun.append(args)
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert (begun, states(run)) == ([], ["queued", "admitted", "queued"])
+    assert node.gate.held() == []
+
+
+def test_a_last_attempt_that_is_cancelled_at_its_start_does_not_start(
+    node: Node, acme: Owner
+) -> None:
+    """The word of the cancel is in the row, and this worker has not heard it."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    cancel_runs([run.id])
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "cancelling", "cancelled"]
+    assert node.gate.held() == []
+
+
+def test_a_last_attempt_whose_moment_has_passed_is_tried_again(node: Node, acme: Owner) -> None:
+    """Its worker slept while its start was committed: another may have it by now."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    node.begin()
+    node.gate._held[str(run.id)].admitted_at -= 31
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "retrying"]
+    assert run.attempts.get().error_type == "NotBegun"
+    assert promote() == 1
+    assert admitted(living_worker("w2@here"), run).attempt == 2
 
 
 def test_a_stopping_node_hands_back_and_takes_nothing_more(node: Node, acme: Owner) -> None:

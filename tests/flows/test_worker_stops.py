@@ -14,6 +14,14 @@ from tests.flows.processes import ALONE, Processes, database_url
 from tests.flows.world import bodies, ended, make_owner, outcomes, reached, states
 from tests.waiting import wait_for
 
+# A start waits for whoever holds that lock.
+SLOW_STARTS = """
+CREATE FUNCTION slow_start() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END';
+CREATE TRIGGER slow_start BEFORE UPDATE ON jobs_run FOR EACH ROW
+    WHEN (NEW.state = 'running' AND OLD.state = 'admitted') EXECUTE FUNCTION slow_start();
+"""
+
 
 def test_what_a_cold_stop_ends_runs_again(processes: Processes, owner: Owner, verdict: Any) -> None:
     """Nobody has cancelled it: on another worker, and also when it retries other errors only."""
@@ -60,6 +68,29 @@ def test_an_admission_that_is_answered_while_the_worker_stops_is_given_back(
     processes.start_worker("next", slots=1)
     run = ended(run, seconds=40)
     assert outcomes(run)[-1] == "succeeded"
+    verdict(run)
+
+
+def test_a_start_that_is_being_recorded_while_the_worker_stops_is_made(
+    processes: Processes, owner: Owner, verdict: Any
+) -> None:
+    """It was too late to give it back, and it has but one attempt."""
+    with psycopg.connect(database_url(), autocommit=True) as other:
+        other.execute(SLOW_STARTS)
+        try:
+            other.execute("SELECT pg_advisory_lock(4711)")
+            worker = processes.start_worker("one", slots=1)
+            run = submit("tests.record", n=1, owner="acme", max_attempts=1)
+            wait_for(lambda: _waiting(other), seconds=40, what="the start to be recorded")
+            assert bodies(processes.tasks, run) == []
+            worker.signal(signal.SIGTERM)
+            wait_for(lambda: "Warm shutdown" in worker.log_end(), what="the worker to stop")
+            other.execute("SELECT pg_advisory_unlock(4711)")
+            wait_for(lambda: not worker.is_alive, what="the worker's end")
+        finally:
+            other.execute("DROP FUNCTION slow_start CASCADE")
+    run.refresh_from_db()
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
     verdict(run)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -17,6 +18,7 @@ from jobs.liveness import leave
 from jobs.models import Owner, Run
 from jobs.pausing import pause_owner
 from jobs.promotion import promote
+from jobs.rescue import rescue
 from jobs.storing import now
 from tests.jobs.scenes import (
     admitted,
@@ -183,6 +185,28 @@ def test_a_worker_is_told_whose_end_others_wait_for(acme: Owner, northwind: Owne
     runs = [*submitted(acme, 1), *submitted(northwind, 1, lock="door"), *submitted(northwind, 1)]
     answers = ask(living_worker(), runs)
     assert [getattr(answer, "is_limited", None) for answer in answers] == [True, True, False]
+
+
+def test_a_worker_is_told_whose_start_is_recorded_first(acme: Owner) -> None:
+    """Of the attempt after which there is none, unless one before it was seen to start."""
+    policies: list[dict[str, Any]] = [{"max_attempts": 1}, {"give_up_on": "WorkerLostError"}, {}]
+    runs = [submitted(acme, 1, **policy)[0] for policy in policies]
+    answers = ask(living_worker(), runs)
+    assert [getattr(each, "records_start_first", None) for each in answers] == [True, True, False]
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_start_that_was_seen_is_enough(acme: Owner, is_seen: bool) -> None:
+    """Then the last attempt is an attempt like others."""
+    [run] = submitted(acme, max_attempts=2)
+    worker = living_worker()
+    first = admitted(worker, run)
+    if is_seen:
+        recorded(first, Kind.STARTED)
+    silence(worker, seconds=31)
+    rescue()
+    promote()
+    assert admitted(living_worker(), run).records_start_first is not is_seen
 
 
 def test_the_same_key_of_another_owner_is_another_lock(acme: Owner, stranger: Owner) -> None:

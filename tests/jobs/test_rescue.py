@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -125,9 +126,38 @@ def test_giving_up_on_lost_workers_can_be_asked_for(acme: Owner, worker: UUID) -
         submitted(acme, give_up_on="WorkerLostError")[0],
         submitted(acme, retry_on="OSError")[0],
     )
-    ask(worker, [careful, narrow])
+    for run in (careful, narrow):
+        started(worker, run)
     leave(worker)
     assert (states(careful)[-1], states(narrow)[-1]) == ("failed", "retrying")
+
+
+@pytest.mark.parametrize("policy", [{"max_attempts": 1}, {"give_up_on": "WorkerLostError"}])
+def test_a_last_attempt_that_has_not_started_is_not_spent(
+    acme: Owner, policy: dict[str, Any]
+) -> None:
+    """However often its workers die before: no run fails that never began."""
+    [run] = submitted(acme, **policy)
+    for _ in range(3):
+        worker = living_worker()
+        admitted(worker, run)
+        leave(worker)
+    assert (states(run)[-1], run.attempt_count) == ("queued", 0)
+    assert {each.outcome for each in run.attempts.all()} == {"given back"}
+    assert run.moves[-1][2] == "worker lost before the start"
+
+
+def test_a_last_attempt_after_one_that_started_is_spent(acme: Owner) -> None:
+    """It may have started, too, and its start is not recorded first."""
+    [run] = submitted(acme, max_attempts=2)
+    worker = living_worker()
+    started(worker, run)
+    leave(worker)
+    promote()
+    worker = living_worker()
+    admitted(worker, run)
+    leave(worker)
+    assert states(run)[-1] == "failed"
 
 
 def test_what_was_being_cancelled_is_cancelled(acme: Owner, worker: UUID) -> None:

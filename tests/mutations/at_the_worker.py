@@ -11,6 +11,7 @@ EDGE: Final = "fleet/edge.py"
 POOL: Final = "fleet/pool.py"
 AT_GATE: Final = "tests/fleet/test_gate.py::test_"
 AT_EDGE: Final = "tests/fleet/test_edge.py::test_"
+STOPS: Final = "tests/flows/test_worker_stops.py::test_"
 PREFORK: Final = "tests/fleet/test_prefork.py::test_"
 
 ROWS: Final = (
@@ -29,6 +30,41 @@ ROWS: Final = (
         "if ask is None:\n            drop(request)",
         "if ask is None:\n            self._forward(request)",
         (f"{AT_GATE}a_hint_of_no_run_is_dropped",),
+    ),
+    Mutation(
+        "a last attempt starts when its start is committed",
+        "G1, G7",
+        GATE,
+        "if not held.admission.records_start_first:",
+        "if True:",
+        (f"{AT_GATE}a_last_attempt_that_is_somebody_else_s_does_not_start",),
+    ),
+    Mutation(
+        "a last attempt whose start is refused does not start",
+        "G3, G7",
+        GATE,
+        'if state == "running" and not held.cancelled and not held.is_late:',
+        "if not held.cancelled and not held.is_late:",
+        (
+            f"{AT_GATE}a_last_attempt_that_is_somebody_else_s_does_not_start",
+            f"{AT_GATE}a_last_attempt_that_is_cancelled_at_its_start_does_not_start",
+        ),
+    ),
+    Mutation(
+        "a last attempt does not start when its moment has passed",
+        "G3, G14",
+        GATE,
+        'if state == "running" and not held.cancelled and not held.is_late:',
+        'if state == "running" and not held.cancelled:',
+        (f"{AT_GATE}a_last_attempt_whose_moment_has_passed_is_tried_again",),
+    ),
+    Mutation(
+        "a pool that closes takes what is recorded to start",
+        "G1, G20",
+        "fleet/steps/node.py",
+        "if self.gate.starting_count:",
+        "if False:",
+        (f"{STOPS}a_start_that_is_being_recorded_while_the_worker_stops_is_made",),
     ),
     Mutation(
         "what is late does not start",

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from fleet import Admission, Kind, Refusal
+from fleet import Admission, Kind, Refusal, Report
 from fleet.contract import BUSY_ROW
 from jobs import promotion, sweep
 from jobs.admission import admit
@@ -183,11 +183,23 @@ class World:
         self._nobody_has_too_much({self.stories[each.run_id].owner for each in admissions})
 
     def begin(self, worker: Worker, held: Held) -> None:
+        if held.admission.records_start_first and not self._start_recorded(worker, held):
+            return
         if worker.begin(held):
             story = self.stories[held.run_id]
             story.start_count += held.token > story.asked_after
             assert story.start_count <= story.max_attempts, "started more often than allowed"
             self.log.body("start", held.body, run=held.run_id, token=held.token)
+
+    def _start_recorded(self, worker: Worker, held: Held) -> bool:
+        """Record that a last attempt starts, before it does; False when it does not now."""
+        start = Report(held.run_id, held.token, Kind.STARTED, self.clock.monotonic(self.clock.now))
+        state = record([start]).get(held.run_id)
+        if state is None:
+            assert held.is_lapsed, "the word of a living worker counts"
+            worker.held.remove(held)
+        held.is_cancelled = held.is_cancelled or state == State.CANCELLING
+        return state in (State.RUNNING, State.CANCELLING)
 
     def finish(self, worker: Worker, held: Held, way: str) -> None:
         if way == "terminated" and not held.is_cancelled:
@@ -324,8 +336,6 @@ class World:
             self.promote()
             self.sweep()
         verdict = self.log.verdict(self.rows)
-        # Lost with its worker for the last time, before anybody knew that it had started.
-        verdict.lost = [each for each in verdict.lost if each.fact != "failed without a start"]
         assert verdict.ok, verdict.report()
 
     def _work_on(self) -> None:
