@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 HEADER: Final = "fairshift"
@@ -31,8 +31,7 @@ def is_admitted(facts: Any) -> bool:
     return isinstance(facts, Mapping) and {"run", "token", "attempt"} <= facts.keys()
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(NamedTuple):
     """A message to be published: it names the user's task and the run, and carries no payload.
 
     `token` is the one that its next admission hands out: run and token are its identity.
@@ -57,8 +56,7 @@ class Hint:
     not_after_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """One hint that a worker holds and wants admitted.
 
     With `job`, the run has no row: what else is known of it stands in the message alone. `owner`

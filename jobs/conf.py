@@ -48,7 +48,9 @@ def unknown_settings() -> list[tuple[str, str | None]]:
 
 def setting(name: str) -> Any:
     """Return the value of one Fairshift setting; raises ImproperlyConfigured on an unknown key."""
-    for key, near in unknown_settings():
-        hint = f" Did you mean {near!r}?" if near else ""
-        raise ImproperlyConfigured(f"FAIRSHIFT has no setting {key!r}.{hint}")
-    return getattr(settings, "FAIRSHIFT", {}).get(name, DEFAULTS[name])
+    given = getattr(settings, "FAIRSHIFT", {})
+    if not given.keys() <= DEFAULTS.keys():
+        for key, near in unknown_settings():
+            hint = f" Did you mean {near!r}?" if near else ""
+            raise ImproperlyConfigured(f"FAIRSHIFT has no setting {key!r}.{hint}")
+    return given.get(name, DEFAULTS[name])

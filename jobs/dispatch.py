@@ -50,7 +50,8 @@ def publish_on_commit(run_ids: Sequence[UUID], read: Read | None = None) -> None
         return
     [row] = database.query(
         "INSERT INTO jobs_outbox (run_ids, created_at) VALUES (%s, clock_timestamp()) RETURNING id",
-        [list(run_ids)],
+        # As one text: psycopg looks for the way to write each of them.
+        ["{" + ",".join(map(str, run_ids)) + "}"],
     )
     # Robust: the caller's commit has happened, and no trouble of ours may look as if it had not.
     # No `partial`: Django logs the callback's `__qualname__`, and falls over one that has none.

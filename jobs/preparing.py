@@ -58,28 +58,33 @@ def payload(
     task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], *, embed: Mapping[str, Any]
 ) -> bytes:
     """Return the payload of one call, its arguments checked against the task's signature."""
-    schema = ArgumentSchema.of(task)
+    return _payload(ArgumentSchema.of(task), args, kwargs, embed, setting("PAYLOAD_MAX_BYTES"))
+
+
+def _payload(
+    schema: ArgumentSchema,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    embed: Mapping[str, Any],
+    most: int,
+) -> bytes:
     bound_args, bound_kwargs = schema.bind(args, kwargs)
-    return encode_body(
-        bound_args,
-        bound_kwargs,
-        embed,
-        max_bytes=setting("PAYLOAD_MAX_BYTES"),
-        positional=schema.positional,
-    )
+    names = schema.positional
+    return encode_body(bound_args, bound_kwargs, embed, max_bytes=most, positional=names)
 
 
 def payloads(
     task: Task, calls: Sequence[Mapping[str, Any]], *, embed: Mapping[str, Any]
 ) -> list[bytes]:
     """Return the payload of each call; raise BatchError with every call that is wrong."""
+    schema, most = ArgumentSchema.of(task), setting("PAYLOAD_MAX_BYTES")
     done: list[bytes] = []
     problems: list[tuple[int, FairshiftError]] = []
     for index, call in enumerate(calls):
         try:
             if not isinstance(call, Mapping):
                 raise ArgumentError("arguments", "is a mapping of argument names to values")
-            done.append(payload(task, (), call, embed=embed))
+            done.append(_payload(schema, (), call, embed, most))
         except FairshiftError as error:
             problems.append((index, error))
     if problems:
@@ -100,6 +105,11 @@ def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> li
     """Return a target or lock per call: the template with the call's arguments filled in."""
     parts = _parts(option, template)
     most = TARGET_LIMIT if option == "target" else LOCK_LIMIT
+    if all(name is None for _, name in parts):
+        # The same for all; and mostly it is empty.
+        text = "".join(text for text, _ in parts)
+        refuse_text(option, text, most=most)
+        return [text] * len(calls)
     try:
         texts = [
             "".join(text if name is None else f"{text}{call[name]}" for text, name in parts)

@@ -11,7 +11,6 @@ import functools
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 import structlog
@@ -104,7 +103,7 @@ class Outcomes:
                 celery_next()
 
         if report.kind is Kind.RETRYING:
-            self._edge.publish(replace(again, delay_seconds=report.delay or 0.0), then)
+            self._edge.publish(again._replace(delay_seconds=report.delay or 0.0), then)
             return
         if report.kind is Kind.FAILED:
             _log_failed(held, report)

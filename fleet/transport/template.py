@@ -9,7 +9,6 @@ and a deadline stand in no message: what the queue alone reads is taken off when
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any, Final
 
 from fleet.contract import Hint
@@ -68,8 +67,7 @@ def kind(hint: Hint) -> tuple[Any, ...]:
 
 def marked(hint: Hint) -> Hint:
     """Return a hint of the same template, with marks for what differs."""
-    return replace(
-        hint,
+    return hint._replace(
         run_id=RUN,
         owner=OWNER,
         submission=SUBMISSION,

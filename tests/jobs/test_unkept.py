@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -109,10 +108,10 @@ def test_an_admission_brings_the_hint_of_the_next_attempt(worker: UUID, acme: Ow
     resolve(declared)
     job = job_without_history(acme, task="tests.unkept.declared", lock_key="db")
     hint = due_hint(job, attempt=3, token=3, submission=9)
-    next_one = replace(hint, attempt=4, token=4, priority=8, lock="db")
+    next_one = hint._replace(attempt=4, token=4, priority=8, lock="db")
     assert admitted(worker, hint).again == next_one
     Job.objects.filter(pk=job.pk).update(queue="bulk", priority=0)
-    assert admitted(worker, hint).again == replace(next_one, queue="bulk", priority=0)
+    assert admitted(worker, hint).again == next_one._replace(queue="bulk", priority=0)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +144,7 @@ def test_a_pause_that_is_over_keeps_nothing(worker: UUID, job: Job) -> None:
 def test_a_job_that_is_gone_has_no_run(worker: UUID, job: Job) -> None:
     """Deleted, or never there."""
     hint = due_hint(job)
-    asks = [ask_of(hint), replace(ask_of(hint), job=2**63 - 1, token=2)]
+    asks = [ask_of(hint), ask_of(hint)._replace(job=2**63 - 1, token=2)]
     Job.objects.all().delete()
     assert set(admit(worker, asks).values()) == {Refusal.GONE}
 
@@ -184,8 +183,8 @@ def test_what_is_past_its_deadline_does_not_start(worker: UUID, acme: Owner, of:
     now = datetime.now(UTC)
     late = due_hint(job, now - timedelta(seconds=61))
     assert answer_to(worker, ask_of(late)) is Refusal.GONE
-    admitted(worker, replace(late, attempt=2, token=2))
-    admitted(worker, replace(late, submission=9))
+    admitted(worker, late._replace(attempt=2, token=2))
+    admitted(worker, late._replace(submission=9))
     admitted(worker, due_hint(job, now - timedelta(seconds=30)))
 
 
@@ -196,7 +195,7 @@ def test_a_bad_ask_keeps_nobody_else_from_starting(worker: UUID, acme: Owner, jo
     torn = job_without_history(acme, key="torn", **limits)
     internal = job_without_history(acme, key="internal", task="fairshift.system.sweep")
     good = due_hint(job)
-    far = replace(good, run_id=str(UUID(int=2**128 - 1)))
+    far = good._replace(run_id=str(UUID(int=2**128 - 1)))
     bad = [due_hint(keyless), due_hint(torn), due_hint(internal), far]
     answers = admit(worker, [ask_of(hint) for hint in (*bad, good)])
     assert [answers[ask_of(hint).key] for hint in bad] == [Refusal.GONE] * 4
@@ -206,7 +205,7 @@ def test_a_bad_ask_keeps_nobody_else_from_starting(worker: UUID, acme: Owner, jo
 def test_asks_of_both_kinds_go_each_to_its_own_door(worker: UUID, acme: Owner, job: Job) -> None:
     """Also two of one run: a forged hint has no say in what a row decides."""
     [run] = submitted(acme)
-    forged = replace(ask_of(due_hint(job)), run_id=str(run.id))
+    forged = ask_of(due_hint(job))._replace(run_id=str(run.id))
     kept = Ask(str(run.id), run.task)
     answers = edges().admit(worker, [forged, kept])
     assert {key: answer.is_kept for key, answer in answers.items()} == {  # type: ignore[union-attr]
@@ -224,7 +223,7 @@ def test_nothing_is_written(worker: UUID, job: Job, broker: redis.Redis) -> None
     assert written_count() == before + 1
     found = admitted(worker, due_hint(job))
     assert found.again is not None
-    publish([replace(found.again, delay_seconds=0.0)])
+    publish([found.again._replace(delay_seconds=0.0)])
     assert written_count() == before + 1
     [message] = messages()
     assert message["headers"]["fairshift"] == {
