@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -210,7 +209,7 @@ def test_the_same_hint_twice_in_one_go_is_one(client: redis.Redis, connection: C
     sender, channel = Sender(current_app), connection.default_channel
     once, twice = hint(), hint()
     sender.send(channel, [once, twice, twice])
-    sender.send(channel, [replace(twice, delay_seconds=5.0), replace(once, lock="x")])
+    sender.send(channel, [twice._replace(delay_seconds=5.0), once._replace(lock="x")])
     ids = sorted(message["headers"]["id"] for message in messages())
     assert ids == sorted([once.run_id, twice.run_id])
     assert client.zcard(queue_key(QUEUE, "delayed")) == 0
