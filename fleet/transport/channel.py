@@ -144,6 +144,7 @@ class FairQueues:
         """Take what there is room for; when nothing is left, wait for a wake-up."""
         fair = self.active_fair_queues
         if not fair:
+            self._waits_for_fair = False
             super()._brpop_start(timeout)  # type: ignore[misc]
             return
         wait = self._take_all()
@@ -250,6 +251,7 @@ class FairQueues:
         if plain:
             seconds = min(seconds, STOCK_WAIT_SECONDS)
         self._waits_for_stock = bool(plain)
+        self._waits_for_fair = True
         self._in_poll = self.client.connection
         self._brpop_sent_at = monotonic()
         self.client.connection.send_command("BRPOP", *wakes, *plain, seconds)
@@ -278,8 +280,9 @@ class FairQueues:
     def close(self) -> None:
         # First: what follows asks the server, and ends there when that is gone.
         self.leases.give_back_unstarted(self.holder)
-        if self._in_poll and self.active_fair_queues and not self._waits_for_stock:
-            # Nothing but a wake-up can be under way: no need to wait for the end of the sleep.
+        if self._in_poll and self._waits_for_fair and not self._waits_for_stock:
+            # Nothing but a wake-up can be under way: no need to wait for the end of the sleep. Its
+            # consumers may be gone by now.
             connection, self._in_poll = self._in_poll, None
             connection.disconnect()
         # Kombu asks the server once more after it has let go of its connections.
@@ -288,6 +291,7 @@ class FairQueues:
         finally:
             self._disconnect_pools()  # type: ignore[attr-defined]
 
+    _waits_for_fair = False
     _waits_for_stock = False
 
 

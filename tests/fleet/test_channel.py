@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,3 +38,22 @@ def test_a_closed_channel_leaves_no_socket_behind() -> None:
         assert sockets() == before
     finally:
         gc.enable()
+
+
+@pytest.mark.usefixtures("broker")
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_a_channel_closes_while_it_waits(*, is_cancelled: bool) -> None:
+    """A worker that is told to stop cancels its consumers first, and sleeps for seconds else."""
+    with current_app.connection_for_read() as connection:
+        channel = connection.channel()
+        channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
+        channel.qos.prefetch_count = 1
+        poller = connection.transport.cycle
+        poller.add(channel)
+        while not channel._in_poll:
+            poller._register_BRPOP(channel)
+        if is_cancelled:
+            channel.basic_cancel("1")
+        began_at = time.monotonic()
+        channel.close()
+    assert time.monotonic() - began_at < 0.5

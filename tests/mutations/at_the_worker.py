@@ -59,6 +59,15 @@ ROWS: Final = (
         (f"{AT_GATE}a_last_attempt_whose_moment_has_passed_is_tried_again",),
     ),
     Mutation(
+        "a worker that is told to stop does not sleep to the end",
+        "G20",
+        "fleet/transport/channel.py",
+        "if self._in_poll and self._waits_for_fair and not",
+        "if self._in_poll and self.active_fair_queues and not",
+        ("tests/fleet/test_channel.py::test_a_channel_closes_while_it_waits",),
+        fails_with="TimeoutError",
+    ),
+    Mutation(
         "a pool that closes takes what is recorded to start",
         "G1, G20",
         "fleet/steps/node.py",
