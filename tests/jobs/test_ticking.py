@@ -99,6 +99,23 @@ def test_of_two_at_the_same_tick_one_leaves_it(acme: Owner) -> None:
     assert [runs_of(job) for job in jobs] == [[at(0, seconds=n / 2)] for n in range(20)]
 
 
+def test_while_one_does_a_chunk_another_leaves_it(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It neither waits for it nor does it again."""
+    recurring(acme)
+    made = tick_of(at(0), at(1))
+    makes, others = ticking.make_due_runs, []
+
+    def make_slowly(due: Any) -> int:
+        monkeypatch.setattr(ticking, "make_due_runs", makes)
+        others.extend(at_once(lambda: tick(made.id)))
+        return makes(due)
+
+    monkeypatch.setattr(ticking, "make_due_runs", make_slowly)
+    assert (tick(made.id), others) == (1, [0])
+
+
 def test_what_another_has_noted_meanwhile_is_left_to_it(
     acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

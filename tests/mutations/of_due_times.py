@@ -87,6 +87,14 @@ TRIGGERING: Final = (
         (f"{TICKED}chunks_keep_a_jobs_due_times_together",),
     ),
     Mutation(
+        "due times: a chunk is one worker's at a time",
+        DUE,
+        TICKING,
+        "mine = Tick.objects.select_for_update(skip_locked=True)",
+        "mine = Tick.objects.all()",
+        (f"{TICKED}while_one_does_a_chunk_another_leaves_it",),
+    ),
+    Mutation(
         "due times: what another has noted is left to it",
         DUE,
         TICKING,
