@@ -26,7 +26,7 @@ proof: $(READY) ## Run the proofs that need Debian's packages (see .ci/run)
 	@$(BIN)/python -m pytest -m proof $(ARGS)
 
 chaos: $(READY) ## Run the long proofs that kill things (WHAT=name SEED=number)
-	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(WHAT),-k "$(WHAT)") $(ARGS)
+	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(filter-out all,$(WHAT)),-k "$(WHAT)") $(ARGS)
 
 bench: $(READY) ## Measure beside baselines (WHAT=drain ARGS="--json FILE --quick")
 	@$(BIN)/python -m tests.benchmarks $(WHAT) $(ARGS)
