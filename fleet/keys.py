@@ -6,37 +6,55 @@ get their names from here as well (`lua_names`).
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, NamedTuple
+
+
+class Key(NamedTuple):
+    """A key of a fair queue: its type in Redis, what it has, and what it has one of."""
+
+    type: Literal["hash", "list", "zset"]
+    what: str
+    one: str = ""
+    """It is continued with the name of this."""
+
 
 QUEUE_KEYS: Final = {
-    "state": "hash: virtual time, busy period, order and lease numbers, average run time, watcher, "
-    "epoch and how far it is told, placeholders in the list",
-    "counters": "hash: what has happened, by name",
-    "meta": "hash: message id to what the scripts know of it",
-    "body": "hash: message id to the message, as Kombu's JSON",
-    "again": "hash: messages that were published again while they were known",
-    "strikes": "hash: message id to how often a process has died with it",
-    "owners": "sorted set: the names of all owners, scored 0",
-    "owner": "hash, one an owner: its settings and its account",
-    "eligible": "sorted set: owners that may be chosen, by virtual time",
-    "resting": "sorted set: owners over their rate, by the time when that ends",
-    "submissions": "sorted set, one an owner: its submissions with ready messages, by virtual time",
-    "ready": "sorted set, one a submission: its ready messages, in order",
-    "delayed": "sorted set: messages by the time when they are due",
-    "locks": "hash: lock to the message that holds it",
-    "parked": "sorted set, one an owner and lock: its messages that wait for it, in order",
-    "contenders": "sorted set, one a lock: owners with messages parked behind it, by the first",
-    "held": "hash, one a worker: message id to its lease",
-    "workers": "sorted set: workers by when they were last heard of",
-    "takes": "hash: worker to its last take, until that is confirmed",
-    "expected": "hash: task to its expected run time",
-    "sleepers": "sorted set: workers that wait to be woken",
-    "wake": "list: one token for each sleeper to be woken",
-    "quarantine": "list: bytes that were no message",
+    "state": Key(
+        "hash",
+        "virtual time, busy period, order and lease numbers, average run time, watcher, "
+        "epoch and how far it is told, placeholders in the list",
+    ),
+    "counters": Key("hash", "what has happened, by name"),
+    "meta": Key("hash", "message id to what the scripts know of it"),
+    "body": Key("hash", "message id to the message, as Kombu's JSON"),
+    "again": Key("hash", "messages that were published again while they were known"),
+    "strikes": Key("hash", "message id to how often a process has died with it"),
+    "owners": Key("zset", "the names of all owners, scored 0"),
+    "owner": Key("hash", "its settings and its account", one="an owner"),
+    "eligible": Key("zset", "owners that may be chosen, by virtual time"),
+    "resting": Key("zset", "owners over their rate, by the time when that ends"),
+    "submissions": Key(
+        "zset", "its submissions with ready messages, by virtual time", one="an owner"
+    ),
+    "ready": Key("zset", "its ready messages, in order", one="a submission"),
+    "delayed": Key("zset", "messages by the time when they are due"),
+    "locks": Key("hash", "lock to the message that holds it"),
+    "parked": Key("zset", "its messages that wait for the lock, in order", one="an owner and lock"),
+    "contenders": Key("zset", "owners with messages parked behind it, by the first", one="a lock"),
+    "held": Key("hash", "message id to its lease", one="a worker"),
+    "workers": Key("zset", "workers by when they were last heard of"),
+    "takes": Key("hash", "worker to its last take, until that is confirmed"),
+    "expected": Key("hash", "task to its expected run time"),
+    "sleepers": Key("zset", "workers that wait to be woken"),
+    "wake": Key("list", "one token for each sleeper to be woken"),
+    "quarantine": Key("list", "bytes that were no message"),
 }
-"""The keys of one fair queue. Those that say "one a ..." are continued with its name."""
+"""The keys of one fair queue."""
 
-_MANY: Final = frozenset({"owner", "submissions", "ready", "parked", "contenders", "held"})
+_SETTINGS: Final = "settings"
+
+WRONG: Final = "wrong:"
+"""Begins, behind the queue, the name of a key that had the wrong type and was put aside."""
 
 
 def installation_key() -> str:
@@ -46,14 +64,14 @@ def installation_key() -> str:
 
 def queue_key(queue: str, name: str, of: str = "") -> str:
     """Return a key of a fair queue: one of QUEUE_KEYS, of an owner, a lock or a worker perhaps."""
-    if name not in QUEUE_KEYS or bool(of) != (name in _MANY):
+    if bool(of) != bool(QUEUE_KEYS[name].one):
         raise KeyError(name, of)
     return _base(queue) + name + (f":{of}" if of else "")
 
 
 def settings_key(queue: str) -> str:
     """A string: a digest of the owners' settings that a fair queue was told within a minute."""
-    return _base(queue) + "settings"
+    return _base(queue) + _SETTINGS
 
 
 def epoch_channel(queue: str) -> str:
@@ -64,11 +82,26 @@ def epoch_channel(queue: str) -> str:
 def lua_names() -> str:
     """Return the Lua table `key` of these names, for scripts whose KEYS[1] is the queue."""
     base = _base("' .. KEYS[1] .. '")
-    names = ", ".join(
-        f"{name} = base .. '{name}{':' if name in _MANY else ''}'" for name in QUEUE_KEYS
-    )
+    names = ", ".join(f"{name} = base .. '{_named(name)}'" for name in QUEUE_KEYS)
     channel = epoch_channel("' .. KEYS[1] .. '")
     return f"local base = '{base}'\nlocal epoch_channel = '{channel}'\nlocal key = {{{names}}}\n"
+
+
+def lua_types() -> str:
+    """Return the Lua table `types`: of each key behind `base`, or what it begins with, the type."""
+    types = {_named(name): key.type for name, key in QUEUE_KEYS.items()} | {_SETTINGS: "string"}
+    pairs = ", ".join(f"['{name}'] = '{kind}'" for name, kind in types.items())
+    return f"local wrong_base = base .. '{WRONG}'\nlocal types = {{{pairs}}}\n"
+
+
+def wrong_key(queue: str, key: str) -> str:
+    """Return where a key of the wrong type is put: any type, for a person to look at."""
+    return _base(queue) + WRONG + key.removeprefix(_base(queue))
+
+
+def _named(name: str) -> str:
+    """Return what a key's name begins with, or is."""
+    return f"{name}:" if QUEUE_KEYS[name].one else name
 
 
 def _base(queue: str) -> str:

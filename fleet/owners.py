@@ -88,7 +88,8 @@ class Owners:
         mark = hashlib.sha256(repr(sorted(map(repr, settings))).encode()).hexdigest()
         keys = [settings_key(queue) for queue in self.queues]
         with self._broker.client(timeout=timeout) as client:
-            if all(known == mark.encode() for known in map(client.get, keys)):
+            # MGET, which takes a key of the wrong type for none; SET replaces it.
+            if all(client.mget(key) == [mark.encode()] for key in keys):
                 return False
             self._set(client, settings)
             # After them: if this is interrupted, the next call sends all again.

@@ -15,12 +15,14 @@ from typing import Any, Final
 
 from celery.exceptions import ImproperlyConfigured
 from kombu.transport import redis, virtual
+from redis.exceptions import ResponseError
 
 from fleet.keys import queue_key
 from fleet.transport import scripts
 from fleet.transport.adopting import adopt
 from fleet.transport.envelope import address, delivered, read_json
 from fleet.transport.leases import Room, leases_on
+from fleet.transport.mending import is_wrong_type, mend
 from fleet.transport.publishing import PublishBatch
 from fleet.transport.qos import QoS
 from fleet.transport.quarantine import SHAPE_ERRORS, Quarantine
@@ -124,7 +126,10 @@ class FairQueues:
             with self.conn_or_acquire() as client:
                 while count := scripts.run(client, queue, "purge", 1_000):
                     removed += count
-        return removed + int(super()._purge(queue))  # type: ignore[misc]
+        return removed + int(self._mended([queue], super()._purge, queue))  # type: ignore[misc]
+
+    def _size(self, queue: str) -> int:
+        return int(self._mended([queue], super()._size, queue))  # type: ignore[misc]
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
         if queue in self.fair_queues:
@@ -176,9 +181,9 @@ class FairQueues:
     def _take_some(self, queue: str, room: Room) -> float | None:
         """Take what there is room for; return how long the queue has no more, if known."""
         taken = self._take(queue, room, most=self.take_most)
-        if taken.has_foreign:
-            adopt(self, queue)
         self._arrived.extend((queue, tag, raw) for tag, raw in taken.messages)
+        if taken.has_foreign:
+            self._mended([queue], adopt, self, queue)
         if taken.sleep_seconds is None and not taken.messages:
             # More, but nothing for a window without a free slot; or too much to look through.
             self.qos.head_waits = True  # type: ignore[attr-defined]
@@ -255,6 +260,33 @@ class FairQueues:
         self._in_poll = self.client.connection
         self._brpop_sent_at = monotonic()
         self.client.connection.send_command("BRPOP", *wakes, *plain, seconds)
+
+    def _brpop_read(self, **options: Any) -> Any:
+        try:
+            return super()._brpop_read(**options)  # type: ignore[misc]
+        except ResponseError as error:
+            self._mend(self.active_fair_queues, error)
+            # As when nothing has come in time: the next turn of the loop takes, and finds what a
+            # stock queue has.
+            raise Empty from error
+
+    def _mended(self, queues: Sequence[str], act: Callable[..., Any], *arguments: Any) -> Any:
+        """Do what asks the server without a script; once more when a key had the wrong type."""
+        try:
+            return act(*arguments)
+        except ResponseError as error:
+            self._mend(queues, error)
+            return act(*arguments)
+
+    def _mend(self, queues: Sequence[str], error: ResponseError) -> None:
+        """Mend those of these queues that are fair; raise an error about something else."""
+        if not is_wrong_type(error):
+            raise error
+        with self.conn_or_acquire() as client:
+            # Each of them: it is not said which one has the key.
+            for queue in queues:
+                if queue in self.fair_queues:
+                    mend(client, queue)
 
     def _basic_cancel(self, consumer_tag: str) -> Any:
         queue = self._tag_to_queue.get(consumer_tag)  # type: ignore[attr-defined]

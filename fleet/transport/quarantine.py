@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
-from fleet.keys import queue_key
 from fleet.transport import scripts
 from fleet.transport.holding import Lease
 
@@ -51,11 +50,10 @@ class Quarantine:
                     pause = min(2**strikes, STRIKE_PAUSE_MOST)
                     self._channel.leases.give_back(lease.tag, delay_seconds=pause)
                     return True
-                raw = client.hget(queue_key(lease.queue, "body"), lease.id) or b""
         except self._channel.connection_errors as error:
             logger.warning("a message that ended its process goes back at once: %r", error)
             return False
-        self.put_aside(lease.tag, raw, RuntimeError(f"it has ended {strikes} processes"))
+        self.put_aside(lease.tag, lease.raw, RuntimeError(f"it has ended {strikes} processes"))
         return True
 
 

@@ -18,6 +18,7 @@ from redis.exceptions import NoScriptError
 from fleet.backlog import AGEING_SECONDS
 from fleet.fairness import UNKNOWN_SECONDS
 from fleet.keys import lua_names
+from fleet.transport.mending import is_wrong_type, mend
 
 SERVER_CLOCK: Final = ""
 """In place of a time in microseconds: the server's own."""
@@ -60,8 +61,22 @@ def run_all(
     """Run scripts on a queue in one round trip, in order; return their results.
 
     The server may not know a script (a new one, or after a restart): nothing of it has then
-    happened, and it is sent. Another error of a script is raised after all have run.
+    happened, and it is sent. Where one met a key of the wrong type the queue is mended, and all run
+    once more. Another error of a script is raised after all have run.
     """
+    results = _run_known(client, queue, calls, now)
+    if any(map(is_wrong_type, results)):
+        # Whoever has mended it: each act may be repeated, also one that failed halfway.
+        mend(client, queue)
+        results = _run_known(client, queue, calls, now)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    return results
+
+
+def _run_known(client: Redis, queue: str, calls: Sequence[Call], now: int | str) -> list[Any]:
+    """Run scripts; return results and errors. What the server does not know is sent to it."""
     results = _execute(client, queue, calls, now)
     unknown = [at for at, result in enumerate(results) if isinstance(result, NoScriptError)]
     if unknown:
@@ -70,9 +85,6 @@ def run_all(
         again = _execute(client, queue, [calls[at] for at in unknown], now)
         for at, result in zip(unknown, again, strict=True):
             results[at] = result
-    for result in results:
-        if isinstance(result, Exception):
-            raise result
     return results
 
 

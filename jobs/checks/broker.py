@@ -60,7 +60,11 @@ def _installation(client: Redis) -> Iterator[CheckMessage]:
     if ours is None:
         return
     client.set(installation_key(), ours, nx=True)
-    stored = client.get(installation_key())
+    # MGET takes a key of the wrong type for none: it names nobody.
+    [stored] = client.mget(installation_key())
+    if stored is None:
+        client.set(installation_key(), ours)
+        return
     found = stored.decode() if isinstance(stored, bytes) else str(stored)
     if found != ours:
         yield Error(

@@ -4,10 +4,11 @@
 -- Result   1, or 0 when somebody else has it or its id is known
 -- Keeps    it is in the list or in the queue, never in both or in neither
 -- Cost     O(log n) for bytes at the left end of their list
-if call('LREM', ARGV[2], 1, ARGV[3]) == 0 then
+if not call('LPOS', ARGV[2], ARGV[3]) then
     return 0
 end
 count('adopted')
 local new = enqueue(ARGV, 4)
 settle()
+call('LREM', ARGV[2], 1, ARGV[3]) -- last: an act that fails halfway has not taken it
 return new

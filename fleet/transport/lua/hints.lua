@@ -99,6 +99,6 @@ set_fields(key.meta, packed)
 for _, line in pairs(lines) do
     make_line_ready(line)
 end
-local new = store_new()
+local new = count_new()
 settle()
 return new

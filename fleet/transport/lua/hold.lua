@@ -17,14 +17,15 @@ for at = 3, #ARGV, 12 do
         if known then
             message = known
             take_from_lines(known)
-        else
-            store_message(message, body)
         end
         state.lease = math.max(state.lease, number)
         if ran_for then
             resume_lease(worker, message, number, expected, now - ran_for)
         else
             call('HSET', held, message.id, cmsgpack.pack(number))
+        end
+        if not known then
+            store_message(message, body) -- after its lease: see `drop`
         end
     end
 end

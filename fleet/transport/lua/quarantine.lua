@@ -4,6 +4,7 @@
 -- Result   1, or 0 when they were not there any more
 -- Keeps    the newest 1,000; each is counted once; a placeholder stays
 -- Cost     O(1) for bytes at the left end of their list
+call('LLEN', key.quarantine) -- of the wrong type it fails here, before anything is taken
 local reason, where, bytes = ARGV[2], ARGV[3], ARGV[#ARGV]
 if where == 'list' then
     local is_ours = bytes == '' and ARGV[4] == queue and call('LLEN', queue) <= state.placeholders

@@ -193,4 +193,5 @@ local function settle()
     if takeable > 0 then
         wake(takeable)
     end
+    set_fields(key.body, bodies)
 end

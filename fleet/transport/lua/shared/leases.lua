@@ -124,7 +124,8 @@ local function drop(leases)
         end
     end
     if #ids > 0 then
-        delete_fields(key.held .. leases[1].worker, ids)
+        -- In this order: what has a body and no lease is published again by `mend`.
         forget(ids)
+        delete_fields(key.held .. leases[1].worker, ids)
     end
 end

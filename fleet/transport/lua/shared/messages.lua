@@ -190,9 +190,6 @@ local function read_group(values, at)
     return message, values[at + 8], delay
 end
 
--- Messages put in, before their bodies are stored.
-local bodies = {}
-
 -- Put the message of a group of nine values in (see enqueue), unless it is known.
 local function put_in(values, at)
     local sequence = state.sequence
@@ -214,13 +211,10 @@ local function put_in(values, at)
     end
 end
 
--- Store what has been put in; how many there are.
-local function store_new()
-    local new = #bodies / 2
-    set_fields(key.body, bodies)
-    count('published', new)
-    bodies = {}
-    return new
+-- Count what has been put in; how many there are.
+local function count_new()
+    count('published', #bodies / 2)
+    return #bodies / 2
 end
 
 -- Put messages in, from groups of nine values (see enqueue); how many were new.
@@ -228,5 +222,5 @@ local function enqueue(values, first)
     for at = first, #values, 9 do
         put_in(values, at)
     end
-    return store_new()
+    return count_new()
 end

@@ -111,6 +111,10 @@ local function store_placeholders()
     end)
 end
 
+-- The bodies of messages that were put in, each after its id. Settle stores them last: an act that
+-- fails halfway, over a key of the wrong type, leaves no body, and may be done again (see mend).
+local bodies = {}
+
 -- Waking ----------------------------------------------------------------------------------------
 -- A token wakes whoever of the sleepers has waited longest, so a token belongs to none of them:
 -- there are at most as many tokens as sleepers, and a worker leaves the sleepers by itself.

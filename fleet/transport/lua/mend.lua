@@ -1,0 +1,167 @@
+-- mend: put keys of the wrong type aside; the queue begins anew with what can still be read.
+-- KEYS[1]  the queue
+-- ARGV     how long what is put aside stays (s), and most keys of it
+-- Result   nothing when no key is wrong, else {how many messages are in the plain list again, the
+--          names of the keys that were wrong}
+-- Keeps    a message that has a body is leased as before, or in the plain list, to be adopted; a
+--          hint that is not leased is made again by the sweep; as after a flush nothing is given
+--          out before the queue has been told what owners may have, and who lives what it holds
+-- Cost     O(keys of the database + messages): a hand in the keys is rare
+-- It stands alone: what other acts begin with reads keys that may be wrong.
+local queue, call = KEYS[1], redis.call
+local time = call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+
+local function keys_from(start)
+    local found = {}
+    for _, name in ipairs(call('KEYS', start:gsub('[%*%?%[%]\\]', '\\%0') .. '*')) do
+        found[#found + 1] = name
+    end
+    return found
+end
+
+-- What is wrong ---------------------------------------------------------------------------------
+
+-- Those of the right type, by what their names begin with.
+local right, wrong = {}, {}
+
+local function look(name, label, expected)
+    local kind = call('TYPE', name).ok
+    if kind == expected then
+        right[label] = right[label] or {}
+        table.insert(right[label], name)
+    elseif kind ~= 'none' then
+        wrong[#wrong + 1] = name
+    end
+end
+
+look(queue, 'list', 'list')
+for _, step in ipairs({'3', '6', '9'}) do
+    look(queue .. '\6\22' .. step, 'list', 'list')
+end
+for _, name in ipairs(keys_from(base)) do
+    local rest = name:sub(#base + 1)
+    local label = rest:match('^[^:]+:') or rest
+    if types[label] then
+        look(name, label, types[label])
+    end
+end
+if #wrong == 0 then
+    return {}
+end
+
+local room = tonumber(ARGV[2]) - #keys_from(wrong_base)
+for _, name in ipairs(wrong) do
+    local rest = name:sub(1, #base) == base and name:sub(#base + 1) or name
+    if room > 0 then
+        call('RENAME', name, wrong_base .. rest)
+        call('EXPIRE', wrong_base .. rest, ARGV[1])
+        room = room - 1
+    else
+        call('DEL', name)
+    end
+end
+
+-- What is leased stays so -----------------------------------------------------------------------
+
+-- A lease with its message and a body, if these bytes are one: see shared/leases.lua.
+local function lease_of(id, packed)
+    local is_read, number, at, expected, owner, submission, lock, task =
+        pcall(cmsgpack.unpack, packed)
+    if not is_read or type(number) ~= 'number' or call('HEXISTS', key.body, id) == 0 then
+        return nil
+    elseif at == nil then
+        return {meta = call('HGET', key.meta, id)}
+    end
+    for _, text in ipairs({owner or 0, submission or 0, lock or 0, task or 0}) do
+        if type(text) ~= 'string' then
+            return nil
+        end
+    end
+    if type(at) ~= 'number' or type(expected) ~= 'number' then
+        return nil
+    end
+    local meta = call('HGET', key.meta, id)
+        or cmsgpack.pack(owner, submission, lock, task, at, 0, at)
+    return {at = at, expected = expected, owner = owner, lock = lock, meta = meta}
+end
+
+local leases, metas = {}, {}
+for _, held in ipairs(right['held:'] or {}) do
+    call('ZADD', key.workers, 'NX', now, held:sub(#key.held + 1))
+    local fields = call('HGETALL', held)
+    for at = 1, #fields, 2 do
+        local id = fields[at]
+        local lease = lease_of(id, fields[at + 1])
+        if lease and not leases[id] then
+            leases[id] = lease
+            metas[id] = lease.meta or nil
+        else
+            call('HDEL', held, id)
+        end
+    end
+end
+
+-- What waits is published again -----------------------------------------------------------------
+
+-- What only a row can start (see fleet/contract.py).
+local function is_hint(raw)
+    if not raw:find('"run"', 1, true) then
+        return false
+    end
+    local is_read, message = pcall(cjson.decode, raw)
+    local headers = is_read and type(message) == 'table' and message.headers
+    local facts = type(headers) == 'table' and headers[header]
+    return type(facts) == 'table' and facts.run ~= nil
+end
+
+if right.list then
+    call('LREM', queue, 0, '') -- the placeholders
+end
+local published, cursor = 0, '0'
+repeat
+    local reply = call('HSCAN', key.body, cursor, 'COUNT', 100)
+    cursor = reply[1]
+    for at = 1, #reply[2], 2 do
+        local id, raw = reply[2][at], reply[2][at + 1]
+        if not leases[id] then
+            call('HDEL', key.body, id)
+            if raw ~= '' and not is_hint(raw) then
+                call('RPUSH', queue, raw)
+                published = published + 1
+            end
+        end
+    end
+until cursor == '0'
+
+-- All else begins anew --------------------------------------------------------------------------
+
+local kept = {
+    list = true, counters = true, quarantine = true, expected = true, body = true, workers = true,
+    takes = true, ['held:'] = true,
+}
+for label, names in pairs(right) do
+    if not kept[label] then
+        for _, name in ipairs(names) do
+            call('DEL', name)
+        end
+    end
+end
+for id, meta in pairs(metas) do
+    call('HSET', key.meta, id, meta)
+end
+for id, lease in pairs(leases) do
+    if lease.owner then
+        local owner = key.owner .. lease.owner
+        call('ZADD', key.owners, 0, lease.owner)
+        call('HINCRBY', owner, 'running', 1)
+        call('HINCRBYFLOAT', owner, 'expected', string.format('%.17g', lease.expected))
+        call('HINCRBYFLOAT', owner, 'ran', string.format('%.17g', now - lease.at))
+        call('HSET', owner, 'ran_at', now)
+        if lease.lock ~= '' then
+            call('HSETNX', key.locks, lease.lock, id)
+        end
+    end
+end
+redis.pcall('HINCRBY', key.counters, 'mended', 1)
+return {published, unpack(wrong, 1, 100)}
