@@ -128,10 +128,11 @@ class World:
             hop = min(seconds, HOP)
             seconds -= hop
             self.clock.advance(hop)
+            # Before anybody beats: the first who does may rescue what another has let go.
+            self._note_lapses()
             for worker in self.workers:
                 if not worker.is_frozen:
                     self.beat(worker)
-            self._note_lapses()
 
     def _note_lapses(self) -> None:
         """What a worker holds that was silent for longer than the lease may be anybody's."""
