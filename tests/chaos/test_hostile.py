@@ -18,6 +18,7 @@ MESSAGES = amount("MESSAGES", 10_000)
 ACTS = amount("ACTS", 40)
 CHUNK = 200
 STILL_SECONDS = 4.0
+MENDED_SECONDS = 10.0
 QUEUE = "jobs"
 # What is left of a message that was lost is found by the sweep, a few at a time.
 DRAIN_SECONDS = 300
@@ -48,7 +49,8 @@ def test_hostile_messages(tmp_path: Path) -> None:
 def test_hostile_keys(tmp_path: Path) -> None:
     """Nor does a hand in the keys themselves: other values, other types, gone.
 
-    Such a hand may stop the queue, not the workers: all goes on once its keys are removed.
+    Wrong values may stop the queue, not the workers: all goes on once its keys are removed. A key
+    of the wrong type stops nothing for long.
     """
     chance = dice(ACTS=ACTS)
     emptied = 0
@@ -56,8 +58,10 @@ def test_hostile_keys(tmp_path: Path) -> None:
         for _ in range(ACTS):
             if scene.open_count() < 40:
                 scene.records(40, seconds=0.05, owner=chance.choice(["acme", "globex"]))
-            _spoil(scene, chance)
-            if not _goes_on(scene):
+            key = _spoil(scene, chance)
+            if key:
+                assert _goes_on(scene, seconds=MENDED_SECONDS), key
+            elif not _goes_on(scene, seconds=STILL_SECONDS):
                 emptied += 1
                 scene.installation.servers.client().flushall()
         # What was spoilt last may hold up runs that come later.
@@ -66,11 +70,11 @@ def test_hostile_keys(tmp_path: Path) -> None:
         print(f"{ACTS} acts; the queue was emptied {emptied} times before it went on")
 
 
-def _goes_on(scene: World) -> bool:
+def _goes_on(scene: World, *, seconds: float) -> bool:
     """Tell whether the next runs end soon."""
     before = len(scene.look().ended)
     try:
-        wait_for(lambda: len(scene.look().ended) > before + 5, seconds=STILL_SECONDS)
+        wait_for(lambda: len(scene.look().ended) > before + 5, seconds=seconds)
     except AssertionError:
         scene.look()
         return False
@@ -92,12 +96,15 @@ def _is_read(scene: World) -> bool:
     return scene.installation.servers.client().llen(QUEUE) == 0
 
 
-def _spoil(scene: World, chance: Random) -> None:
-    """Do something to a key of the fair queue that only a broken or hostile hand does."""
+def _spoil(scene: World, chance: Random) -> bytes | None:
+    """Do to a key of the fair queue what only a broken or hostile hand does.
+
+    Return the key when it now has the wrong type.
+    """
     client = scene.installation.servers.client()
-    keys = [key for key in client.scan_iter(f"*{{{QUEUE}}}*") if not key.endswith(b":quarantine")]
-    if not keys:
-        return
+    aside = (b":quarantine", b":wrong:")
+    keys = [QUEUE.encode()]
+    keys += [key for key in client.scan_iter(f"*{{{QUEUE}}}*") if not any(a in key for a in aside)]
     key = chance.choice(keys)
     kind = client.type(key)
     junk = chance.choice([b"", b"junk", b"\xff\x00", b"-1", b"1e400", b"{}", b"nan"])
@@ -109,6 +116,7 @@ def _spoil(scene: World, chance: Random) -> None:
             pipe.delete(key)
             _put_wrong(pipe, key, chance)
             pipe.execute()
+            return None if client.type(key) == kind else key
         case _ if kind == b"hash":
             name = chance.choice(client.hkeys(key) or [b"x"])
             client.hset(key, name, junk)
@@ -118,6 +126,7 @@ def _spoil(scene: World, chance: Random) -> None:
             client.rpush(key, junk)
         case _:
             client.set(key, junk)
+    return None
 
 
 def _put_wrong(pipe: Any, key: bytes, chance: Random) -> None:

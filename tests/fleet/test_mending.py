@@ -172,7 +172,7 @@ def test_what_is_leased_stays_leased(scene: Scene) -> None:
 
 def test_an_end_that_was_said_into_a_wrong_key_is_no_reason_to_run_again(scene: Scene) -> None:
     """Its worker says it once more, and finds its lease as it was."""
-    spoil(scene.client, queue_key(QUEUE, "strikes"), "hash")
+    spoil(scene.client, queue_key(QUEUE, "meta"), "hash")
     scene.finish_held()
     scene.end("a", "b", "parked")
     assert (scene.ended["held"], known()) == (0, [])
@@ -183,10 +183,26 @@ def test_a_take_that_failed_halfway_keeps_nothing(broker: redis.Redis) -> None:
     publish("a", "b")
     # A take reads the list when it has written its leases.
     spoil(broker, QUEUE, "list")
-    *_, one, other = scripts.run(broker, QUEUE, "take", "w1", MINUTE_US, 0, 10, 0, 10)
-    assert [one[0], other[0]] == [b"a:0", b"b:0"]
+    given = scripts.run(broker, QUEUE, "take", "w1", MINUTE_US, 0, 10, 0, 10)[6:]
+    assert [one[0] for one in given] == [b"a:0", b"b:0"]
     rows = scripts.run(broker, QUEUE, "owners", 0, 0, "acme")
     assert int(rows[0][6]) == 2
+
+
+def test_a_message_that_was_put_in_halfway_is_put_in_once(broker: redis.Redis) -> None:
+    """Who mends does not publish it, too: its publisher does again what has failed."""
+    spoil(broker, queue_key(QUEUE, "eligible"), "zset")
+    publish("it")
+    assert (known(), broker.lrange(QUEUE, 0, -1), mended(broker)) == (["it:0"], [b""], 1)
+
+
+def test_what_was_held_again_halfway_is_held_once(scene: Scene) -> None:
+    """A worker tells an emptied queue what it holds, and meets a wrong key."""
+    scene.client.flushdb()
+    spoil(scene.client, queue_key(QUEUE, "owner", "acme"), "hash")
+    scene.holder.renew(scene.client)
+    assert (known(), scene.client.lrange(QUEUE, 0, -1)) == (["held:0"], [])
+    assert mended(scene.client) == 1
 
 
 def test_a_stock_message_is_not_lost_between_two_lists(channel: Any) -> None:

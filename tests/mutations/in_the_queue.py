@@ -19,6 +19,8 @@ HOLD: Final = f"{LUA}/hold.lua"
 EPOCHS: Final = "tests/fleet/test_epochs.py::test_"
 OWNERS: Final = "tests/fleet/test_owners.py::test_"
 SENT: Final = "tests/fleet/test_sending.py::test_"
+MENDED: Final = "tests/fleet/test_mending.py::test_"
+MEND: Final = f"{LUA}/mend.lua"
 ADOPTED: Final = "tests/fleet/test_adopting.py::test_"
 
 ROWS: Final = (
@@ -358,5 +360,124 @@ ROWS: Final = (
         "                client.set(key, mark, ex=REMEMBERED_SECONDS)\n"
         "            self._set(client, settings)\n            # After them",
         (f"{OWNERS}what_was_sent_in_part_is_sent_again",),
+    ),
+    Mutation(
+        "a queue with a key of the wrong type is mended",
+        "G8",
+        "fleet/transport/scripts.py",
+        "if any(map(is_wrong_type, results)):",
+        "if False:",
+        (
+            f"{MENDED}the_queue_goes_on_past_a_key_of_the_wrong_type[state]",
+            f"{MENDED}many_wrong_keys_are_one_fault",
+        ),
+        fails_with="WRONGTYPE",
+    ),
+    Mutation(
+        "a queue without wrong keys is left alone",
+        "G8: mended once",
+        MEND,
+        "if #wrong == 0 then",
+        "if false then",
+        (f"{MENDED}a_queue_without_wrong_keys_is_not_touched",),
+    ),
+    Mutation(
+        "what is leased is not published again by who mends",
+        "G8: nothing runs twice",
+        MEND,
+        "        if not leases[id] then",
+        "        if true then",
+        (f"{MENDED}an_end_that_was_said_into_a_wrong_key_is_no_reason_to_run_again",),
+    ),
+    Mutation(
+        "a message is forgotten before its lease",
+        "G8: nothing runs twice",
+        LEASES,
+        "        forget(ids)\n        delete_fields(key.held .. leases[1].worker, ids)",
+        "        delete_fields(key.held .. leases[1].worker, ids)\n        forget(ids)",
+        (f"{MENDED}an_end_that_was_said_into_a_wrong_key_is_no_reason_to_run_again",),
+    ),
+    Mutation(
+        "a body is stored when all else has been",
+        "G8: nothing runs twice",
+        MESSAGES,
+        "    bodies[#bodies + 1] = message.id",
+        "    call('HSET', key.body, message.id, body)\n    bodies[#bodies + 1] = message.id",
+        (f"{MENDED}a_message_that_was_put_in_halfway_is_put_in_once",),
+    ),
+    Mutation(
+        "what is held again has its lease before its body",
+        "G8: nothing runs twice",
+        HOLD,
+        "        local known = message_of(message.id)",
+        "        local known = message_of(message.id)\n"
+        "        if not known then store_message(message, body) end",
+        (f"{MENDED}what_was_held_again_halfway_is_held_once",),
+    ),
+    Mutation(
+        "what is adopted stays in the list until it is put in",
+        "G8: nothing is lost",
+        f"{LUA}/adopt.lua",
+        "if not call('LPOS', ARGV[2], ARGV[3]) then",
+        "if call('LREM', ARGV[2], 1, ARGV[3]) == 0 then",
+        (f"{MENDED}a_stock_message_is_not_lost_between_two_lists",),
+    ),
+    Mutation(
+        "hints are left to their rows by who mends",
+        "hints keep their delays",
+        MEND,
+        "if raw ~= '' and not is_hint(raw) then",
+        "if raw ~= '' then",
+        (f"{MENDED}a_hint_is_left_to_its_row",),
+    ),
+    Mutation(
+        "who mends keeps the number of a take",
+        "G8: nothing is lost",
+        MEND,
+        "takes = true, ",
+        "",
+        (f"{MENDED}a_take_that_failed_halfway_keeps_nothing",),
+    ),
+    Mutation(
+        "who mends counts what runs",
+        "G16: caps",
+        MEND,
+        "call('HINCRBY', owner, 'running', 1)",
+        "",
+        (f"{MENDED}what_is_leased_stays_leased",),
+    ),
+    Mutation(
+        "who mends keeps the locks of what runs",
+        "G16: locks",
+        MEND,
+        "call('HSETNX', key.locks, lease.lock, id)",
+        "",
+        (f"{MENDED}the_queue_goes_on_past_a_key_of_the_wrong_type[state]",),
+    ),
+    Mutation(
+        "what is put aside is bounded",
+        "G22",
+        MEND,
+        "if room > 0 then",
+        "if true then",
+        (f"{MENDED}what_is_put_aside_is_bounded",),
+    ),
+    Mutation(
+        "a wake-up of the wrong type is no error of the worker's",
+        "G8",
+        "fleet/transport/channel.py",
+        "            self._mend(self.active_fair_queues, error)",
+        "            raise",
+        (f"{MENDED}a_wrong_wake_up_does_not_turn_the_loop_for_ever",),
+        fails_with="WRONGTYPE",
+    ),
+    Mutation(
+        "a mark of the wrong type says nothing",
+        "G8",
+        "fleet/owners.py",
+        "client.mget(key) == [mark.encode()]",
+        "client.get(key) == mark.encode()",
+        (f"{MENDED}what_owners_may_have_is_told_over_a_wrong_mark",),
+        fails_with="WRONGTYPE",
     ),
 )

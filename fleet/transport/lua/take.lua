@@ -207,13 +207,12 @@ remove_all_taken()
 for index, body in ipairs(fields_of(key.body, ids)) do
     taken[index][5] = body or ''
 end
+set_fields(held, new_leases)
 if #taken > 0 then
     take_number = take_number + 1
     count('taken', #taken)
 end
--- Before the leases: if this fails halfway, the next take finds that it was never confirmed.
 call('HSET', key.takes, worker, cmsgpack.pack(take_number, state.lease - #taken + 1))
-set_fields(held, new_leases)
 
 -- A stock client wakes nobody. Where there has been one, the next is not kept waiting for long.
 local steps = queue .. '\6\22'
