@@ -22,7 +22,7 @@ from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTermi
 from celery.utils.imports import symbol_by_name
 from celery.worker.request import Request
 
-from fleet.contract import HEADER, Edges, Kind, Report, is_hint
+from fleet.contract import HEADER, NOT_BEGUN, Edges, Kind, Report, is_hint
 from fleet.failures import class_names, failure, format_traceback, safe_text
 from fleet.faults import crash_point
 from fleet.router import acting_as
@@ -201,7 +201,7 @@ def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
 def _come_too_late(flight: Flight) -> Retry:
     """Have the run wait for its next opening, even if this was its last attempt: it did nothing."""
     error = WindowClosed("its window closed before it began")
-    flight.report = failure(flight.run_id, flight.token, error, "", delay=0.0)
+    flight.report = failure(flight.run_id, flight.token, error, "", delay=0.0, cause=NOT_BEGUN)
     return Retry(message=safe_text(error), exc=error, when=0)
 
 

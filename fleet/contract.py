@@ -144,6 +144,10 @@ BUSY_ROW: Final = "busy"
 """In place of a run's state, when somebody else holds its row: report it again."""
 
 
+NOT_BEGUN: Final = "not begun"
+"""The cause of an attempt's end that did nothing, although its start is recorded: none is spent."""
+
+
 class Kind(StrEnum):
     """What became of an attempt."""
 

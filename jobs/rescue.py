@@ -34,6 +34,7 @@ CHUNK: Final = 1_000
 CAUSE: Final = "worker lost"
 UNHEARD: Final = "answer lost"
 UNSTARTED: Final = "worker lost before the start"
+UNSTARTED_MOST: Final = 10
 
 
 def rescue(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
@@ -56,6 +57,7 @@ def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
             {
                 "lease": setting("LEASE_SECONDS"),
                 "most": CHUNK,
+                "unstarted": UNSTARTED,
                 "worker": worker_id,
                 "held": list(held),
             },
@@ -99,5 +101,7 @@ def _why_unstarted(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
         return ""
     if run["is_unheard"]:
         return UNHEARD
-    # Otherwise the worker would have recorded the start first: see `Admission`.
-    return UNSTARTED if is_last(policy, run["attempt_count"]) and not run["has_started"] else ""
+    # Otherwise the worker would have recorded the start first: see `Admission`. Where that happens
+    # again and again, it is the run that ends its workers.
+    is_sure = is_last(policy, run["attempt_count"]) and not run["has_started"]
+    return UNSTARTED if is_sure and run["unstarted_count"] < UNSTARTED_MOST else ""

@@ -40,6 +40,7 @@ class Gate:
         self._held: dict[str, Held] = {}
         self._outcomes = Outcomes(edges, edge, self._held)
         self._closing = False
+        self._pool_is_closed = False
 
     # --- in: from the consumer ---------------------------------------------------------
 
@@ -162,18 +163,15 @@ class Gate:
         return held.job
 
     def _start_recorded(self, held: Held, into_pool: Callable[[], Any], state: str | None) -> None:
-        """Go on with a run whose start is committed: now its last attempt is spent."""
-        held.is_starting = False
-        if state == "running" and not held.cancelled and not held.is_late:
-            into_pool()
-            return
-        # Another holds it, or it was cancelled or frozen meanwhile. It did nothing.
-        self._release_slot()
+        """Go on with a run whose start is committed."""
+        held.is_starting, held.is_recorded = False, state == "running"
         held.cancelled = held.cancelled or state == "cancelling"
-        if held.cancelled:
-            self._hand_back(held)
+        may_begin = held.is_recorded and not held.cancelled and not held.is_late
+        if may_begin and not self._pool_is_closed:
+            into_pool()
         else:
-            self._outcomes.try_again(held)
+            self._release_slot()
+            self._hand_back(held)
 
     # --- back: cancelled, or not started -----------------------------------------------
 
@@ -230,17 +228,25 @@ class Gate:
         return sum(held.is_starting for held in self._held.values())
 
     def close(self) -> None:
-        """Admit nothing more; hand back what is admitted and not in the pool."""
+        """Admit nothing more; hand back what no child has, nor is about to."""
         self._closing = True
         for held in list(self._held.values()):
-            if not held.in_pool:
+            if not held.in_pool or self._withdraw(held):
                 self._hand_back(held)
+
+    def pool_closes(self) -> None:
+        """Put nothing more into the pool: it would be lost there without a word."""
+        self.close()
+        self._pool_is_closed = True
 
     def _hand_back(self, held: Held) -> None:
         """Return an admitted run that did not start; or end it, when it was cancelled.
 
         Its row publishes another hint; where there is none, this message is the only one.
         """
+        if held.is_recorded and not held.cancelled:
+            self._outcomes.try_again(held)
+            return
         kind = Kind.CANCELLED if held.cancelled else Kind.GIVEN_BACK
         leave = drop if held.admission.is_kept else requeue
         self._outcomes.settle(held, held.report(kind), functools.partial(leave, held.request))

@@ -30,7 +30,9 @@ class Held:
     admitted_at: float
     in_pool: bool = False
     is_starting: bool = False
-    """It goes into the pool as soon as its start is recorded: too late to be handed back."""
+    """It goes into the pool as soon as its start is recorded."""
+    is_recorded: bool = False
+    """Its start is: its row takes it for running, and it cannot be handed back any more."""
     started_at: float | None = None
     cancelled: bool = False
     settled: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from typing import Any, Final
 from celery import bootsteps, signals
 from celery.concurrency.prefork import TaskPool
 from celery.exceptions import ImproperlyConfigured
+from celery.worker import state
 
 from fleet import child
 from fleet.consumer import Consumer
@@ -26,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
+TURN_SECONDS: Final = 0.05
 DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 
 
@@ -92,17 +95,21 @@ class DurableRuns(bootsteps.StartStopStep):
         for run_id in run_ids:
             self.gate.cancel(run_id)
 
-    def close(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
-        self.heartbeat.loop_ends()
-
     def _before_pool_closes(self, close: Callable[[], None]) -> None:
         """Hand back what the pool would not take any more, and let begin what is recorded to."""
+        self.heartbeat.loop_ends()
         self.gate.close()
-        if self.gate.starting_count:
-            self.edge.flush(timeout=FLUSH_SECONDS)
-            while self._posted:
-                _survive(self._posted.popleft())
+        until = time.monotonic() + FLUSH_SECONDS
+        while self.gate.starting_count and not _is_cold() and time.monotonic() < until:
+            self.edge.flush(timeout=TURN_SECONDS)
+            self._answer()
+        self.gate.pool_closes()
         close()
+
+    def _answer(self) -> None:
+        """Do what was left to the loop, which turns no more."""
+        while self._posted:
+            _survive(self._posted.popleft())
 
     def stop(self, worker: Any) -> None:
         # The pool drains: its outcomes are recorded as they come, until `worker_shutdown`.
@@ -116,6 +123,7 @@ class DurableRuns(bootsteps.StartStopStep):
 
     def _leave(self, **_signal: Any) -> None:
         """Record what is left, then end this node's row: rescue need not wait for a lease."""
+        self._answer()
         if not self.edge.flush(timeout=FLUSH_SECONDS):
             logger.error("outcomes are not recorded; their runs will be rescued")
         self.edge.stop()
@@ -151,6 +159,12 @@ def _wake(worker: Any, **_signal: Any) -> None:
     """End the event loop's sleep: told to stop, it would look only when its next timer is due."""
     if worker.hub is not None and worker.hub._waker is not None:
         worker.hub._waker.wake()
+
+
+def _is_cold() -> bool:
+    """Say whether this worker ends at once, with what runs."""
+    # As Celery asks: 0 is an exit status.
+    return state.should_terminate is not None and state.should_terminate is not False
 
 
 def _survive(callback: Callable[[], None]) -> None:

@@ -21,7 +21,7 @@ from celery.concurrency.prefork import TaskPool
 from celery.worker import state as worker_state
 from celery.worker.request import Request
 
-from fleet.contract import Edges, Hint, Kind, Report
+from fleet.contract import NOT_BEGUN, Edges, Hint, Kind, Report
 from fleet.edge import Edge
 from fleet.failures import class_names, failure
 from fleet.faults import crash_point
@@ -115,8 +115,9 @@ class Outcomes:
 
     def try_again(self, held: Held) -> None:
         """End an attempt that did nothing, though its start is recorded; the next comes at once."""
-        error = NotBegun("its worker was away when it was to begin")
-        report = failure(held.admission.run_id, held.admission.token, error, "", delay=0.0)
+        error = NotBegun("its worker had no process for it in time")
+        named = held.admission.run_id, held.admission.token
+        report = failure(*named, error, "", delay=0.0, cause=NOT_BEGUN)
         self.settle(held, report, functools.partial(_tell_retried, held.request, error))
 
     def unreadable(self, held: Held, error: BaseException) -> None:
@@ -146,7 +147,7 @@ class Outcomes:
         # The child's monotonic clock is this process's too: one boot, one machine.
         held.started_at = time_accepted
         held.options["accept_callback"](pid, time_accepted)
-        if held.admission.is_kept:
+        if held.admission.is_kept and not held.is_recorded:
             self._edge.report(
                 Report(held.admission.run_id, held.admission.token, Kind.STARTED, held.started_at),
                 is_urgent=False,

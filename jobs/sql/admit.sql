@@ -5,7 +5,8 @@
 -- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'busy',
 -- 'gone', 'stale'), and for an admitted run what the worker needs to start it: with calendars,
 -- within how many seconds it must (start_within), and after how many those close that end it softly
--- and hard; has_started: an attempt before this one is known to.
+-- and hard; has_started: an attempt before this one is known to,
+-- and did something.
 -- Keeps true: rows are locked in id order and rows that others hold are skipped; there is one moment,
 -- clock_timestamp() read after the locks, by which all is judged and written; a token is handed out
 -- once; a cap or a lock key is counted (by room.sql), and calendars are read, on a snapshot younger
@@ -90,7 +91,11 @@ WITH hint AS (
         extract(epoch FROM j.soft_at - now.at)::float8 AS soft_close,
         extract(epoch FROM j.hard_at - now.at)::float8 AS hard_close, r.token, r.attempt_count, r.owner_id, r.job_id,
         r.submission_id, r.due_at, r.labels, r.policy, r.options, r.max_attempts, r.payload, r.payload_key,
-        r.history @> '[["running"]]' AS has_started
+        CASE WHEN r.history @> '[["running"]]' THEN (
+            SELECT count(*) FILTER (WHERE move ->> 0 = 'running')
+                > count(*) FILTER (WHERE move ->> 2 = 'not begun')
+            FROM jsonb_array_elements(r.history) AS move
+        ) ELSE false END AS has_started
 )
 SELECT h.id,
     CASE

@@ -1,13 +1,20 @@
 -- Runs that nobody works on any more: their worker has stopped, its heartbeat is older than the
 -- lease, its row is gone, or it lives and does not know of them (the answer to an admission
 -- was lost on its way).
--- Parameters: lease seconds, most int; worker uuid and held uuid[]: a living worker and the runs
+-- Parameters: lease seconds, most int, unstarted text (the cause of a loss before the start); worker uuid and held uuid[]: a living worker and the runs
 -- that it holds, or null.
 -- Result: what a decision on the next attempt needs; `is_unheard`: its worker lives; `has_started`:
--- this attempt or one before it is known to. Rows are locked; those that others hold are left for
--- the next call.
+-- this attempt or one before it is known to, and did something; `unstarted_count`: how often it was
+-- lost before that. Rows are locked; those that others hold are left for the next call.
 SELECT r.id, r.state, r.token, r.attempt_count, r.max_attempts, r.policy,
-    r.history @> '[["running"]]' AS has_started, coalesce(w.hostname, '') AS hostname,
+    CASE WHEN r.history @> '[["running"]]' THEN (
+        SELECT count(*) FILTER (WHERE move ->> 0 = 'running')
+            > count(*) FILTER (WHERE move ->> 2 = 'not begun')
+        FROM jsonb_array_elements(r.history) AS move
+    ) ELSE false END AS has_started,
+    (SELECT count(*) FROM jsonb_array_elements(r.history) AS move
+     WHERE move ->> 2 = %(unstarted)s) AS unstarted_count,
+    coalesce(w.hostname, '') AS hostname,
     w.id IS NOT NULL AND w.stopped_at IS NULL
         AND w.heartbeat_at >= clock_timestamp() - make_interval(secs => %(lease)s) AS is_unheard
 FROM jobs_run r LEFT JOIN jobs_worker w ON w.id = r.worker_id

@@ -8,6 +8,7 @@
 -- being cancelled is cancelled, unless it succeeded or could not be stopped; an attempt's row is
 -- written in the statement that moves its run, so both exist or neither; only the moves of
 -- jobs/states.py are made: what has started is not given back, what succeeded has started. An attempt
+-- that did nothing ('given back', 'not begun') is not spent. An attempt
 -- that reached its time limit at the close of its window says so.
 WITH report AS (
     SELECT * FROM unnest(
@@ -59,7 +60,7 @@ WITH report AS (
         queued_at = CASE j.after WHEN 'queued' THEN clock_timestamp() ELSE r.queued_at END,
         overdue_at = CASE j.after WHEN 'queued'
             THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.overdue_at END,
-        attempt_count = r.attempt_count - (j.after = 'queued')::int,
+        attempt_count = r.attempt_count - (j.after = 'queued' OR j.cause = 'not begun')::int,
         result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
         error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,
         error_message = CASE WHEN j.kind IS NULL THEN r.error_message ELSE j.error_message END,
@@ -81,7 +82,8 @@ WITH report AS (
 ), tried AS (
     INSERT INTO jobs_attempt (run_id, token, number, worker_id, outcome, admitted_at, started_at,
         ended_at, error_type, error_message, traceback)
-    SELECT m.id, m.token, m.attempt_count + (m.state = 'queued')::int, m.worker_id,
+    SELECT m.id, m.token,
+        m.attempt_count + (m.state = 'queued' OR j.cause = 'not begun')::int, m.worker_id,
         CASE
             WHEN m.state = 'cancelled' THEN 'cancelled'
             WHEN j.cause IN ('worker lost', 'child lost', 'time limit') THEN j.cause

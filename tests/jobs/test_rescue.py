@@ -147,6 +147,19 @@ def test_a_last_attempt_that_has_not_started_is_not_spent(
     assert run.moves[-1][2] == "worker lost before the start"
 
 
+def test_what_ends_its_workers_before_its_start_fails_in_the_end(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run whose admission ends a worker again and again is not given to all of them for ever."""
+    monkeypatch.setattr(rescuing, "UNSTARTED_MOST", 2)
+    [run] = submitted(acme, max_attempts=1)
+    for _ in range(3):
+        worker = living_worker()
+        admitted(worker, run)
+        leave(worker)
+    assert (states(run)[-1], run.moves[-1][2]) == ("failed", "worker lost")
+
+
 def test_a_last_attempt_after_one_that_started_is_spent(acme: Owner) -> None:
     """It may have started, too, and its start is not recorded first."""
     [run] = submitted(acme, max_attempts=2)
