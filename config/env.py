@@ -7,12 +7,15 @@ that says which variable, what it held (never for secrets) and what is allowed.
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 from django.core.exceptions import ImproperlyConfigured
+
+from jobs.conf import Kind, Rule
 
 T = TypeVar("T")
 
@@ -137,6 +140,20 @@ class Environment:
         except ValueError as error:
             raise ImproperlyConfigured(f"{name} is not a valid URL: {error}.") from None
         return self.text(name)
+
+    def reader(self, rule: Rule) -> Callable[[str], Any] | None:
+        """Return what reads a variable by the rule of a setting; None for what has none."""
+        match rule.kind:
+            case Kind.SECONDS:
+                return partial(self.seconds, minimum=rule.least, maximum=rule.most)
+            case Kind.WHOLE:
+                return partial(self.integer, minimum=int(rule.least), maximum=int(rule.most))
+            case Kind.SWITCH:
+                return self.boolean
+            case Kind.WORDS:
+                return self.words
+            case Kind.NAME:
+                return None
 
     def section(self, prefix: str, readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
         """Return {key: value} of the variables `prefix + key` that are given."""

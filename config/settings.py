@@ -4,7 +4,6 @@ Bad values are refused here, by name, before anything starts.
 """
 
 import os
-from functools import partial
 from typing import Any
 
 from kombu import Exchange, Queue
@@ -13,6 +12,7 @@ from config.databases import postgresql_settings
 from config.env import Environment
 from config.logs import logging_settings
 from config.state import PROJECT, default_state_dir, kept_secret
+from jobs.conf import RULES
 
 env = Environment(os.environ)
 
@@ -41,28 +41,10 @@ ALLOWED_HOSTS = env.words(
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
 
 # --- Fairshift ------------------------------------------------------------------------------
-# Only what the environment gives; jobs/conf.py knows every key and its default.
+# Only what the environment gives; jobs/conf.py knows every key, its default and its limits.
 FAIRSHIFT: dict[str, Any] = env.section(
     "FAIRSHIFT_",
-    {
-        "HEARTBEAT_SECONDS": partial(env.seconds, minimum=0.1, maximum=3600),
-        "LEASE_SECONDS": partial(env.seconds, minimum=0.2, maximum=86400),
-        "SWEEP_SECONDS": partial(env.seconds, minimum=0.1, maximum=3600),
-        "MISFIRE_GRACE_SECONDS": partial(env.seconds, minimum=10, maximum=3600),
-        "AGAIN_SECONDS": partial(env.seconds, minimum=10, maximum=86_400),
-        "PUBLISH_TIMEOUT_SECONDS": partial(env.seconds, minimum=0.05, maximum=60),
-        "PAYLOAD_MAX_BYTES": partial(env.integer, minimum=1024, maximum=64 * 2**20),
-        "RESULT_MAX_BYTES": partial(env.integer, minimum=1024, maximum=64 * 2**20),
-        "MAX_ATTEMPTS": partial(env.integer, minimum=1, maximum=100),
-        "BACKOFF_SECONDS": partial(env.seconds, minimum=0, maximum=86400),
-        "BACKOFF_CAP_SECONDS": partial(env.seconds, minimum=0, maximum=30 * 86400),
-        "CANCEL_GRACE_SECONDS": partial(env.seconds, minimum=0, maximum=3600),
-        "PARTITION_DAYS_AHEAD": partial(env.integer, minimum=2, maximum=366),
-        "ALLOW_OTHER_POOLS": env.boolean,
-        "OFFERED_TASKS": env.words,
-        "HTTP_ALLOWED_HOSTS": env.words,
-        "MANAGEMENT_COMMANDS": env.words,
-    },
+    {key: reader for key, rule in RULES.items() if (reader := env.reader(rule)) is not None},
 )
 FLOWER_URL = env.url("FLOWER_URL", schemes=("http", "https"), default="http://127.0.0.1:5555")
 # Read by Flower's own process, for the way back to the admin; known here so that one file of

@@ -1,56 +1,151 @@
-"""Fairshift's settings: one dict `FAIRSHIFT` in Django's settings, read lazily.
+"""Fairshift's settings: one dict `FAIRSHIFT` in Django's settings, checked when it is first read.
 
-Every key has a default here; a key that is not here is refused with the near miss.
-Spans are in seconds, sizes in bytes.
+Every key has its default, its kind and its limits here, for the dict as for the environment's
+variables (`config/settings.py`). Spans are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import Enum
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-DEFAULTS: Final[dict[str, Any]] = {
-    "HEARTBEAT_SECONDS": 10.0,
-    "LEASE_SECONDS": 30.0,
-    "SWEEP_SECONDS": 5.0,
-    "MISFIRE_GRACE_SECONDS": 60.0,
-    "AGAIN_SECONDS": 300.0,
-    "PUBLISH_TIMEOUT_SECONDS": 1.0,
-    "PAYLOAD_MAX_BYTES": 262_144,
-    "RESULT_MAX_BYTES": 262_144,
-    "MAX_ATTEMPTS": 3,
-    "BACKOFF_SECONDS": 2.0,
-    "BACKOFF_CAP_SECONDS": 600.0,
-    "CANCEL_GRACE_SECONDS": 10.0,
-    "PARTITION_DAYS_AHEAD": 30,
-    "ALLOW_OTHER_POOLS": False,
-    "JOBS_QUEUE": "jobs",
-    "SYSTEM_QUEUE": "system",
-    "INBOX_QUEUE": "inbox",
-    "OFFERED_TASKS": (),
-    "HTTP_ALLOWED_HOSTS": (),
-    "MANAGEMENT_COMMANDS": (),
+LONGEST: Final = 100
+"""Most characters of a queue's name."""
+
+
+class Kind(Enum):
+    """What a value is."""
+
+    SECONDS = "a number of seconds"
+    WHOLE = "a whole number"
+    SWITCH = "True or False"
+    WORDS = "a list of words"
+    NAME = f"a name of 1 to {LONGEST} characters"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What holds of one key; the limits are of numbers, both included."""
+
+    default: Any
+    kind: Kind
+    least: float = 0
+    most: float = 0
+
+    @property
+    def allowed(self) -> str:
+        """The rule in words."""
+        if self.kind in {Kind.SECONDS, Kind.WHOLE}:
+            return f"{self.kind.value} from {self.least:.15g} up to {self.most:.15g}"
+        return self.kind.value
+
+    def allows(self, value: Any) -> bool:
+        """Say whether a value may be used."""
+        if self.kind is Kind.SWITCH:
+            return isinstance(value, bool)
+        if self.kind is Kind.NAME:
+            return isinstance(value, str) and 1 <= len(value) <= LONGEST
+        if self.kind is Kind.WORDS:
+            # A bare text would be taken letter by letter.
+            is_many = isinstance(value, list | tuple | set | frozenset)
+            return is_many and all(isinstance(word, str) and word for word in value)
+        types = int if self.kind is Kind.WHOLE else int | float
+        return (
+            isinstance(value, types)
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+            and self.least <= value <= self.most
+        )
+
+
+RULES: Final[dict[str, Rule]] = {
+    "HEARTBEAT_SECONDS": Rule(10.0, Kind.SECONDS, 0.1, 3600),
+    "LEASE_SECONDS": Rule(30.0, Kind.SECONDS, 0.2, 86_400),
+    "SWEEP_SECONDS": Rule(5.0, Kind.SECONDS, 0.1, 3600),
+    "MISFIRE_GRACE_SECONDS": Rule(60.0, Kind.SECONDS, 10, 3600),
+    "AGAIN_SECONDS": Rule(300.0, Kind.SECONDS, 10, 86_400),
+    "PUBLISH_TIMEOUT_SECONDS": Rule(1.0, Kind.SECONDS, 0.05, 60),
+    "PAYLOAD_MAX_BYTES": Rule(262_144, Kind.WHOLE, 1024, 64 * 2**20),
+    "RESULT_MAX_BYTES": Rule(262_144, Kind.WHOLE, 1024, 64 * 2**20),
+    "MAX_ATTEMPTS": Rule(3, Kind.WHOLE, 1, 100),
+    "BACKOFF_SECONDS": Rule(2.0, Kind.SECONDS, 0, 86_400),
+    "BACKOFF_CAP_SECONDS": Rule(600.0, Kind.SECONDS, 0, 30 * 86_400),
+    "CANCEL_GRACE_SECONDS": Rule(10.0, Kind.SECONDS, 0, 3600),
+    "PARTITION_DAYS_AHEAD": Rule(30, Kind.WHOLE, 2, 366),
+    "ALLOW_OTHER_POOLS": Rule(False, Kind.SWITCH),
+    "JOBS_QUEUE": Rule("jobs", Kind.NAME),
+    "SYSTEM_QUEUE": Rule("system", Kind.NAME),
+    "INBOX_QUEUE": Rule("inbox", Kind.NAME),
+    "OFFERED_TASKS": Rule((), Kind.WORDS),
+    "HTTP_ALLOWED_HOSTS": Rule((), Kind.WORDS),
+    "MANAGEMENT_COMMANDS": Rule((), Kind.WORDS),
 }
+DEFAULTS: Final[dict[str, Any]] = {key: rule.default for key, rule in RULES.items()}
+
+_NOTHING: Final[dict[str, Any]] = {}
+# What was given last and was found good, and all values by it.
+_known: Final[list[tuple[Any, dict[str, Any]]]] = [(_NOTHING, DEFAULTS)]
 
 
 def unknown_settings() -> list[tuple[str, str | None]]:
     """Return the keys of `FAIRSHIFT` that mean nothing, each with the near miss or None."""
-    given = getattr(settings, "FAIRSHIFT", {})
+    given = _given()
+    return [(str(key), _near(key)) for key in given if key not in RULES] if _is_dict(given) else []
+
+
+def wrong_settings() -> list[str]:
+    """Return what is wrong with `FAIRSHIFT`, but for unknown keys: key, value and limit of each."""
+    given = _given()
+    if not _is_dict(given):
+        return [f"FAIRSHIFT is {given!r:.120}, but must be a dict of settings."]
     return [
-        (key, next(iter(get_close_matches(key, DEFAULTS, n=1)), None))
-        for key in given
-        if key not in DEFAULTS
+        f"FAIRSHIFT[{key!r}] is {given[key]!r:.120}, but must be {rule.allowed}."
+        for key, rule in RULES.items()
+        if key in given and not rule.allows(given[key])
     ]
 
 
+def refuse_wrong_settings() -> None:
+    """Raise ImproperlyConfigured for all that `wrong_settings` finds."""
+    if wrong := wrong_settings():
+        raise ImproperlyConfigured(" ".join(wrong))
+
+
 def setting(name: str) -> Any:
-    """Return the value of one Fairshift setting; raises ImproperlyConfigured on an unknown key."""
-    given = getattr(settings, "FAIRSHIFT", {})
-    if not given.keys() <= DEFAULTS.keys():
-        for key, near in unknown_settings():
-            hint = f" Did you mean {near!r}?" if near else ""
-            raise ImproperlyConfigured(f"FAIRSHIFT has no setting {key!r}.{hint}")
-    return given.get(name, DEFAULTS[name])
+    """Return the value of one Fairshift setting; raises ImproperlyConfigured on a bad dict."""
+    given, values = _known[0]
+    if _given() is not given:
+        values = _checked()
+    return values[name]
+
+
+def _checked() -> dict[str, Any]:
+    given = _given()
+    refuse_wrong_settings()
+    for key, near in unknown_settings():
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise ImproperlyConfigured(f"FAIRSHIFT has no setting {key!r}.{hint}")
+    values = DEFAULTS | given
+    _known[0] = given, values
+    return values
+
+
+def _given() -> Any:
+    return getattr(settings, "FAIRSHIFT", _NOTHING)
+
+
+def _is_dict(given: Any) -> bool:
+    return isinstance(given, dict)
+
+
+def _near(key: Any) -> str | None:
+    # Also without its unit, which nearly all have: LEESE is as near to LEASE as can be.
+    names = {name.removesuffix("_SECONDS").removesuffix("_BYTES"): name for name in RULES}
+    names |= {name: name for name in RULES}
+    return next((names[near] for near in get_close_matches(str(key).upper(), names, n=1)), None)

@@ -1,18 +1,15 @@
 """README.md, Settings: the tables hold exactly the variables that the code reads."""
 
-import ast
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from config.settings import env
-from jobs.conf import DEFAULTS
+from jobs.conf import DEFAULTS, RULES, Kind
 from tests.docs.pages import PROJECT, code_words, read, table
 
 README = read("README.md")
-SETTINGS = ast.parse(read("config/settings.py"))
 OWN = table(README, after="### Fairshift's own")
 INSTALLATION = table(README, after="### The installation's")
 FLOWER = table(README, after="### Flower's")
@@ -25,22 +22,6 @@ NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
 
 def names(rows: list[list[str]]) -> list[str]:
     return [code_words(row[0])[0] for row in rows]
-
-
-def limits() -> dict[str, tuple[float, float]]:
-    """Return (minimum, maximum) by key, as the readers in config/settings.py have them."""
-    dicts = (node for node in ast.walk(SETTINGS) if isinstance(node, ast.Dict))
-    entries = [entry for node in dicts for entry in zip(node.keys, node.values, strict=True)]
-    found: dict[str, tuple[float, float]] = {}
-    for key, reader in entries:
-        bounds = {word.arg: word.value for word in getattr(reader, "keywords", ())}
-        if isinstance(key, ast.Constant) and {"minimum", "maximum"} <= set(bounds):
-            found[str(key.value)] = number(bounds["minimum"]), number(bounds["maximum"])
-    return found
-
-
-def number(node: ast.expr) -> Any:
-    return eval(compile(ast.Expression(node), "limit", "eval"), {})
 
 
 def test_every_variable_is_listed_once_and_no_other() -> None:
@@ -71,16 +52,16 @@ def test_every_key_of_fairshift_is_described() -> None:
 
 @pytest.mark.parametrize("row", OWN, ids=lambda row: row[0])
 def test_default_and_limits_are_those_of_the_code(row: list[str]) -> None:
-    """The default is that of jobs/conf.py, the limits are those of the reader."""
+    """The default is that of jobs/conf.py, the limits too."""
     key = names([row])[0].removeprefix(PREFIX)
     default = DEFAULTS[key]
     if isinstance(default, bool):
         assert row[1:3] == ["on" if default else "off", "on or off"]
         return
     assert row[1] == (f"{default:g}" if isinstance(default, float) else str(default or "none"))
-    if key in limits():
-        minimum, maximum = limits()[key]
-        assert row[2].endswith(f", {minimum:,} to {maximum:,}")
+    rule = RULES[key]
+    if rule.kind in {Kind.SECONDS, Kind.WHOLE}:
+        assert row[2].endswith(f", {rule.least:,} to {rule.most:,}")
     else:
         assert row[2] == "words, separated by commas"
 
