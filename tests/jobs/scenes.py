@@ -215,7 +215,8 @@ def behind(act: Callable[[], T]) -> Iterator[tuple[Callable[[], None], list[T | 
         with transaction.atomic():
             yield begin, outcomes
     finally:
-        thread.join(30)
+        if thread.ident:
+            thread.join(30)
     assert not thread.is_alive(), "the act still waits"
 
 

@@ -124,7 +124,7 @@ ADMITTING: Final = (
         "G16",
         "jobs/sql/lock_limited.sql",
         "pg_advisory_xact_lock(limited.space, limited.key)",
-        "limited.space + limited.key",
+        "NULL",
         (f"{ADMISSION}a_deadline_that_passes_behind_a_cap_is_kept",),
     ),
     Mutation(
@@ -308,8 +308,8 @@ WRITING: Final = (
         "what is given back has spent no attempt",
         "G20",
         RECORD,
-        "attempt_count = r.attempt_count - (j.after = 'queued')::int",
-        "attempt_count = r.attempt_count",
+        "attempt_count = r.attempt_count - (j.after = 'queued' OR",
+        "attempt_count = r.attempt_count - (false OR",
         (f"{RECORDED}what_is_given_back_has_spent_no_attempt",),
     ),
     Mutation(

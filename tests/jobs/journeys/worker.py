@@ -87,10 +87,14 @@ class Worker:
         kind = Kind.CANCELLED if held.is_cancelled else Kind.GIVEN_BACK
         self.words.append(Word(held, kind, self.clock.now))
 
+    def may_begin(self, held: Held) -> bool:
+        """Say whether it would pass the start gate."""
+        is_late = self.clock.now - held.asked_at > held.admission.start_within
+        return not (held.is_cancelled or is_late)
+
     def begin(self, held: Held) -> bool:
         """Let a body begin, if it passes the start gate."""
-        is_late = self.clock.now - held.asked_at > held.admission.start_within
-        if held.is_cancelled or is_late:
+        if not self.may_begin(held):
             self.hand_back(held)
             return False
         held.started_at = self.clock.now

@@ -184,7 +184,8 @@ class World:
         self._nobody_has_too_much({self.stories[each.run_id].owner for each in admissions})
 
     def begin(self, worker: Worker, held: Held) -> None:
-        if held.admission.records_start_first and not self._start_recorded(worker, held):
+        is_first = held.admission.records_start_first and worker.may_begin(held)
+        if is_first and not self._start_recorded(worker, held):
             return
         if worker.begin(held):
             story = self.stories[held.run_id]
