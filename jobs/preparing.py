@@ -17,6 +17,7 @@ from jobs.conf import setting
 from jobs.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
 from jobs.gating import Applying, calendars_of
 from jobs.models import Owner, Target
+from jobs.models.fields import OWNER_LIMIT
 from jobs.options import LOCK_LIMIT, NAMES, POLICY_OPTIONS, Options, refuse_far, refuse_text
 from jobs.policies import checked_policy, refuse_unknown
 from jobs.storing import Shared, needed_of, now
@@ -150,7 +151,7 @@ def owner(given: Owner | str) -> Owner:
     elif isinstance(given, str) and given.isascii() and "\x00" not in given:
         found = Owner.objects.filter(slug=given).first()
     if found is None:
-        raise UnknownOwner(str(given)[:64])
+        raise UnknownOwner(str(given)[:OWNER_LIMIT])
     return found
 
 

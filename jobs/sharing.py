@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from fleet import OWNER_NAME, BrokerUnavailable, OwnerSettings
+from fleet import BrokerUnavailable, OwnerSettings
 from jobs import database, unblocking
 from jobs.conf import setting
 from jobs.dispatch import owners
@@ -106,8 +106,8 @@ def _settings(slugs: Sequence[str] | None) -> list[OwnerSettings]:
     """Return what these owners may have as of now, or all; one without a row has the defaults."""
     database.query(ALONE)
     rows = database.query(_SETTINGS, {"slugs": None if slugs is None else list(slugs)})
-    found = {row["slug"]: _of_row(row) for row in rows if OWNER_NAME.fullmatch(row["slug"])}
-    gone = {slug: OwnerSettings(slug) for slug in slugs or () if OWNER_NAME.fullmatch(slug)}
+    found = {row["slug"]: _of_row(row) for row in rows}
+    gone = {slug: OwnerSettings(slug) for slug in slugs or ()}
     return list((gone | found).values())
 
 

@@ -24,15 +24,33 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="owner",
             name="slug",
-            field=models.SlugField(
-                max_length=64,
+            field=models.CharField(
+                help_text=(
+                    "1 to 100 letters, digits, “.”, “_” and “-”, "
+                    "beginning with a letter or a digit."
+                ),
+                max_length=100,
                 unique=True,
                 validators=[
                     django.core.validators.RegexValidator(
-                        "^[A-Za-z0-9]", "Begin with a letter or a digit."
+                        "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\\Z",
+                        "1 to 100 letters, digits, “.”, “_” and “-”, "
+                        "beginning with a letter or a digit.",
                     )
                 ],
                 verbose_name="slug",
+            ),
+        ),
+        migrations.AlterField(
+            model_name="run",
+            name="lock_key",
+            field=models.CharField(db_default="", max_length=301, verbose_name="lock key"),
+        ),
+        migrations.AddConstraint(
+            model_name="owner",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("slug__regex", "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")),
+                name="owner_slug_is_a_name_of_1_to_100",
             ),
         ),
         migrations.AddConstraint(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -97,6 +97,12 @@ class Calendar(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Raise ValidationError, with field and limit, for what the table would refuse."""
+        self.clean_fields(exclude={"owner"})
+        self.validate_constraints()
+        super().save(*args, **kwargs)
 
     @property
     def cut_off(self) -> timedelta:

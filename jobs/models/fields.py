@@ -8,6 +8,8 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.utils.translation import gettext_lazy as _
 
+from fleet import OWNER_NAME
+
 PRIORITY_LIMITS = (MinValueValidator(0), MaxValueValidator(9))
 ATTEMPT_LIMITS = (MinValueValidator(1), MaxValueValidator(100))
 WEIGHT_LIMITS = (MinValueValidator(1), MaxValueValidator(1000))
@@ -16,8 +18,10 @@ SECONDS_LIMITS = (MinValueValidator(0.1), MaxValueValidator(30 * 86_400.0))
 # NUL is the one character that PostgreSQL's text cannot hold.
 no_nul = RegexValidator("\x00", _("The NUL character is not allowed."), inverse_match=True)
 
-# Else the queues would take the owner for the shared one.
-owner_name = RegexValidator("^[A-Za-z0-9]", _("Begin with a letter or a digit."))
+# One rule for forms, the table and the queues, which would take the owner for the shared one.
+OWNER_RULE = _("1 to 100 letters, digits, “.”, “_” and “-”, beginning with a letter or a digit.")
+OWNER_LIMIT = 100
+owner_name = RegexValidator(rf"^{OWNER_NAME.pattern}\Z", OWNER_RULE)
 
 
 def validate_zone(value: str) -> None:

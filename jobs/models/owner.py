@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.core.validators import MinValueValidator
@@ -11,7 +12,15 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import WEIGHT_LIMITS, no_nul, owner_name, validate_zone
+from fleet import OWNER_NAME
+from jobs.models.fields import (
+    OWNER_LIMIT,
+    OWNER_RULE,
+    WEIGHT_LIMITS,
+    no_nul,
+    owner_name,
+    validate_zone,
+)
 
 
 class OwnerQuerySet(models.QuerySet["Owner"]):
@@ -23,7 +32,13 @@ class OwnerQuerySet(models.QuerySet["Owner"]):
 class Owner(models.Model):
     """A customer, team or tenant. Its runs share the workers with those of other owners."""
 
-    slug = models.SlugField(_("slug"), max_length=64, unique=True, validators=[owner_name])
+    slug = models.CharField(
+        _("slug"),
+        max_length=OWNER_LIMIT,
+        unique=True,
+        validators=[owner_name],
+        help_text=OWNER_RULE,
+    )
     name = models.CharField(_("name"), max_length=200, blank=True, validators=[no_nul])
     weight = models.PositiveSmallIntegerField(
         _("weight"),
@@ -68,6 +83,10 @@ class Owner(models.Model):
         permissions = [("pause_owner", _("Can pause and resume an owner"))]
         constraints = [
             models.CheckConstraint(
+                name="owner_slug_is_a_name_of_1_to_100",
+                condition=models.Q(slug__regex=rf"^{OWNER_NAME.pattern}$"),
+            ),
+            models.CheckConstraint(
                 name="owner_weight_1_to_1000", condition=models.Q(weight__range=(1, 1000))
             ),
             models.CheckConstraint(
@@ -83,6 +102,13 @@ class Owner(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Raise ValidationError for a slug that is no name; the table would not say which rule."""
+        if self._state.adding:
+            others = {field.name for field in self._meta.fields} - {"slug"}
+            self.clean_fields(exclude=others)
+        super().save(*args, **kwargs)
 
     def is_paused(self, *, at: datetime | None = None) -> bool:
         """Say whether the owner's runs are kept from starting at a moment (default: now)."""

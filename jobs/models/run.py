@@ -97,7 +97,7 @@ class Run(models.Model):
     policy = models.JSONField(_("policy"), db_default={})
     options = models.JSONField(_("options"), db_default={})
     # The owner's slug (64), a colon and the caller's key (200).
-    lock_key = models.CharField(_("lock key"), max_length=265, db_default="")
+    lock_key = models.CharField(_("lock key"), max_length=301, db_default="")
     blocked_by = models.CharField(_("blocked by"), max_length=8, db_default="")
 
     created_at = models.DateTimeField(_("submitted at"), db_default=Now())

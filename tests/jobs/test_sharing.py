@@ -174,14 +174,6 @@ def test_an_owner_that_is_gone_has_no_limits_left(acme: Owner, queue: Queue) -> 
     assert (seen("acme").weight, seen("acme").max_running) == (1, None)
 
 
-def test_a_name_that_the_queues_cannot_keep_stops_nobody(acme: Owner, broker: redis.Redis) -> None:
-    """Its hints are the shared owner's; forms do not take it."""
-    odd = Owner.objects.create(slug="-odd", weight=9)
-    limit_owner(odd, weight=8)
-    assert tell_all()
-    assert list(dispatch.owners().look(timeout=5).owners) == ["acme"]
-
-
 def test_two_changes_are_told_in_the_order_of_their_commits(
     acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

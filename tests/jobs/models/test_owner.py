@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
 
+from fleet.router import is_route
 from jobs.models import Membership, Owner, Role
 
 
@@ -18,7 +19,10 @@ from jobs.models import Membership, Owner, Role
     ("field", "value"),
     [
         ("slug", "with space"),
-        ("slug", "x" * 65),
+        ("slug", "x" * 101),
+        ("slug", ""),
+        ("slug", "Ä b!"),
+        ("slug", "acme\n"),
         ("slug", "nul\x00"),
         ("name", "nul\x00"),
         ("weight", 0),
@@ -39,6 +43,29 @@ def test_a_bad_value_is_refused_by_its_field(field: str, value: Any) -> None:
     with pytest.raises(ValidationError) as caught:
         owner.full_clean()
     assert list(caught.value.message_dict) == [field]
+
+
+NAMES = ["", "Ä b!", "-acme", "_acme", ".", "with space", "acme\n", "x" * 101]
+
+
+@pytest.mark.parametrize("slug", NAMES)
+def test_a_name_is_one_to_the_queues_the_form_and_the_table(db: None, slug: str) -> None:
+    """One rule: who creates another one hears of field and limit, and the table refuses it too."""
+    assert not is_route(slug, lock="")
+    with pytest.raises(ValidationError, match=r"'slug': \[.*(1 to 100|blank)"):
+        Owner.objects.create(slug=slug)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        Owner.objects.bulk_create([Owner(slug=slug)])
+    assert not Owner.objects.exists()
+
+
+@pytest.mark.parametrize("slug", ["a", "7", "Acme.Ltd_2-b", "x" * 100])
+def test_what_the_queues_take_is_an_owner_s_name(db: None, slug: str) -> None:
+    """The longest too."""
+    assert is_route(slug, lock="")
+    owner = Owner(slug=slug)
+    owner.full_clean()
+    owner.save()
 
 
 @pytest.mark.parametrize(
