@@ -15,6 +15,7 @@ from jobs.calendars import changing
 from jobs.errors import ApprovalRefused, OptionError
 from jobs.models import (
     AuditEntry,
+    Calendar,
     Decision,
     Membership,
     Role,
@@ -64,8 +65,8 @@ def approve(
     """Agree to a window, or to the occurrence that starts then; return the decision.
 
     What starts after `expires_at` is not agreed to. Raises ApprovalRefused for a freeze, which
-    always counts, and for who asked for it where four eyes are needed, whoever that is; OptionError
-    for a time or a text that cannot be kept.
+    always counts, for who may not (`may_approve`), and for who asked for it where four eyes are
+    needed, whoever that is; OptionError for a time or a text that cannot be kept.
     """
     return _decide(
         window,
@@ -115,6 +116,8 @@ def _decide(
     reason: str,
     expires_at: datetime | None = None,
 ) -> WindowDecision:
+    if not _is_user(actor):
+        raise OptionError("actor", f"is the user who decides, not {actor!r:.80}")
     refuse_text("reason", reason, most=REASON_LIMIT)
     _refuse_naive("occurrence_at", occurrence_at)
     _refuse_naive("expires_at", expires_at)
@@ -122,6 +125,8 @@ def _decide(
         as_it_is = Window.objects.select_related("calendar").get(pk=window.pk)
         if as_it_is.effect == WindowEffect.FREEZE:
             raise ApprovalRefused(str(calendar), "a freeze always counts; remove it instead")
+        if not may_approve(actor, as_it_is):
+            raise ApprovalRefused(str(calendar), _who_may(actor, calendar))
         if decision is Decision.APPROVED and _is_own(as_it_is, actor):
             raise ApprovalRefused(
                 str(calendar), f"four eyes: {actor.get_username()} has asked for this window"
@@ -153,6 +158,20 @@ def _decide(
             expires_at=_text(expires_at),
         )
     return made
+
+
+def _is_user(given: Any) -> bool:
+    return hasattr(given, "get_username") and hasattr(given, "has_perm")
+
+
+def _who_may(actor: AbstractBaseUser, calendar: Calendar) -> str:
+    who = actor.get_username()
+    if calendar.owner is None:
+        return f"{who} may not decide on its windows: it is shared, which takes a superuser"
+    return (
+        f"{who} may not decide on its windows: that takes the permission {PERMISSION}, and the role"
+        f" {' or '.join(ROLES)} at {calendar.owner.slug}"
+    )
 
 
 def _is_own(window: Window, actor: AbstractBaseUser) -> bool:

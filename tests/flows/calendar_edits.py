@@ -114,7 +114,8 @@ def _times(starts: list[str], seconds: int) -> dict[str, Any]:
 def _somebody() -> Any:
     from django.contrib.auth import get_user_model
 
-    return get_user_model().objects.get_or_create(username="somebody who may")[0]
+    users = get_user_model().objects
+    return users.get_or_create(username="somebody who may", defaults={"is_superuser": True})[0]
 
 
 def _now() -> str:

@@ -6,28 +6,28 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 
 from jobs.approving import approve, may_approve, reject, revoke
 from jobs.errors import ApprovalRefused, OptionError
-from jobs.models import AuditEntry, Calendar, Membership, Opening, Owner, Window
+from jobs.models import AuditEntry, Calendar, Membership, Opening, Owner, Window, WindowDecision
 from jobs.storing import now
 from jobs.window_edits import request_window
-from tests.jobs.windows_world import calendar_of
+from tests.jobs.windows_world import approver, calendar_of
 
 HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def anna(db: None) -> User:
+def anna(acme: Owner) -> User:
     """Who asks."""
-    return User.objects.create_user("anna")
+    return approver("anna", acme)
 
 
 @pytest.fixture
-def ben(db: None) -> User:
+def ben(acme: Owner) -> User:
     """Who approves."""
-    return User.objects.create_user("ben")
+    return approver("ben", acme)
 
 
 @pytest.fixture
@@ -141,24 +141,33 @@ def test_times_that_decide_nothing_are_refused(daily: Window, ben: User, start: 
         approve(daily, actor=ben, occurrence_at=start + HOUR)
 
 
-def test_may_approve_by_permission_and_role(
-    daily: Window, anna: User, ben: User, northwind: Owner
-) -> None:
+def test_may_approve_by_permission_and_role(daily: Window, ben: User, northwind: Owner) -> None:
     """Both are needed, the role at the calendar's owner; a shared calendar is superusers'."""
-    permission = Permission.objects.get(codename="approve_window")
     acme = daily.calendar.owner
     assert acme is not None
-    Membership.objects.create(owner=acme, user=ben, role="approver")
-    assert not may_approve(ben, daily)
-    for user in (anna, ben):
-        user.user_permissions.add(permission)
-    anna, ben = User.objects.get(pk=anna.pk), User.objects.get(pk=ben.pk)
-    Membership.objects.create(owner=northwind, user=anna, role="approver")
-    Membership.objects.create(owner=acme, user=anna, role="operator")
-    assert (may_approve(ben, daily), may_approve(anna, daily)) == (True, False)
+    elsewhere, only_role = approver("elsewhere", northwind), User.objects.create_user("only-role")
+    for user, role in ((elsewhere, "operator"), (only_role, "admin")):
+        Membership.objects.create(owner=acme, user=user, role=role)
+    may = [may_approve(user, daily) for user in (ben, elsewhere, only_role)]
+    assert may == [True, False, False]
     Calendar.objects.update(owner=None)
     shared = Window.objects.get()
     root = User.objects.create_superuser("root")
     assert (may_approve(ben, shared), may_approve(root, shared)) == (False, True)
     root.is_active = False
     assert not may_approve(root, shared)
+
+
+@pytest.mark.parametrize("decide", [approve, reject, revoke])
+def test_nobody_else_decides(daily: Window, ben: User, northwind: Owner, decide: Any) -> None:
+    """In Python as in the admin: the verb says what it takes, and nothing is kept."""
+    takes = "takes the permission jobs.approve_window, and the role approver or admin at acme"
+    with pytest.raises(ApprovalRefused, match=takes):
+        decide(daily, actor=approver("stranger", northwind))
+    for nobody in ("ben", None, 5):
+        with pytest.raises(OptionError, match="actor: is the user who decides, not "):
+            decide(daily, actor=nobody)
+    Calendar.objects.update(owner=None)
+    with pytest.raises(ApprovalRefused, match=r"ben may not .* takes a superuser"):
+        decide(Window.objects.get(), actor=ben)
+    assert not WindowDecision.objects.exists()

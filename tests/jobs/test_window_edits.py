@@ -13,7 +13,7 @@ from jobs.calendars import changing
 from jobs.errors import OptionError, WindowError
 from jobs.models import AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
 from jobs.window_edits import change_window, remove_window, request_window
-from tests.jobs.windows_world import calendar_of
+from tests.jobs.windows_world import approver, calendar_of
 
 NIGHTS: dict[str, Any] = {
     "starts": datetime.fromisoformat("2026-01-03 22:00"),
@@ -24,15 +24,15 @@ NIGHTS: dict[str, Any] = {
 
 
 @pytest.fixture
-def anna(db: None) -> User:
+def anna(acme: Owner) -> User:
     """Who asks."""
-    return User.objects.create_user("anna")
+    return approver("anna", acme)
 
 
 @pytest.fixture
-def ben(db: None) -> User:
+def ben(acme: Owner) -> User:
     """Who approves."""
-    return User.objects.create_user("ben")
+    return approver("ben", acme)
 
 
 @pytest.fixture

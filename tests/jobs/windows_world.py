@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, timedelta
 from typing import Any
 
+from django.contrib.auth.models import Permission, User
+
 from jobs import calendars
-from jobs.models import Calendar, Owner, Window
+from jobs.models import Calendar, Membership, Owner, Role, Window
 from jobs.storing import now
 
 
@@ -16,6 +18,15 @@ def calendar_of(
     """Make a calendar that applies to all that is an owner's."""
     made = Calendar.objects.create(owner=owner, name=name, needs_approval=needs_approval, **fields)
     calendars.attach(made, owner)
+    return made
+
+
+def approver(name: str, *owners: Owner) -> User:
+    """Make somebody who may decide on the windows of these owners."""
+    made = User.objects.create_user(name)
+    made.user_permissions.add(Permission.objects.get(codename="approve_window"))
+    for owner in owners:
+        Membership.objects.create(owner=owner, user=made, role=Role.APPROVER)
     return made
 
 
