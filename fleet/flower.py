@@ -1,6 +1,7 @@
 """Flower with a way back: its own pages, and on a task's page a link to the run in the admin.
 
-`python -m fleet.flower --app config --port=5555`: options other than `--app` are Flower's.
+`python -m fleet.flower --app config --port 5555`: options other than `--app` are Flower's, which
+knows them as `--port=5555` alone. Both are understood here.
 FAIRSHIFT_SITE_URL says where the admin is; without it there is no link. Flower shows
 arguments and can revoke tasks, so it is refused to start without a login.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +20,12 @@ from uuid import UUID
 from celery.bin.celery import celery
 from flower import command
 from flower.app import Flower
+from flower.options import default_options
 from flower.urls import settings
+from tornado.options import options as known
 from tornado.template import Loader, Template
 
-OURS: Final = Path(__file__).resolve().parent.parent / "templates" / "flower"
+OURS: Final = Path(__file__).resolve().parent / "templates" / "flower"
 THEIRS: Final = Path(settings["template_path"])
 RUN_VERSIONS: Final = frozenset({7, 8})
 """Versions of the ids of durable runs; Celery's own task ids are of version 4."""
@@ -66,11 +69,49 @@ def run_address(site: str, uuid: str) -> str:
     return f"{site.rstrip('/')}/admin/jobs/run/{UUID(uuid)}/change/" if site and is_run else ""
 
 
+def spelled(arguments: Sequence[str]) -> Iterator[str]:
+    """Give Flower's options as Flower reads them, a value behind an equals sign.
+
+    Raises SystemExit, with one line, for an option without its value and for a bad number.
+    """
+    rest = iter(arguments)
+    for word in rest:
+        flag, equals, value = word.partition("=")
+        kind = _kind(flag)
+        if kind is None or (kind is bool and not equals):
+            yield word
+            continue
+        if not equals:
+            value = next(rest, "--")
+        if not equals and value.startswith("--"):
+            raise SystemExit(f"fleet.flower: {flag} needs a value, as in {flag}=…")
+        if kind in {int, float}:
+            _refuse_no_number(flag, value, kind)
+        yield f"{flag}={value}"
+
+
+def _kind(flag: str) -> type | None:
+    """Return the type of the values of one of Flower's options; None for any other word."""
+    name = flag.removeprefix("--").replace("-", "_")
+    if not flag.startswith("--") or name not in default_options:
+        return None
+    option = known._options[known._normalize_name(name)]
+    return str if option.multiple else option.type
+
+
+def _refuse_no_number(flag: str, value: str, kind: type) -> None:
+    try:
+        kind(value)
+    except ValueError:
+        raise SystemExit(f"fleet.flower: {flag} is {value!r:.40}, but must be a number") from None
+
+
 def main(arguments: Sequence[str]) -> None:
     """Run Flower until it is told to stop."""
     parser = argparse.ArgumentParser(prog="fleet.flower", add_help=False, allow_abbrev=False)
     parser.add_argument("--app", default="config")
     ours, theirs = parser.parse_known_args(arguments)
+    theirs = list(spelled(theirs))
     site = os.environ.get("FAIRSHIFT_SITE_URL", "")
     # Flower's command makes its application by this name, after it has read all its options.
     command.Flower = partial(GuardedFlower, site=site)

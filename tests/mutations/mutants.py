@@ -15,7 +15,7 @@ from typing import Final
 from tests.mutations.mutation import Mutation
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
-COPIED: Final = ("config", "fleet", "jobs", "templates", "tests", "manage.py", "pyproject.toml")
+COPIED: Final = ("config", "fleet", "jobs", "tests", "manage.py", "pyproject.toml")
 TESTS_FAILED: Final = 1
 PATIENCE_SECONDS: Final = 240
 

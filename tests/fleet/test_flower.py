@@ -1,0 +1,45 @@
+"""fleet/flower.py: its options as people write them, in words when they are wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet.flower import OURS, spelled
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["--port", "5556"], ["--port=5556"]),
+        (["--port=5556"], ["--port=5556"]),
+        (["--debug", "--url-prefix", "flower"], ["--debug", "--url-prefix=flower"]),
+        (["--basic_auth", "ann:secret"], ["--basic_auth=ann:secret"]),
+        (["--read_only=True", "--max-tasks", "10"], ["--read_only=True", "--max-tasks=10"]),
+        (["--loglevel", "info"], ["--loglevel", "info"]),
+    ],
+)
+def test_a_value_may_stand_behind_a_space(given: list[str], read: list[str]) -> None:
+    """Flower itself reads the form with an equals sign alone; other words are left as they are."""
+    assert list(spelled(given)) == read
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--port"], "--port needs a value"),
+        (["--port", "--debug"], "--port needs a value"),
+        (["--port", "many"], "--port is 'many', but must be a number"),
+        (["--port=many"], "--port is 'many', but must be a number"),
+    ],
+)
+def test_a_wrong_option_is_named_in_one_line(given: list[str], said: str) -> None:
+    """And no traceback is shown."""
+    with pytest.raises(SystemExit) as refused:
+        list(spelled(given))
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_the_pages_are_part_of_the_package() -> None:
+    """So that an installation by pip has the way back to the admin."""
+    assert (OURS / "task.html").is_file()
+    assert OURS.parents[1].name == "fleet"
