@@ -8,11 +8,12 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
 from jobs.admin.base import OwnedAdmin
 from jobs.ical_feed import forget_secret, new_secret
+from jobs.ical_view import MOUNT, feed_path
 from jobs.models import Calendar
 
 
@@ -32,14 +33,15 @@ class FeedUrls(OwnedAdmin):
             messages.success(request, _("The feed has no address any more."))
             return HttpResponseRedirect(request.path)
         if request.method == "POST" and "new" in request.POST:
-            secret = new_secret(calendar, actor=request.user)
-            address = request.build_absolute_uri(reverse("calendar_feed", args=[secret]))
+            address = self._new_address(request, calendar)
         context: dict[str, Any] = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "media": self.media,
             "calendar": calendar,
             "address": address,
+            # Asked with any word: whether there is a place for a feed at all.
+            "mount": "" if feed_path("secret") else MOUNT,
             "title": _("Feed"),
         }
         request.current_app = self.admin_site.name
@@ -47,6 +49,12 @@ class FeedUrls(OwnedAdmin):
         # The address is in no cache: it is shown once.
         response["Cache-Control"] = "no-store"
         return response
+
+    def _new_address(self, request: HttpRequest, calendar: Calendar) -> str:
+        """Return another address; empty, and the one before stays, where feeds have none."""
+        if feed_path("secret") is None:
+            return ""
+        return request.build_absolute_uri(feed_path(new_secret(calendar, actor=request.user)))
 
     def _calendar_of_feed(self, request: HttpRequest, pk: int) -> Calendar:
         rows = self.get_queryset(request).select_related("owner")

@@ -6,11 +6,16 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.contrib import admin
 from django.test import Client
-from django.urls import reverse
+from django.urls import path, reverse
+from pytest_django import Settings
 
 from jobs.models import AuditEntry, Calendar, Owner
 from tests.jobs.windows_world import calendar_of
+
+# A project that has not mounted jobs.urls: this module is its urls.py.
+urlpatterns = [path("admin/", admin.site.urls)]
 
 NO_ADDRESS = "The feed has no address."
 
@@ -65,3 +70,16 @@ def test_only_who_edits_the_calendar_gives_it_out(
             assert client.post(at(calendar), fields).status_code == status
         assert client.get(at(calendar)).status_code == status
     assert Calendar.objects.values("feed_hash").get() == kept
+
+
+def test_a_project_without_our_urls_is_told_so(
+    as_root: Client, acme: Owner, settings: Settings
+) -> None:
+    """The page names the line that is missing; no secret is made that nobody could use."""
+    calendar = calendar_of(acme)
+    settings.ROOT_URLCONF = __name__
+    for answer in (as_root.get(at(calendar)), as_root.post(at(calendar), {"new": "1"})):
+        page = answer.content.decode()
+        assert answer.status_code == 200 and "include(&quot;jobs.urls&quot;)" in page
+        assert 'name="new"' not in page and NO_ADDRESS in page
+    assert not AuditEntry.objects.exists()

@@ -1,0 +1,8 @@
+"""Addresses of our own; a project's urls.py has `path("fairshift/", include("jobs.urls"))`."""
+
+from django.urls import path
+
+from jobs.ical_view import calendar_feed
+
+app_name = "jobs"
+urlpatterns = [path("calendars/<str:secret>.ics", calendar_feed, name="calendar_feed")]
