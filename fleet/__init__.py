@@ -31,6 +31,7 @@ from fleet.router import (
     RouteError,
     acting_as,
     acting_for,
+    is_routing,
     owner_header,
     route_calls,
 )
@@ -66,7 +67,10 @@ __all__ = [
     "install",
     "installation_key",
     "is_admitted",
+    "is_fair",
     "is_hint",
+    "is_installed",
+    "is_routing",
     "owner_header",
     "route_calls",
     "use_fair_transport",
@@ -80,9 +84,27 @@ def use_fair_transport() -> None:
     register()
 
 
+def is_fair(app: Celery) -> bool:
+    """Say whether an app's broker is reached by the fair transport in this process."""
+    from fleet.transport import Transport
+
+    try:
+        return issubclass(app.connection_for_write().get_transport_cls(), Transport)
+    except (ImportError, KeyError):
+        return False  # a transport that is not installed, or that Kombu does not know
+
+
 def install(app: Celery, edges: Edges) -> None:
     """Give every worker of an app the edges of durable runs."""
     from fleet.steps.node import DurableRuns
 
     app.steps["worker"].add(type("DurableRuns", (DurableRuns,), {"edges": edges}))
     app.events.dispatcher_cls = "fleet.events:EventDispatcher"
+
+
+def is_installed(app: Celery) -> bool:
+    """Say whether the workers of an app have been given the edges; known in a worker alone."""
+    from fleet.steps.node import DurableRuns
+
+    steps = app.steps["worker"]
+    return any(isinstance(step, type) and issubclass(step, DurableRuns) for step in steps)

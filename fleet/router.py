@@ -126,6 +126,11 @@ def route_calls() -> None:
     before_task_publish.connect(_on_publish, weak=False, dispatch_uid="fairshift.router")
 
 
+def is_routing() -> bool:
+    """Say whether calls of this process are given an owner: `route_calls` was called."""
+    return any(receiver is _on_publish for _, receiver in before_task_publish.receivers or ())
+
+
 def is_route(owner: str, *, lock: str) -> bool:
     """Say whether a queue can keep calls of this owner, under a lock of this name."""
     is_lock = not lock or (len(lock) <= LOCK_LIMIT and bool(_TEXT.fullmatch(lock)))

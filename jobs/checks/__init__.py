@@ -1,9 +1,10 @@
 """System checks with ids: each names what would break a promise, and the fix.
 
-E0xx read settings alone and run with every command. E1xx ask PostgreSQL and run
-with `migrate` and `check --database default`; E2xx ask Redis. `check --deploy` runs all.
+E001 to E009 read settings alone and run with every command; E010 to W020 look at how Celery is
+wired. E1xx ask PostgreSQL and run with `migrate` and `check --database default`; E2xx ask Redis.
+`check --deploy` runs all.
 """
 
-from jobs.checks import broker, database, settings
+from jobs.checks import boot, broker, database, settings, wiring
 
-__all__ = ("broker", "database", "settings")
+__all__ = ("boot", "broker", "database", "settings", "wiring")

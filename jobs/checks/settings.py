@@ -19,8 +19,8 @@ REPLY_SECONDS = 2.0
 
 @register("fairshift")
 def check_settings(**_arguments: Any) -> list[CheckMessage]:
-    """Refuse unknown keys, a lease that a late heartbeat loses, and unsafe Celery settings."""
-    return [*_unknown_keys(), *_lease(), *_celery()]
+    """Refuse unknown keys, a lease that a late heartbeat loses, unsafe Celery settings."""
+    return [*_unknown_keys(), *_lease(), *_celery(), *_time_zones()]
 
 
 @register("fairshift", deploy=True)
@@ -101,4 +101,13 @@ def _celery() -> Iterator[CheckMessage]:
             "CELERY_TASK_SERIALIZER is not json: workers would refuse the messages.",
             hint="Set CELERY_TASK_SERIALIZER to 'json'.",
             id="fairshift.E005",
+        )
+
+
+def _time_zones() -> Iterator[CheckMessage]:
+    if not settings.USE_TZ:
+        yield Error(
+            "USE_TZ is off: a time without a zone says nothing of when a run is due.",
+            hint="Set USE_TZ to True.",
+            id="fairshift.E009",
         )

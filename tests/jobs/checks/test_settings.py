@@ -26,6 +26,7 @@ def test_shipped_settings_pass() -> None:
         ("CELERY_RESULT_ACCEPT_CONTENT", ["yaml"], "fairshift.E003"),
         ("CELERY_TASK_ACKS_LATE", False, "fairshift.E004"),
         ("CELERY_TASK_SERIALIZER", "pickle", "fairshift.E005"),
+        ("USE_TZ", False, "fairshift.E009"),
     ],
 )
 def test_unsafe_setting_is_an_error(

@@ -1,0 +1,176 @@
+"""How Celery, fleet and jobs are put together: what a project forgot, and the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from celery import Celery, _state, current_app
+from celery.exceptions import ImproperlyConfigured
+from celery.signals import worker_init
+from celery.utils.imports import symbol_by_name
+from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as Caution
+
+import fleet
+from jobs.conf import setting, unknown_settings, wrong_settings
+from jobs.ical_view import MOUNT, feed_path
+
+SCHEDULER: Final = "jobs.beat:Scheduler"
+RESULTS: Final = "jobs.results:ResultBackend"
+SEE: Final = "docs/own-project.md has it all."
+
+
+@register("fairshift", deploy=True)
+def check_wiring(**_arguments: Any) -> list[CheckMessage]:
+    """Refuse a Celery app that is not wired as Fairshift needs it."""
+    app = current_app._get_current_object()
+    if unknown_settings() or wrong_settings():
+        return []  # said by their own checks; nothing can be asked of such settings
+    return list(_not_this_project(app)) or [*_process(app), *_configuration(app)]
+
+
+@register("fairshift", deploy=True)
+def check_feeds(**_arguments: Any) -> list[CheckMessage]:
+    """Warn where a calendar's feed would have no address."""
+    if feed_path("secret") is not None:
+        return []
+    return [
+        Caution(
+            "jobs.urls is not mounted: the feeds of calendars have no address.",
+            hint=f"Add {MOUNT} to urlpatterns.",
+            id="fairshift.W020",
+        )
+    ]
+
+
+def _not_this_project(app: Celery) -> Iterator[CheckMessage]:
+    # Celery makes one of its own for whoever asks before, or without, the project's.
+    if not app.set_as_current and app.main == "default":
+        yield Error(
+            "The current Celery app is Celery's default, not this project's: nothing of"
+            " CELERY_... counts, and submit() finds neither its queues nor its broker.",
+            hint="Write `from .celery import app as celery_app` into the __init__.py beside"
+            f" settings.py. {SEE}",
+            id="fairshift.E010",
+        )
+    elif _state.default_app is not app:
+        yield Error(
+            f"The Celery app {app.main!r} is that of this thread alone; others, a web server's"
+            " say, have another one.",
+            hint='Call os.environ.setdefault("DJANGO_SETTINGS_MODULE", ...) before the app is'
+            f" made, and make it in the __init__.py beside settings.py. {SEE}",
+            id="fairshift.E010",
+        )
+
+
+def _process(app: Celery) -> Iterator[CheckMessage]:
+    """Find what is missing beside the app, in this process."""
+    if not fleet.is_fair(app):
+        url = app.conf.broker_write_url or "amqp://"  # Celery's own default
+        scheme = str(url).partition("://")[0].partition("+")[0]
+        is_redis = scheme in {"redis", "rediss", "sentinel"}
+        yield Error(
+            "Celery's own transport is used for Redis: owners do not share the workers, and"
+            " nothing keeps what a killed worker held."
+            if is_redis
+            else f"The broker is {scheme}, not Redis.",
+            hint=f"Call fleet.use_fair_transport() before the Celery app is made. {SEE}"
+            if is_redis
+            else f"Set CELERY_BROKER_URL to a URL of Redis. {SEE}",
+            id="fairshift.E011",
+        )
+    if not fleet.is_routing():
+        yield Error(
+            "Task calls are given no owner: all plain calls are those of the owner 'shared'.",
+            hint=f"Call fleet.route_calls() where the Celery app is made. {SEE}",
+            id="fairshift.E012",
+        )
+    if not _has_hook():
+        yield Error(
+            "Nothing is connected to worker_init: workers would not know of durable runs.",
+            hint="Connect a function that calls fleet.install(app, edges()) where the Celery app"
+            f" is made. {SEE}",
+            id="fairshift.E013",
+        )
+
+
+def _has_hook() -> bool:
+    """Say whether somebody but Celery waits for a worker's start."""
+    modules = [receiver.__module__ for receiver in worker_init._live_receivers(None)]
+    return any(not name.startswith("celery.") for name in modules)
+
+
+def _configuration(app: Celery) -> Iterator[CheckMessage]:
+    """Find what the app's settings say otherwise."""
+    yield from _results(app)
+    yield from _queues(app)
+    yield from _scheduler(app)
+
+
+def _results(app: Celery) -> Iterator[CheckMessage]:
+    from jobs.results import ResultBackend
+
+    try:
+        is_ours = isinstance(app.backend, ResultBackend)
+    except (ImproperlyConfigured, ImportError):
+        is_ours = False
+    if not is_ours:
+        yield Error(
+            f"CELERY_RESULT_BACKEND is {app.conf.result_backend!r}: a chord whose member's process"
+            " dies may hang.",
+            hint=f"Set it to {RESULTS!r}.",
+            id="fairshift.E014",
+        )
+
+
+def _queues(app: Celery) -> Iterator[CheckMessage]:
+    queues = app.amqp.queues
+    jobs = setting("JOBS_QUEUE")
+    missing = [name for name in (jobs, setting("SYSTEM_QUEUE")) if name not in set(queues)]
+    if missing:
+        yield Error(
+            f"CELERY_TASK_QUEUES has {', '.join(sorted(queues))}, and not {' and '.join(missing)}:"
+            " runs that name no queue, or Fairshift's own tasks, have none.",
+            hint=f"Add Queue(name, Exchange(name), routing_key=name) for each. {SEE}",
+            id="fairshift.E015",
+        )
+    places = [(queue.exchange.name, queue.routing_key) for queue in queues.values()]
+    if len(places) > len(set(places)):
+        yield Error(
+            "Queues of CELERY_TASK_QUEUES share an exchange and a routing key: a message for one"
+            " goes to all of them.",
+            hint=f"Give each its own: Queue(name, Exchange(name), routing_key=name). {SEE}",
+            id="fairshift.E016",
+        )
+    default = app.conf.task_default_queue
+    if default not in set(queues):
+        yield Error(
+            f"CELERY_TASK_DEFAULT_QUEUE is {default!r}, which CELERY_TASK_QUEUES has not: plain"
+            " calls go where no worker looks.",
+            hint=f"Set CELERY_TASK_DEFAULT_QUEUE to {jobs!r}.",
+            id="fairshift.E017",
+        )
+    if jobs not in fleet.fair_queues(app):
+        yield Error(
+            f"The queue {jobs!r} is not fair: owners would wait behind one another.",
+            hint=f'Add "fair_queues": [{jobs!r}] to CELERY_BROKER_TRANSPORT_OPTIONS. {SEE}',
+            id="fairshift.E018",
+        )
+
+
+def _scheduler(app: Celery) -> Iterator[CheckMessage]:
+    from jobs.beat import Scheduler
+
+    given = app.conf.beat_scheduler
+    try:
+        found = symbol_by_name(given)
+    except (ImportError, AttributeError, ValueError):
+        found = None
+    if not (isinstance(found, type) and issubclass(found, Scheduler)):
+        yield Error(
+            f"CELERY_BEAT_SCHEDULER is {given!r}: Fairshift's own tasks, which promote and rescue"
+            " runs, are not sent, or by every beat that runs.",
+            hint=f"Set it to {SCHEDULER!r}.",
+            id="fairshift.E019",
+        )

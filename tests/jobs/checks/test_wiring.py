@@ -1,0 +1,173 @@
+"""jobs/checks/wiring.py: what a project forgot is named, with the line that is missing.
+
+Whole projects without one of the lines are in tests/flows/test_own_project.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import Celery, current_app
+from celery.exceptions import ImproperlyConfigured
+from celery.signals import before_task_publish, worker_init
+from kombu import Exchange, Queue
+from kombu import transport as kombu_transport
+from pytest_django import Settings
+
+import fleet
+from jobs.checks import boot, wiring
+from jobs.wiring import edges
+
+GOOD = {
+    "broker_url": "redis://127.0.0.1:1/0",
+    "broker_transport_options": {"fair_queues": ["jobs"]},
+    "result_backend": "jobs.results:ResultBackend",
+    "task_default_queue": "jobs",
+    "task_queues": [Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system")],
+    "beat_scheduler": "jobs.beat:Scheduler",
+}
+
+
+def app_with(**changes: Any) -> Celery:
+    """Return an app that is as it should be, but for some settings; None leaves one out."""
+    given = {name: value for name, value in (GOOD | changes).items() if value is not None}
+    return Celery("yours", set_as_current=False, fixups=[], config_source=given)
+
+
+def ids(app: Celery) -> list[str | None]:
+    return [message.id for message in [*wiring._process(app), *wiring._configuration(app)]]
+
+
+def test_our_own_wiring_passes() -> None:
+    """In this project, which is wired as the page says."""
+    assert wiring.check_wiring() == [] and wiring.check_feeds() == []
+
+
+def test_an_app_as_the_page_has_it_passes() -> None:
+    assert ids(app_with()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"broker_url": None}, ["fairshift.E011"]),
+        ({"broker_url": "nonesuch://"}, ["fairshift.E011"]),
+        ({"result_backend": None}, ["fairshift.E014"]),
+        ({"result_backend": "django-db"}, ["fairshift.E014"]),
+        ({"result_backend": "nonesuch"}, ["fairshift.E014"]),
+        ({"task_queues": None}, ["fairshift.E015"]),
+        ({"task_queues": None, "task_default_queue": None}, ["fairshift.E015"]),
+        ({"task_queues": [Queue("jobs"), Queue("system")]}, ["fairshift.E016"]),
+        ({"task_default_queue": None}, ["fairshift.E017"]),
+        ({"broker_transport_options": None}, ["fairshift.E018"]),
+        ({"beat_scheduler": None}, ["fairshift.E019"]),
+        ({"beat_scheduler": "nonesuch"}, ["fairshift.E019"]),
+        (
+            {"beat_scheduler": "django_celery_beat.schedulers:DatabaseScheduler"},
+            ["fairshift.E019"],
+        ),
+    ],
+)
+def test_a_setting_that_is_missing_or_wrong_is_named(
+    changes: dict[str, Any], expected: list[str]
+) -> None:
+    """Each by its own id, and nothing besides."""
+    assert ids(app_with(**changes)) == expected
+
+
+def test_another_name_of_the_queue_counts(settings: Settings) -> None:
+    """What submits use by default is what must be there."""
+    settings.FAIRSHIFT = {"JOBS_QUEUE": "night"}
+    assert ids(app_with()) == ["fairshift.E015", "fairshift.E018"]
+
+
+def test_the_stock_transport_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Redis alone is not enough: owners would not share the workers."""
+    monkeypatch.setitem(
+        kombu_transport.TRANSPORT_ALIASES, "redis", "kombu.transport.redis:Transport"
+    )
+    monkeypatch.delitem(kombu_transport._transport_cache, "redis", raising=False)
+    try:
+        [message] = wiring._process(app_with())
+        assert message.id == "fairshift.E011" and "use_fair_transport()" in str(message.hint)
+    finally:
+        kombu_transport._transport_cache.pop("redis", None)
+
+
+def test_calls_without_owners_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them would be the shared owner's."""
+    monkeypatch.setattr(before_task_publish, "receivers", [])
+    assert ids(app_with()) == ["fairshift.E012"]
+
+
+def test_no_hook_of_a_worker_s_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Celery's own does not count."""
+    ours = [
+        (key, receiver)
+        for key, receiver in worker_init.receivers
+        if "DjangoFixup" in str(key) or "celery.fixups" in str(getattr(receiver, "__module__", ""))
+    ]
+    monkeypatch.setattr(worker_init, "receivers", ours)
+    assert ids(app_with()) == ["fairshift.E013"]
+
+
+@pytest.fixture
+def default_app() -> Iterator[Celery]:
+    """The app that Celery makes for whoever has none."""
+    with Celery("default", fixups=[], set_as_current=False) as app:
+        yield app
+
+
+def test_celery_s_own_app_is_an_error(default_app: Celery) -> None:
+    """Said once, with the cure: what else it lacks is not this project's."""
+    [message] = wiring._not_this_project(default_app)
+    assert message.id == "fairshift.E010" and "__init__.py" in str(message.hint)
+
+
+def test_an_app_of_one_thread_is_an_error() -> None:
+    """A web server's threads would submit to another app's queues."""
+    [message] = wiring._not_this_project(app_with())
+    assert message.id == "fairshift.E010" and "DJANGO_SETTINGS_MODULE" in str(message.hint)
+
+
+def test_wrong_settings_are_left_to_their_own_checks(settings: Settings) -> None:
+    settings.FAIRSHIFT = {"JOBS_QUEU": "night"}
+    assert wiring.check_wiring() == []
+
+
+def test_urls_that_are_not_mounted_are_warned_of(settings: Settings) -> None:
+    """Feeds would have no address; this module is a urls.py without one."""
+    settings.ROOT_URLCONF = __name__
+    [message] = wiring.check_feeds()
+    assert message.id == "fairshift.W020" and 'include("jobs.urls")' in str(message.hint)
+
+
+urlpatterns: list[Any] = []
+
+
+def worker(app: Celery, *queues: str) -> Any:
+    """Return what a boot step sees of a worker that takes from some queues."""
+    app.amqp.queues.select(queues)
+    return SimpleNamespace(app=app)
+
+
+def test_a_worker_without_edges_does_not_boot() -> None:
+    """Only where it takes durable runs: the system's worker could do without."""
+    app = app_with()
+    step = boot.RefusesUnwired(None)
+    step.create(worker(app, "system"))
+    with pytest.raises(ImproperlyConfigured, match=r"fleet\.install"):
+        step.create(worker(app, "jobs"))
+    fleet.install(app, edges())
+    step.create(worker(app, "jobs"))
+
+
+def test_every_worker_is_looked_at() -> None:
+    """The step is there before a worker builds its steps."""
+    app = app_with()
+    boot._add_step(instance=SimpleNamespace(app=app))
+    assert boot.RefusesUnwired in app.steps["worker"]
+    assert current_app.steps["worker"] is not app.steps["worker"]
