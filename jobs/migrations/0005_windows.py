@@ -510,10 +510,32 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="attachment",
             constraint=models.CheckConstraint(
-                condition=django.db.models.expressions.RawSQL(
-                    "num_nonnulls(owner_id, job_id, target_id, group_id) = 1",
-                    (),
-                    output_field=models.BooleanField(),
+                condition=models.Q(
+                    models.Q(
+                        ("group__isnull", True),
+                        ("job__isnull", True),
+                        ("owner__isnull", False),
+                        ("target__isnull", True),
+                    ),
+                    models.Q(
+                        ("group__isnull", True),
+                        ("job__isnull", False),
+                        ("owner__isnull", True),
+                        ("target__isnull", True),
+                    ),
+                    models.Q(
+                        ("group__isnull", True),
+                        ("job__isnull", True),
+                        ("owner__isnull", True),
+                        ("target__isnull", False),
+                    ),
+                    models.Q(
+                        ("group__isnull", False),
+                        ("job__isnull", True),
+                        ("owner__isnull", True),
+                        ("target__isnull", True),
+                    ),
+                    _connector="OR",
                 ),
                 name="attachment_to_one_thing",
             ),

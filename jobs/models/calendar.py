@@ -220,6 +220,14 @@ class WindowDecision(models.Model):
         return f"{self.decision} by {self.actor_name}"
 
 
+def _exactly_one(*names: str) -> models.Q:
+    """Return the condition that one of these columns is given, and no other of them."""
+    one = models.Q()
+    for given in names:
+        one |= models.Q(**{f"{name}__isnull": name != given for name in names})
+    return one
+
+
 class Attachment(models.Model):
     """What a calendar applies to: an owner, a job, a target, or a group of targets."""
 
@@ -243,11 +251,7 @@ class Attachment(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="attachment_to_one_thing",
-                condition=models.expressions.RawSQL(
-                    "num_nonnulls(owner_id, job_id, target_id, group_id) = 1",
-                    (),
-                    output_field=models.BooleanField(),
-                ),
+                condition=_exactly_one("owner", "job", "target", "group"),
             ),
             *(
                 models.UniqueConstraint(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
 from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 
-from jobs.models import Calendar, Owner
+from jobs.models import Attachment, Calendar, Owner, Target
 
 
 @pytest.mark.parametrize(
@@ -43,3 +45,22 @@ def test_a_name_is_used_once_by_an_owner(acme: Owner, northwind: Owner) -> None:
     for owner in (acme, None):
         with pytest.raises(ValidationError, match="already exists"):
             Calendar.objects.create(owner=owner, name="nights")
+
+
+def test_an_attachment_is_to_one_thing(acme: Owner) -> None:
+    """Not to none and not to two: forms say it, and the table holds it."""
+    calendar = Calendar.objects.create(owner=acme, name="nights")
+    target = Target.objects.create(owner=acme, name="fw-1")
+    for to in ({}, {"owner": acme, "target": target}):
+        attachment = Attachment(calendar=calendar, **to)
+        with pytest.raises(ValidationError, match="attachment_to_one_thing"):
+            attachment.full_clean()
+        with pytest.raises(IntegrityError), transaction.atomic():
+            attachment.save()
+    Attachment.objects.create(calendar=calendar, target=target)
+
+
+def test_models_and_tables_give_no_warning(db: None) -> None:
+    """Each start and each migration would print it."""
+    found = [one for one in run_checks(databases=["default"]) if one.id and "models." in one.id]
+    assert found == []
