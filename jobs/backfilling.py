@@ -76,8 +76,8 @@ def backfill(
 
     Its runs are made by a system worker, within seconds of the commit, and are those of
     `backfill.submission`: cancel that to stop it. A pause does not hold it. Where runs of the job
-    must not overlap, its lock key keeps them apart. Each call makes runs of its own. Raises what
-    `count_backfill` raises, and OptionError for a reason that is too long.
+    must not overlap, its lock key keeps them apart. Each call makes runs of its own. The reason may
+    be empty. Raises what `count_backfill` raises, and OptionError for a reason that is too long.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():

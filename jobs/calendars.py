@@ -39,6 +39,12 @@ BEHIND: Final = timedelta(days=1)
 
 _open: ContextVar[Mapping[int, Calendar]] = ContextVar("open", default=MappingProxyType({}))
 
+_KINDS: Final[dict[type[Any], str]] = {
+    Owner: "owner_id",
+    Job: "job_id",
+    Target: "target_id",
+    TargetGroup: "group_id",
+}
 _OWNERS: Final = """
 SELECT DISTINCT coalesce(a.owner_id, j.owner_id, t.owner_id, g.owner_id) AS id
 FROM jobs_attachment AS a
@@ -95,8 +101,11 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
 def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attachment:
     """Have a calendar apply to an owner, a job, a target or a group; harmless when it does.
 
-    Raises OptionError when the calendar is another owner's.
+    Raises OptionError when the calendar is another owner's, and for what is none of these rows.
     """
+    if not isinstance(to, tuple(_KINDS)):
+        names = ", ".join(kind.__name__ for kind in _KINDS)
+        raise OptionError("to", f"is one of {names}, and not {to!r:.80}")
     of = to if isinstance(to, Owner) else to.owner
     if calendar.owner_id not in {None, of.pk}:
         raise OptionError("calendar", f"{calendar.name!r} is not one of {of.slug}'s")
@@ -206,5 +215,4 @@ def _tell(owner_ids: Collection[int]) -> None:
 
 
 def _key(to: Owner | Job | Target | TargetGroup) -> str:
-    kinds = {Owner: "owner_id", Job: "job_id", Target: "target_id", TargetGroup: "group_id"}
-    return kinds[type(to)]
+    return next(key for kind, key in _KINDS.items() if isinstance(to, kind))

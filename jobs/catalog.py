@@ -118,7 +118,7 @@ def resolve(task: Task | str) -> Task:
     name = task if isinstance(task, str) else getattr(task, "name", None)
     if not isinstance(name, str):
         # A function that is not a task, most likely: say its name as people know it.
-        raise UnknownTask(getattr(task, "__qualname__", type(task).__name__))
+        raise UnknownTask(getattr(task, "__qualname__", repr(task)[:80]), is_name=False)
     found = _registered().get(name)
     if found is None or _is_internal(name):
         name = name[:NAME_LIMIT]

@@ -24,15 +24,22 @@ class ArgumentError(FairshiftError):
 
 
 class UnknownTask(FairshiftError):
-    """No registered task that may be submitted has this name."""
+    """No registered task that may be submitted has this name, or is this object."""
 
-    def __init__(self, name: str, near_miss: str | None = None) -> None:
-        super().__init__(name, near_miss)
+    def __init__(self, name: str, near_miss: str | None = None, is_name: bool = True) -> None:
+        super().__init__(name, near_miss, is_name)
         self.name = name
         self.near_miss = near_miss
+        self.is_name = is_name
 
     def __str__(self) -> str:
-        hint = f"; did you mean {self.near_miss!r}?" if self.near_miss else ""
+        if not self.is_name:
+            return f"{self.name} is no Celery task; decorate its function with @job"
+        hint = (
+            f"; did you mean {self.near_miss!r}?"
+            if self.near_miss
+            else "; is its module imported: an app's tasks.py, or one that CELERY_IMPORTS names?"
+        )
         return f"no task named {self.name!r} may be submitted{hint}"
 
 

@@ -5,6 +5,7 @@ An estimate, of what waits now and of how long runs took: docs/foresight.md.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -54,8 +55,10 @@ def will_it_fit(
     task = resolve(task)
     chosen = preparing.options(options)
     names = _names(targets)
-    if len(names) > preparing.BATCH_LIMIT:
-        raise OptionError("targets", f"are at most {preparing.BATCH_LIMIT:,}, not {len(names):,}")
+    if not 1 <= len(names) <= preparing.BATCH_LIMIT:
+        raise OptionError("targets", f"are 1 to {preparing.BATCH_LIMIT:,}, not {len(names):,}")
+    if at is not None and (not isinstance(at, datetime) or at.utcoffset() is None):
+        raise OptionError("at", "is a datetime with a time zone")
     if arguments is not None:
         preparing.payload(task, (), arguments, embed={})
     owner = preparing.owner(owner)
@@ -115,9 +118,7 @@ def foresee_rest(submission: Submission) -> Forecast | None:
 def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:
     if isinstance(targets, TargetGroup):
         return list(targets.targets.order_by("name").values_list("name", flat=True))
-    if isinstance(targets, str):
-        raise OptionError("targets", "are a list of names, or a group")
-    return targets
+    return preparing.listed("targets", targets, of="names, or a group")
 
 
 def _known(
@@ -126,8 +127,9 @@ def _known(
     """Return what is known of the runs of a task: what the caller says, else the newest ones."""
     if given is None:
         return known_of(owner, task, queue, now=now)
-    if not given > 0:
-        raise OptionError("expected_seconds", f"is above 0, not {given!r}")
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number or not 0 < given < math.inf:
+        raise OptionError("expected_seconds", f"is a number above 0, not {given!r:.80}")
     return Known(given)
 
 

@@ -185,5 +185,8 @@ def _schedule(faults: list[FairshiftError], values: dict[str, Any]) -> dict[str,
         found = schedules.checked(schedules.Schedule(kind=str(kind), **facts))
     except ScheduleError as error:
         faults.append(error)
+        if error.field == "zone":
+            # What else is wrong is said at once, and not after the zone is mended.
+            _schedule(faults, {**values, "zone": ""})
         return {}
     return {"schedule": found.kind, **{name: getattr(found, name) for name in facts}}

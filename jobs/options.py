@@ -93,7 +93,11 @@ def refuse_text(option: str, value: Any, *, most: int) -> None:
 def refuse_labels(labels: Any) -> None:
     """Raise OptionError for what is no mapping of a few short texts to short texts."""
     if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
-        raise OptionError("labels", f"is a mapping of at most {LABELS_LIMIT} texts to texts")
+        raise OptionError(
+            "labels",
+            f"is a mapping of at most {LABELS_LIMIT} names to texts, each of both of at most"
+            f" {LABEL_LIMIT} characters",
+        )
     for name, value in labels.items():
         # The name first: a bad one must not stand in the error about its value.
         refuse_text("labels", name, most=LABEL_LIMIT)

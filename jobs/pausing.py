@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.db.models.functions import Now
 
+from jobs import preparing
 from jobs.errors import OptionError
 from jobs.models import AuditEntry, Owner
 from jobs.options import REASON_LIMIT, refuse_text
 from jobs.sharing import tell_on_commit
+from jobs.storing import now
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
@@ -20,7 +22,7 @@ PAUSE_REASON_LIMIT: Final = 200
 
 
 def pause_owner(
-    owner: Owner,
+    owner: Owner | str,
     *,
     until: datetime | None = None,
     reason: str = "",
@@ -28,11 +30,15 @@ def pause_owner(
 ) -> None:
     """Let no further run of an owner start, until a time or until resumed; what runs goes on.
 
-    Raises OptionError for a reason that is too long to be kept and for a time without a zone.
+    Raises UnknownOwner for a name that is none, OptionError for a reason that is too long to be
+    kept, for a time without a zone, and for one that has passed.
     """
+    owner = preparing.named(owner)
     refuse_text("reason", reason, most=PAUSE_REASON_LIMIT)
-    if until is not None and until.utcoffset() is None:
+    if until is not None and (not isinstance(until, datetime) or until.utcoffset() is None):
         raise OptionError("until", "is a datetime with a time zone")
+    if until is not None and until <= now():
+        raise OptionError("until", "has passed already")
     with transaction.atomic():
         Owner.objects.filter(pk=owner.pk).update(
             paused_at=Now(), paused_until=until, paused_reason=reason
@@ -44,8 +50,11 @@ def pause_owner(
         tell_on_commit(owner)
 
 
-def resume_owner(owner: Owner, *, reason: str = "", actor: AbstractBaseUser | None = None) -> None:
+def resume_owner(
+    owner: Owner | str, *, reason: str = "", actor: AbstractBaseUser | None = None
+) -> None:
     """Let an owner's runs start again, at once."""
+    owner = preparing.named(owner)
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         Owner.objects.filter(pk=owner.pk).update(

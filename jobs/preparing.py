@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from string import Formatter
 from typing import Any, Final
@@ -102,6 +102,13 @@ def refuse_size(calls: Sequence[Any], label: str) -> None:
     refuse_text("label", label, most=LABEL_LIMIT)
 
 
+def listed(option: str, given: Any, *, of: str) -> list[Any]:
+    """Return what was given as a list; refuse one text or mapping, which would fall to pieces."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise OptionError(option, f"is a list of {of}, not {type(given).__name__}")
+    return list(given)
+
+
 def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a target or lock per call: the template with the call's arguments filled in."""
     parts = _parts(option, template)
@@ -141,14 +148,21 @@ def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
     return [(text, name) for text, name, _, _ in parts]
 
 
+def named(given: Owner | str) -> Owner:
+    """Return this very owner, or the one of this name."""
+    return given if isinstance(given, Owner) else owner(given)
+
+
 def owner(given: Owner | str) -> Owner:
     """Return the owner with this slug, as it is now."""
+    if not isinstance(given, Owner | str):
+        raise OptionError("owner", f"is an Owner or its name, not {given!r:.80}")
     found: Owner | None = None
     if isinstance(given, Owner):
         # What was read once does not know of calendars that have come since.
         found = Owner.objects.filter(pk=given.pk).first()
     # A slug is ASCII; PostgreSQL takes no NUL and no lone surrogate, not even in a question.
-    elif isinstance(given, str) and given.isascii() and "\x00" not in given:
+    elif given.isascii() and "\x00" not in given:
         found = Owner.objects.filter(slug=given).first()
     if found is None:
         raise UnknownOwner(str(given)[:OWNER_LIMIT])

@@ -6,7 +6,7 @@ become visible with the caller's own, and hints are published after them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -94,12 +94,43 @@ def submit_many(
     is called with the list of results once every run has succeeded. Other errors are those
     of `submit`.
     """
+    return _submit_many(
+        task, arguments, None, owner=owner, label=label, chord=chord, options=options
+    )
+
+
+def submit_on(
+    targets: Sequence[str],
+    task: Task | str,
+    arguments: Iterable[Mapping[str, Any]],
+    /,
+    *,
+    owner: Owner | str,
+    label: str = "",
+    **options: Any,
+) -> Submission:
+    """Submit as `submit_many` does, with the name of each run's target beside its arguments."""
+    return _submit_many(
+        task, arguments, targets, owner=owner, label=label, chord=None, options=options
+    )
+
+
+def _submit_many(
+    task: Task | str,
+    arguments: Iterable[Mapping[str, Any]],
+    named: Sequence[str] | None,
+    *,
+    owner: Owner | str,
+    label: str,
+    chord: Signature | None,
+    options: Mapping[str, Any],
+) -> Submission:
     task = resolve(task)
     settings = preparing.options(options)
-    calls = list(arguments)
+    calls = preparing.listed("arguments", arguments, of="mappings, one for each run")
     preparing.refuse_size(calls, label)
     payloads = preparing.payloads(task, calls, embed=embed_of(settings, chord=chord))
-    target_names = preparing.filled("target", settings.target, calls)
+    target_names = named or preparing.filled("target", settings.target, calls)
     locks = preparing.filled("lock", settings.lock, calls)
     with transaction.atomic():
         owner = preparing.owner(owner)

@@ -46,9 +46,9 @@ def upsert_jobs(owner: Owner | str, jobs: Iterable[Mapping[str, Any]]) -> Upsert
     only a pause stays. Repeating a call changes nothing.
 
     Raises BatchError, which lists every wrong field of every element, and stores none then;
-    UnknownOwner, and OptionError for more than 100,000 elements.
+    UnknownOwner, and OptionError for what is no list and for more than 100,000 elements.
     """
-    elements = list(jobs)
+    elements = preparing.listed("jobs", jobs, of="mappings, one for each job")
     _refuse_size("jobs", elements)
     specs = checked(elements)
     with transaction.atomic():
@@ -94,9 +94,7 @@ def checked(elements: Sequence[Any], *, specs: JobSpecs | None = None) -> list[J
 
 def checked_keys(keys: Iterable[str]) -> list[str]:
     """Return the keys of a bulk; raise OptionError for what can be none."""
-    if isinstance(keys, str):
-        raise OptionError("keys", "is a list of keys, not one of them")
-    given = list(keys)
+    given = preparing.listed("keys", keys, of="keys")
     _refuse_size("keys", given)
     for key in given:
         refuse_text("keys", key, most=KEY_LIMIT)

@@ -16,8 +16,10 @@ from jobs.conf import setting
 from jobs.errors import FairshiftError
 from jobs.job_spec import fault_of, job_spec
 from jobs.models import Job
+from jobs.options import KEY_LIMIT
 from jobs.payloads import CLEAR, read_body
 from jobs.places import place_of
+from jobs.schedules.expressions import LONGEST
 
 SCHEDULE_FIELDS: Final = (
     "schedule",
@@ -89,9 +91,15 @@ class JobForm(forms.ModelForm):
         )
         widgets = {"labels": forms.Textarea(attrs={"rows": 3, "cols": 80})}
         help_texts = {
+            "key": lazy("Your own name of it, once for each owner: 1 to %d characters.")
+            % KEY_LIMIT,
             "interval_minutes": lazy("1 to 525,600. Its minute and second are given by us, once."),
             "interval_seconds": lazy("1 to 86,400, no whole minutes: those are an interval."),
-            "cron": lazy("Five fields, such as 5 4 * * MON-FRI, or @hourly, @daily, @weekly …"),
+            "cron": lazy(
+                "Five fields, such as 5 4 * * MON-FRI, or @hourly, @daily, @weekly …"
+                " At most %d characters."
+            )
+            % LONGEST,
             "once_at": lazy("A time within a minute means the end of that minute."),
             "zone": lazy("An IANA name, such as Europe/Berlin. Empty: UTC."),
             "smooth": lazy("Not all in the minute's first second, but spread over the minute."),
@@ -100,6 +108,11 @@ class JobForm(forms.ModelForm):
             "misfire_deadline_seconds": lazy(
                 "What is later than that is not run. Empty: however late."
             ),
+            "retry_on": lazy(
+                "Names of exceptions, separated by commas, with or without their module:"
+                " ConnectionError, requests.exceptions.Timeout. Empty: all."
+            ),
+            "give_up_on": lazy("Names as above: no further attempt after these."),
             "overlap": lazy("When a run is due while one before it is open. Needs history."),
             "history_policy": lazy(
                 "With “none” there are no rows: no retry history, no durable cancel, no last "

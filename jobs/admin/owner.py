@@ -112,6 +112,12 @@ class OwnerAdmin(VerbalAdmin):
         # so it is not an owner's own to change.
         return (*shown, "slug") if access.sees_all(request.user) else (*shown, "slug", *LIMITS)
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name in LIMITS:
+            # Its own would say but one limit, and another one than the row's.
+            kwargs["min_value"] = None
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return super().has_add_permission(request, *args) and access.sees_all(request.user)
 

@@ -19,11 +19,11 @@ from jobs.catalog import offered, resolve
 from jobs.errors import ArgumentError, BatchError, FairshiftError, OptionError
 from jobs.models import Owner, Target, TargetGroup, WindowPolicy
 from jobs.models.fields import no_nul
-from jobs.options import refuse_labels
-from jobs.preparing import BATCH_LIMIT, LABEL_LIMIT
+from jobs.options import refuse_labels, refuse_text
+from jobs.preparing import BATCH_LIMIT, LABEL_LIMIT, TARGET_LIMIT
 
 TARGET: Final = "{target}"
-"""Stands for a target's name in the arguments."""
+"""Stands for a target's name in the arguments, by itself or within a text."""
 HINTS: Final = 10
 OPTIONS: Final = ("priority", "deadline_seconds")
 WAYS: Final = ("group", "filter", "names")
@@ -51,12 +51,6 @@ class Bulk:
     def calls(self) -> Iterator[dict[str, Any]]:
         """The arguments of each run."""
         return (_filled(self.arguments, name) for name in self.targets)
-
-    @property
-    def target_option(self) -> str:
-        """The argument that holds the target, as `submit_many` is told of it."""
-        name = next(name for name, value in self.arguments.items() if value == TARGET)
-        return f"{{{name}}}"
 
     @property
     def mark(self) -> str:
@@ -149,7 +143,8 @@ class SubmitForm(forms.Form):
         shown = [chosen] if chosen else list(offers.values())[:HINTS]
         fields["arguments"].help_text = " ".join(
             [
-                _("A JSON object of argument names and values; %s is the target's name.") % TARGET,
+                _("A JSON object of argument names and values; %s in a text is the target's name.")
+                % TARGET,
                 *map(takes, shown),
             ]
         )
@@ -175,7 +170,8 @@ class SubmitForm(forms.Form):
         try:
             call = _filled(arguments, targets[0])
             preparing.payload(resolve(task), (), call, embed={})
-            preparing.filled("target", self.bulk.target_option, [call])
+            for name in targets:
+                refuse_text("target", name, most=TARGET_LIMIT)
         except RecursionError:
             self.add_error("arguments", _("This is nested too deeply."))
         except FairshiftError as error:
@@ -214,9 +210,15 @@ class SubmitForm(forms.Form):
         except ValueError as error:
             self.add_error("arguments", str(error))
             return {}
-        if TARGET not in found.values() and "arguments" not in self.errors:
+        try:
+            is_told = _filled(found, "") != found
+        except RecursionError:
+            self.add_error("arguments", _("This is nested too deeply."))
+            return {}
+        if not is_told and "arguments" not in self.errors:
             self.add_error(
-                "arguments", _('One of them must be "%s": it tells the task its target.') % TARGET
+                "arguments",
+                _('A text in them must hold "%s": it tells the task its target.') % TARGET,
             )
         return found
 

@@ -14,13 +14,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from jobs import submit_many, will_it_fit
+from jobs import will_it_fit
 from jobs.admin import access, marks
 from jobs.admin.base import OwnedAdmin
 from jobs.admin.forecast import facts_of
 from jobs.admin.submit_form import Bulk, SubmitForm
 from jobs.errors import FairshiftError
 from jobs.models import AuditEntry
+from jobs.submission import submit_on
 from jobs.windows.forecast import Forecast
 
 
@@ -70,12 +71,12 @@ class SubmitPage(OwnedAdmin):
         bulk, user = form.bulk, request.user
         with transaction.atomic():
             # A double click waits for the first one at the key, and gets its submission.
-            submission = submit_many(
+            submission = submit_on(
+                bulk.targets,
                 bulk.task,
                 bulk.calls,
                 owner=bulk.owner,
                 label=bulk.label,
-                target=bulk.target_option,
                 idempotency_key=f"admin:{user.pk}:{form.cleaned_data['nonce']}",
                 **bulk.options,
             )

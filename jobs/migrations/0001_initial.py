@@ -74,8 +74,12 @@ class Migration(migrations.Migration):
                         default=1,
                         help_text="Share of the workers, in proportion to the others' weights: 1 to 1000.",
                         validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(1000),
+                            django.core.validators.MinValueValidator(
+                                1, "This is a whole number from 1 to 1000."
+                            ),
+                            django.core.validators.MaxValueValidator(
+                                1000, "This is a whole number from 1 to 1000."
+                            ),
                         ],
                         verbose_name="weight",
                     ),
@@ -86,7 +90,14 @@ class Migration(migrations.Migration):
                         blank=True,
                         help_text="Empty: no limit.",
                         null=True,
-                        validators=[django.core.validators.MinValueValidator(1)],
+                        validators=[
+                            django.core.validators.MinValueValidator(
+                                1, "This is a whole number from 1 to 2147483647."
+                            ),
+                            django.core.validators.MaxValueValidator(
+                                2147483647, "This is a whole number from 1 to 2147483647."
+                            ),
+                        ],
                         verbose_name="most running at once",
                     ),
                 ),

@@ -17,7 +17,14 @@ class Migration(migrations.Migration):
                 blank=True,
                 help_text="Spread evenly, a second's worth at once. Empty: no limit.",
                 null=True,
-                validators=[django.core.validators.MinValueValidator(1)],
+                validators=[
+                    django.core.validators.MinValueValidator(
+                        1, "This is a whole number from 1 to 2147483647."
+                    ),
+                    django.core.validators.MaxValueValidator(
+                        2147483647, "This is a whole number from 1 to 2147483647."
+                    ),
+                ],
                 verbose_name="most starts a minute",
             ),
         ),

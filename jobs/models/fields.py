@@ -5,14 +5,29 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.validators import (
+    BaseValidator,
+    MaxValueValidator,
+    MinValueValidator,
+    RegexValidator,
+)
 from django.utils.translation import gettext_lazy as _
 
 from fleet import OWNER_NAME
 
+
+def whole_numbers(least: int, most: int) -> tuple[BaseValidator, ...]:
+    """Return validators that say both limits, whichever was passed."""
+    said = f"This is a whole number from {least} to {most}."
+    return MinValueValidator(least, said), MaxValueValidator(most, said)
+
+
 PRIORITY_LIMITS = (MinValueValidator(0), MaxValueValidator(9))
 ATTEMPT_LIMITS = (MinValueValidator(1), MaxValueValidator(100))
-WEIGHT_LIMITS = (MinValueValidator(1), MaxValueValidator(1000))
+WEIGHT_MOST = 1000
+COUNT_MOST = 2**31 - 1
+WEIGHT_LIMITS = whole_numbers(1, WEIGHT_MOST)
+COUNT_LIMITS = whole_numbers(1, COUNT_MOST)
 SECONDS_LIMITS = (MinValueValidator(0.1), MaxValueValidator(30 * 86_400.0))
 
 # NUL is the one character that PostgreSQL's text cannot hold.

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -14,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from fleet import OWNER_NAME
 from jobs.models.fields import (
+    COUNT_LIMITS,
     OWNER_LIMIT,
     OWNER_RULE,
     WEIGHT_LIMITS,
@@ -50,14 +50,14 @@ class Owner(models.Model):
         _("most running at once"),
         null=True,
         blank=True,
-        validators=[MinValueValidator(1)],
+        validators=COUNT_LIMITS,
         help_text=_("Empty: no limit."),
     )
     rate_limit_per_minute = models.PositiveIntegerField(
         _("most starts a minute"),
         null=True,
         blank=True,
-        validators=[MinValueValidator(1)],
+        validators=COUNT_LIMITS,
         help_text=_("Spread evenly, a second's worth at once. Empty: no limit."),
     )
     paused_at = models.DateTimeField(_("paused at"), null=True, blank=True, editable=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any, Final
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
@@ -11,8 +12,11 @@ from django.db.models import Count
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from jobs.errors import OptionError
 from jobs.models.owner import Owner
 from jobs.states import ENDED, State
+
+LONGEST_WAIT: Final = 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,10 @@ class Submission(models.Model):
     def wait(self, *, timeout: float | None = None, poll: float = 0.2) -> Progress:
         """Block until every run has ended; raise TimeoutError after `timeout` seconds.
 
-        Both spans are in seconds.
+        Both spans are in seconds. Raises OptionError for what is no number of them.
         """
+        _refuse_span("timeout", 0.0 if timeout is None else timeout)
+        _refuse_span("poll", poll)
         deadline = None if timeout is None else time.monotonic() + timeout
         while not (progress := self.progress).is_done:
             if deadline is not None and time.monotonic() >= deadline:
@@ -83,6 +89,12 @@ class Submission(models.Model):
         from jobs import cancellation
 
         return cancellation.cancel_submission(self, actor=actor, reason=reason)
+
+
+def _refuse_span(option: str, value: Any) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= LONGEST_WAIT:
+        raise OptionError(option, f"is a number of seconds from 0 to {LONGEST_WAIT}")
 
 
 class IdempotencyKey(models.Model):

@@ -230,7 +230,8 @@ def test_a_paused_owner_s_runs_wait(acme: Owner, until: timedelta | None) -> Non
 def test_a_pause_ends_by_itself(acme: Owner) -> None:
     """On PostgreSQL's clock, with nobody resuming it."""
     [run] = submitted(acme)
-    pause_owner(acme, until=now() - timedelta(milliseconds=1))
+    pause_owner(acme, until=now() + timedelta(hours=1))
+    Owner.objects.update(paused_until=now() - timedelta(milliseconds=1))
     admitted(living_worker(), run)
 
 

@@ -29,7 +29,8 @@ from jobs.errors import (
     [
         (ArgumentError("host", "is required"), "argument host: is required"),
         (UnknownTask("pign", "ping"), "'pign' may be submitted; did you mean 'ping'?"),
-        (UnknownTask("pign"), "no task named 'pign' may be submitted"),
+        (UnknownTask("pign"), "no task named 'pign' may be submitted; is its module imported"),
+        (UnknownTask("len", is_name=False), "len is no Celery task; decorate its function with"),
         (RowRequired("ping"), "task 'ping' runs only with a row: use submit()"),
         (PayloadTooLarge(300_000, 262_144), "at least 300,000 bytes, the limit is 262,144"),
         (OptionError("priority", "is from 0 to 9"), "option priority: is from 0 to 9"),

@@ -217,15 +217,23 @@ def test_a_missing_calendar_is_said_where_one_is_required(acme: Owner) -> None:
 def test_what_a_submit_would_refuse_is_refused(acme: Owner) -> None:
     """By name, before anything is asked."""
     with pytest.raises(UnknownTask):
-        will_it_fit("tests.nothing", owner="acme", targets=[])
+        will_it_fit("tests.nothing", owner="acme", targets=["fw-1"])
     with pytest.raises(ArgumentError, match="y"):
         told(acme, arguments={"x": 1})
     with pytest.raises(OptionError, match="expected_seconds"):
         told(acme, expected_seconds=0)
-    with pytest.raises(OptionError, match="a list of names"):
-        told(acme, "fw-1")
-    with pytest.raises(OptionError, match="at most 100,000"):
-        told(acme, ["x"] * 100_001)
+    for seconds in ("x", float("nan"), float("inf"), True):
+        with pytest.raises(OptionError, match="expected_seconds: is a number above 0"):
+            told(acme, expected_seconds=seconds)
+    for targets in ("fw-1", {"fw-1": 1}, None):
+        with pytest.raises(OptionError, match="targets: is a list of names, or a group"):
+            told(acme, targets)
+    for names in ([], ["x"] * 100_001, TargetGroup.objects.create(owner=acme, name="empty")):
+        with pytest.raises(OptionError, match="targets: are 1 to 100,000, not "):
+            told(acme, names)
+    for at in (datetime(2030, 1, 1), "2030-01-01"):  # noqa: DTZ001
+        with pytest.raises(OptionError, match="at: is a datetime with a time zone"):
+            told(acme, at=at)
 
 
 def test_thousands_of_targets_are_told_in_seconds(acme: Owner) -> None:

@@ -193,6 +193,9 @@ def test_a_calendar_of_another_owner_is_not_attached(acme: Owner, northwind: Own
     """The error names it and whose thing it was to apply to."""
     with pytest.raises(OptionError, match="is not one of northwind's"):
         calendars.attach(calendar_of(acme), northwind)
+    for what in ("northwind", None):
+        with pytest.raises(OptionError, match="to: is one of Owner, Job, Target, TargetGroup"):
+            calendars.attach(Calendar.objects.get(), what)  # type: ignore[arg-type]
 
 
 def test_an_admission_that_waited_past_the_close_admits_nothing(acme: Owner) -> None:

@@ -77,7 +77,7 @@ def test_times_come_in_utc_and_once_on_the_minute() -> None:
         ({"name": "\ud800"}, "name", "surrogate"),
         ({"task": None}, "task", "is required"),
         ({"task": "tests.ad"}, "task", "did you mean 'tests.add'"),
-        ({"task": 7}, "task", "no task named"),
+        ({"task": 7}, "task", "7 is no Celery task"),
         ({"arguments": {"x": 1}}, "arguments", "y: is required"),
         ({"arguments": {"x": 1, "y": 2, "yy": 3}}, "arguments", "did you mean y?"),
         ({"arguments": [1, 2]}, "arguments", "is a mapping"),
@@ -149,3 +149,12 @@ def test_limits_go_together_with_those_of_the_task() -> None:
     assert job_spec({**given, "time_limit_seconds": 90})[0] is not None
     own = {"time_limit_seconds": 30, "soft_time_limit_seconds": 20}
     assert job_spec({**given, **own})[0] is not None
+
+
+def test_a_bad_zone_does_not_hide_a_bad_cron_expression() -> None:
+    """Both are said at once."""
+    _, faults = job_spec(
+        {"key": "k", "task": "tests.add", "arguments": {"x": 1, "y": 2}}
+        | {"cron": "61 * * * *", "zone": "Mars/Olympus"}
+    )
+    assert [fault_of(fault)[0] for fault in faults] == ["zone", "cron"]

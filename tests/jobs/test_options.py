@@ -36,7 +36,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
         ("eta", "2026-03-01T12:00:00Z", "with a time zone"),
         ("labels", ["site"], "at most 32"),
         ("labels", None, "at most 32"),
-        ("labels", {str(n): "" for n in range(33)}, "at most 32"),
+        ("labels", {str(n): "" for n in range(33)}, "both of at most 200 characters"),
         ("labels", {"site": 7}, "at most 200 characters"),
         ("labels", {7: "site"}, "at most 200 characters"),
         ("labels", {"x" * 201: ""}, "at most 200 characters"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
 from fleet import Kind, Refusal
-from jobs.errors import OptionError
+from jobs.errors import OptionError, UnknownOwner
 from jobs.models import AuditEntry, Owner
 from jobs.pausing import pause_owner, resume_owner
 from jobs.storing import now
@@ -71,6 +71,8 @@ def test_a_pause_until_a_time_ends_with_it(committed: None, acme: Owner) -> None
         ({"reason": "x" * 201}, "reason: is text of at most 200 characters"),
         ({"reason": "nul \x00"}, "reason: "),
         ({"until": datetime(2030, 1, 1)}, "until: is a datetime with a time zone"),  # noqa: DTZ001
+        ({"until": "2030-01-01"}, "until: is a datetime with a time zone"),
+        ({"until": datetime(2020, 1, 1, tzinfo=UTC)}, "until: has passed already"),
     ],
 )
 def test_a_pause_that_cannot_be_kept_is_refused(
@@ -95,3 +97,15 @@ def test_who_paused_and_why_is_in_the_audit(acme: Owner) -> None:
         {"until": until.isoformat()},
     )
     assert (resumed.action, resumed.actor_name, resumed.owner) == ("resume", "ada", acme)
+
+
+def test_an_owner_is_paused_and_resumed_by_its_name_too(acme: Owner) -> None:
+    """As it is named in a submit."""
+    pause_owner("acme")
+    acme.refresh_from_db()
+    assert acme.is_paused()
+    resume_owner("acme")
+    acme.refresh_from_db()
+    assert not acme.is_paused()
+    with pytest.raises(UnknownOwner):
+        pause_owner("acne")

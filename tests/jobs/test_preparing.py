@@ -107,13 +107,28 @@ def test_a_filled_template_is_checked_again(value: str) -> None:
         preparing.filled("lock", "{host}", [{"host": value}])
 
 
-@pytest.mark.parametrize("slug", ["nobody", "", "nul \x00", "\ud800", None, 7])
+@pytest.mark.parametrize("slug", ["nobody", "", "nul \x00", "\ud800"])
 @pytest.mark.django_db
 def test_an_unknown_owner_is_refused(slug: Any) -> None:
     """Whatever was given; the error can be written to a log."""
     with pytest.raises(UnknownOwner) as caught:
         preparing.owner(slug)
     assert str(caught.value).encode()
+
+
+@pytest.mark.parametrize("given", [None, 5, ["acme"]])
+def test_what_is_no_owner_nor_a_name_is_refused(given: Any) -> None:
+    """Another mistake than an unknown name, with another cure."""
+    with pytest.raises(OptionError, match="owner: is an Owner or its name, not "):
+        preparing.owner(given)
+
+
+@pytest.mark.parametrize("given", [{"x": 1}, "x", b"x", 5, None])
+def test_what_is_no_list_is_refused(given: Any) -> None:
+    """A mapping or a text would be taken to pieces, each of them wrong in a way of its own."""
+    with pytest.raises(OptionError, match="arguments: is a list of mappings, not "):
+        preparing.listed("arguments", given, of="mappings")
+    assert preparing.listed("arguments", (one for one in [1, 2]), of="numbers") == [1, 2]
 
 
 def test_an_owner_is_found_by_its_slug_or_is_itself(acme: Owner) -> None:

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from fleet import Broker, BrokerUnavailable, OwnerLook, OwnerSettings, Standing
 from jobs import dispatch, sharing
-from jobs.errors import OptionError
+from jobs.errors import OptionError, UnknownOwner
 from jobs.models import AuditEntry, Outbox, Owner, Run
 from jobs.pausing import pause_owner, resume_owner
 from jobs.sharing import limit_owner, tell_all, tell_on_commit
@@ -204,12 +204,12 @@ def test_two_changes_are_told_in_the_order_of_their_commits(
 @pytest.mark.parametrize(
     ("wrong", "option"),
     [
-        ({"weight": 0}, "weight: "),
+        ({"weight": 0}, "weight: is a whole number from 1 to 1000; not 0"),
         ({"weight": 1001}, "weight: "),
         ({"weight": None}, "weight: "),
         ({"weight": 1.5}, "weight: is a whole number"),
         ({"weight": True}, "weight: is a whole number"),
-        ({"max_running": 0}, "max_running: "),
+        ({"max_running": -3}, "is a whole number from 1 to 2147483647, or None for no limit"),
         ({"rate_limit_per_minute": 0}, "rate_limit_per_minute: "),
         ({"rate_limit_per_minute": 2**31}, "rate_limit_per_minute: "),
         ({"max_runing": 5}, "max_runing: is no limit; max_running may be set"),
@@ -238,3 +238,14 @@ def test_who_set_it_is_in_the_audit(acme: Owner, ada: User) -> None:
         "before": {"weight": 3, "max_running": None},
         "after": {"weight": 5, "max_running": 2},
     }
+
+
+def test_an_owner_is_limited_by_its_name_too(acme: Owner) -> None:
+    """As it is named in a submit."""
+    limit_owner("acme", weight=7)
+    acme.refresh_from_db()
+    assert acme.weight == 7
+    with pytest.raises(UnknownOwner):
+        limit_owner("acne", weight=7)
+    with pytest.raises(OptionError, match="owner: is an Owner or its name"):
+        limit_owner(5, weight=7)  # type: ignore[arg-type]

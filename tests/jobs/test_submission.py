@@ -126,6 +126,22 @@ def test_wrong_input_is_refused_by_name_and_nothing_is_stored(
     assert_nothing_is_stored()
 
 
+@pytest.mark.parametrize("given", [{"x": 1, "y": 2}, "x", 5])
+def test_a_bulk_that_is_no_list_is_refused(acme: Owner, given: object) -> None:
+    """One mapping in the place of a list of them would be taken to pieces."""
+    with pytest.raises(OptionError, match="arguments: is a list of mappings, one for each run"):
+        submit_many("tests.add", given, owner=acme)  # type: ignore[arg-type]
+    assert not Submission.objects.exists()
+
+
+def test_what_is_no_task_is_refused_with_the_cure(acme: Owner) -> None:
+    """A function without its decorator, a name whose module nobody imports."""
+    with pytest.raises(UnknownTask, match="len is no Celery task; decorate its function with @job"):
+        submit(len, [1], owner=acme)  # type: ignore[arg-type]
+    with pytest.raises(UnknownTask, match="is its module imported"):
+        submit("billing.invoice_customer", owner=acme)
+
+
 def test_arguments_over_the_limit_are_refused(acme: Owner) -> None:
     """With both sizes, in bytes, and what to do instead."""
     with pytest.raises(PayloadTooLarge, match=r"at least .* the limit is 262,144; store what"):

@@ -155,7 +155,9 @@ def test_what_cannot_be_a_bulk_is_refused(acme: Owner, monkeypatch: pytest.Monke
     monkeypatch.setattr("jobs.upserting.BYTES_LIMIT", 10)
     with pytest.raises(OptionError, match="split"):
         upsert_jobs(acme, [add("a")])
-    with pytest.raises(OptionError, match="not one of them"):
+    with pytest.raises(OptionError, match="jobs: is a list of mappings, one for each job, not"):
+        upsert_jobs(acme, add("a"))  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="keys: is a list of keys, not str"):
         delete_jobs(acme, "a")
     with pytest.raises(OptionError, match="keys"):
         delete_jobs(acme, ["\x00"])
@@ -211,7 +213,9 @@ def test_what_is_noted_of_a_job_while_it_is_deleted_goes_with_it(
         Missed.objects.create(
             job=job, owner=acme, first_at=moment, last_at=moment, count=1, reason="outage"
         )
-        Attachment.objects.create(calendar=Calendar.objects.create(owner=acme), job=job)
+        Attachment.objects.create(
+            calendar=Calendar.objects.create(owner=acme, name="nights"), job=job
+        )
     assert outcomes == [1]
     assert not Missed.objects.exists() and not Attachment.objects.exists()
 

@@ -12,7 +12,9 @@ from django.urls import reverse
 
 from fleet import OwnerLook, Standing
 from jobs import dispatch
+from jobs.errors import OptionError
 from jobs.models import Owner
+from jobs.sharing import limit_owner
 from tests.fleet.fair_queues import Queue, who
 from tests.jobs.admin.conftest import confirm
 
@@ -59,6 +61,25 @@ def test_saved_limits_act_at_once(
         save(as_root, acme)
     assert (seen().weight, seen().max_running, seen().rate) == (3, None, None)
     assert who(queue.take(3)) == ["a2", "a3"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    [("weight", 1000), ("max_running", 2**31 - 1), ("rate_limit_per_minute", 2**31 - 1)],
+)
+def test_a_bad_limit_is_refused_as_python_refuses_it(
+    as_root: Client, acme: Owner, limit: str, most: int
+) -> None:
+    """With both limits, whichever was passed, and nothing else."""
+    for wrong in (-3, 0, most + 1):
+        answer = as_root.post(
+            reverse("admin:jobs_owner_change", args=[acme.pk]),
+            {"zone": "UTC", "weight": 1, limit: wrong, **MEMBERS},
+        )
+        problems = answer.context["adminform"].form.errors[limit]
+        assert problems == [f"This is a whole number from 1 to {most}."]
+        with pytest.raises(OptionError, match=f"{limit}: is a whole number from 1 to {most}"):
+            limit_owner(acme, **{limit: wrong})
 
 
 def test_paused_and_resumed_with_a_button(

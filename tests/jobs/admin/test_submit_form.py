@@ -132,7 +132,8 @@ def test_the_forecast_tells_what_the_windows_leave(as_root: Client, acme: Owner)
     ("field", "value", "problem"),
     [
         ("arguments", '{"name": ', "not JSON"),
-        ("arguments", '{"name": "fw-1"}', "must be"),
+        ("arguments", '{"name": "fw-1"}', "must hold"),
+        ("arguments", '{"name": "fw-1", "{target}": 1}', "must hold"),
         ("arguments", '{"name": "{target}", "x": 1}', "no such argument"),
         ("arguments", '{"": "{target}"}', "no such argument"),
         (
@@ -230,3 +231,14 @@ def test_a_submission_that_waits_tells_how_its_rest_will_go(as_root: Client, acm
     assert "left: 3; finishes by" in as_root.get(page).content.decode()
     Run.objects.update(state="cancelled")
     assert "left:" not in as_root.get(page).content.decode()
+
+
+def test_the_target_may_stand_within_a_text(as_root: Client, acme: Owner) -> None:
+    """As in an address, which is all that a built-in task takes; each run has its target."""
+    living_worker()
+    arguments = '{"name": "https://{target}.example.com/health"}'
+    confirmed(as_root, look(as_root, acme, arguments=arguments))
+    submission = Submission.objects.get()
+    assert names_of(submission) == ["fw-1", "fw-2"]
+    run = Run.objects.get(target__name="fw-2")
+    assert run.arguments == ([], {"name": "https://fw-2.example.com/health"})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
 from fleet import Kind
 from jobs import submit_many
+from jobs.errors import OptionError
 from jobs.models import Owner, Progress, Submission
 from jobs.states import State
 from tests.jobs.scenes import admitted, at_once, living_worker, recorded, submitted
@@ -56,3 +58,13 @@ def test_waiting_in_vain_says_for_how_many(acme: Owner) -> None:
     submission = Submission.objects.get()
     with pytest.raises(TimeoutError, match=rf"3 of 3 runs of submission {submission.pk} .* 0.05"):
         submission.wait(timeout=0.05, poll=0.01)
+
+
+@pytest.mark.parametrize("wrong", ["x", None, -1, float("nan"), float("inf"), True])
+def test_a_span_that_is_none_is_refused(acme: Owner, wrong: Any) -> None:
+    """Before the first look, by its name and limits; no timeout at all is one that may be."""
+    submitted(acme)
+    submission = Submission.objects.get()
+    for name in ("timeout", "poll") if wrong is not None else ("poll",):
+        with pytest.raises(OptionError, match=f"{name}: is a number of seconds from 0 to 31622400"):
+            submission.wait(**{"timeout": 0, name: wrong})
