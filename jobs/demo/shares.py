@@ -33,8 +33,10 @@ class Shares:
 
 
 def parts_of(now: Look, *, since: Look) -> list[Part]:
-    """Return the parts between two looks, by name."""
+    """Return the parts between two looks, by name; none while nobody is entitled to any."""
     entitled, received = now.entitled(), now.received(since=since)
+    if not any(entitled.values()):
+        return []
     return [
         Part(name, entitled[name], received[name], owner.backlog, owner.running)
         for name, owner in sorted(now.owners.items())

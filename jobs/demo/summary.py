@@ -57,6 +57,8 @@ def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> N
         f"{upgrade.openings} openings and {upgrade.seconds:.1f} s, {upgrade.outside} outside; "
         f"{upgrade.held_for_approval} held for approval, {upgrade.held_by_freeze} held by freeze"
     )
+    if upgrade.held_for_approval + upgrade.held_by_freeze:
+        screen.say("  What was held is cancelled at the end of the demo, and shown as that")
     if upgrade.foreseen_seconds is not None:
         screen.say(f"  {upgrade.foreseen_seconds:.1f} s were foreseen before its submit")
 

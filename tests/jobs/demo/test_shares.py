@@ -17,3 +17,10 @@ def test_a_part_has_what_ended_between_two_looks() -> None:
         Part("acme", entitled=0.25, received=0.25, waiting=4, running=0),
         Part("globex", entitled=0.75, received=0.75, waiting=90, running=6),
     ]
+
+
+def test_where_nobody_is_entitled_there_is_nothing_to_compare() -> None:
+    """What ended just now was received by an owner of whom nothing is left."""
+    before = look(replace(BUSY, backlog=0, running=0, worker_seconds=10))
+    now = look(replace(BUSY, backlog=0, running=0, worker_seconds=12))
+    assert parts_of(now, since=before) == []
