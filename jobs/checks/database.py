@@ -41,7 +41,8 @@ def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
     if connection.vendor != "postgresql":
         yield Error(
             f"The database {connection.alias!r} is {connection.display_name}, not PostgreSQL.",
-            hint="Set DATABASE_URL to postgresql://…, or leave it empty for the embedded one.",
+            hint="Give DATABASES PostgreSQL's engine; in Fairshift's own project set DATABASE_URL"
+            " to postgresql://…, or leave it empty for the embedded one.",
             id="fairshift.E101",
         )
         return
@@ -112,6 +113,6 @@ def _openings_end() -> Iterator[CheckMessage]:
 def _unreachable(error: DatabaseError) -> CheckMessage:
     return Error(
         f"PostgreSQL does not answer: {' '.join(str(error).split())}",
-        hint="Start it, or correct DATABASE_URL.",
+        hint="Start it, or correct DATABASES (DATABASE_URL in Fairshift's own project).",
         id="fairshift.E102",
     )
