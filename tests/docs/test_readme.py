@@ -6,11 +6,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from celery import current_app
-from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from jobs.catalog import offer_of
-from jobs.demo.verdict import Verdict
+from jobs.demo.verdict import UpgradeVerdict, Verdict
 from jobs.models import Job, Opening, Owner, Run
 from jobs.options import NAMES
 from jobs.policies import CHECKS
@@ -18,7 +17,6 @@ from jobs.states import State
 from tests.docs.pages import Block, blocks, code_words, read, table
 
 README = read("README.md")
-BUILT_BY_US = ("INSTALLED_APPS", "CELERY_TASK_QUEUES")
 
 
 def test_commands_are_run_by_ci() -> None:
@@ -94,19 +92,6 @@ def test_the_example_of_windows_opens_on_nights_of_the_weekend() -> None:
     assert {(moment.strftime("%a"), moment.hour) for moment in whole} == {("Sat", 22), ("Sun", 22)}
 
 
-def test_settings_of_other_projects_are_ours() -> None:
-    """The settings to copy have the values with which Fairshift itself runs."""
-    [block] = blocks(README, info="python settings")
-    copied: dict[str, Any] = {}
-    exec(compile(block.text, "README.md", "exec"), copied)
-    names = [name for name in copied if name.isupper() and name not in BUILT_BY_US]
-    assert {name: copied[name] for name in names} == {
-        name: getattr(settings, name) for name in names
-    }
-    assert set(copied["INSTALLED_APPS"]) <= set(settings.INSTALLED_APPS)
-    assert repr(copied["CELERY_TASK_QUEUES"]) == repr(settings.CELERY_TASK_QUEUES)
-
-
 def test_options_are_those_of_a_submit() -> None:
     """The table of options names each option, and no other; the policies are all named."""
     rows = table(README, after="## Submitting")
@@ -121,3 +106,5 @@ def test_keys_of_the_verdict_are_those_of_the_demo() -> None:
     listed = [word for row in rows for word in code_words(row[0])]
     fields = set(Verdict.__dataclass_fields__) | {"workers", "slots"}
     assert sorted(listed) == sorted(fields)
+    [of_upgrade] = [row[1] for row in rows if row[0] == "`upgrade`"]
+    assert sorted(code_words(of_upgrade)) == sorted(UpgradeVerdict.__dataclass_fields__)

@@ -1,0 +1,270 @@
+"""docs/own-project.md: its files make a project that runs, and one that lacks a line is told so.
+
+Everything is copied out of the page. Fairshift is installed by pip from its sources, and what it
+needs is there already.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.docs.pages import PROJECT, blocks, read
+from tests.flows.servers import Servers
+from tests.own_servers import new_state_dir, remove_state_dir
+from tests.waiting import wait_for
+
+PAGE = read("docs/own-project.md")
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", "fleet", "jobs")
+BIN = Path(sys.executable).parent
+FILES = {"celery": "celery.py", "init": "__init__.py", "urls": "urls.py", "tasks": "tasks.py"}
+KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
+
+
+def block(name: str, *, language: str = "python") -> str:
+    """Return the one block of the page with this name."""
+    [found] = blocks(PAGE, info=f"{language} {name}")
+    return found.text
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fairshift as pip installs it, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("installed")
+    sources = folder / "fairshift"
+    skipped = shutil.ignore_patterns("__pycache__")
+    sources.mkdir()
+    for name in SOURCES:
+        copy = shutil.copytree if (PROJECT / name).is_dir() else shutil.copy
+        extra = {"ignore": skipped} if copy is shutil.copytree else {}
+        copy(PROJECT / name, sources / name, **extra)  # type: ignore[operator]
+    [install] = [line for line in block("install", language="sh").splitlines() if "pip" in line]
+    # What it needs is installed, and nothing is fetched.
+    options = ["--no-deps", "--no-build-isolation", "--quiet", "--target", str(folder / "site")]
+    command = [sys.executable, "-m", *install.split(), *options]
+    subprocess.run(command, cwd=folder, check=True, timeout=120)
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    """A PostgreSQL with an empty database of the name that the page has, and a Redis."""
+    state_dir = new_state_dir()
+    try:
+        servers = Servers(state_dir)
+        try:
+            _create(servers, "shop")
+            yield servers
+        finally:
+            servers.close()
+    finally:
+        remove_state_dir(state_dir)
+
+
+def _create(servers: Servers, name: str) -> None:
+    # Not in a transaction, in which `servers.sql` runs what it is given.
+    with psycopg.connect(servers.postgres.url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+
+
+class Shop:
+    """The project of the page in a folder, and commands in it."""
+
+    def __init__(self, folder: Path, installed: Path, servers: Servers) -> None:
+        self.folder = folder
+        postgres = urlsplit(servers.postgres.url)
+        [host] = parse_qs(postgres.query).get("host", [postgres.hostname or ""])
+        self.environ = {name: os.environ[name] for name in KEPT if name in os.environ} | {
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "PYTHONPATH": str(installed),
+            "PGHOST": unquote(host),
+            "PGUSER": postgres.username or "",
+            "PGPASSWORD": unquote(postgres.password or ""),
+            "CELERY_BROKER_URL": servers.redis.url,
+        }
+        [start] = [line for line in block("install", language="sh").splitlines() if "start" in line]
+        self.run(start)
+        with (folder / "shop/settings.py").open("a") as settings:
+            settings.write(block("settings"))
+        for name, file in FILES.items():
+            (folder / "shop" / file).write_text(block(name))
+
+    def run(self, line: str) -> subprocess.CompletedProcess[str]:
+        """Run a command line of the page; its end is looked at by whoever asks."""
+        return subprocess.run(
+            line.split(),
+            cwd=self.folder,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def shell(self, code: str) -> str:
+        """Return what code prints in the project's shell."""
+        command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "--command", code]
+        answer = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert answer.returncode == 0, answer.stderr
+        return answer.stdout
+
+    def change(self, file: str, old: str, new: str) -> None:
+        """Change a line of a file, as somebody who forgot it."""
+        path = self.folder / "shop" / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def found(self) -> set[str]:
+        """Return the ids of ours in what `check --deploy` says."""
+        said = self.run("python manage.py check --deploy").stderr
+        return set(re.findall(r"fairshift\.[EW]\d+", said))
+
+    @contextmanager
+    def running(self, *lines: str) -> Iterator[list[subprocess.Popen[bytes]]]:
+        """Run processes of the page, each with a log; none is left."""
+        logs = [(self.folder / f"{number}.log").open("wb") for number in range(len(lines))]
+        started = [
+            subprocess.Popen(
+                line.split(), cwd=self.folder, env=self.environ, stdout=log, stderr=log
+            )
+            for line, log in zip(lines, logs, strict=True)
+        ]
+        try:
+            yield started
+        finally:
+            for process in started:
+                process.terminate()
+            for process, log in zip(started, logs, strict=True):
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                log.close()
+
+    def logs(self) -> str:
+        return "\n".join(log.read_text(errors="replace") for log in self.folder.glob("*.log"))
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory, installed: Path, servers: Servers) -> Shop:
+    """The project, with its tables."""
+    shop = Shop(tmp_path_factory.mktemp("project"), installed, servers)
+    migrate, check = block("set-up", language="sh").splitlines()
+    migrated = shop.run(migrate)
+    assert migrated.returncode == 0, migrated.stderr
+    checked = shop.run(check)
+    assert checked.returncode == 0 and "fairshift." not in checked.stderr, checked.stderr
+    return shop
+
+
+@pytest.fixture
+def copied(shop: Shop, tmp_path: Path) -> Shop:
+    """The same project in a folder of its own, to be spoilt."""
+    copy = object.__new__(Shop)
+    copy.folder, copy.environ = tmp_path / "project", shop.environ
+    shutil.copytree(shop.folder, copy.folder, ignore=shutil.ignore_patterns("__pycache__", "*.log"))
+    return copy
+
+
+def test_it_is_the_installed_package_that_runs(shop: Shop, installed: Path) -> None:
+    """And not the sources beside it."""
+    said = shop.shell("import jobs, fleet; print(jobs.__file__, fleet.__file__)")
+    assert said.split() == [str(installed / name / "__init__.py") for name in ("jobs", "fleet")]
+
+
+def test_a_run_of_the_page_s_project_succeeds_and_one_fails(shop: Shop) -> None:
+    """With the processes of the page, by the code of the page, and its error can be read."""
+    with shop.running(*block("processes", language="sh").splitlines()) as started:
+        shop.shell(block("submit") + block("failed"))
+
+        def ended() -> str:
+            assert all(process.poll() is None for process in started), shop.logs()
+            return shop.shell(
+                "from jobs.models import Run\n"
+                "if not Run.objects.open().exists():\n"
+                "    run, failed = Run.objects.order_by('id')\n"
+                "    print(run.state, run.result_value, failed.id)"
+            ).strip()
+
+        answer = wait_for(ended, seconds=60, what="both runs to end")
+    *words, failed = answer.split()
+    assert words == ["succeeded", "Hello", "Ada!"]
+    code = f"from jobs.models import Run\nrun = Run.objects.get(id='{failed}')\n{block('error')}"
+    said = shop.shell(code)
+    assert said.startswith("failed ValueError nobody to greet\n1 failed ValueError nobody to greet")
+    assert "in greet" in said
+
+
+def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:
+    """Those of the page, on the way that the page says."""
+    (shop.folder / "shop/tests.py").write_text(block("tests"))
+    environ = shop.environ
+    shop.environ = environ | {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"}
+    try:
+        answer = shop.run("python manage.py test")
+    finally:
+        shop.environ = environ
+    assert answer.returncode == 0 and "Ran 2 tests" in answer.stderr, answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({("__init__.py", "from .celery import app as celery_app"): "celery_app = 0"}, "E010"),
+        (
+            {
+                ("celery.py", "fleet.use_fair_transport()"): "",
+                ("celery.py", "fleet.route_calls()"): "",
+                ("celery.py", "@worker_init.connect"): "",
+                ("urls.py", 'path("fairshift/", include("jobs.urls")),'): "",
+            },
+            "E011 E012 E013 W020",
+        ),
+        (
+            {
+                ("settings.py", "CELERY_RESULT_BACKEND"): "RESULT_BACKEND",
+                ("settings.py", "CELERY_TASK_QUEUES"): "TASK_QUEUES",
+                ("settings.py", '"fair_queues": ["jobs"],'): "",
+                ("settings.py", "CELERY_BEAT_SCHEDULER"): "BEAT_SCHEDULER",
+                ("settings.py", "USE_TZ = True"): "USE_TZ = False",
+            },
+            "E009 E014 E015 E018 E019",
+        ),
+        ({("settings.py", "CELERY_TASK_DEFAULT_QUEUE"): "TASK_DEFAULT_QUEUE"}, "E017"),
+    ],
+)
+def test_lines_that_are_forgotten_are_named(
+    copied: Shop, changes: dict[tuple[str, str], str], expected: str
+) -> None:
+    """Each by its id, and nothing that is there."""
+    for (file, old), new in changes.items():
+        copied.change(file, old, new)
+    assert copied.found() == {f"fairshift.{name}" for name in expected.split()}
+
+
+def test_a_worker_that_is_not_wired_does_not_boot(copied: Shop) -> None:
+    """It would start runs without their arguments. The refusal names the line that is missing."""
+    copied.change("celery.py", "    fleet.install(app, edges())", "    edges()")
+    worker, *_ = block("processes", language="sh").splitlines()
+    answer = copied.run(worker)
+    assert answer.returncode != 0 and "fleet.install(app, edges())" in answer.stderr
