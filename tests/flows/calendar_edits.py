@@ -115,7 +115,7 @@ def _somebody() -> Any:
     from django.contrib.auth import get_user_model
 
     users = get_user_model().objects
-    return users.get_or_create(username="somebody who may", defaults={"is_superuser": True})[0]
+    return users.update_or_create(username="somebody who may", defaults={"is_superuser": True})[0]
 
 
 def _now() -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
 from jobs.apps import check_values
-from jobs.conf import DEFAULTS, RULES, refuse_wrong_settings, setting, unknown_settings
+from jobs.conf import DEFAULTS, RULES, setting, unknown_settings
 
 
 def test_what_is_not_given_has_a_default(settings: Settings) -> None:
@@ -64,7 +65,7 @@ def test_a_bad_value_is_refused(settings: Settings, key: str, value: Any, proble
     settings.FAIRSHIFT = {key: value}
     problem = rf"^FAIRSHIFT\['{key}'\] is {problem}.*\.$"
     with pytest.raises(ImproperlyConfigured, match=problem) as refused:
-        refuse_wrong_settings()
+        apps.get_app_config("jobs").ready()
     with pytest.raises(ImproperlyConfigured, match=problem):
         setting("MAX_ATTEMPTS")
     [message] = check_values()
