@@ -192,6 +192,19 @@ def test_it_is_the_installed_package_that_runs(shop: Shop, installed: Path) -> N
     assert said.split() == [str(installed / name / "__init__.py") for name in ("jobs", "fleet")]
 
 
+def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
+    """Statements, scripts of Redis, templates, styles: not Python alone."""
+    for name in ("fleet", "jobs"):
+        there, here = files(installed / name), files(PROJECT / name)
+        assert here - there == set()
+
+
+def files(folder: Path) -> set[str]:
+    """Return the files of a package, below its folder."""
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {str(path) for path in found if "__pycache__" not in path.parts}
+
+
 def test_a_run_of_the_page_s_project_succeeds_and_one_fails(shop: Shop) -> None:
     """With the processes of the page, by the code of the page, and its error can be read."""
     with shop.running(*block("processes", language="sh").splitlines()) as started:
