@@ -184,9 +184,16 @@ def queue(chosen: Options) -> str:
     """Return the queue of a submit; raise OptionError for one that no worker is set up for."""
     name = chosen.queue or setting("JOBS_QUEUE")
     known = set(current_app.amqp.queues) - {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
-    if name not in known:
-        raise OptionError("queue", f"is one of: {', '.join(sorted(known))}")
-    return name
+    if name in known:
+        return name
+    listed = ", ".join(sorted(known)) or "none"
+    if chosen.queue:
+        raise OptionError("queue", f"is one of: {listed}")
+    raise OptionError(
+        "queue",
+        f"is {name!r} where none is given, and this Celery app has: {listed}; add it to "
+        "CELERY_TASK_QUEUES, or name another in FAIRSHIFT['JOBS_QUEUE']",
+    )
 
 
 def message_options(chosen: Options) -> dict[str, Any]:

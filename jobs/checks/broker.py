@@ -28,7 +28,7 @@ def check_broker(**_arguments: Any) -> list[CheckMessage]:
         return [
             Error(
                 f"Redis does not answer: {reason}",
-                hint="Start it, or correct REDIS_URL.",
+                hint="Start it, or correct CELERY_BROKER_URL (REDIS_URL in Fairshift's own project).",
                 id="fairshift.E201",
             )
         ]
@@ -70,7 +70,8 @@ def _installation(client: Redis) -> Iterator[CheckMessage]:
         yield Error(
             f"This Redis database belongs to the installation with database {found}, ours is"
             f" {ours}: the workers of both would take each other's messages.",
-            hint="Give each installation a Redis, or a database number in REDIS_URL. If this"
+            hint="Give each installation a Redis, or a database number in CELERY_BROKER_URL"
+            " (REDIS_URL in Fairshift's own project). If this"
             f" database replaced the other, delete the key {installation_key()}.",
             id="fairshift.E204",
         )

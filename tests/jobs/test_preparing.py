@@ -161,6 +161,15 @@ def test_only_queues_that_workers_know_are_allowed() -> None:
     assert "system" in current_app.amqp.queues
 
 
+def test_a_default_queue_that_no_worker_knows_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who has passed none is told what to set, and not which to choose."""
+    monkeypatch.setattr(current_app.amqp, "queues", {"celery": None})
+    with pytest.raises(OptionError, match=r"'jobs' where none is given.*CELERY_TASK_QUEUES"):
+        preparing.queue(Options())
+
+
 def test_a_lock_is_scoped_to_its_owner_and_fits_the_row(acme: Owner) -> None:
     """The longest slug and the longest lock fit together."""
     assert preparing.lock_key(acme, "door") == "acme:door"
