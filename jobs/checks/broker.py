@@ -28,7 +28,8 @@ def check_broker(**_arguments: Any) -> list[CheckMessage]:
         return [
             Error(
                 f"Redis does not answer: {reason}",
-                hint="Start it, or correct CELERY_BROKER_URL (REDIS_URL in Fairshift's own project).",
+                hint="Start it, or correct CELERY_BROKER_URL "
+                "(REDIS_URL in Fairshift's own project).",
                 id="fairshift.E201",
             )
         ]

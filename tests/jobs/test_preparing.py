@@ -165,7 +165,7 @@ def test_a_default_queue_that_no_worker_knows_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Who has passed none is told what to set, and not which to choose."""
-    monkeypatch.setattr(current_app.amqp, "queues", {"celery": None})
+    monkeypatch.setattr(current_app.amqp, "queues", [Queue("celery")])
     with pytest.raises(OptionError, match=r"'jobs' where none is given.*CELERY_TASK_QUEUES"):
         preparing.queue(Options())
 
