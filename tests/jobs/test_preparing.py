@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from celery import current_app, shared_task
+from kombu import Queue
 from pytest_django import Settings
 
 from jobs import preparing
