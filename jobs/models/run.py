@@ -96,7 +96,7 @@ class Run(models.Model):
     max_attempts = models.PositiveSmallIntegerField(_("most attempts"))
     policy = models.JSONField(_("policy"), db_default={})
     options = models.JSONField(_("options"), db_default={})
-    # The owner's slug (64), a colon and the caller's key (200).
+    # The owner's slug (100), a colon and the caller's key (200).
     lock_key = models.CharField(_("lock key"), max_length=301, db_default="")
     blocked_by = models.CharField(_("blocked by"), max_length=8, db_default="")
 
