@@ -46,28 +46,41 @@ def test_hostile_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.chaos
-def test_hostile_keys(tmp_path: Path) -> None:
-    """Nor does a hand in the keys themselves: other values, other types, gone.
+def test_keys_of_wrong_types(tmp_path: Path) -> None:
+    """A hand that puts values of other types into the keys stops nothing for long."""
+    chance = dice(ACTS=ACTS)
+    with world(tmp_path) as scene:
+        for _ in range(ACTS):
+            _feed(scene, chance)
+            key = _put_wrong_type(scene, chance)
+            assert _goes_on(scene, seconds=MENDED_SECONDS), key
+        _passed(scene)
 
-    Wrong values may stop the queue, not the workers: all goes on once its keys are removed. A key
-    of the wrong type stops nothing for long.
+
+@pytest.mark.chaos
+def test_keys_of_wrong_values(tmp_path: Path) -> None:
+    """Other values, or keys that are gone, may stop the queue, and not the workers.
+
+    All goes on once its keys are removed.
     """
     chance = dice(ACTS=ACTS)
     emptied = 0
     with world(tmp_path) as scene:
         for _ in range(ACTS):
-            if scene.open_count() < 40:
-                scene.records(40, seconds=0.05, owner=chance.choice(["acme", "globex"]))
-            key = _spoil(scene, chance)
-            if key:
-                assert _goes_on(scene, seconds=MENDED_SECONDS), key
-            elif not _goes_on(scene, seconds=STILL_SECONDS):
+            _feed(scene, chance)
+            _put_wrong_value(scene, chance)
+            if not _goes_on(scene, seconds=STILL_SECONDS):
                 emptied += 1
                 scene.installation.servers.client().flushall()
         # What was spoilt last may hold up runs that come later.
         scene.installation.servers.client().flushall()
         _passed(scene)
         print(f"{ACTS} acts; the queue was emptied {emptied} times before it went on")
+
+
+def _feed(scene: World, chance: Random) -> None:
+    if scene.open_count() < 40:
+        scene.records(40, seconds=0.05, owner=chance.choice(["acme", "globex"]))
 
 
 def _goes_on(scene: World, *, seconds: float) -> bool:
@@ -96,50 +109,51 @@ def _is_read(scene: World) -> bool:
     return scene.installation.servers.client().llen(QUEUE) == 0
 
 
-def _spoil(scene: World, chance: Random) -> bytes | None:
-    """Do to a key of the fair queue what only a broken or hostile hand does.
-
-    Return the key when it now has the wrong type.
-    """
-    client = scene.installation.servers.client()
+def _some_key(client: Any, chance: Random) -> bytes:
+    """Return a key of the fair queue, or its list."""
     aside = (b":quarantine", b":wrong:")
     keys = [QUEUE.encode()]
     keys += [key for key in client.scan_iter(f"*{{{QUEUE}}}*") if not any(a in key for a in aside)]
-    key = chance.choice(keys)
+    return chance.choice(keys)
+
+
+def _put_wrong_type(scene: World, chance: Random) -> bytes:
+    """Give a key another type; return it."""
+    client = scene.installation.servers.client()
+    key = _some_key(client, chance)
+    kind = client.type(key).decode()
+    pipe = client.pipeline()
+    pipe.delete(key)
+    match chance.choice([other for other in ("string", "hash", "list", "zset") if other != kind]):
+        case "string":
+            pipe.set(key, "junk")
+        case "hash":
+            pipe.hset(key, "junk", "junk")
+        case "list":
+            pipe.rpush(key, "junk")
+        case "zset":
+            pipe.zadd(key, {"junk": 1})
+    pipe.execute()
+    return key
+
+
+def _put_wrong_value(scene: World, chance: Random) -> None:
+    """Do to a key what only a broken or hostile hand does, and leave its type."""
+    client = scene.installation.servers.client()
+    key = _some_key(client, chance)
     kind = client.type(key)
     junk = chance.choice([b"", b"junk", b"\xff\x00", b"-1", b"1e400", b"{}", b"nan"])
-    match chance.randrange(3):
-        case 0:
-            client.delete(key)
-        case 1:
-            pipe = client.pipeline()
-            pipe.delete(key)
-            _put_wrong(pipe, key, chance)
-            pipe.execute()
-            return None if client.type(key) == kind else key
-        case _ if kind == b"hash":
-            name = chance.choice(client.hkeys(key) or [b"x"])
-            client.hset(key, name, junk)
-        case _ if kind == b"zset":
-            client.zadd(key, {junk: chance.choice([-1, 0, 1e300])})
-        case _ if kind == b"list":
-            client.rpush(key, junk)
-        case _:
-            client.set(key, junk)
-    return None
-
-
-def _put_wrong(pipe: Any, key: bytes, chance: Random) -> None:
-    """Write a value of any type to a key."""
-    match chance.randrange(4):
-        case 0:
-            pipe.set(key, "junk")
-        case 1:
-            pipe.hset(key, "junk", "junk")
-        case 2:
-            pipe.rpush(key, "junk")
-        case _:
-            pipe.zadd(key, {"junk": 1})
+    if chance.randrange(2):
+        client.delete(key)
+    elif kind == b"hash":
+        name = chance.choice(client.hkeys(key) or [b"x"])
+        client.hset(key, name, junk)
+    elif kind == b"zset":
+        client.zadd(key, {junk: chance.choice([-1, 0, 1e300])})
+    elif kind == b"list":
+        client.rpush(key, junk)
+    else:
+        client.set(key, junk)
 
 
 def _passed(scene: World) -> None:
