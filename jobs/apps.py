@@ -1,9 +1,6 @@
 """The Django app of jobs: what people ask for."""
 
-from typing import Any
-
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, Error, register
 from django.utils.translation import gettext_lazy as _
 
 from jobs import conf
@@ -19,12 +16,3 @@ class JobsConfig(AppConfig):
 
         # Here already: what reads a value of a wrong type would fail without naming it.
         conf.refuse_wrong_settings()
-
-
-@register("fairshift")
-def check_values(**_arguments: Any) -> list[CheckMessage]:
-    """Refuse a value in `FAIRSHIFT` of a wrong type or out of its limits."""
-    return [
-        Error(problem, hint="README.md, Settings, has all limits.", id="fairshift.E008")
-        for problem in conf.wrong_settings()
-    ]

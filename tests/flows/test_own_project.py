@@ -102,8 +102,11 @@ class Shop:
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
         """Run a command line of the page; its end is looked at by whoever asks."""
+        return self._run(line.split())
+
+    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            line.split(),
+            command,
             cwd=self.folder,
             env=self.environ,
             capture_output=True,
@@ -115,15 +118,7 @@ class Shop:
     def shell(self, code: str) -> str:
         """Return what code prints in the project's shell."""
         command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "--command", code]
-        answer = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        answer = self._run(command)
         assert answer.returncode == 0, answer.stderr
         return answer.stdout
 
