@@ -7,8 +7,9 @@ that go in and out. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -77,8 +78,7 @@ class Ask(NamedTuple):
         return _key(self.run_id, self.token, is_kept=self.job is None)
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(NamedTuple):
     """A run that this worker may start, under a token that no one else has.
 
     `body` is a Celery protocol 2 body as JSON bytes; `context` must be JSON: it travels to
@@ -100,7 +100,7 @@ class Admission:
     closes_within: float | None = None
     is_limited: bool = False
     records_start_first: bool = False
-    headers: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, Any] = MappingProxyType({})
     again: Hint | None = None
 
     @property
@@ -159,8 +159,7 @@ class Kind(StrEnum):
     GIVEN_BACK = "given back"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """One thing that happened to an admitted run, to be recorded under its token.
 
     `at` is this process's `time.monotonic()`; `delay` is seconds until the next attempt;

@@ -40,7 +40,7 @@ class Edge(threading.Thread):
     """Admits and records for one worker node."""
 
     def __init__(
-        self, edges: Edges, node: UUID, post: Callable[[Callable[[], None]], None]
+        self, edges: Edges, node: UUID, post: Callable[..., None]
     ) -> None:
         super().__init__(name="fairshift-edge", daemon=True)
         self._edges = edges
@@ -200,21 +200,21 @@ class Edge(threading.Thread):
 
     def _publish(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
         self._edges.publish([hint for hint, _ in hints])
-        for _, then in hints:
-            self._post(then)
+        self._post(*(then for _, then in hints))
 
     def _record(self, reports: list[tuple[Report, Then | None]]) -> None:
         crash_point("ledger.before_record")
         states = self._edges.record([report for report, _ in reports])
         crash_point("ledger.after_record")
-        busy = []
+        busy, done = [], []
         for report, then in reports:
             state = states.get(report.run_id)
             if state == BUSY_ROW:
                 # One row that an operator holds must not keep the others waiting.
                 busy.append((report, then))
             elif then is not None:
-                self._post(partial(then, state))
+                done.append(partial(then, state))
+        self._post(*done)
         if busy:
             self._postpone(busy)
 
@@ -238,5 +238,6 @@ class Edge(threading.Thread):
         with self._ready:
             for key in asks:
                 del self._asks[key]
-        for key, (_, answer) in asks.items():
-            self._post(partial(answer, verdicts[key], asked_at))
+        self._post(
+            *(partial(answer, verdicts[key], asked_at) for key, (_, answer) in asks.items())
+        )

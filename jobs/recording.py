@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -144,7 +143,7 @@ def _merged(reports: Iterable[Report]) -> list[Report]:
         if kept is None or _rank(kept) < _rank(report):
             newest[report.run_id] = report
     return [
-        replace(report, started_at=starts.get((report.run_id, report.token)))
+        report._replace(started_at=starts.get((report.run_id, report.token)))
         for report in newest.values()
     ]
 

@@ -8,11 +8,15 @@ from functools import partial
 from typing import Any
 
 from billiard.exceptions import WorkerLostError
+from celery.concurrency.prefork import TaskPool
 from celery.worker import state as worker_state
 
 
-def watched(apply_async: Callable[..., Any]) -> Callable[..., Any]:
+def watched(pool: Any) -> Callable[..., Any]:
     """Return a pool's `apply_async` under which the queue of each message hears of its run."""
+
+    apply_async = pool.apply_async
+    knows_short = isinstance(pool, TaskPool)
 
     def apply(*args: Any, **options: Any) -> Any:
         request = worker_state.requests.get(options.get("correlation_id"))
@@ -23,6 +27,8 @@ def watched(apply_async: Callable[..., Any]) -> Callable[..., Any]:
             # From here on it runs here. Not only from when the pool says so: a pool that ends, or
             # whose worker has lost its connection, runs what it has been handed.
             qos.started(message.delivery_tag)
+            if knows_short:
+                options["is_short"] = qos.leases.is_short(message.delivery_tag)
             job = apply_async(*args, **options)
             if hasattr(job, "_write_to"):
                 # For a pool of processes that must forget it: see `fleet.pool.Pool.flush`.

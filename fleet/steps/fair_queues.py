@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 RENEWALS_A_LEASE: Final = 4
 LOOK_SECONDS: Final = 0.5
+COLLECT_AT: Final = (20_000, 20, 50)
+"""Messages and what belongs to them live for some thousand others: Python's 700 finds nothing."""
 
 
 class FairQueues(bootsteps.StartStopStep):
@@ -42,6 +44,7 @@ class FairQueues(bootsteps.StartStopStep):
             worker.pool.Pool = Pool
         # What is there by now stays: the collector need not look at it again, nor in the children.
         gc.freeze()
+        gc.set_threshold(*COLLECT_AT)
         consumed = set(worker.app.amqp.queues.consume_from)
         if consumed & set(fair_queues(worker.app)):
             for task in worker.app.tasks.values():
@@ -51,7 +54,7 @@ class FairQueues(bootsteps.StartStopStep):
         return self
 
     def start(self, worker: Any) -> None:
-        worker.pool.apply_async = watched(worker.pool.apply_async)
+        worker.pool.apply_async = watched(worker.pool)
         worker._process_task = surviving(worker, worker._process_task)
         self.renewal = Renewal(worker.app)
         self.renewal.start()
@@ -91,6 +94,8 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
     def process(request: Any) -> None:
         try:
             process_task(request)
+            if getattr(worker.pool._pool, "frees_slot", _nothing)():
+                worker._quick_release()
         except SHAPE_ERRORS as error:
             put_aside = getattr(request.message.channel, "put_aside", None)
             if put_aside is None:

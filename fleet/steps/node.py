@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 FLUSH_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
 TURN_SECONDS: Final = 0.05
+DEALT_A_TURN: Final = 8
+"""Not all at once: while the loop is busy with a batch, children would have no work."""
 DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 
 
@@ -134,21 +136,27 @@ class DurableRuns(bootsteps.StartStopStep):
             logger.exception("the worker's row stays; its runs wait for the end of the lease")
 
 
-def _post(worker: Any, posted: deque[Callable[[], None]], callback: Callable[[], None]) -> None:
-    """Run a callback in the worker's event loop, in turn; here, where there is none."""
+def _post(
+    worker: Any, posted: deque[Callable[[], None]], *callbacks: Callable[[], None]
+) -> None:
+    """Run callbacks in the worker's event loop, in turn; here, where there is none."""
     hub = worker.hub
     if hub is None or worker.blueprint.state != bootsteps.RUN:
-        _survive(callback)
+        for callback in callbacks:
+            _survive(callback)
     else:
         # Kombu's loop calls in any order what was left to it, and admitted runs start in that
         # in which the queue gave them.
-        posted.append(callback)
+        posted.extend(callbacks)
         hub.call_soon(_in_loop, worker, posted)
 
 
 def _in_loop(worker: Any, posted: deque[Callable[[], None]]) -> None:
+    for _ in range(DEALT_A_TURN):
+        if posted:
+            _survive(posted.popleft())
     if posted:
-        _survive(posted.popleft())
+        worker.hub.call_soon(_in_loop, worker, posted)
     # What the callback leaves to the loop, an acknowledgement say, comes too late for this
     # round, and Kombu does not look for it before it sleeps until something else happens.
     if worker.hub._ready:

@@ -23,6 +23,9 @@ from fleet.transport.holding import Holding, Lease, Load
 from fleet.transport.saying import Saying
 
 
+SHORT_US = 5_000
+
+
 @dataclass(frozen=True, slots=True)
 class Room:
     """What a take may bring: `slots` messages at any cost, and more for `budget` us."""
@@ -127,6 +130,11 @@ class Leases:
         lease = self._holding.get(tag)
         if lease is not None:
             lease.is_started = True
+
+    def is_short(self, tag: str) -> bool:
+        """Whether its run time is known to be short."""
+        lease = self._holding.get(tag)
+        return lease is not None and lease.expected is not None and lease.expected <= SHORT_US
 
     def lose(self, tag: str) -> None:
         """The process that ran it has died."""

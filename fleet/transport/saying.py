@@ -19,6 +19,7 @@ from fleet.transport.holding import Lease
 
 SAY_WITHIN_SECONDS: Final = 0.05
 SAY_AT: Final = 100
+"""Words: an end and an acknowledgement are two."""
 _ACTS: Final = ("finish", "ack", "give_back")
 
 
@@ -29,6 +30,7 @@ class _Unsaid:
     finish: list[Any] = field(default_factory=list)
     ack: list[Any] = field(default_factory=list)
     give_back: list[Any] = field(default_factory=list)
+    count: int = 0
     since: float = 0.0
     is_urgent: bool = False
 
@@ -49,6 +51,7 @@ class Saying:
     def add(self, lease: Lease, act: str, *more: Any, is_urgent: bool) -> None:
         """Have something said of a lease: the name of a script, and its further arguments."""
         unsaid = self._unsaid[lease.queue]
+        unsaid.count += 1
         unsaid.since = unsaid.since or time.monotonic()
         unsaid.is_urgent = unsaid.is_urgent or is_urgent
         getattr(unsaid, act).extend((lease.id, lease.number, *more))
@@ -61,7 +64,7 @@ class Saying:
             for queue, unsaid in list(self._unsaid.items())
             if unsaid.is_urgent
             or (unsaid.since and now - unsaid.since >= SAY_WITHIN_SECONDS)
-            or len(unsaid.finish) + len(unsaid.ack) >= SAY_AT
+            or unsaid.count >= SAY_AT
         ]
 
     def say(self, client: Redis, queues: Iterable[str] | None = None) -> None:
@@ -87,5 +90,6 @@ class Saying:
         later = self._unsaid[queue]
         for act in _ACTS:
             getattr(later, act)[:0] = getattr(unsaid, act)
+        later.count += unsaid.count
         later.since = unsaid.since or later.since
         later.is_urgent = later.is_urgent or unsaid.is_urgent

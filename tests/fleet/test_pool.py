@@ -12,7 +12,7 @@ from celery import current_app
 from celery.concurrency.prefork import TaskPool
 from kombu.asynchronous import Hub, set_event_loop
 
-from fleet.pool import Pool, _join
+from fleet.pool import Pool
 
 LARGE = 200_000
 

@@ -1,0 +1,130 @@
+"""The words between a pool and its children: one system call for each, and one word less a job.
+
+Celery's child says that it has taken a job, the pool reads that, and both cost as much as a short
+task. The pool knows it when it has written a whole job to a child that waits for one; whether the
+child had come to read it matters only when that child has died, and then it stands in memory that
+both share.
+"""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import pickle
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from billiard.pool import ACK
+from celery.concurrency import asynpool
+
+AT_ONCE: Final = -1
+"""In a job's second place, where parts of a map have a number: it was written whole to a child that
+waits for one."""
+
+COLLECT_AT: Final = gc.get_threshold()
+"""As it was before the worker had its own; this is the user's process."""
+READ_SIZE: Final = 16_384
+_LENGTH: Final = struct.Struct(">i")
+_NUMBER: Final = struct.Struct("=q")
+
+
+def framed(word: Any) -> bytes:
+    """Return a word as it goes through a pipe: 4 bytes of length, then so many of pickle."""
+    text = pickle.dumps(word, pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(text)) + text
+
+
+def unframed(text: bytes) -> tuple[list[Any], bytes]:
+    """Return the words that stand here whole, and what is left of the bytes."""
+    words, at, view = [], 0, memoryview(text)
+    while at + _LENGTH.size <= len(text):
+        begin = at + _LENGTH.size
+        end = begin + _LENGTH.unpack_from(text, at)[0]
+        if end > len(text):
+            break
+        words.append(pickle.loads(view[begin:end]))
+        at = end
+    return words, text[at:]
+
+
+def missing(text: bytes) -> int:
+    """Return how many more bytes a word that begins like this needs, as far as can be told."""
+    if len(text) < _LENGTH.size:
+        return _LENGTH.size - len(text)
+    return _LENGTH.size + int(_LENGTH.unpack_from(text)[0]) - len(text)
+
+
+class Begun:
+    """The number of the last job that a child has read, in memory that its pool sees."""
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, _NUMBER.size)
+
+    @property
+    def job(self) -> int:
+        return int(_NUMBER.unpack_from(self._shared)[0])
+
+    def note(self, job: int) -> None:
+        _NUMBER.pack_into(self._shared, 0, job)
+
+
+class Worker(asynpool.Worker):
+    """A child's loop, which reads and says each word with one call."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Before the fork: it is the same memory in both.
+        self.begun = Begun()
+        super().__init__(*args, **kwargs)
+
+    def contribute_to_object(self, obj: Any) -> Any:
+        obj.begun = self.begun
+        obj.current = obj.ahead = None
+        return super().contribute_to_object(obj)
+
+    def on_loop_start(self, pid: int) -> None:
+        """Begin to work. From here on `outq.put` is ours."""
+        super().on_loop_start(pid)
+        gc.set_threshold(*COLLECT_AT)
+        self.outq.put = _saying(self.outq.put, self.outq._writer.fileno())
+
+    def _make_recv_method(self, conn: Any) -> Callable[[float | None], tuple[bool, Any]]:
+        if conn is not self.inq:
+            return super()._make_recv_method(conn)  # type: ignore[no-any-return]
+        fd, words, left = conn._reader.fileno(), deque[Any](), b""
+
+        def receive(_timeout: float | None) -> tuple[bool, Any]:
+            nonlocal left
+            while not words:
+                text = os.read(fd, max(READ_SIZE, missing(left)))
+                if not text:
+                    raise EOFError
+                found, left = unframed(left + text)
+                words.extend(found)
+            word = words.popleft()
+            if word is not None and word[1][1] == AT_ONCE:
+                self.begun.note(word[1][0])
+            return True, word
+
+        return receive
+
+
+def _saying(put: Callable[[Any], None], fd: int) -> Callable[[Any], None]:
+    """Return a child's `put`, which leaves out what the pool knows."""
+
+    def say(word: Any) -> None:
+        kind, facts = word
+        if kind == ACK and facts[1] == AT_ONCE:
+            return
+        try:
+            text = framed(word)
+        except Exception:
+            # Celery's own knows how to write more types, or says what is wrong with this one.
+            put(word)
+            return
+        while text:
+            text = text[os.write(fd, text) :]
+
+    return say
