@@ -63,7 +63,8 @@ class Consumer(consumer.Consumer):
         in_pool = self.gate.waiting_in_pool() if self.gate else []
         super().on_close()
         if self.gate:
-            busy = self.gate.reclaim(in_pool)
+            # And what a dead child had been sent, and turns out never to have read.
+            busy = self.gate.reclaim([*in_pool, *self.gate.waiting_in_pool()])
             semaphore = self.controller.semaphore
             if semaphore is not None:
                 # Celery frees every slot; those of jobs that go on are taken.

@@ -39,9 +39,7 @@ ADMIT_AT_MOST: Final = 500
 class Edge(threading.Thread):
     """Admits and records for one worker node."""
 
-    def __init__(
-        self, edges: Edges, node: UUID, post: Callable[..., None]
-    ) -> None:
+    def __init__(self, edges: Edges, node: UUID, post: Callable[..., None]) -> None:
         super().__init__(name="fairshift-edge", daemon=True)
         self._edges = edges
         self._node = node
@@ -238,6 +236,4 @@ class Edge(threading.Thread):
         with self._ready:
             for key in asks:
                 del self._asks[key]
-        self._post(
-            *(partial(answer, verdicts[key], asked_at) for key, (_, answer) in asks.items())
-        )
+        self._post(*(partial(answer, verdicts[key], asked_at) for key, (_, answer) in asks.items()))

@@ -1,7 +1,7 @@
 """The words between a pool and its children: one system call for each, and one word less a job.
 
 Celery's child says that it has taken a job, the pool reads that, and both cost as much as a short
-task. The pool knows it when it has written a whole job to a child that waits for one; whether the
+task. The pool knows it when it has written a whole job to a child that has no other; whether the
 child had come to read it matters only when that child has died, and then it stands in memory that
 both share.
 """
@@ -12,17 +12,18 @@ import gc
 import mmap
 import os
 import pickle
+import select
 import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from billiard.pool import ACK
 from celery.concurrency import asynpool
 
 AT_ONCE: Final = -1
-"""In a job's second place, where parts of a map have a number: it was written whole to a child that
-waits for one."""
+"""In a job's second place, where parts of a map have their number: its child need not say that it
+has taken it."""
 
 COLLECT_AT: Final = gc.get_threshold()
 """As it was before the worker had its own; this is the user's process."""
@@ -37,6 +38,17 @@ def framed(word: Any) -> bytes:
     return _LENGTH.pack(len(text)) + text
 
 
+def framed_whole(word: Any) -> bytes:
+    """Return a word as the piece that pipes take, and give, as a whole; nothing for a longer one.
+
+    All have one size, so that who reads so much gets one, and what is behind it stays there. What
+    follows its end is nothing to pickle.
+    """
+    text = pickle.dumps(word, pickle.HIGHEST_PROTOCOL)
+    size = select.PIPE_BUF - _LENGTH.size
+    return _LENGTH.pack(size) + text.ljust(size, b"\0") if len(text) <= size else b""
+
+
 def unframed(text: bytes) -> tuple[list[Any], bytes]:
     """Return the words that stand here whole, and what is left of the bytes."""
     words, at, view = [], 0, memoryview(text)
@@ -45,7 +57,7 @@ def unframed(text: bytes) -> tuple[list[Any], bytes]:
         end = begin + _LENGTH.unpack_from(text, at)[0]
         if end > len(text):
             break
-        words.append(pickle.loads(view[begin:end]))
+        words.append(pickle.loads(view[begin:end]))  # noqa: S301  from our own children
         at = end
     return words, text[at:]
 
@@ -72,7 +84,10 @@ class Begun:
 
 
 class Worker(asynpool.Worker):
-    """A child's loop, which reads and says each word with one call."""
+    """A child's loop, which reads and says each word with one call.
+
+    Its pool keeps here which job it has, and which one it has ahead of that one's end.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Before the fork: it is the same memory in both.
@@ -92,20 +107,21 @@ class Worker(asynpool.Worker):
 
     def _make_recv_method(self, conn: Any) -> Callable[[float | None], tuple[bool, Any]]:
         if conn is not self.inq:
-            return super()._make_recv_method(conn)  # type: ignore[no-any-return]
+            return super()._make_recv_method(conn)
         fd, words, left = conn._reader.fileno(), deque[Any](), b""
 
         def receive(_timeout: float | None) -> tuple[bool, Any]:
             nonlocal left
             while not words:
-                text = os.read(fd, max(READ_SIZE, missing(left)))
+                text = os.read(fd, missing(left) if left else select.PIPE_BUF)
                 if not text:
                     raise EOFError
                 found, left = unframed(left + text)
                 words.extend(found)
             word = words.popleft()
-            if word is not None and word[1][1] == AT_ONCE:
-                self.begun.note(word[1][0])
+            if word is not None:
+                _kind, (job, *_what) = word
+                self.begun.note(job)
             return True, word
 
         return receive
@@ -128,3 +144,54 @@ def _saying(put: Callable[[Any], None], fd: int) -> Callable[[Any], None]:
             text = text[os.write(fd, text) :]
 
     return say
+
+
+class ResultHandler(asynpool.ResultHandler):
+    """Reads what children have said: that they have accepted a job, and what became of it."""
+
+    def _make_process_result(self, hub: Any) -> Callable[[int], None]:
+        children = self.fileno_to_outq
+
+        def on_result_readable(fd: int) -> None:
+            if fd not in children:
+                hub.remove_reader(fd)
+                return
+            try:
+                text = os.read(fd, READ_SIZE)
+            except BlockingIOError:
+                return
+            except OSError:
+                text = b""
+            if not text:
+                hub.remove_reader(fd)
+                return
+            words, left = unframed(text)
+            if left:
+                # Celery's ways to end know a reader that is a generator: they wait for the rest.
+                hub.add_reader(fd, self._rest(hub, fd, left))
+            self._hear(deque(words))
+
+        return on_result_readable
+
+    def _hear(self, words: deque[Any]) -> None:
+        """Deal with all that a child has said, also when one of it ends this worker."""
+        try:
+            while words:
+                self.on_state_change(words.popleft())
+        finally:
+            if words:
+                self._hear(words)
+
+    def _rest(self, hub: Any, fd: int, text: bytes) -> Generator[None, None, None]:
+        """Read the rest of a word of which a part is here, and not a byte more."""
+        while size := missing(text):
+            try:
+                more = os.read(fd, size)
+            except BlockingIOError:
+                yield
+                continue
+            if not more:
+                raise EOFError
+            text += more
+        hub.add_reader(fd, self.handle_event, fd)
+        self._hear(deque(unframed(text)[0]))

@@ -1,9 +1,11 @@
-"""A pool of processes whose children wait less: written to and read from at once.
+"""A pool of processes whose children wait less: written to and read from at once, and ahead.
 
 Celery's writes a job to a free child one turn of the loop after it has been handed in, in two
 pieces, waits to be told that it was taken, and reads one word of a child a turn. With short tasks
-the children wait for all this. It also forgets what a child was sent when a connection is lost, and
-looks for a child that has died every 5 s; this one remembers, and looks.
+the children wait for all this; here they also have the next job in hand while a short one runs. It
+is taken back when that turns out to be long, or another child has nothing to do. Celery's pool
+also forgets what a child was sent when a connection is lost, and looks for a child that has died
+every 5 s; this one remembers, and looks.
 """
 
 from __future__ import annotations
@@ -12,14 +14,13 @@ import logging
 import os
 import select
 import time
-from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any, Final
 
-from billiard.pool import ACK
+from billiard.pool import ACK, READY, RUN
 from celery.concurrency import asynpool
 
-from fleet.pipes import AT_ONCE, READ_SIZE, Worker, framed, missing, unframed
+from fleet.pipes import AT_ONCE, ResultHandler, Worker, framed_whole
 
 logger = logging.getLogger(__name__)
 
@@ -30,73 +31,21 @@ AHEAD_SECONDS: Final = 0.02
 
 
 class Slots:
-    """The semaphore of a worker's slots, of which one can be free before its job has ended."""
+    """The semaphore of a worker's slots: one of them may be free before its job has ended."""
 
     def __init__(self, semaphore: Any) -> None:
         self._semaphore = semaphore
-        self.is_free = False
-        """The slot of the job that ends has another job by now."""
+        self.freed = 0
+        """So many of those that will be freed have been already."""
 
     def release(self) -> None:
-        if self.is_free:
-            self.is_free = False
-        elif self._semaphore is not None:
+        if self.freed:
+            self.freed -= 1
+        else:
             self._semaphore.release()
 
-
-class ResultHandler(asynpool.ResultHandler):
-    """Reads what children have said: that they have accepted a job, and what became of it."""
-
-    def _make_methods(self) -> None:
-        self.putlock = self.slots = Slots(self.putlock)
-        super()._make_methods()
-
-    def _make_process_result(self, hub: Any) -> Callable[[int], None]:
-        children = self.fileno_to_outq
-
-        def on_result_readable(fd: int) -> None:
-            if fd not in children:
-                hub.remove_reader(fd)
-                return
-            try:
-                text = os.read(fd, READ_SIZE)
-            except BlockingIOError:
-                return
-            except OSError:
-                text = b""
-            if not text:
-                hub.remove_reader(fd)
-                return
-            words, left = unframed(text)
-            if left:
-                # Celery's ways to end know a reader that is a generator: they wait for the rest.
-                hub.add_reader(fd, self._rest(hub, fd, left))
-            self._hear(deque(words))
-
-        return on_result_readable
-
-    def _hear(self, words: deque[Any]) -> None:
-        """Deal with all that a child has said, also when one of it ends this worker."""
-        try:
-            while words:
-                self.on_state_change(words.popleft())
-        finally:
-            if words:
-                self._hear(words)
-
-    def _rest(self, hub: Any, fd: int, text: bytes) -> Generator[None, None, None]:
-        """Read the rest of a word of which a part is here, and not a byte more."""
-        while size := missing(text):
-            try:
-                more = os.read(fd, size)
-            except BlockingIOError:
-                yield
-                continue
-            if not more:
-                raise EOFError
-            text += more
-        hub.add_reader(fd, self.handle_event, fd)
-        self._hear(deque(unframed(text)[0]))
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._semaphore, name)
 
 
 class Pool(asynpool.AsynPool):
@@ -106,61 +55,65 @@ class Pool(asynpool.AsynPool):
     Worker = Worker
     _quick_put: Callable[[Any], None]
     _put_back: Callable[[Any], None]
-
+    _putlock: Any
+    on_poll_start: Callable[[], None]
+    on_process_down: Callable[[Any], None]
     _is_short = False
-    _written: Any = None
-    _ahead_until = 0.0
+    _newest: Any = None
+    _following: tuple[Any, Any] | None = None
+    _has_ahead = False
+    _looks_at = 0.0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Where a pipe cannot be opened a second time, nothing written to it can be taken back.
+        self._may_go_ahead = os.path.isdir("/proc/self/fd") and not kwargs.get("maxtasksperchild")
+        super().__init__(*args, **kwargs)
+
+    def create_result_handler(self) -> Any:
+        self._putlock = Slots(self._putlock)
+        handler = super().create_result_handler()
+        on_ready = handler.state_handlers[READY]
+
+        def on_ready_and_next(*word: Any) -> None:
+            try:
+                on_ready(*word)
+            finally:
+                # Not before: Celery counts what a child has ended up to the next that it takes.
+                following, self._following = self._following, None
+                if following is not None:
+                    self._accept(*following)
+
+        handler.state_handlers[READY] = on_ready_and_next
+        return handler
+
+    # --- in ----------------------------------------------------------------------------
 
     def apply_async(
         self, func: Any, args: Any = (), kwds: Any = None, *, is_short: bool = False, **options: Any
     ) -> Any:
-        """Hand in a job; while a short one runs its child may have another in hand."""
+        """Hand in a job. While a short one runs, its child may have the next one in hand."""
         self._is_short = is_short
         return super().apply_async(func, args, kwds or {}, **options)
 
-    def on_job_ready(self, job: Any, i: Any, obj: Any, inqueue: int) -> None:
-        """Have a child free again, unless this was its last job (`--max-tasks-per-child`).
-
-        One that is about to be replaced would be sent another, which then waits for its end.
-        """
-        child = self._fileno_to_inq.get(inqueue)
-        if child is None:
-            return
-        ended, child.current = child.current, None
-        slots = self._result_handler.slots
-        slots.is_free = getattr(ended, "is_slot_free", False)
-        if child.ahead is not None:
-            following, child.ahead = child.ahead, None
-            self._accept(following, child)
-            if following.is_short:
-                following.is_slot_free, slots.is_free = True, False
-            return
-        if self._maxtasksperchild:
-            child.done_count = getattr(child, "done_count", 0) + 1
-            if child.done_count >= self._maxtasksperchild:
-                return
-        super().on_job_ready(job, i, obj, inqueue)
-
     def frees_slot(self) -> bool:
-        """Say whether the job that was just handed in is short: its slot may have another."""
-        job, self._written = self._written, None
-        if job is None or not job.is_short or job.is_slot_free or self._maxtasksperchild:
+        """Say, once, that the job which was handed in last is short: its slot may have another."""
+        job, self._newest = self._newest, None
+        if job is None or job.ready() or job.is_slot_free or not job.is_short:
             return False
-        job.is_slot_free = True
-        return True
-
-    # --- writing -----------------------------------------------------------------------
+        job.is_slot_free = self._may_go_ahead
+        return job.is_slot_free
 
     def _create_write_handlers(self, hub: Any, *args: Any, **kwargs: Any) -> None:
         super()._create_write_handlers(hub, *args, **kwargs)
+        self._hub = hub
         put: Callable[[Any], None] = self._quick_put
         put_back: Callable[[Any], None] = self._put_back
-        look: Callable[[], None] = self.on_poll_start
+        look = self.on_poll_start
         write_to = hub.consolidate_callback
         has_looked = False
 
         def put_and_write(call: Any) -> None:
-            free = self._all_inqueues - self._busy_workers - self._active_writes
+            free = self._free()
             if not self.outbound_buffer and self._write_at_once(call, free):
                 return
             put(call)
@@ -173,14 +126,19 @@ class Pool(asynpool.AsynPool):
                     logger.exception("a job could not be written at once")
 
         def put_back_for_any(job: Any) -> None:
+            if not hasattr(job, "_payload"):
+                header, text, size = self._create_payload(*job.call)
+                job._payload = memoryview(header), memoryview(text), size
             put_back(job)
             # Celery knows a child by the number of its pipe, and the next one may get the same:
             # it would pass for the one that has this job.
             job._write_to = job._scheduled_for = None
 
         def look_for_work() -> None:
-            # Without work once, to let go of the pipes; not at every turn, to let go of nothing.
             nonlocal has_looked
+            if self._has_ahead and not self.outbound_buffer and (free := self._free()):
+                self._share(free)
+            # Without work once, to let go of the pipes; not at every turn, to let go of nothing.
             if self.outbound_buffer or has_looked:
                 has_looked = bool(self.outbound_buffer)
                 look()
@@ -188,54 +146,164 @@ class Pool(asynpool.AsynPool):
         self._quick_put, self._put_back = put_and_write, put_back_for_any
         self.on_poll_start = look_for_work
 
+    def _free(self) -> set[int]:
+        """Return the pipes of the children that have no job."""
+        return self._all_inqueues - self._busy_workers - self._active_writes
+
     def _write_at_once(self, call: Any, free: set[int]) -> bool:
-        """Write a job to a child that waits for one, or soon will; False if that can't be.
+        """Write a job to a child that has none, or will soon have none; False if that can't be.
 
         Only what a pipe takes as a whole or not at all: half a job could not be told from one.
         """
-        child = self._fileno_to_inq.get(free.pop()) if free else self._soon_free()
+        child = self._fileno_to_inq.get(next(iter(free))) if free else self._soon_free()
         if child is None:
             return False
         kind, (number, _part, *what) = call
-        text = framed((kind, (number, AT_ONCE, *what)))
-        if len(text) > select.PIPE_BUF:
+        text = framed_whole((kind, (number, AT_ONCE, *what)))
+        job = self._cache[number]
+        if not text or not self._write(job, text, child):
             return False
+        job.call, job.is_short, job.is_slot_free = call, self._is_short, False
+        if child.current is None:
+            self._newest = job
+            self._accept(job, child)
+        else:
+            child.ahead = job
+            self._has_ahead = True
+            self._look_soon()
+        return True
+
+    def _write(self, job: Any, text: bytes, child: Any) -> bool:
         try:
             os.write(child.inqW_fd, text)
         except OSError:
             return False
-        job = self._cache[number]
         job._write_to = job._scheduled_for = child
-        job.call, job.is_short, job.is_slot_free = call, self._is_short, False
         self._busy_workers.add(child.inqW_fd)
         self.write_stats[child.index] += 1
-        if child.current is None:
-            self._written = job
-            self._accept(job, child)
-        else:
-            child.ahead = job
         return True
 
+    def _accept(self, job: Any, child: Any) -> None:
+        """Take a job for accepted, whose child has nothing else to do."""
+        child.current = job
+        taken = job._job, AT_ONCE, time.monotonic(), child.pid, child.synqW_fd
+        self._result_handler.on_state_change((ACK, taken))
+
+    # --- ahead -------------------------------------------------------------------------
+
     def _soon_free(self) -> Any:
-        """Return the child that will be first to end a short job, if any has but that."""
+        """Return the child that will be the first to end a short job; None if none will soon."""
         after = time.monotonic() - AHEAD_SECONDS
         soon = [
             child
             for child in self._fileno_to_inq.values()
-            if child.current is not None
+            if self._may_go_ahead
             and child.ahead is None
+            and child.current is not None
             and child.current.is_short
             and child.current._time_accepted > after
         ]
         return min(soon, key=lambda child: child.current._time_accepted, default=None)
 
-    def _accept(self, job: Any, child: Any) -> None:
-        """Take a job for accepted: its child does nothing else now but this job."""
-        child.current = job
-        taken = job._job, AT_ONCE, time.monotonic(), child.pid, child.synqW_fd
-        self._result_handler.on_state_change((ACK, taken))
+    def _waiting_ahead(self) -> list[Any]:
+        """Return the children that have a job ahead, the one that began its own first first."""
+        ahead = [child for child in self._fileno_to_inq.values() if child.ahead is not None]
+        self._has_ahead = bool(ahead)
+        return sorted(ahead, key=lambda child: child.current._time_accepted)
 
-    # --- children that end -------------------------------------------------------------
+    def _share(self, free: set[int]) -> None:
+        """Give free children what waits behind others: none is idle while a job waits."""
+        for pipe, child in zip(free, self._waiting_ahead(), strict=False):
+            other = self._fileno_to_inq.get(pipe)
+            job, text = child.ahead, self._take_back(child)
+            if text and other is not None and self._write(job, text, other):
+                self._accept(job, other)
+            elif text:
+                self._put_back(job)
+
+    def _look_soon(self) -> None:
+        """Have looked after a moment whether a job turned out to be long."""
+        now = time.monotonic()
+        # A time, and no flag: a lost connection takes its timers along.
+        if now >= self._looks_at:
+            self._looks_at = now + AHEAD_SECONDS
+            self._hub.call_later(AHEAD_SECONDS, self._look_ahead)
+
+    def _look_ahead(self) -> None:
+        self._looks_at = 0.0
+        before = time.monotonic() - AHEAD_SECONDS
+        for child in reversed(self._waiting_ahead()):
+            job = child.ahead
+            if child.current._time_accepted <= before and self._take_back(child):
+                self._put_back(job)
+        if self._has_ahead:
+            self._look_soon()
+
+    def _take_back(self, child: Any) -> bytes:
+        """Take the job that a child has ahead out of its pipe; nothing when it has read it.
+
+        It is alone there, and read with one call: one of us gets the whole and the other nothing.
+        The child's end of the pipe would wait for ever: it is opened a second time, so as not to.
+        """
+        if not has_read(child, child.current):
+            return b""
+        try:
+            pipe = os.open(
+                f"/proc/self/fd/{child.inq._reader.fileno()}", os.O_RDONLY | os.O_NONBLOCK
+            )
+        except OSError:
+            return b""
+        try:
+            text = os.read(pipe, select.PIPE_BUF)
+        except OSError:
+            return b""
+        finally:
+            os.close(pipe)
+        if text:
+            child.ahead = None
+        return text
+
+    # --- out ---------------------------------------------------------------------------
+
+    def on_job_ready(self, job: Any, i: Any, obj: Any, inqueue: int) -> None:
+        """Have a child go on to the job that it has ahead, or be free.
+
+        Not when this was its last job (`--max-tasks-per-child`): one that is about to be replaced
+        would be sent another, which then waits for its end.
+        """
+        child = self._fileno_to_inq.get(inqueue)
+        ended = None if child is None else child.current
+        if ended is not None and ended._job == job:
+            following, child.current, child.ahead = child.ahead, child.ahead, None
+            is_freed = ended.is_slot_free and job in self._cache and not ended.ready()
+            if following is not None:
+                self._following = following, child
+                following._time_accepted = time.monotonic()
+                # Its slot is the one that is freed now, in place of the one that has been.
+                following.is_slot_free = is_freed and following.is_short
+                is_freed = is_freed and not following.is_short
+            self._putlock.freed += is_freed
+            if following is not None:
+                return
+        if child is not None and self._maxtasksperchild:
+            child.done_count = getattr(child, "done_count", 0) + 1
+            if child.done_count >= self._maxtasksperchild:
+                return
+        super().on_job_ready(job, i, obj, inqueue)
+
+    # --- ends --------------------------------------------------------------------------
+
+    def _create_process_handlers(self, hub: Any) -> None:
+        super()._create_process_handlers(hub)
+        on_process_down = self.on_process_down
+
+        def count_and_forget(child: Any) -> None:
+            # Celery frees a slot for each child that has ended.
+            self._putlock.freed += child.current is not None and child.current.is_slot_free
+            child.current = child.ahead = None
+            on_process_down(child)
+
+        self.on_process_down = count_and_forget
 
     def _event_process_exit(self, hub: Any, proc: Any, looks: int = REAP_LOOKS) -> None:
         """Replace a child, whose pipe closes a moment before it can be reaped."""
@@ -244,22 +312,17 @@ class Pool(asynpool.AsynPool):
             hub.call_later(REAP_SECONDS, self._event_process_exit, hub, proc, looks - 1)
 
     def on_job_process_lost(self, job: Any, pid: int, exitcode: int) -> None:
-        """Deal with a job of a child that has ended: it goes to another, if this one never read it.
+        """Deal with a job of a child that has ended: it goes to another if this one never read it.
 
         Of a child that ends by itself, or because of the job before, that is no fault of this job.
         """
-        child, call = job._write_to, getattr(job, "call", None)
-        if call is None or child is None or child.begun.job == job._job:
+        if has_read(job._write_to, job) or not hasattr(job, "call") or self._state != RUN:
             super().on_job_process_lost(job, pid, exitcode)
             return
-        if self.on_timeout_cancel is not None:
-            self.on_timeout_cancel(job)
-        job._accepted, job._worker_pid, job.call = False, None, None
-        header, text, size = self._create_payload(*call)
-        job._payload = memoryview(header), memoryview(text), size
-        unread = getattr(job, "unread", None)
-        if unread is not None:
-            unread()
+        self.on_timeout_cancel(job)
+        job._accepted, job._worker_pid, job.is_slot_free = False, None, False
+        # Who keeps count of what has begun has been told that it had.
+        getattr(job, "unread", _nothing)()
         self._put_back(job)
 
     def flush(self) -> None:
@@ -272,6 +335,8 @@ class Pool(asynpool.AsynPool):
         jobs = list(self._cache.values())
         super().flush()
         for job in jobs:
+            # The slots of all that runs on are counted anew.
+            job.is_slot_free = False
             # Without a way back it is of a stock queue, whose broker delivers it again.
             give_back = getattr(job, "give_back", None)
             if job.ready():
@@ -281,10 +346,38 @@ class Pool(asynpool.AsynPool):
                     self._cache[job._job] = job
                     self._busy_workers.add(job._write_to.inqW_fd)
             elif give_back and not job._accepted:
+                # With the connection, or with its child a moment ago.
+                job.discard()
                 give_back()
+
+    def recall(self) -> None:
+        """Have what waits behind a job in its child wait here."""
+        for child in reversed(self._waiting_ahead()):
+            job = child.ahead
+            if self._take_back(child):
+                self._put_back(job)
+
+    def close(self) -> None:
+        """Take no more; what no child was sent is somebody else's, if it has a way back."""
+        self.recall()
+        for job in [job for job in self.outbound_buffer if hasattr(job, "give_back")]:
+            self.outbound_buffer.remove(job)
+            job.discard()
+            job.give_back()
+        super().close()
 
 
 def was_sent(job: Any) -> bool:
     """Whether a child that lives was sent this job, and will run it."""
     child = getattr(job, "_write_to", None)
     return child is not None and child._is_alive()
+
+
+def has_read(child: Any, job: Any) -> bool:
+    """Whether this was the last job that a child has read; also of a pool that does not know."""
+    begun = getattr(child, "begun", None)
+    return begun is None or begun.job == job._job
+
+
+def _nothing() -> None:
+    """Nobody keeps count."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from celery import current_app, states
@@ -110,8 +109,7 @@ def _stored(report: Report, row: TaskResult) -> Report:
     if row.status == states.FAILURE:
         error = current_app.backend.exception_to_python(value)
         return failure(report.run_id, report.token, error, row.traceback or "", cause=STORED)
-    return replace(
-        report,
+    return report._replace(
         kind=Kind.SUCCEEDED,
         result=encode_result(value, max_bytes=setting("RESULT_MAX_BYTES")),
         error_type="",

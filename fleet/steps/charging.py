@@ -8,15 +8,14 @@ from functools import partial
 from typing import Any
 
 from billiard.exceptions import WorkerLostError
-from celery.concurrency.prefork import TaskPool
 from celery.worker import state as worker_state
+
+from fleet.pool import Pool
 
 
 def watched(pool: Any) -> Callable[..., Any]:
-    """Return a pool's `apply_async` under which the queue of each message hears of its run."""
-
+    """Return this pool's `apply_async`, under which the queue of a message hears of its run."""
     apply_async = pool.apply_async
-    knows_short = isinstance(pool, TaskPool)
 
     def apply(*args: Any, **options: Any) -> Any:
         request = worker_state.requests.get(options.get("correlation_id"))
@@ -27,7 +26,7 @@ def watched(pool: Any) -> Callable[..., Any]:
             # From here on it runs here. Not only from when the pool says so: a pool that ends, or
             # whose worker has lost its connection, runs what it has been handed.
             qos.started(message.delivery_tag)
-            if knows_short:
+            if isinstance(getattr(pool, "_pool", None), Pool):
                 options["is_short"] = qos.leases.is_short(message.delivery_tag)
             job = apply_async(*args, **options)
             if hasattr(job, "_write_to"):

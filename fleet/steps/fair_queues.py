@@ -94,7 +94,8 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
     def process(request: Any) -> None:
         try:
             process_task(request)
-            if getattr(worker.pool._pool, "frees_slot", _nothing)():
+            children = getattr(worker.pool, "_pool", None)
+            if isinstance(children, Pool) and children.frees_slot():
                 worker._quick_release()
         except SHAPE_ERRORS as error:
             put_aside = getattr(request.message.channel, "put_aside", None)

@@ -20,7 +20,7 @@ from fleet.child import traced
 from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
 from fleet.faults import crash_point
-from fleet.pool import was_sent
+from fleet.pool import has_read, was_sent
 from fleet.steps.held import Held, ask_of, dress, facts_of
 from fleet.steps.outcomes import Outcomes, drop, requeue
 
@@ -89,12 +89,12 @@ class Gate:
     def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:
         """Deal with a run that was sent to a child which ended before it accepted it.
 
-        Celery sends it to another child. But one that died may have begun: its word can be
+        Celery sends it to another child. But one that died may have begun it: its word can be
         lost with it, and the body would run twice under one token. So the attempt is lost.
         """
         is_ours = any(held.job is job for held in self._held.values())
         has_died = child.exitcode not in (EX_OK, EX_RECYCLE)
-        if is_ours and has_died and not job._accepted:
+        if is_ours and has_died and not job._accepted and has_read(child, job):
             job._accepted = True
             put_back(job, child)
             children.on_job_process_lost(job, child.pid, child.exitcode)
@@ -160,6 +160,8 @@ class Gate:
         crash_point("gate.before_pool")
         callbacks = self._outcomes.callbacks(held)
         held.job = self._pool_apply(traced, args, kwargs, **{**held.options, **callbacks})
+        if hasattr(held.job, "_write_to"):
+            held.job.unread = functools.partial(self._outcomes.unread, held)
         return held.job
 
     def _start_recorded(self, held: Held, into_pool: Callable[[], Any], state: str | None) -> None:
@@ -230,6 +232,7 @@ class Gate:
     def close(self) -> None:
         """Admit nothing more; hand back what no child has, nor is about to."""
         self._closing = True
+        getattr(getattr(self._pool, "_pool", None), "recall", _nothing)()
         for held in list(self._held.values()):
             if not held.in_pool or self._withdraw(held):
                 self._hand_back(held)
@@ -264,4 +267,4 @@ class Gate:
 
 
 def _nothing() -> None:
-    """Release no slot: pools without a semaphore count none."""
+    """Release no slot, and recall no job: pools without a semaphore have neither."""

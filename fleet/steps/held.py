@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from celery.worker.request import Request
-from kombu.utils import json
 
 from fleet.contract import HEADER, Admission, Ask, Kind, Report, is_admitted
 from fleet.router import route_of
-from fleet.transport.envelope import SERIAL_LIMIT
+from fleet.transport.envelope import SERIAL_LIMIT, read_json
 
 ID_LIMIT: Final = 2**63
 ATTEMPT_LIMIT: Final = 2**31
@@ -84,7 +83,7 @@ def ask_of(request: Request) -> Ask | None:
 
 def dress(request: Request, admission: Admission) -> None:
     """Put the row's payload, limits and headers into a request that came as a bare hint."""
-    args, kwargs, embed = json.loads(admission.body)
+    args, kwargs, embed = read_json(admission.body.decode())
     request._body = admission.body
     request._content_type, request._content_encoding = "application/json", "utf-8"
     request._args, request._kwargs = args, kwargs

@@ -136,9 +136,7 @@ class DurableRuns(bootsteps.StartStopStep):
             logger.exception("the worker's row stays; its runs wait for the end of the lease")
 
 
-def _post(
-    worker: Any, posted: deque[Callable[[], None]], *callbacks: Callable[[], None]
-) -> None:
+def _post(worker: Any, posted: deque[Callable[[], None]], *callbacks: Callable[[], None]) -> None:
     """Run callbacks in the worker's event loop, in turn; here, where there is none."""
     hub = worker.hub
     if hub is None or worker.blueprint.state != bootsteps.RUN:

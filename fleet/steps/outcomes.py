@@ -25,6 +25,7 @@ from fleet.contract import NOT_BEGUN, Edges, Hint, Kind, Report
 from fleet.edge import Edge
 from fleet.failures import class_names, failure
 from fleet.faults import crash_point
+from fleet.pool import has_read
 from fleet.router import acting_as
 from fleet.steps.held import Held
 
@@ -32,6 +33,7 @@ logger = structlog.get_logger(__name__)
 
 CHILD_LOST: Final = "child lost"
 TIME_LIMIT: Final = "time limit"
+READ_SECONDS: Final = 0.02
 
 
 class NotBegun(Exception):
@@ -128,7 +130,11 @@ class Outcomes:
     def stop(self, held: Held) -> None:
         """Stop a run that has started: softly, and after a grace for good."""
         # Only prefork's children are processes that can be told; elsewhere the task goes on.
-        if not isinstance(self._pool, TaskPool):
+        if held.settled or not isinstance(self._pool, TaskPool):
+            return
+        if not has_read(getattr(held.job, "_write_to", None), held.job):
+            # Its process is still at the job before, or about to read this one.
+            self._later(READ_SECONDS, self.stop, (held,))
             return
         # The signal of Celery's soft time limit: the task sees SoftTimeLimitExceeded.
         try:
@@ -154,6 +160,12 @@ class Outcomes:
             )
         if held.cancelled:
             self.stop(held)
+
+    def unread(self, held: Held) -> None:
+        """Take back that it has begun: its process ended before it came to read it."""
+        held.started_at = None
+        # The row may take it for running by now.
+        held.is_recorded = held.admission.is_kept
 
     def _returned(self, held: Held, answer: tuple[Any, ...]) -> None:
         """Take Celery's three values and the child's report."""

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from redis import Redis
 
@@ -22,8 +22,8 @@ from fleet.transport.epochs import Epochs
 from fleet.transport.holding import Holding, Lease, Load
 from fleet.transport.saying import Saying
 
-
-SHORT_US = 5_000
+SHORT_US: Final = 5_000
+"""Behind a run that is expected to take no longer, the next may wait where it runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,12 +49,12 @@ class Node:
         self.later: list[tuple[float, Callable[..., None], tuple[Any, ...]]] = []
         made = edges()
         self.id = living_worker()
-        self.edge = Edge(made, self.id, self.posted.put)
+        self.edge = Edge(made, self.id, self._post)
         self.gate = Gate(made, self.edge)
         for task in (resolve(double), resolve(fail)):
             child.install({task.name: task}, made)
         self.pool = pool
-        pool.apply_async = watched(pool.apply_async)
+        pool.apply_async = watched(pool)
         worker = SimpleNamespace(
             pool=pool,
             consumer=SimpleNamespace(on_task_request=self.begun.append),
@@ -84,6 +84,10 @@ class Node:
         )
         self.take(request)
         return message
+
+    def _post(self, *steps: Callable[[], None]) -> None:
+        for step in steps:
+            self.posted.put(step)
 
     def turn(self, *, until: Callable[[], object]) -> None:
         """Turn the loop until something holds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -72,11 +72,16 @@ def application() -> Application:
     return Application()
 
 
+def do_all(*steps: Callable[[], None]) -> None:
+    for step in steps:
+        step()
+
+
 @pytest.fixture
 def edge(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[Edge]:
     """A running edge; what it posts is done in its own thread."""
     monkeypatch.setattr(edge_module, "RETRY_SECONDS", 0.02)
-    edge = Edge(application.edges(), uuid4(), lambda step: step())
+    edge = Edge(application.edges(), uuid4(), do_all)
     edge.start()
     yield edge
     application.may_answer.set()

@@ -2,48 +2,54 @@
 
 from __future__ import annotations
 
+import os
 import select
+import signal
+import time
 from collections.abc import Iterator
-from types import SimpleNamespace
+from functools import partial
 from typing import Any
 
 import pytest
+from billiard.exceptions import WorkerLostError
 from celery import current_app
 from celery.concurrency.prefork import TaskPool
 from kombu.asynchronous import Hub, set_event_loop
+from kombu.asynchronous.semaphore import LaxBoundedSemaphore
 
-from fleet.pool import Pool
+from fleet.pool import Pool, has_read
 
 LARGE = 200_000
 
 # As by `--max-tasks-per-child 1`, and by `--max-memory-per-child 1`, of which only the child knows.
 one_job_a_child = pytest.mark.parametrize("pool", [{"maxtasksperchild": 1}], indirect=True)
+two_children = pytest.mark.parametrize("pool", [{"children": 2}], indirect=True)
 too_large = pytest.mark.parametrize("pool", [{"max_memory_per_child": 1}], indirect=True)
 
 
 class Running:
-    """A pool of one child, and the loop in which it works; counts the loop's turns."""
+    """A pool of a child or more, and the loop in which it works."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, children: int = 1, **options: Any) -> None:
         self.hub = Hub()
         set_event_loop(self.hub)
         app = current_app._get_current_object()
         options |= {"threads": False, "putlocks": False, "initargs": (app, "w1@here")}
-        self.tasks = TaskPool(1, app=app, **options)
+        self.tasks = TaskPool(children, app=app, **options)
         self.tasks.Pool = Pool
         self.tasks.start()
         self.tasks.register_with_event_loop(self.hub)
         self._loop = self.hub.create_loop()
         self.answers: list[Any] = []
-        while not self.children._all_inqueues:
+        while len(self.children._all_inqueues) < children:
             self.turn()
 
     @property
     def children(self) -> Any:
         return self.tasks._pool
 
-    def call(self, function: Any, *args: Any) -> Any:
-        return self.tasks.apply_async(function, args, callback=self.answers.append)
+    def call(self, function: Any, *args: Any, **options: Any) -> Any:
+        return self.tasks.apply_async(function, args, callback=self.answers.append, **options)
 
     def turn(self) -> None:
         self.hub.call_later(0.02, lambda: None)
@@ -72,6 +78,17 @@ def length(text: str) -> int:
 def repeated(text: str, times: int) -> str:
     """A job whose answer may be larger than a pipe."""
     return text * times
+
+
+def nap(seconds: float) -> None:
+    """A job that takes so long."""
+    time.sleep(seconds)
+
+
+def until_read(job: Any) -> None:
+    """Return when its child has come to this job."""
+    while not has_read(job._write_to, job):
+        time.sleep(0.01)
 
 
 def test_a_free_child_has_a_job_before_the_loop_turns(pool: Running) -> None:
@@ -155,12 +172,148 @@ def test_what_comes_back_from_a_child_is_no_child_s(pool: Running) -> None:
     assert pool.settle(2) == [1, 2]
 
 
-@pytest.mark.parametrize(("size", "is_whole"), [(1, True), (4092, True), (4093, False)])
-def test_a_job_is_one_piece_while_a_pipe_takes_it_as_a_whole(size: int, is_whole: bool) -> None:
-    """Longer ones keep their two pieces: half a piece could not be told from a whole one."""
-    before = memoryview(b"\0\0\0\1"), memoryview(b"x" * size), size
-    job = SimpleNamespace(_payload=before)
-    _join(job)
-    length, text, rest = job._payload
-    assert bytes(length) + bytes(text) == b"\0\0\0\1" + b"x" * size
-    assert (len(length) == 4 + size and rest == 0) is is_whole
+@pytest.mark.parametrize(("size", "at_once"), [(1, True), (LARGE, False)])
+def test_a_child_says_that_it_took_a_job_only_when_its_pool_cannot_know(
+    pool: Running, size: int, at_once: bool
+) -> None:
+    """A job that a pipe takes as a whole is taken when it is written; of another, a part is."""
+    job = pool.call(length, "x" * size)
+    assert job._accepted is at_once
+    assert pool.settle(1) == [size]
+    assert job._accepted and job._worker_pid == pool.children._pool[0].pid
+
+
+# --- ahead of the end of a short job ----------------------------------------------------
+
+
+def test_behind_a_short_job_its_child_has_the_next(pool: Running) -> None:
+    """And does it without a word; it counts as taken when the first has ended."""
+    first, second = pool.call(nap, 0.01, is_short=True), pool.call(length, "ab", is_short=True)
+    assert second._write_to is first._write_to and not pool.children.outbound_buffer
+    assert first._accepted and not second._accepted
+    third = pool.call(length, "abc", is_short=True)
+    assert list(pool.children.outbound_buffer) == [third], "one is ahead, and no more"
+    assert pool.settle(3) == [None, 2, 3]
+    assert second._time_accepted >= first._time_accepted + 0.01
+
+
+def test_behind_a_job_of_unknown_length_none_waits_in_its_child(pool: Running) -> None:
+    """It could be long, and what waits here goes to whoever is free first."""
+    pool.call(nap, 0.01)
+    waiting = pool.call(length, "ab", is_short=True)
+    assert list(pool.children.outbound_buffer) == [waiting]
+    assert pool.settle(2) == [None, 2]
+
+
+def test_behind_a_job_that_turns_out_long_none_waits_in_its_child(pool: Running) -> None:
+    """It is taken back, and can be handed back or go to another child."""
+    began_at = time.monotonic()
+    pool.call(nap, 1.0, is_short=True)
+    waiting = pool.call(length, "ab")
+    assert not pool.children.outbound_buffer
+    while waiting not in pool.children.outbound_buffer:
+        pool.turn()
+    assert time.monotonic() - began_at < 0.9
+    assert waiting._write_to is None and not waiting._accepted
+    assert pool.settle(2) == [None, 2]
+
+
+def test_a_job_that_its_child_has_read_is_not_taken_back(pool: Running) -> None:
+    """One of both has it: the pipe gives all to who asks first."""
+    for number in range(40):
+        pool.call(length, "a" * number, is_short=True)
+        pool.call(length, "b" * number, is_short=True)
+        pool.children.recall()
+        pool.settle(2 * number + 2)
+    assert sorted(pool.answers) == sorted([*range(40)] * 2)
+
+
+@two_children
+def test_a_free_child_gets_what_waits_behind_another_s_job(pool: Running) -> None:
+    """No child is idle while a job waits."""
+    slow = pool.call(nap, 0.5, is_short=True)
+    quick = pool.call(length, "a", is_short=True)
+    behind = pool.call(length, "ab", is_short=True)
+    assert behind._write_to is slow._write_to, "who began first is expected to end first"
+    assert pool.settle(2) == [1, 2]
+    assert behind._write_to is quick._write_to
+
+
+def test_what_a_child_never_read_goes_to_the_next(pool: Running) -> None:
+    """Its death is no fault of theirs; the job that it had read is lost with it."""
+    lost: list[Any] = []
+    untold: list[str] = []
+    first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, is_short=True)
+    second = pool.call(length, "ab", is_short=True)
+    second.unread = lambda: untold.append("never accepted, so nobody to tell")
+    until_read(first)
+    os.kill(first._worker_pid, signal.SIGKILL)
+    assert pool.settle(1) == [2]
+    [einfo] = lost
+    assert isinstance(getattr(einfo.exception, "exc", einfo.exception), WorkerLostError)
+    assert not untold
+
+
+def test_what_counts_as_taken_and_was_never_read_is_taken_by_the_next(pool: Running) -> None:
+    """A child that is stopped takes what it is written, and reads nothing."""
+    [child] = pool.children._pool
+    os.kill(child.pid, signal.SIGSTOP)
+    told: list[str] = []
+    job = pool.call(length, "abc")
+    job.unread = lambda: told.append("it has not begun")
+    assert job._accepted and job._worker_pid == child.pid
+    os.kill(child.pid, signal.SIGKILL)
+    assert pool.settle(1) == [3]
+    assert job._worker_pid != child.pid and told == ["it has not begun"]
+
+
+def test_a_dead_child_is_replaced_at_once(pool: Running) -> None:
+    """Its pipe closes a moment before it can be reaped, and then nothing would look for 5 s."""
+    for _ in range(5):
+        [child] = pool.children._pool
+        os.kill(child.pid, signal.SIGKILL)
+        killed_at = time.monotonic()
+        while pool.children._pool == [child]:
+            pool.turn()
+        assert time.monotonic() - killed_at < 2
+        while not pool.children._all_inqueues:
+            pool.turn()
+
+
+def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None:
+    """A slot that was freed ahead is not freed again at the end, nor when the child has died."""
+    semaphore = LaxBoundedSemaphore(100)
+    semaphore.value = 50
+    pool.children._putlock._semaphore = semaphore
+
+    def begin(seconds: float) -> Any:
+        semaphore.value -= 1
+        job = pool.call(nap, seconds, is_short=True)
+        if pool.children.frees_slot():
+            semaphore.value += 1
+        return job
+
+    for _ in range(3):
+        begin(0.0)
+        begin(0.0)
+        assert semaphore.value == 49, "one is ahead, in the slot of the other"
+        pool.settle(len(pool.answers) + 2)
+        assert semaphore.value == 50
+    job = begin(60)
+    begin(0.0)
+    until_read(job)
+    os.kill(job._worker_pid, signal.SIGKILL)
+    pool.settle(len(pool.answers) + 1)
+    assert semaphore.value == 50
+
+
+def test_what_no_child_was_sent_goes_back_at_the_end(pool: Running) -> None:
+    """Also what was recalled: a closed pool writes nothing more."""
+    returned: list[Any] = []
+    pool.call(nap, 0.3, is_short=True)
+    ahead, waiting = pool.call(length, "ab"), pool.call(length, "abc")
+    for job in (ahead, waiting):
+        job.give_back = partial(returned.append, job)
+    pool.children.close()
+    assert returned == [ahead, waiting]
+    assert not pool.children.outbound_buffer and len(pool.children._cache) == 1

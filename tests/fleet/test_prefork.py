@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -69,9 +70,12 @@ class PreforkNode(Node):
         """Have the pool forget what was not accepted, as it does then; return the slots taken."""
         waiting = self.gate.waiting_in_pool()
         self.pool.flush()
-        return self.gate.reclaim(waiting)
+        return self.gate.reclaim([*waiting, *self.gate.waiting_in_pool()])
 
     def end(self) -> None:
+        for child in self.pool._pool._pool:
+            with suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGCONT)  # a stopped one would be waited for
         self.pool.terminate()
         set_event_loop(None)
         super().end()
@@ -143,17 +147,55 @@ def test_what_a_child_has_is_not_withdrawn(node: PreforkNode, acme: Owner) -> No
     assert states(run) == ["queued", "admitted", "running", "succeeded"]
 
 
-def test_a_child_that_died_before_its_word_may_have_begun(node: PreforkNode, acme: Owner) -> None:
-    """Its word can be lost with it: another child would start the run twice under one token."""
+def test_a_run_that_its_child_never_read_is_done_by_the_next(
+    node: PreforkNode, acme: Owner
+) -> None:
+    """It has not begun, though it counts as begun from when a waiting child was written it."""
     child = node.stopped_child()
     run = submit(double, 21, owner=acme)
     node.receive()
     node.begin()
-    assert node.holds(run).job._write_to
+    assert node.holds(run).started_at is not None
     os.kill(child, signal.SIGKILL)
     node.work(until=lambda: not node.gate.held())
-    assert states(run) == ["queued", "admitted", "retrying"]
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
+    assert (run.attempt_count, run.attempts.get().outcome) == (1, "succeeded")
+
+
+@pytest.mark.parametrize(
+    ("argument", "seen"),
+    [(21, ["running"]), (10**4_000, [])],
+)
+def test_a_run_that_its_child_has_read_may_have_begun(
+    node: PreforkNode, acme: Owner, argument: Any, seen: list[str]
+) -> None:
+    """Its words can be lost with it: another child would start the run twice under one token."""
+    child = node.stopped_child()
+    run = submit(double, argument, owner=acme)
+    node.receive()
+    node.begin()
+    job = node.holds(run).job
+    job._write_to.begun.note(job._job)
+    os.kill(child, signal.SIGKILL)
+    node.work(until=lambda: not node.gate.held())
+    assert states(run) == ["queued", "admitted", *seen, "retrying"]
     assert run.attempts.get().outcome == "child lost"
+
+
+def test_a_run_that_was_never_read_goes_back_with_a_lost_broker(
+    node: PreforkNode, acme: Owner
+) -> None:
+    """Its row may take it for running, so it is tried again; that it did nothing costs nothing."""
+    child = node.stopped_child()
+    run = submit(double, 21, owner=acme)
+    node.receive()
+    node.begin()
+    os.kill(child, signal.SIGKILL)
+    wait_for(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT))
+    assert node.lose_the_broker() == 0
+    node.turn(until=lambda: not node.gate.held())
+    assert states(run)[-1] == "retrying"
+    assert (run.attempt_count, not node.pool._pool._cache) == (0, True)
 
 
 def _kill_the_next(node: PreforkNode) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 from uuid import uuid4
@@ -124,8 +123,8 @@ def test_an_older_token_is_fenced_off(acme: Owner) -> None:
 def test_tokens_of_the_future_and_unknown_runs_are_nobody_s(acme: Owner) -> None:
     """They are not in the answer."""
     run, at = begun(acme)
-    assert recorded(replace(at, token=2), Kind.SUCCEEDED) is None
-    assert recorded(replace(at, run_id=str(uuid4())), Kind.SUCCEEDED) is None
+    assert recorded(at._replace(token=2), Kind.SUCCEEDED) is None
+    assert recorded(at._replace(run_id=str(uuid4())), Kind.SUCCEEDED) is None
     assert states(run)[-1] == "running"
 
 
@@ -237,7 +236,7 @@ def test_a_worker_s_clock_cannot_turn_history_around(acme: Owner, seconds: float
     at = admitted(living_worker(), run)
     moment = time.monotonic() + seconds
     start = Report(at.run_id, at.token, Kind.STARTED, moment)
-    record([start, replace(start, kind=Kind.SUCCEEDED, at=moment - 5)])
+    record([start, start._replace(kind=Kind.SUCCEEDED, at=moment - 5)])
     assert states(run)[-1] == "succeeded"
     assert run.admitted_at and run.started_at and run.ended_at
     assert run.admitted_at <= run.started_at <= run.ended_at <= now()
@@ -262,7 +261,7 @@ def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None
     runs = submitted(acme, 3)
     answers = ask(living_worker(), runs)
     batch = [told(at, Kind.SUCCEEDED) for at in answers]  # type: ignore[arg-type]
-    batch[2] = replace(batch[2], token=7)
+    batch[2] = batch[2]._replace(token=7)
     with held_by_somebody(runs[0]):
         states_now = record(batch)
     assert [states_now.get(str(run.id)) for run in runs] == ["busy", "succeeded", None]

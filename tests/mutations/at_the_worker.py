@@ -9,6 +9,7 @@ from tests.mutations.mutation import Mutation
 GATE: Final = "fleet/steps/gate.py"
 EDGE: Final = "fleet/edge.py"
 POOL: Final = "fleet/pool.py"
+OF_POOL: Final = "tests/fleet/test_pool.py::test_"
 AT_GATE: Final = "tests/fleet/test_gate.py::test_"
 AT_EDGE: Final = "tests/fleet/test_edge.py::test_"
 STOPS: Final = "tests/flows/test_worker_stops.py::test_"
@@ -248,8 +249,8 @@ ROWS: Final = (
         "what no child was sent is given back when the broker is lost",
         "G1",
         POOL,
-        "                give_back()\n",
-        "                pass\n",
+        "                job.discard()\n                give_back()\n",
+        "                job.discard()\n",
         (f"{PREFORK}a_plain_task_that_no_child_was_sent_goes_back",),
     ),
     Mutation(
@@ -260,8 +261,91 @@ ROWS: Final = (
         "pass\n",
         (
             f"{PREFORK}what_came_back_is_not_lost_with_a_child_that_never_had_it",
-            "tests/fleet/test_pool.py::test_what_comes_back_from_a_child_is_no_child_s",
+            f"{OF_POOL}what_comes_back_from_a_child_is_no_child_s",
         ),
+    ),
+    Mutation(
+        "what a child never read is done by the next",
+        "G1",
+        POOL,
+        "if has_read(job._write_to, job) or not",
+        "if True or not",
+        (
+            f"{PREFORK}a_run_that_its_child_never_read_is_done_by_the_next",
+            f"{OF_POOL}what_counts_as_taken_and_was_never_read_is_taken_by_the_next",
+        ),
+    ),
+    Mutation(
+        "what a child has read is started by no other under its token",
+        "G3",
+        POOL,
+        "return begun is None or begun.job == job._job",
+        "return begun is None",
+        (f"{PREFORK}a_run_that_its_child_has_read_may_have_begun",),
+    ),
+    Mutation(
+        "what was never read and counts as begun is handed back with a lost broker",
+        "G1",
+        "fleet/steps/outcomes.py",
+        "held.started_at = None\n",
+        "pass\n",
+        (f"{PREFORK}a_run_that_was_never_read_goes_back_with_a_lost_broker",),
+    ),
+    Mutation(
+        "no job waits behind one that turns out long",
+        "nobody starves",
+        POOL,
+        "if child.current._time_accepted <= before and self._take_back(child):",
+        "if False:",
+        (f"{OF_POOL}behind_a_job_that_turns_out_long_none_waits_in_its_child",),
+    ),
+    Mutation(
+        "no child is idle while a job waits behind another's",
+        "nobody starves",
+        POOL,
+        "if self._has_ahead and not self.outbound_buffer and (free := self._free()):",
+        "if False:",
+        (f"{OF_POOL}a_free_child_gets_what_waits_behind_another_s_job",),
+    ),
+    Mutation(
+        "a job is taken back from who has not read the one before",
+        "G1, G3",
+        POOL,
+        "if not has_read(child, child.current):",
+        "if False:",
+        (f"{OF_POOL}a_job_that_its_child_has_read_is_not_taken_back",),
+    ),
+    Mutation(
+        "a slot that was freed ahead is not freed again",
+        "fairness",
+        POOL,
+        "self._putlock.freed += is_freed\n",
+        "pass\n",
+        (f"{OF_POOL}slots_are_counted_whatever_becomes_of_their_jobs",),
+    ),
+    Mutation(
+        "nor when its child has died",
+        "fairness",
+        POOL,
+        "self._putlock.freed += child.current is not None and child.current.is_slot_free",
+        "pass",
+        (f"{OF_POOL}slots_are_counted_whatever_becomes_of_their_jobs",),
+    ),
+    Mutation(
+        "what waits in a closing pool goes back",
+        "G1, G20",
+        POOL,
+        "            job.give_back()\n        super().close()",
+        "            pass\n        super().close()",
+        (f"{OF_POOL}what_no_child_was_sent_goes_back_at_the_end",),
+    ),
+    Mutation(
+        "a dead child is replaced at once",
+        "G5",
+        POOL,
+        "if proc in self._pool and looks:",
+        "if False:",
+        (f"{OF_POOL}a_dead_child_is_replaced_at_once",),
     ),
     Mutation(
         "a child is sent nothing after its last job",
@@ -269,7 +353,7 @@ ROWS: Final = (
         POOL,
         "if child.done_count >= self._maxtasksperchild:",
         "if False:",
-        ("tests/fleet/test_pool.py::test_a_child_is_sent_nothing_after_its_last_job",),
+        (f"{OF_POOL}a_child_is_sent_nothing_after_its_last_job",),
     ),
     Mutation(
         "nothing is told of tasks while nobody listens",
