@@ -50,10 +50,7 @@ class Broker:
         """Publish all hints, pipelined, in `timeout` seconds; raise BrokerUnavailable if not."""
         deadline = time.monotonic() + timeout
         with self._connected(timeout=timeout) as connection:
-            for start in range(0, len(hints), CHUNK):
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{start} of {len(hints)} hints in {timeout} seconds")
-                self._sender.send(connection.default_channel, hints[start : start + CHUNK])
+            self._sender.send(connection.default_channel, hints, until=deadline)
 
     def withdraw(self, queue: str, hints: Sequence[tuple[str, int]], *, timeout: float) -> None:
         """Take hints back that no worker holds, by run and token, where the queue is fair.

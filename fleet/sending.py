@@ -6,8 +6,10 @@ is that one with its own values (`fleet/transport/template.py`): a fifth of the 
 
 from __future__ import annotations
 
+import math
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from celery import Celery, signals
@@ -17,34 +19,46 @@ from fleet.router import is_route, is_sole_receiver
 from fleet.transport import fair_queues, scripts
 from fleet.transport.template import Capture, Template, kind, marked, values
 
+CHUNK: Final = 200
 TEMPLATES_MOST: Final = 1_000
 
 
 class Sender:
-    """Sends the hints of one app, some hundred at a time."""
+    """Sends the hints of one app, some hundred at a time, each while Redis takes those before."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._templates: dict[tuple[Any, ...], Template] = {}
 
-    def send(self, channel: Any, hints: Sequence[Hint]) -> None:
-        """Send hints on a channel; when it fails, how many have arrived is not known."""
-        fair = fair_queues(self._app) if self._is_alone() else ()
-        alike: dict[tuple[str, Template], list[Any]] = defaultdict(list)
-        others = []
-        for hint in hints:
-            if hint.queue in fair and is_route(hint.owner, lock=hint.lock):
-                alike[hint.queue, self._template(channel, hint)].extend(values(hint))
-            else:
-                others.append(hint)
-        if alike:
-            with channel.conn_or_acquire() as client:
-                for (queue, template), each in alike.items():
-                    scripts.run(client, queue, "hints", *template.arguments, *each)
+    def send(self, channel: Any, hints: Sequence[Hint], *, until: float = math.inf) -> None:
+        """Send hints on a channel; when it fails, how many have arrived is not known.
+
+        Raises TimeoutError past a `time.monotonic()`.
+        """
+        others: list[Hint] = []
+        with channel.conn_or_acquire() as client:
+            scripts.run_ahead(client, self._calls(channel, hints, others, until=until))
         if others:
             with self._producer(channel) as producer, producer.batch(len(others)):
                 for hint in others:
                     self._publish(producer, hint)
+
+    def _calls(
+        self, channel: Any, hints: Sequence[Hint], others: list[Hint], *, until: float
+    ) -> Iterator[tuple[str, scripts.Call]]:
+        """Yield the calls that put hints in, some hundred at a time; the rest is left to Kombu."""
+        fair = fair_queues(self._app) if self._is_alone() else ()
+        for start in range(0, len(hints), CHUNK):
+            if time.monotonic() > until:
+                raise TimeoutError(f"{start} of {len(hints)} hints in time")
+            alike: dict[tuple[str, Template], list[Any]] = defaultdict(list)
+            for hint in hints[start : start + CHUNK]:
+                if hint.queue in fair and is_route(hint.owner, lock=hint.lock):
+                    alike[hint.queue, self._template(channel, hint)].extend(values(hint))
+                else:
+                    others.append(hint)
+            for (queue, template), each in alike.items():
+                yield queue, ("hints", (*template.arguments, *each))
 
     def _is_alone(self) -> bool:
         """Say whether nobody but we and Celery looks at a message that is sent."""

@@ -81,9 +81,6 @@ class DurableRuns(bootsteps.StartStopStep):
         self.node = node
         worker.timer.call_repeatedly(LOOK_SECONDS, self.heartbeat.loop_turns)
         worker.timer.call_repeatedly(LOOK_SECONDS, self.gate.hand_back_late)
-        # The pipe of a dying child closes a moment before the child can be reaped, and Celery
-        # looks only then, and every 5 s.
-        worker.timer.call_repeatedly(LOOK_SECONDS, worker.pool.maintain_pool)
         # After the pool has forked: a thread would not survive it, and a held lock would.
         self.edge.start()
         self.heartbeat.start()

@@ -7,13 +7,14 @@ Each act is a file in `lua/`, put behind the names of the keys and what all acts
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 from redis import Redis
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
 from fleet.backlog import AGEING_SECONDS
 from fleet.fairness import UNKNOWN_SECONDS
@@ -73,6 +74,43 @@ def run_all(
         if isinstance(result, Exception):
             raise result
     return results
+
+
+def run_ahead(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
+    """Run scripts on queues, of (queue, call), each sent before the one before it is answered.
+
+    While the server works on one, the caller can prepare the next. What the server refuses is run
+    once more by itself, when all have been answered: only for what may be repeated. Raises its
+    error then; when the connection fails it is not known what has been done.
+    """
+    refused = []
+    under_way: deque[tuple[str, Call]] = deque()
+    connection: Any = client.connection_pool.get_connection()
+
+    def hear() -> None:
+        queue, call = under_way.popleft()
+        try:
+            connection.read_response()
+        except ResponseError:
+            refused.append((queue, call))
+
+    try:
+        for queue, (act, arguments) in calls:
+            command = ("EVALSHA", _digest(act), 1, queue, SERVER_CLOCK, *arguments)
+            connection.send_command(*command)
+            under_way.append((queue, (act, arguments)))
+            if len(under_way) > 1:
+                hear()
+        while under_way:
+            hear()
+    except BaseException:
+        # Whoever used it next would read our answers.
+        connection.disconnect()
+        raise
+    finally:
+        client.connection_pool.release(connection)
+    for queue, call in refused:
+        run_all(client, queue, [call])
 
 
 def _run_known(client: Redis, queue: str, calls: Sequence[Call], now: int | str) -> list[Any]:

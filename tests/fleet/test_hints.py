@@ -13,7 +13,6 @@ import redis
 from celery import Celery, current_app
 
 from fleet import HEADER, Broker, BrokerUnavailable
-from fleet.hints import CHUNK
 from tests.fleet.hinting import QUEUE, hint
 from tests.jobs.scenes import hinted, messages
 from tests.waiting import wait_for
@@ -58,7 +57,7 @@ def test_a_hint_is_a_celery_message_of_the_user_s_task(broker: Broker) -> None:
 
 def test_a_bulk_keeps_its_order(broker: Broker) -> None:
     """Over several pipelines."""
-    sent = [hint() for _ in range(2 * CHUNK + 7)]
+    sent = [hint() for _ in range(1_007)]
     broker.publish(sent, timeout=30)
     assert [str(run_id) for run_id in hinted()] == [one.run_id for one in sent]
     assert broker.backlog(QUEUE, timeout=5) == len(sent)

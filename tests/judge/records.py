@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tests.judge.evidence import Evidence
 from tests.judge.moves import MOVES
-from tests.judge.rows import ACTIVE, LOST_LEASE, AttemptRow, RunRow
+from tests.judge.rows import ACTIVE, LOST_LEASE, NOT_BEGUN, AttemptRow, RunRow
 from tests.judge.starts import operators_retries, start_tokens
 from tests.judge.verdict import Finding
 
@@ -79,7 +79,10 @@ def tokens(evidence: Evidence) -> Iterator[Finding]:
 
 
 def attempts(evidence: Evidence) -> Iterator[Finding]:
-    """Each token has one attempt, but for a try in progress; no start was given back."""
+    """Each token has one attempt, but for a try in progress; what did nothing is not spent.
+
+    That is what was given back, and has no start; and what ended as `not begun`.
+    """
     for run in evidence.runs.values():
         rows = evidence.attempts_of(run.id)
         per_token = Counter(row.token for row in rows)
@@ -88,7 +91,8 @@ def attempts(evidence: Evidence) -> Iterator[Finding]:
             if per_token[token] != expected:
                 yield Finding(run.id, f"token {token} has {per_token[token]} attempts")
         given_back = {row.token for row in rows if row.outcome == "given back"}
-        at_least = 0 if operators_retries(run) else run.token - len(given_back)
+        unspent = len(given_back) + sum(entry.cause == NOT_BEGUN for entry in run.history)
+        at_least = 0 if operators_retries(run) else run.token - unspent
         if not at_least <= run.attempt_count <= run.token:
             yield Finding(run.id, f"attempt_count {run.attempt_count} at token {run.token}")
         for token in sorted(given_back & {start.token for start in evidence.starts_of(run.id)}):

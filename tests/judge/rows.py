@@ -7,6 +7,7 @@ TERMINAL = frozenset({"succeeded", "failed", "cancelled", "expired"})
 # A worker holds it: the try in progress has a token and no row of its own yet.
 ACTIVE = frozenset({"admitted", "running", "cancelling"})
 # Outcomes of attempts that did not end by themselves: the run's lost leases.
+NOT_BEGUN = "not begun"
 LOST_LEASE = frozenset({"worker lost", "child lost", "time limit"})
 
 

@@ -187,6 +187,20 @@ def test_a_start_that_was_given_back_is_found(scene: Scene) -> None:
     assert "token 1 was given back and yet started" in scene.facts("attempts")
 
 
+@pytest.mark.parametrize(("spent", "found"), [(1, set()), (2, set()), (0, {"attempts"})])
+def test_an_attempt_that_did_nothing_is_not_spent(
+    scene: Scene, spent: int, found: set[str]
+) -> None:
+    """Its window closed when its process was about to begin, say; and an older row counts it."""
+    run = scene.run().accept()._close("retrying", then="retrying").start().succeed()
+    history = tuple(
+        replace(entry, cause="not begun") if entry.state == "retrying" else entry
+        for entry in run.row.history
+    )
+    scene.change(run, history=history, attempt_count=spent)
+    assert scene.found() == found
+
+
 @pytest.mark.parametrize("claimed", [0, 3])
 def test_a_wrong_count_of_attempts_is_found(scene: Scene, claimed: int) -> None:
     """attempt_count counts the tokens, less those given back."""
