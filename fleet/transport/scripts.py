@@ -83,7 +83,7 @@ def run_ahead(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
     once more by itself, when all have been answered: only for what may be repeated. Raises its
     error then; when the connection fails it is not known what has been done.
     """
-    refused = []
+    refused, spoilt = [], set()
     under_way: deque[tuple[str, Call]] = deque()
     connection: Any = client.connection_pool.get_connection()
 
@@ -91,8 +91,10 @@ def run_ahead(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
         queue, call = under_way.popleft()
         try:
             connection.read_response()
-        except ResponseError:
+        except ResponseError as error:
             refused.append((queue, call))
+            if is_wrong_type(error):
+                spoilt.add(queue)
 
     try:
         for queue, (act, arguments) in calls:
@@ -109,6 +111,8 @@ def run_ahead(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
         raise
     finally:
         client.connection_pool.release(connection)
+    for queue in spoilt:
+        mend(client, queue)
     for queue, call in refused:
         run_all(client, queue, [call])
 

@@ -119,8 +119,8 @@ ROWS: Final = (
         "the start deadline counts from the question",
         "G14",
         EDGE,
-        "self._post(partial(answer, verdicts[key], asked_at))",
-        "self._post(partial(answer, verdicts[key], time.monotonic()))",
+        "partial(answer, verdicts[key], asked_at) for",
+        "partial(answer, verdicts[key], time.monotonic()) for",
         (f"{AT_EDGE}a_verdict_comes_with_the_time_of_its_question",),
     ),
     Mutation(
