@@ -114,6 +114,8 @@ class Outcomes:
     def _forget(self, held: Held) -> None:
         if self._held.get(held.admission.key) is held:
             del self._held[held.admission.key]
+        # The job knows it by its callbacks: a ring, which only Python's collector would undo.
+        held.job = None
 
     def try_again(self, held: Held) -> None:
         """End an attempt that did nothing, though its start is recorded; the next comes at once."""

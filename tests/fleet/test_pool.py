@@ -7,6 +7,7 @@ import select
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -66,6 +67,9 @@ class Running:
 def pool(request: pytest.FixtureRequest) -> Iterator[Running]:
     running = Running(**getattr(request, "param", {}))
     yield running
+    for child in running.children._pool:
+        with suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGKILL)  # one that ends by itself takes a second
     running.tasks.terminate()
     set_event_loop(None)
 

@@ -348,6 +348,14 @@ ROWS: Final = (
         (f"{OF_POOL}a_dead_child_is_replaced_at_once",),
     ),
     Mutation(
+        "a run that has ended leaves no ring",
+        "performance",
+        "fleet/steps/outcomes.py",
+        "        held.job = None\n",
+        "",
+        (f"{PREFORK}a_run_that_has_ended_leaves_no_ring",),
+    ),
+    Mutation(
         "a child is sent nothing after its last job",
         "G5",
         POOL,
