@@ -79,6 +79,16 @@ class FairQueues:
         """Return what a connection leads to, the same for all connections that lead there."""
         return (given.hostname, given.port, given.virtual_host)
 
+    _talking: Any = None
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        if asynchronous:
+            return super()._create_client(asynchronous=True)  # type: ignore[misc]
+        # One for all that is asked and answered: each has its connection from the pool.
+        if self._talking is None or self._talking.connection_pool is not self.pool:  # type: ignore[attr-defined]
+            self._talking = super()._create_client()  # type: ignore[misc]
+        return self._talking
+
     heard_by = 0
     """How many have heard the last word that went to all who listen."""
 

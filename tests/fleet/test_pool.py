@@ -319,7 +319,7 @@ def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None
 def test_what_no_child_was_sent_goes_back_at_the_end(pool: Running) -> None:
     """Also what was recalled: a closed pool writes nothing more."""
     returned: list[Any] = []
-    pool.call(nap, 0.3, is_short=True)
+    until_read(pool.call(nap, 0.3, is_short=True))
     ahead, waiting = pool.call(length, "ab"), pool.call(length, "abc")
     for job in (ahead, waiting):
         job.give_back = partial(returned.append, job)
