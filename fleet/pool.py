@@ -230,6 +230,9 @@ class Pool(asynpool.AsynPool):
             self._hub.call_later(AHEAD_SECONDS, self._look_ahead)
 
     def _look_ahead(self) -> None:
+        if self._state != RUN:
+            # Nothing is written any more; a thread of Celery's fires timers meanwhile.
+            return
         self._looks_at = 0.0
         before = time.monotonic() - AHEAD_SECONDS
         for child in reversed(self._waiting_ahead()):
@@ -271,20 +274,20 @@ class Pool(asynpool.AsynPool):
         Not when this was its last job (`--max-tasks-per-child`): one that is about to be replaced
         would be sent another, which then waits for its end.
         """
-        child = self._fileno_to_inq.get(inqueue)
-        ended = None if child is None else child.current
-        if ended is not None and ended._job == job:
+        child, ended = self._fileno_to_inq.get(inqueue), self._cache.get(job)
+        # Celery frees no slot for what it has dealt with already.
+        is_freed = ended is not None and not ended.ready() and getattr(ended, "is_slot_free", False)
+        following = None
+        if child is not None and child.current is not None and child.current._job == job:
             following, child.current, child.ahead = child.ahead, child.ahead, None
-            is_freed = ended.is_slot_free and job in self._cache and not ended.ready()
-            if following is not None:
-                self._following = following, child
-                following._time_accepted = time.monotonic()
-                # Its slot is the one that is freed now, in place of the one that has been.
-                following.is_slot_free = is_freed and following.is_short
-                is_freed = is_freed and not following.is_short
-            self._putlock.freed += is_freed
-            if following is not None:
-                return
+        if following is not None:
+            self._following = following, child
+            following._time_accepted = time.monotonic()
+            # Its slot is the one that is freed now, in place of the one that has been.
+            following.is_slot_free = is_freed and following.is_short
+            self._putlock.freed += is_freed and not following.is_short
+            return
+        self._putlock.freed += is_freed
         if child is not None and self._maxtasksperchild:
             child.done_count = getattr(child, "done_count", 0) + 1
             if child.done_count >= self._maxtasksperchild:
@@ -298,9 +301,9 @@ class Pool(asynpool.AsynPool):
         on_process_down = self.on_process_down
 
         def count_and_forget(child: Any) -> None:
-            # Celery frees a slot for each child that has ended.
-            self._putlock.freed += child.current is not None and child.current.is_slot_free
-            child.current = child.ahead = None
+            job, child.current, child.ahead = child.current, None, None
+            # Celery frees a slot for each child that has ended. This one's is free, or is needed.
+            self._putlock.freed += job is not None and (job.is_slot_free or not job.ready())
             on_process_down(child)
 
         self.on_process_down = count_and_forget
@@ -320,7 +323,7 @@ class Pool(asynpool.AsynPool):
             super().on_job_process_lost(job, pid, exitcode)
             return
         self.on_timeout_cancel(job)
-        job._accepted, job._worker_pid, job.is_slot_free = False, None, False
+        job._accepted, job._worker_pid = False, None
         # Who keeps count of what has begun has been told that it had.
         getattr(job, "unread", _nothing)()
         self._put_back(job)
