@@ -27,6 +27,7 @@ has taken it."""
 
 COLLECT_AT: Final = gc.get_threshold()
 """As it was before the worker had its own; this is the user's process."""
+NONE: Final = -1
 READ_SIZE: Final = 16_384
 _LENGTH: Final = struct.Struct(">i")
 _NUMBER: Final = struct.Struct("=q")
@@ -74,6 +75,8 @@ class Begun:
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, _NUMBER.size)
+        # The first job of all has the number 0.
+        self.note(NONE)
 
     @property
     def job(self) -> int:

@@ -65,9 +65,12 @@ class Pool(asynpool.AsynPool):
     _looks_at = 0.0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Where a pipe cannot be opened a second time, nothing written to it can be taken back.
-        self._may_go_ahead = os.path.isdir("/proc/self/fd") and not kwargs.get("maxtasksperchild")
         super().__init__(*args, **kwargs)
+        # With `-O fast`, Celery writes to children that are at work: nothing is alone in a pipe.
+        self._is_fair = self.sched_strategy == asynpool.SCHED_STRATEGY_FAIR
+        # Where a pipe cannot be opened a second time, nothing written to it can be taken back.
+        can_take_back = self._is_fair and os.path.isdir("/proc/self/fd")
+        self._may_go_ahead = can_take_back and not self._maxtasksperchild
 
     def create_result_handler(self) -> Any:
         self._putlock = Slots(self._putlock)
@@ -156,7 +159,7 @@ class Pool(asynpool.AsynPool):
         Only what a pipe takes as a whole or not at all: half a job could not be told from one.
         """
         child = self._fileno_to_inq.get(next(iter(free))) if free else self._soon_free()
-        if child is None:
+        if child is None or not self._is_fair:
             return False
         kind, (number, _part, *what) = call
         text = framed_whole((kind, (number, AT_ONCE, *what)))
@@ -219,7 +222,7 @@ class Pool(asynpool.AsynPool):
             if text and other is not None and self._write(job, text, other):
                 self._accept(job, other)
             elif text:
-                self._put_back(job)
+                self._queue(job)
 
     def _look_soon(self) -> None:
         """Have looked after a moment whether a job turned out to be long."""
@@ -238,7 +241,7 @@ class Pool(asynpool.AsynPool):
         for child in reversed(self._waiting_ahead()):
             job = child.ahead
             if child.current._time_accepted <= before and self._take_back(child):
-                self._put_back(job)
+                self._queue(job)
         if self._has_ahead:
             self._look_soon()
 
@@ -265,6 +268,13 @@ class Pool(asynpool.AsynPool):
         if text:
             child.ahead = None
         return text
+
+    def _queue(self, job: Any) -> None:
+        """Have a job that was taken back wait here for the next child that is free."""
+        self._put_back(job)
+        if job.ready():
+            # It has been revoked. Celery would free its slot with its dead child.
+            self._putlock.release()
 
     # --- out ---------------------------------------------------------------------------
 
@@ -319,7 +329,11 @@ class Pool(asynpool.AsynPool):
 
         Of a child that ends by itself, or because of the job before, that is no fault of this job.
         """
-        if has_read(job._write_to, job) or not hasattr(job, "call") or self._state != RUN:
+        child = job._write_to
+        # Who has read the one behind has ended this one; what it said of that is lost.
+        has_ended = child is not None and child.ahead is not None and has_read(child, child.ahead)
+        is_read = has_ended or has_read(child, job) or not hasattr(job, "call")
+        if is_read or self._state != RUN:
             super().on_job_process_lost(job, pid, exitcode)
             return
         self.on_timeout_cancel(job)
@@ -327,6 +341,21 @@ class Pool(asynpool.AsynPool):
         # Who keeps count of what has begun has been told that it had.
         getattr(job, "unread", _nothing)()
         self._put_back(job)
+
+    def process_flush_queues(self, proc: Any) -> None:
+        """Hear all that a child has said: first the rest of a word of which a part is here."""
+        self._result_handler._finish_partial_read(proc.outqR_fd, proc)
+        super().process_flush_queues(proc)
+
+    def terminate_job(self, pid: int, sig: int | None = None) -> None:
+        """End a job with its process; not the one that came after it, nor the one behind it."""
+        child, _ = self._process_by_pid(pid)
+        ahead = getattr(child, "ahead", None)
+        if ahead is not None and has_read(child, ahead):
+            return  # it has ended, and will be heard of
+        if ahead is not None and self._take_back(child):
+            self._queue(ahead)
+        super().terminate_job(pid, sig)
 
     def flush(self) -> None:
         """Forget what no child was sent; Celery also forgets what one was, and who is busy.
@@ -348,17 +377,18 @@ class Pool(asynpool.AsynPool):
                 if job._accepted or give_back:
                     self._cache[job._job] = job
                     self._busy_workers.add(job._write_to.inqW_fd)
-            elif give_back and not job._accepted:
+            elif not job._accepted:
                 # With the connection, or with its child a moment ago.
                 job.discard()
-                give_back()
+                if give_back:
+                    give_back()
 
     def recall(self) -> None:
         """Have what waits behind a job in its child wait here."""
         for child in reversed(self._waiting_ahead()):
             job = child.ahead
             if self._take_back(child):
-                self._put_back(job)
+                self._queue(job)
 
     def close(self) -> None:
         """Take no more; what no child was sent is somebody else's, if it has a way back."""

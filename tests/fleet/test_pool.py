@@ -15,11 +15,14 @@ import pytest
 from billiard.exceptions import WorkerLostError
 from billiard.pool import CLOSE
 from celery import current_app
+from celery.concurrency import asynpool
 from celery.concurrency.prefork import TaskPool
+from celery.worker import state as worker_state
 from kombu.asynchronous import Hub, set_event_loop
 from kombu.asynchronous.semaphore import LaxBoundedSemaphore
 
 from fleet import pool as pool_module
+from fleet.pipes import NONE, Begun
 from fleet.pool import Pool, has_read
 
 LARGE = 200_000
@@ -28,6 +31,9 @@ PATIENCE_SECONDS = 15
 # As by `--max-tasks-per-child 1`, and by `--max-memory-per-child 1`, of which only the child knows.
 one_job_a_child = pytest.mark.parametrize("pool", [{"maxtasksperchild": 1}], indirect=True)
 two_children = pytest.mark.parametrize("pool", [{"children": 2}], indirect=True)
+first_come = pytest.mark.parametrize(
+    "pool", [{"sched_strategy": asynpool.SCHED_STRATEGY_FCFS}], indirect=True
+)
 too_large = pytest.mark.parametrize("pool", [{"max_memory_per_child": 1}], indirect=True)
 
 
@@ -324,6 +330,62 @@ def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None
     os.kill(child.pid, signal.SIGKILL)
     pool.settle(len(pool.answers) + 1)
     assert semaphore.value == 50
+
+
+@first_come
+def test_where_children_are_written_to_at_work_nothing_goes_ahead(pool: Running) -> None:
+    """`-O fast`: what is taken back could be another job than the one that was meant."""
+    jobs = [pool.call(nap, 0.05, is_short=True), pool.call(length, "ab", is_short=True)]
+    assert not jobs[0]._accepted
+    assert pool.settle(2) == [None, 2]
+    assert all(job._accepted for job in jobs)
+
+
+def test_a_child_that_has_read_nothing_has_not_read_the_first_job() -> None:
+    """Whose number is 0, as is memory that nobody has written to."""
+    assert Begun().job == NONE
+
+
+def test_a_job_that_was_revoked_ahead_frees_its_slot(pool: Running) -> None:
+    """Celery frees that with a dead child, and here none has died."""
+    semaphore = LaxBoundedSemaphore(100)
+    semaphore.value = 50
+    pool.children._putlock._semaphore = semaphore
+    until_read(pool.call(nap, 1.0, is_short=True))
+    ahead = pool.call(length, "ab", correlation_id="revoked-ahead")
+    worker_state.revoked.add("revoked-ahead")
+    pool.children.recall()
+    assert ahead.ready() and semaphore.value == 51
+    assert pool.settle(1) == [None]
+
+
+def test_what_was_ended_and_not_heard_of_is_not_done_again(pool: Running) -> None:
+    """Its child has read the job behind it; its own word is lost with that child."""
+    lost: list[Any] = []
+    first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, is_short=True)
+    behind = pool.call(length, "ab")
+    until_read(first)
+    [child] = pool.children._pool
+    child.begun.note(behind._job)
+    os.kill(child.pid, signal.SIGKILL)
+    while not lost:
+        pool.turn()
+    assert first not in pool.children.outbound_buffer
+
+
+def test_who_is_terminated_takes_nobody_along(pool: Running) -> None:
+    """The job behind it goes to the next child; who has gone on to it is left alone."""
+    first = pool.call(nap, 60, is_short=True)
+    behind = pool.call(length, "ab")
+    until_read(first)
+    [child] = pool.children._pool
+    child.begun.note(behind._job)
+    pool.children.terminate_job(child.pid, signal.SIGKILL)
+    assert child._is_alive()
+    child.begun.note(first._job)
+    pool.children.terminate_job(child.pid, signal.SIGKILL)
+    assert pool.settle(1) == [2]
+    assert first.ready() and behind._worker_pid != child.pid
 
 
 def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
