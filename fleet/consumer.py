@@ -16,7 +16,7 @@ from kombu import Connection
 from kombu.asynchronous import set_event_loop
 from kombu.exceptions import OperationalError
 
-from fleet.pool import Pool
+from fleet.pool import children_of
 from fleet.steps.gate import Gate
 
 logger = logging.getLogger(__name__)
@@ -70,10 +70,8 @@ class Consumer(consumer.Consumer):
             if semaphore is not None:
                 # Celery frees every slot; those of jobs that go on are taken.
                 semaphore.value = max(0, semaphore.initial_value - busy)
-                children = getattr(self.pool, "_pool", None)
-                if isinstance(children, Pool):
-                    # More jobs than slots: so many of them free none when they end.
-                    children._putlock.freed = max(0, busy - semaphore.initial_value)
+                if children := children_of(self.pool):
+                    children.owe_slots(max(0, busy - semaphore.initial_value))
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Let go of a lost connection."""

@@ -106,6 +106,10 @@ class Pool(asynpool.AsynPool):
         job.is_slot_free = self._may_go_ahead
         return job.is_slot_free
 
+    def owe_slots(self, count: int) -> None:
+        """Note how many more jobs than slots there are: so many of them free none at their end."""
+        self._putlock.freed = count
+
     def _create_write_handlers(self, hub: Any, *args: Any, **kwargs: Any) -> None:
         super()._create_write_handlers(hub, *args, **kwargs)
         self._hub = hub
@@ -237,13 +241,17 @@ class Pool(asynpool.AsynPool):
             # Nothing is written any more; a thread of Celery's fires timers meanwhile.
             return
         self._looks_at = 0.0
-        before = time.monotonic() - AHEAD_SECONDS
+        self.recall(runs_for=AHEAD_SECONDS)
+        if self._has_ahead:
+            self._look_soon()
+
+    def recall(self, *, runs_for: float = 0.0) -> None:
+        """Have what waits in a child, behind a job that runs for so many seconds, wait here."""
+        before = time.monotonic() - runs_for
         for child in reversed(self._waiting_ahead()):
             job = child.ahead
             if child.current._time_accepted <= before and self._take_back(child):
                 self._queue(job)
-        if self._has_ahead:
-            self._look_soon()
 
     def _take_back(self, child: Any) -> bytes:
         """Take the job that a child has ahead out of its pipe; nothing when it has read it.
@@ -383,13 +391,6 @@ class Pool(asynpool.AsynPool):
                 if give_back:
                     give_back()
 
-    def recall(self) -> None:
-        """Have what waits behind a job in its child wait here."""
-        for child in reversed(self._waiting_ahead()):
-            job = child.ahead
-            if self._take_back(child):
-                self._queue(job)
-
     def close(self) -> None:
         """Take no more; what no child was sent is somebody else's, if it has a way back."""
         self.recall()
@@ -398,6 +399,12 @@ class Pool(asynpool.AsynPool):
             job.discard()
             job.give_back()
         super().close()
+
+
+def children_of(pool: Any) -> Pool | None:
+    """Return the processes of a worker's pool, if they are ours."""
+    children = getattr(pool, "_pool", None)
+    return children if isinstance(children, Pool) else None
 
 
 def was_sent(job: Any) -> bool:

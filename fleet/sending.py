@@ -50,7 +50,7 @@ class Sender:
         fair = fair_queues(self._app) if self._is_alone() else ()
         for start in range(0, len(hints), CHUNK):
             if time.monotonic() > until:
-                raise TimeoutError(f"{start} of {len(hints)} hints in time")
+                raise TimeoutError(f"{start} of {len(hints)} hints went out in time")
             alike: dict[tuple[str, Template], list[Any]] = defaultdict(list)
             for hint in hints[start : start + CHUNK]:
                 if hint.queue in fair and is_route(hint.owner, lock=hint.lock):

@@ -10,7 +10,7 @@ from typing import Any
 from billiard.exceptions import WorkerLostError
 from celery.worker import state as worker_state
 
-from fleet.pool import Pool
+from fleet.pool import children_of
 
 
 def watched(pool: Any) -> Callable[..., Any]:
@@ -26,7 +26,7 @@ def watched(pool: Any) -> Callable[..., Any]:
             # From here on it runs here. Not only from when the pool says so: a pool that ends, or
             # whose worker has lost its connection, runs what it has been handed.
             qos.started(message.delivery_tag)
-            if isinstance(getattr(pool, "_pool", None), Pool):
+            if children_of(pool):
                 options["is_short"] = qos.leases.is_short(message.delivery_tag)
             job = apply_async(*args, **options)
             if hasattr(job, "_write_to"):

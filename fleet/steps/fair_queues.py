@@ -18,7 +18,7 @@ from redis import Redis
 from redis.client import PubSub
 
 from fleet.keys import epoch_channel
-from fleet.pool import Pool
+from fleet.pool import Pool, children_of
 from fleet.steps.charging import watched
 from fleet.transport import Transport, fair_queues
 from fleet.transport.leases import Leases
@@ -94,8 +94,8 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
     def process(request: Any) -> None:
         try:
             process_task(request)
-            children = getattr(worker.pool, "_pool", None)
-            if isinstance(children, Pool) and children.frees_slot():
+            children = children_of(worker.pool)
+            if children and children.frees_slot():
                 worker._quick_release()
         except SHAPE_ERRORS as error:
             put_aside = getattr(request.message.channel, "put_aside", None)

@@ -20,7 +20,7 @@ from fleet.child import traced
 from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
 from fleet.faults import crash_point
-from fleet.pool import has_read, was_sent
+from fleet.pool import children_of, has_read, was_sent
 from fleet.steps.held import Held, ask_of, dress, facts_of
 from fleet.steps.outcomes import Outcomes, drop, requeue
 
@@ -232,7 +232,8 @@ class Gate:
     def close(self) -> None:
         """Admit nothing more; hand back what no child has, nor is about to."""
         self._closing = True
-        getattr(getattr(self._pool, "_pool", None), "recall", _nothing)()
+        if children := children_of(self._pool):
+            children.recall()
         for held in list(self._held.values()):
             if not held.in_pool or self._withdraw(held):
                 self._hand_back(held)
@@ -267,4 +268,4 @@ class Gate:
 
 
 def _nothing() -> None:
-    """Release no slot, and recall no job: pools without a semaphore have neither."""
+    """Release no slot: pools without a semaphore count none."""

@@ -393,7 +393,7 @@ def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
     until_read(pool.call(nap, 1.0, is_short=True))
     ahead = pool.call(length, "ab")
     pool.children._state = CLOSE
-    time.sleep(1.5 * pool_module.AHEAD_SECONDS)
+    time.sleep(1.5 * pool_module.AHEAD_SECONDS)  # until the timer would be due
     pool.children._look_ahead()
     assert ahead not in pool.children.outbound_buffer
     assert pool.settle(2) == [None, 2]

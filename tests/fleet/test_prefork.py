@@ -149,14 +149,20 @@ def test_what_a_child_has_is_not_withdrawn(node: PreforkNode, acme: Owner) -> No
     assert states(run) == ["queued", "admitted", "running", "succeeded"]
 
 
+def _sent_to_a_stopped_child(node: PreforkNode, acme: Owner, argument: int = 21) -> tuple[int, Run]:
+    """Return the process id of a child that reads nothing, and the run that it was written."""
+    child = node.stopped_child()
+    run = submit(double, argument, owner=acme)
+    node.receive()
+    node.begin()
+    return child, run
+
+
 def test_a_run_that_its_child_never_read_is_done_by_the_next(
     node: PreforkNode, acme: Owner
 ) -> None:
     """It has not begun, though it counts as begun from when a waiting child was written it."""
-    child = node.stopped_child()
-    run = submit(double, 21, owner=acme)
-    node.receive()
-    node.begin()
+    child, run = _sent_to_a_stopped_child(node, acme)
     assert node.holds(run).started_at is not None
     os.kill(child, signal.SIGKILL)
     node.work(until=lambda: not node.gate.held())
@@ -172,10 +178,7 @@ def test_a_run_that_its_child_has_read_may_have_begun(
     node: PreforkNode, acme: Owner, argument: Any, seen: list[str]
 ) -> None:
     """Its words can be lost with it: another child would start the run twice under one token."""
-    child = node.stopped_child()
-    run = submit(double, argument, owner=acme)
-    node.receive()
-    node.begin()
+    child, run = _sent_to_a_stopped_child(node, acme, argument)
     job = node.holds(run).job
     job._write_to.begun.note(job._job)
     os.kill(child, signal.SIGKILL)
@@ -188,10 +191,7 @@ def test_a_run_that_was_never_read_goes_back_with_a_lost_broker(
     node: PreforkNode, acme: Owner
 ) -> None:
     """Its row may take it for running, so it is tried again; that it did nothing costs nothing."""
-    child = node.stopped_child()
-    run = submit(double, 21, owner=acme)
-    node.receive()
-    node.begin()
+    child, run = _sent_to_a_stopped_child(node, acme)
     os.kill(child, signal.SIGKILL)
     wait_for(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT))
     assert node.lose_the_broker() == 0

@@ -6,8 +6,9 @@ from datetime import datetime
 TERMINAL = frozenset({"succeeded", "failed", "cancelled", "expired"})
 # A worker holds it: the try in progress has a token and no row of its own yet.
 ACTIVE = frozenset({"admitted", "running", "cancelling"})
-# Outcomes of attempts that did not end by themselves: the run's lost leases.
+# The cause of an end that did nothing: the attempt is not spent.
 NOT_BEGUN = "not begun"
+# Outcomes of attempts that did not end by themselves: the run's lost leases.
 LOST_LEASE = frozenset({"worker lost", "child lost", "time limit"})
 
 
