@@ -86,6 +86,12 @@ class Begun:
         _NUMBER.pack_into(self._shared, 0, job)
 
 
+def has_read(child: Any, job: Any) -> bool:
+    """Whether this was the last job that a child has read; also of a pool that does not know."""
+    begun = getattr(child, "begun", None)
+    return begun is None or begun.job == job._job
+
+
 class Worker(asynpool.Worker):
     """A child's loop, which reads and says each word with one call.
 

@@ -20,7 +20,8 @@ from fleet.child import traced
 from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
 from fleet.faults import crash_point
-from fleet.pool import children_of, has_read, was_sent
+from fleet.pipes import has_read
+from fleet.pool import children_of, was_sent
 from fleet.steps.held import Held, ask_of, dress, facts_of
 from fleet.steps.outcomes import Outcomes, drop, requeue
 

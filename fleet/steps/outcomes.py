@@ -25,7 +25,7 @@ from fleet.contract import NOT_BEGUN, Edges, Hint, Kind, Report
 from fleet.edge import Edge
 from fleet.failures import class_names, failure
 from fleet.faults import crash_point
-from fleet.pool import has_read
+from fleet.pipes import has_read
 from fleet.router import acting_as
 from fleet.steps.held import Held
 

@@ -21,9 +21,9 @@ from celery.worker import state as worker_state
 from kombu.asynchronous import Hub, set_event_loop
 from kombu.asynchronous.semaphore import LaxBoundedSemaphore
 
-from fleet import pool as pool_module
-from fleet.pipes import NONE, Begun
-from fleet.pool import Pool, has_read
+from fleet import ahead as ahead_module
+from fleet.pipes import NONE, Begun, has_read
+from fleet.pool import Pool
 
 LARGE = 200_000
 PATIENCE_SECONDS = 15
@@ -77,7 +77,7 @@ class Running:
 @pytest.fixture
 def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     # Between two calls of a test this process may wait for a processor.
-    monkeypatch.setattr(pool_module, "AHEAD_SECONDS", 0.3)
+    monkeypatch.setattr(ahead_module, "AHEAD_SECONDS", 0.3)
     running = Running(**getattr(request, "param", {}))
     yield running
     for child in running.children._pool:
@@ -250,7 +250,7 @@ def test_a_free_child_gets_what_waits_behind_another_s_job(
     pool: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No child is idle while a job waits, for however short a time."""
-    monkeypatch.setattr(pool_module, "AHEAD_SECONDS", 60)
+    monkeypatch.setattr(ahead_module, "AHEAD_SECONDS", 60)
     slow = pool.call(nap, 1.0, is_short=True)
     quick = pool.call(length, "a", is_short=True)
     behind = pool.call(length, "ab", is_short=True)
@@ -393,7 +393,7 @@ def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
     until_read(pool.call(nap, 1.0, is_short=True))
     ahead = pool.call(length, "ab")
     pool.children._state = CLOSE
-    time.sleep(1.5 * pool_module.AHEAD_SECONDS)  # until the timer would be due
+    time.sleep(1.5 * ahead_module.AHEAD_SECONDS)  # until the timer would be due
     pool.children._look_ahead()
     assert ahead not in pool.children.outbound_buffer
     assert pool.settle(2) == [None, 2]

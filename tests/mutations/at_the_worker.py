@@ -9,6 +9,7 @@ from tests.mutations.mutation import Mutation
 GATE: Final = "fleet/steps/gate.py"
 EDGE: Final = "fleet/edge.py"
 POOL: Final = "fleet/pool.py"
+AHEAD: Final = "fleet/ahead.py"
 OF_POOL: Final = "tests/fleet/test_pool.py::test_"
 AT_GATE: Final = "tests/fleet/test_gate.py::test_"
 AT_EDGE: Final = "tests/fleet/test_edge.py::test_"
@@ -278,7 +279,7 @@ ROWS: Final = (
     Mutation(
         "what a child has read is started by no other under its token",
         "G3",
-        POOL,
+        "fleet/pipes.py",
         "return begun is None or begun.job == job._job",
         "return begun is None",
         (f"{PREFORK}a_run_that_its_child_has_read_may_have_begun",),
@@ -318,7 +319,7 @@ ROWS: Final = (
     Mutation(
         "a job that was revoked ahead frees its slot",
         "nobody starves",
-        POOL,
+        AHEAD,
         "            self._putlock.release()\n",
         "            pass\n",
         (f"{OF_POOL}a_job_that_was_revoked_ahead_frees_its_slot",),
@@ -334,7 +335,7 @@ ROWS: Final = (
     Mutation(
         "no job waits behind one that turns out long",
         "nobody starves",
-        POOL,
+        AHEAD,
         "if child.current._time_accepted <= before and self._take_back(child):",
         "if False:",
         (f"{OF_POOL}behind_a_job_that_turns_out_long_none_waits_in_its_child",),
@@ -350,7 +351,7 @@ ROWS: Final = (
     Mutation(
         "a job is taken back from who has not read the one before",
         "G1, G3",
-        POOL,
+        AHEAD,
         "if not has_read(child, child.current):",
         "if False:",
         (f"{OF_POOL}a_job_that_its_child_has_read_is_not_taken_back",),

@@ -1,0 +1,123 @@
+"""What a pool's children have ahead of the end of their job, and how it is taken back.
+
+The next job waits in the pipe of a child that is at work. It is to keep nobody waiting: not behind
+a job that turns out long, nor while another child is free.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from billiard.pool import RUN
+
+from fleet.pipes import has_read
+
+AHEAD_SECONDS: Final = 0.02
+"""Behind a job that runs for longer, none waits in its child."""
+
+
+class Ahead:
+    """Mixed into a pool: the jobs that its children have ahead."""
+
+    # What is mixed in below.
+    _accept: Callable[[Any, Any], None]
+    _fileno_to_inq: dict[int, Any]
+    _hub: Any
+    _put_back: Callable[[Any], None]
+    _putlock: Any
+    _state: int
+    _write: Callable[[Any, bytes, Any], bool]
+
+    _may_go_ahead = False
+    _has_ahead = False
+    _looks_at = 0.0
+
+    def _soon_free(self) -> Any:
+        """Return the child that will be the first to end a short job; None if none will soon."""
+        after = time.monotonic() - AHEAD_SECONDS
+        soon = [
+            child
+            for child in self._fileno_to_inq.values()
+            if self._may_go_ahead
+            and child.ahead is None
+            and child.current is not None
+            and child.current.is_short
+            and child.current._time_accepted > after
+        ]
+        return min(soon, key=lambda child: child.current._time_accepted, default=None)
+
+    def _waiting_ahead(self) -> list[Any]:
+        """Return the children that have a job ahead, the one that began its own first first."""
+        ahead = [child for child in self._fileno_to_inq.values() if child.ahead is not None]
+        self._has_ahead = bool(ahead)
+        return sorted(ahead, key=lambda child: child.current._time_accepted)
+
+    def _share(self, free: set[int]) -> None:
+        """Give free children what waits behind others: none is idle while a job waits."""
+        for pipe, child in zip(free, self._waiting_ahead(), strict=False):
+            other = self._fileno_to_inq.get(pipe)
+            job, text = child.ahead, self._take_back(child)
+            if text and other is not None and self._write(job, text, other):
+                self._accept(job, other)
+            elif text:
+                self._queue(job)
+
+    def _look_soon(self) -> None:
+        """Have looked after a moment whether a job turned out to be long."""
+        now = time.monotonic()
+        # A time, and no flag: a lost connection takes its timers along.
+        if now >= self._looks_at:
+            self._looks_at = now + AHEAD_SECONDS
+            self._hub.call_later(AHEAD_SECONDS, self._look_ahead)
+
+    def _look_ahead(self) -> None:
+        if self._state != RUN:
+            # Nothing is written any more; a thread of Celery's fires timers meanwhile.
+            return
+        self._looks_at = 0.0
+        self.recall(runs_for=AHEAD_SECONDS)
+        if self._has_ahead:
+            self._look_soon()
+
+    def recall(self, *, runs_for: float = 0.0) -> None:
+        """Have what waits in a child, behind a job that runs for so many seconds, wait here."""
+        before = time.monotonic() - runs_for
+        for child in reversed(self._waiting_ahead()):
+            job = child.ahead
+            if child.current._time_accepted <= before and self._take_back(child):
+                self._queue(job)
+
+    def _take_back(self, child: Any) -> bytes:
+        """Take the job that a child has ahead out of its pipe; nothing when it has read it.
+
+        It is alone there, and read with one call: one of us gets the whole and the other nothing.
+        The child's end of the pipe would wait for ever: it is opened a second time, so as not to.
+        """
+        if not has_read(child, child.current):
+            return b""
+        try:
+            pipe = os.open(
+                f"/proc/self/fd/{child.inq._reader.fileno()}", os.O_RDONLY | os.O_NONBLOCK
+            )
+        except OSError:
+            return b""
+        try:
+            text = os.read(pipe, select.PIPE_BUF)
+        except OSError:
+            return b""
+        finally:
+            os.close(pipe)
+        if text:
+            child.ahead = None
+        return text
+
+    def _queue(self, job: Any) -> None:
+        """Have a job that was taken back wait here for the next child that is free."""
+        self._put_back(job)
+        if job.ready():
+            # It has been revoked. Celery would free its slot with its dead child.
+            self._putlock.release()
