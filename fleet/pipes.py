@@ -92,10 +92,17 @@ def has_read(child: Any, job: Any) -> bool:
     return begun is None or begun.job == job._job
 
 
+def has_come_to(child: Any, job: Any) -> bool:
+    """Whether a child has read this job, or one behind it: then it has ended this one."""
+    line = [child.current, *child.ahead] if hasattr(child, "ahead") else []
+    behind = line[line.index(job) :] if job in line else [job]
+    return any(has_read(child, each) for each in behind)
+
+
 class Worker(asynpool.Worker):
     """A child's loop, which reads and says each word with one call.
 
-    Its pool keeps here which job it has, and which one it has ahead of that one's end.
+    Its pool keeps here which job it has, and which ones it has ahead of that one's end.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -105,7 +112,7 @@ class Worker(asynpool.Worker):
 
     def contribute_to_object(self, obj: Any) -> Any:
         obj.begun = self.begun
-        obj.current = obj.ahead = None
+        obj.current, obj.ahead = None, deque()
         return super().contribute_to_object(obj)
 
     def on_loop_start(self, pid: int) -> None:

@@ -13,14 +13,15 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
 from billiard.pool import ACK, READY, RUN
 from celery.concurrency import asynpool
 
-from fleet.ahead import Ahead
-from fleet.pipes import AT_ONCE, ResultHandler, Worker, framed_whole, has_read
+from fleet.ahead import AHEAD_MOST, Ahead
+from fleet.pipes import AT_ONCE, ResultHandler, Worker, framed_whole, has_come_to, has_read
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class Pool(Ahead, asynpool.AsynPool):
         job, self._newest = self._newest, None
         if job is None or job.ready() or job.is_slot_free or not job.is_short:
             return False
-        job.is_slot_free = self._may_go_ahead
+        job.is_slot_free = self._may_go_ahead and len(job._write_to.ahead) < AHEAD_MOST
         return job.is_slot_free
 
     def owe_slots(self, count: int) -> None:
@@ -166,11 +167,11 @@ class Pool(Ahead, asynpool.AsynPool):
         if not text or not self._write(job, text, child):
             return False
         job.call, job.is_short, job.is_slot_free = call, self._is_short, False
+        self._newest = job
         if child.current is None:
-            self._newest = job
             self._accept(job, child)
         else:
-            child.ahead = job
+            child.ahead.append(job)
             self._has_ahead = True
             self._look_soon()
         return True
@@ -204,13 +205,15 @@ class Pool(Ahead, asynpool.AsynPool):
         is_freed = ended is not None and not ended.ready() and getattr(ended, "is_slot_free", False)
         following = None
         if child is not None and child.current is not None and child.current._job == job:
-            following, child.current, child.ahead = child.ahead, child.ahead, None
+            following = child.current = child.ahead.popleft() if child.ahead else None
         if following is not None:
             self._following = following, child
             following._time_accepted = time.monotonic()
-            # Its slot is the one that is freed now, in place of the one that has been.
-            following.is_slot_free = is_freed and following.is_short
-            self._putlock.freed += is_freed and not following.is_short
+            # The slot that is freed now is that of the last one, in place of the one that has been.
+            last = child.ahead[-1] if child.ahead else following
+            frees_last = is_freed and last.is_short and not last.is_slot_free
+            last.is_slot_free = last.is_slot_free or frees_last
+            self._putlock.freed += is_freed and not frees_last
             return
         self._putlock.freed += is_freed
         if child is not None and self._maxtasksperchild:
@@ -226,7 +229,7 @@ class Pool(Ahead, asynpool.AsynPool):
         on_process_down = self.on_process_down
 
         def count_and_forget(child: Any) -> None:
-            job, child.current, child.ahead = child.current, None, None
+            job, child.current, child.ahead = child.current, None, deque()
             # Celery frees a slot for each child that has ended. This one's is free, or is needed.
             self._putlock.freed += job is not None and (job.is_slot_free or not job.ready())
             on_process_down(child)
@@ -244,10 +247,7 @@ class Pool(Ahead, asynpool.AsynPool):
 
         Of a child that ends by itself, or because of the job before, that is no fault of this job.
         """
-        child = job._write_to
-        # Who has read the one behind has ended this one; what it said of that is lost.
-        has_ended = child is not None and child.ahead is not None and has_read(child, child.ahead)
-        is_read = has_ended or has_read(child, job) or not hasattr(job, "call")
+        is_read = has_come_to(job._write_to, job) or not hasattr(job, "call")
         if is_read or self._state != RUN:
             super().on_job_process_lost(job, pid, exitcode)
             return
@@ -263,13 +263,12 @@ class Pool(Ahead, asynpool.AsynPool):
         super().process_flush_queues(proc)
 
     def terminate_job(self, pid: int, sig: int | None = None) -> None:
-        """End a job with its process; not the one that came after it, nor the one behind it."""
+        """End a job with its process; not the one that came after it, nor those behind it."""
         child, _ = self._process_by_pid(pid)
-        ahead = getattr(child, "ahead", None)
-        if ahead is not None and has_read(child, ahead):
-            return  # it has ended, and will be heard of
-        if ahead is not None and self._take_back(child):
-            self._queue(ahead)
+        if getattr(child, "ahead", None):
+            self._recall_from(child)
+            if any(has_read(child, job) for job in child.ahead):
+                return  # it has ended, and will be heard of
         super().terminate_job(pid, sig)
 
     def flush(self) -> None:

@@ -20,7 +20,7 @@ from fleet.child import traced
 from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
 from fleet.faults import crash_point
-from fleet.pipes import has_read
+from fleet.pipes import has_come_to
 from fleet.pool import children_of, was_sent
 from fleet.steps.held import Held, ask_of, dress, facts_of
 from fleet.steps.outcomes import Outcomes, drop, requeue
@@ -95,7 +95,7 @@ class Gate:
         """
         is_ours = any(held.job is job for held in self._held.values())
         has_died = child.exitcode not in (EX_OK, EX_RECYCLE)
-        if is_ours and has_died and not job._accepted and has_read(child, job):
+        if is_ours and has_died and not job._accepted and has_come_to(child, job):
             job._accepted = True
             put_back(job, child)
             children.on_job_process_lost(job, child.pid, child.exitcode)

@@ -22,6 +22,7 @@ from kombu.asynchronous import Hub, set_event_loop
 from kombu.asynchronous.semaphore import LaxBoundedSemaphore
 
 from fleet import ahead as ahead_module
+from fleet.ahead import AHEAD_MOST
 from fleet.pipes import NONE, Begun, has_read
 from fleet.pool import Pool
 
@@ -204,14 +205,26 @@ def test_a_child_says_that_it_took_a_job_only_when_its_pool_cannot_know(
 
 
 def test_behind_a_short_job_its_child_has_the_next(pool: Running) -> None:
-    """And does it without a word; it counts as taken when the first has ended."""
-    first, second = pool.call(nap, 0.01, is_short=True), pool.call(length, "ab", is_short=True)
-    assert second._write_to is first._write_to and not pool.children.outbound_buffer
-    assert first._accepted and not second._accepted
-    third = pool.call(length, "abc", is_short=True)
-    assert list(pool.children.outbound_buffer) == [third], "one is ahead, and no more"
-    assert pool.settle(3) == [None, 2, 3]
-    assert second._time_accepted >= first._time_accepted + 0.01
+    """And does them without a word; each counts as taken when the one before has ended."""
+    first = pool.call(nap, 0.01, is_short=True)
+    ahead = [pool.call(length, "a" * number, is_short=True) for number in range(AHEAD_MOST)]
+    assert not pool.children.outbound_buffer
+    assert {job._write_to for job in ahead} == {first._write_to}
+    assert first._accepted and not any(job._accepted for job in ahead)
+    last = pool.call(length, "abcdef", is_short=True)
+    assert list(pool.children.outbound_buffer) == [last], "so many are ahead, and no more"
+    assert pool.settle(AHEAD_MOST + 2) == [None, *range(AHEAD_MOST), 6]
+    assert ahead[0]._time_accepted >= first._time_accepted + 0.01
+    assert [job._time_accepted for job in ahead] == sorted(job._time_accepted for job in ahead)
+
+
+def test_behind_a_job_that_is_not_short_none_goes_ahead(pool: Running) -> None:
+    """Also when it waits ahead itself."""
+    pool.call(nap, 0.1, is_short=True)
+    pool.call(length, "a")
+    waiting = pool.call(length, "ab", is_short=True)
+    assert list(pool.children.outbound_buffer) == [waiting]
+    assert pool.settle(3) == [None, 1, 2]
 
 
 def test_behind_a_job_of_unknown_length_none_waits_in_its_child(pool: Running) -> None:
@@ -223,26 +236,27 @@ def test_behind_a_job_of_unknown_length_none_waits_in_its_child(pool: Running) -
 
 
 def test_behind_a_job_that_turns_out_long_none_waits_in_its_child(pool: Running) -> None:
-    """It is taken back, and can be handed back or go to another child."""
+    """They are taken back, in their order, and can be handed back or go to another child."""
     began_at = time.monotonic()
     pool.call(nap, 2.0, is_short=True)
-    waiting = pool.call(length, "ab")
+    waiting = [pool.call(length, "a" * number, is_short=True) for number in range(3)]
     assert not pool.children.outbound_buffer
-    while waiting not in pool.children.outbound_buffer:
+    while not pool.children.outbound_buffer:
         pool.turn()
     assert time.monotonic() - began_at < 1.8
-    assert waiting._write_to is None and not waiting._accepted
-    assert pool.settle(2) == [None, 2]
+    assert list(pool.children.outbound_buffer) == waiting
+    assert not any(job._write_to or job._accepted for job in waiting)
+    assert pool.settle(4) == [None, 0, 1, 2]
 
 
 def test_a_job_that_its_child_has_read_is_not_taken_back(pool: Running) -> None:
     """One of both has it: the pipe gives all to who asks first."""
     for number in range(40):
-        pool.call(length, "a" * number, is_short=True)
-        pool.call(length, "b" * number, is_short=True)
+        for _ in range(AHEAD_MOST):
+            pool.call(length, "a" * number, is_short=True)
         pool.children.recall()
-        pool.settle(2 * number + 2)
-    assert sorted(pool.answers) == sorted([*range(40)] * 2)
+        pool.settle(AHEAD_MOST * (number + 1))
+    assert sorted(pool.answers) == sorted([*range(40)] * AHEAD_MOST)
 
 
 @two_children
@@ -253,10 +267,11 @@ def test_a_free_child_gets_what_waits_behind_another_s_job(
     monkeypatch.setattr(ahead_module, "AHEAD_SECONDS", 60)
     slow = pool.call(nap, 1.0, is_short=True)
     quick = pool.call(length, "a", is_short=True)
-    behind = pool.call(length, "ab", is_short=True)
-    assert behind._write_to is slow._write_to, "who began first is expected to end first"
-    assert pool.settle(2) == [1, 2]
-    assert behind._write_to is quick._write_to
+    behind = [pool.call(length, "ab", is_short=True) for _ in range(4)]
+    ran_by = [job._write_to for job in (slow, quick, slow, quick)]
+    assert [job._write_to for job in behind] == ran_by, "who has least ahead, and began first"
+    assert pool.settle(5) == [1, 2, 2, 2, 2]
+    assert {job._write_to for job in behind} == {quick._write_to}
 
 
 def test_what_a_child_never_read_goes_to_the_next(pool: Running) -> None:
@@ -264,11 +279,12 @@ def test_what_a_child_never_read_goes_to_the_next(pool: Running) -> None:
     lost: list[Any] = []
     untold: list[str] = []
     first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, is_short=True)
-    second = pool.call(length, "ab", is_short=True)
-    second.unread = lambda: untold.append("never accepted, so nobody to tell")
+    for text in ("ab", "abc", "abcd"):
+        behind = pool.call(length, text, is_short=True)
+        behind.unread = lambda: untold.append("never accepted, so nobody to tell")
     until_read(first)
     os.kill(first._worker_pid, signal.SIGKILL)
-    assert pool.settle(1) == [2]
+    assert sorted(pool.settle(3)) == [2, 3, 4]
     [einfo] = lost
     assert isinstance(getattr(einfo.exception, "exc", einfo.exception), WorkerLostError)
     assert not untold
@@ -311,17 +327,20 @@ def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None
             semaphore.value += 1
         return job
 
-    for _ in range(3):
-        begin(0.0)
-        begin(0.0)
-        assert semaphore.value == 49, "one is ahead, in the slot of the other"
-        pool.settle(len(pool.answers) + 2)
+    for more in (1, AHEAD_MOST, AHEAD_MOST + 2):
+        begin(0.05)
+        for _ in range(more):
+            begin(0.0)
+        held = max(0, more - AHEAD_MOST + 1)
+        assert semaphore.value == 50 - held, "those ahead are in the slots of who is before them"
+        pool.settle(len(pool.answers) + 1 + more)
         assert semaphore.value == 50
     job = begin(60)
-    begin(0.0)
+    for _ in range(3):
+        begin(0.0)
     until_read(job)
     os.kill(job._worker_pid, signal.SIGKILL)
-    pool.settle(len(pool.answers) + 1)
+    pool.settle(len(pool.answers) + 3)
     assert semaphore.value == 50
     # And one that was never read keeps its own, or has given it away, until it has ended.
     [child] = pool.children._pool
