@@ -114,7 +114,7 @@ class Ahead:
             )
         except OSError:
             return []
-        taken = []
+        taken: list[tuple[Any, bytes]] = []
         try:
             while len(taken) < most and (text := os.read(pipe, select.PIPE_BUF)):
                 # Not always the first that is left: the child reads, too.

@@ -203,24 +203,27 @@ class Pool(Ahead, asynpool.AsynPool):
         child, ended = self._fileno_to_inq.get(inqueue), self._cache.get(job)
         # Celery frees no slot for what it has dealt with already.
         is_freed = ended is not None and not ended.ready() and getattr(ended, "is_slot_free", False)
-        following = None
         if child is not None and child.current is not None and child.current._job == job:
-            following = child.current = child.ahead.popleft() if child.ahead else None
-        if following is not None:
-            self._following = following, child
-            following._time_accepted = time.monotonic()
-            # The slot that is freed now is that of the last one, in place of the one that has been.
-            last = child.ahead[-1] if child.ahead else following
-            frees_last = is_freed and last.is_short and not last.is_slot_free
-            last.is_slot_free = last.is_slot_free or frees_last
-            self._putlock.freed += is_freed and not frees_last
-            return
+            if child.ahead:
+                self._go_on(child, is_freed=is_freed)
+                return
+            child.current = None
         self._putlock.freed += is_freed
         if child is not None and self._maxtasksperchild:
             child.done_count = getattr(child, "done_count", 0) + 1
             if child.done_count >= self._maxtasksperchild:
                 return
         super().on_job_ready(job, i, obj, inqueue)
+
+    def _go_on(self, child: Any, *, is_freed: bool) -> None:
+        last = child.ahead[-1]
+        # The slot that is freed now is that of the last one, in place of the one that has been.
+        frees_last = is_freed and last.is_short and not last.is_slot_free
+        last.is_slot_free = last.is_slot_free or frees_last
+        self._putlock.freed += is_freed and not frees_last
+        child.current = child.ahead.popleft()
+        child.current._time_accepted = time.monotonic()
+        self._following = child.current, child
 
     # --- ends --------------------------------------------------------------------------
 

@@ -312,12 +312,13 @@ class FairQueues:
                 scripts.run(client, queue, "rouse", self.leases.worker)
         return result
 
-    def settle(self) -> None:
-        """Say what is due of what this process holds."""
+    def settle(self, *, waits: bool = True) -> None:
+        """Say what is due of what this process holds; wait until it has been heard, or not."""
         due = self.leases.due()
         if due:
             with self.conn_or_acquire() as client:
-                self.leases.say(client, due)
+                say = self.leases.say if waits else self.leases.say_ahead
+                say(client, due)
 
     def close(self) -> None:
         # First: what follows asks the server, and ends there when that is gone.

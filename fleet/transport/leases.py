@@ -102,7 +102,7 @@ class Leases:
         lease_us, *room = how
         known = self._epochs.known[queue]
         take = (self.worker, lease_us, known.confirmed, *room, known.epoch, known.last_lease)
-        with self._saying.calls(queue) as words:
+        with self._saying.calls(client, queue) as words:
             *_, reply = scripts.run_all(client, queue, [*words, ("take", take)])
         return list(reply)
 
@@ -216,6 +216,11 @@ class Leases:
         """Say what is unsaid of these queues, or of all."""
         with self._lock:
             self._saying.say(client, queues)
+
+    def say_ahead(self, client: Redis, queues: Iterable[str]) -> None:
+        """Say what is unsaid of these queues, and do not wait for an answer."""
+        with self._lock:
+            self._saying.say_ahead(client, queues)
 
     # --- living ------------------------------------------------------------------------
 

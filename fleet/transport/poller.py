@@ -17,7 +17,7 @@ class Poller(redis.MultiChannelPoller):
         # They have what is to be said in common: one of them says it.
         channel = next(iter(self._channels), None)
         if channel is not None and channel.leases.has_unsaid:
-            channel.settle()
+            channel.settle(waits=False)
         super().on_poll_start()
         self.has_delivered = False
         for channel in list(self._channels):

@@ -5,8 +5,9 @@ Every word carries the number of its lease, so saying it twice is harmless.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from redis import Redis
 
 from fleet.transport import scripts
 from fleet.transport.holding import Lease
+
+logger = logging.getLogger(__name__)
 
 SAY_WITHIN_SECONDS: Final = 0.05
 SAY_AT: Final = 100
@@ -44,6 +47,9 @@ class Saying:
     def __init__(self, worker: str) -> None:
         self._worker = worker
         self._unsaid: dict[str, _Unsaid] = defaultdict(_Unsaid)
+        self._said: deque[tuple[str, _Unsaid]] = deque()
+        """What was said ahead, and may not have been heard."""
+        self._talk: Any = None
 
     def __bool__(self) -> bool:
         return bool(self._unsaid)
@@ -67,16 +73,56 @@ class Saying:
             or unsaid.count >= SAY_AT
         ]
 
+    def say_ahead(self, client: Redis, queues: Iterable[str]) -> None:
+        """Say what is unsaid of these queues, and do not wait for an answer.
+
+        What became of it is known before the next word: an error is raised then, and all is to be
+        said again.
+        """
+        try:
+            self._hear(client)
+            self._talk = scripts.Talk(client)
+            for queue in queues:
+                unsaid = self._unsaid.pop(queue, None) or _Unsaid()
+                self._said.append((queue, unsaid))
+                self._talk.send(queue, unsaid.calls(self._worker))
+        except BaseException:
+            self._unsay()
+            raise
+
+    def _hear(self, client: Redis) -> None:
+        """Hear what became of that which was said ahead."""
+        while self._said:
+            scripts.run_again(client, self._talk.hear())
+            self._said.popleft()
+        self._end_talk()
+
+    def _unsay(self) -> None:
+        """Take all back of which it is not known that it was heard: twice is harmless."""
+        while self._said:
+            self._put_first(*self._said.pop())
+        self._end_talk()
+
+    def _end_talk(self) -> None:
+        talk, self._talk = self._talk, None
+        if talk is not None:
+            talk.close()
+
     def say(self, client: Redis, queues: Iterable[str] | None = None) -> None:
         """Say what is unsaid of these queues, or of all."""
         for queue in list(self._unsaid if queues is None else queues):
-            with self.calls(queue) as calls:
+            with self.calls(client, queue) as calls:
                 if calls:
                     scripts.run_all(client, queue, calls)
 
     @contextmanager
-    def calls(self, queue: str) -> Iterator[list[scripts.Call]]:
+    def calls(self, client: Redis, queue: str) -> Iterator[list[scripts.Call]]:
         """Give the calls that say all of a queue; after an error it is to be said again."""
+        try:
+            self._hear(client)
+        except Exception as error:
+            logger.info("to be said again: %r", error)
+            self._unsay()
         unsaid = self._unsaid.pop(queue, None) or _Unsaid()
         calls = unsaid.calls(self._worker)
         try:

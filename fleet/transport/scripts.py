@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from redis import Redis
 from redis.exceptions import NoScriptError, ResponseError
@@ -83,38 +84,72 @@ def run_ahead(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
     once more by itself, when all have been answered: only for what may be repeated. Raises its
     error then; when the connection fails it is not known what has been done.
     """
-    refused, spoilt = [], set()
-    under_way: deque[tuple[str, Call]] = deque()
-    connection: Any = client.connection_pool.get_connection()
+    refused: list[Refused] = []
+    with closing(Talk(client)) as talk:
+        for queue, call in calls:
+            talk.send(queue, [call])
+            if len(talk) > 1:
+                refused += talk.hear()
+        while talk:
+            refused += talk.hear()
+    run_again(client, refused)
 
-    def hear() -> None:
-        queue, call = under_way.popleft()
-        try:
-            connection.read_response()
-        except ResponseError as error:
-            refused.append((queue, call))
-            if is_wrong_type(error):
-                spoilt.add(queue)
 
-    try:
-        for queue, (act, arguments) in calls:
-            command = ("EVALSHA", _digest(act), 1, queue, SERVER_CLOCK, *arguments)
-            connection.send_command(*command)
-            under_way.append((queue, (act, arguments)))
-            if len(under_way) > 1:
-                hear()
-        while under_way:
-            hear()
-    except BaseException:
-        # Whoever used it next would read our answers.
-        connection.disconnect()
-        raise
-    finally:
-        client.connection_pool.release(connection)
-    for queue in spoilt:
+class Refused(NamedTuple):
+    """Scripts of which the server has refused some: of the others it is not known."""
+
+    queue: str
+    calls: Sequence[Call]
+    is_spoilt: bool
+    """A key had the wrong type."""
+
+
+def run_again(client: Redis, refused: Iterable[Refused]) -> None:
+    """Run again what was refused, which may be repeated; raise what it is refused for now."""
+    # First: a script that failed halfway would find that it had been done.
+    for queue in {each.queue for each in refused if each.is_spoilt}:
         mend(client, queue)
-    for queue, call in refused:
-        run_all(client, queue, [call])
+    for each in refused:
+        run_all(client, each.queue, each.calls)
+
+
+class Talk:
+    """Scripts over one connection, sent whether or not the last ones have been answered."""
+
+    def __init__(self, client: Redis) -> None:
+        self.pool = client.connection_pool
+        self._connection: Any = self.pool.get_connection()
+        self._unanswered: deque[tuple[str, Sequence[Call]]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._unanswered)
+
+    def send(self, queue: str, calls: Sequence[Call]) -> None:
+        """Send scripts on a queue, to be run in order."""
+        commands = [
+            ("EVALSHA", _digest(act), 1, queue, SERVER_CLOCK, *arguments)
+            for act, arguments in calls
+        ]
+        self._connection.send_packed_command(self._connection.pack_commands(commands))
+        self._unanswered.append((queue, calls))
+
+    def hear(self) -> list[Refused]:
+        """Wait until what was sent first has been answered; return it if any of it was refused."""
+        queue, calls = self._unanswered[0]
+        errors = []
+        for _ in calls:
+            try:
+                self._connection.read_response()
+            except ResponseError as error:
+                errors.append(error)
+        self._unanswered.popleft()
+        return [Refused(queue, calls, any(map(is_wrong_type, errors)))] if errors else []
+
+    def close(self) -> None:
+        """Give the connection back; one with answers still to come is not used again."""
+        if self._unanswered:
+            self._connection.disconnect()
+        self.pool.release(self._connection)
 
 
 def _run_known(client: Redis, queue: str, calls: Sequence[Call], now: int | str) -> list[Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -202,9 +203,16 @@ def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) ->
     assert known() == ["a"]
 
 
-@pytest.mark.parametrize("with_take", [True, False], ids=["take", "say"])
+WAYS: dict[str, Callable[[Leases, redis.Redis], Any]] = {
+    "take": taken,
+    "say": Leases.say,
+    "say ahead": lambda leases, client: leases.say_ahead(client, [QUEUE]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_what_could_not_be_said_is_said_later(
-    broker: redis.Redis, leases: Leases, away: redis.Redis, *, with_take: bool
+    broker: redis.Redis, leases: Leases, away: redis.Redis, way: str
 ) -> None:
     """The broker was away: in the old order, before what has come since."""
     put(broker, *"abc")
@@ -213,7 +221,7 @@ def test_what_could_not_be_said_is_said_later(
     leases.ack(one)
     leases.give_back(two)
     with pytest.raises(redis.ConnectionError):
-        taken(leases, away) if with_take else leases.say(away)
+        WAYS[way](leases, away)
     assert leases.due() == [QUEUE]
     leases.finish(three, 0.01)
     leases.ack(three)
@@ -221,6 +229,50 @@ def test_what_could_not_be_said_is_said_later(
     assert (known(), leases.has_unsaid) == (["b"], False)
     assert counters(broker)["finished"] == 2
     assert ids(taken(leases, broker)) == ["b"]
+
+
+@pytest.mark.parametrize("loss", ["no answer", "unknown script"])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_said_ahead_and_not_heard_is_said_again(
+    broker: redis.Redis, leases: Leases, loss: str, way: str
+) -> None:
+    """Whatever was in the way: before the next words, and charged once."""
+    put(broker, *"abc")
+    one, two, _three = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.ack(one)
+    if loss == "unknown script":
+        broker.script_flush()
+    leases.say_ahead(broker, [QUEUE])
+    if loss == "no answer":
+        broker.connection_pool.disconnect()
+    leases.finish(two, 0.01)
+    leases.ack(two)
+    with suppress(redis.ConnectionError):
+        WAYS[way](leases, broker)
+    leases.say(broker)
+    assert (known(), leases.has_unsaid) == (["c"], False)
+    assert counters(broker)["finished"] == 2
+
+
+def test_what_is_refused_for_good_is_raised_with_the_next_words(
+    broker: redis.Redis, leases: Leases
+) -> None:
+    """A Redis that is full, say: nothing is lost, and the worker hears of it."""
+    put(broker, *"ab")
+    for tag in taken(leases, broker):
+        leases.finish(tag, 0.01)
+        leases.ack(tag)
+    broker.config_set("min-replicas-to-write", 1)
+    try:
+        leases.say_ahead(broker, [QUEUE])
+        with pytest.raises(redis.ResponseError):
+            leases.say_ahead(broker, [QUEUE])
+    finally:
+        broker.config_set("min-replicas-to-write", 0)
+    leases.say(broker)
+    assert known() == []
+    assert counters(broker)["finished"] == 2
 
 
 def test_a_lost_reply_costs_nothing(

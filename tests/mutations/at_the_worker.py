@@ -384,8 +384,8 @@ ROWS: Final = (
         "a slot that was freed ahead is not freed again",
         "fairness",
         POOL,
-        "            return\n        self._putlock.freed += is_freed\n",
-        "            return\n",
+        "            child.current = None\n        self._putlock.freed += is_freed\n",
+        "            child.current = None\n",
         (f"{OF_POOL}slots_are_counted_whatever_becomes_of_their_jobs",),
     ),
     Mutation(

@@ -25,6 +25,28 @@ ADOPTED: Final = "tests/fleet/test_adopting.py::test_"
 
 ROWS: Final = (
     Mutation(
+        "what was said ahead and not heard is said again",
+        "G1, G6",
+        "fleet/transport/saying.py",
+        "            self._put_first(*self._said.pop())\n",
+        "            self._said.pop()\n",
+        (
+            f"{HELD}what_was_said_ahead_and_not_heard_is_said_again",
+            f"{HELD}what_is_refused_for_good_is_raised_with_the_next_words",
+        ),
+    ),
+    Mutation(
+        "what was refused ahead is said again",
+        "G1, G6",
+        "fleet/transport/saying.py",
+        "            scripts.run_again(client, self._talk.hear())\n",
+        "            self._talk.hear()\n",
+        (
+            f"{HELD}what_was_said_ahead_and_not_heard_is_said_again",
+            f"{HELD}what_is_refused_for_good_is_raised_with_the_next_words",
+        ),
+    ),
+    Mutation(
         "who has lost a lease can neither finish, ack nor give back",
         "leases: the number must match",
         LEASES,
