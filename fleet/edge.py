@@ -13,8 +13,9 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -28,7 +29,7 @@ Then = Callable[[str | None], None]
 Answer = Callable[[Admission | Refusal, float], None]
 
 RETRY_SECONDS: Final = 1.0
-# A start is not urgent: most tasks end before it is due, and both moves are then one write.
+# Most tasks end before their start is due, and both moves are then one write.
 START_SECONDS: Final = 0.25
 END_SECONDS: Final = 0.05
 ASK_SECONDS: Final = 0.02
@@ -47,6 +48,8 @@ class Edge(threading.Thread):
         self._ready = threading.Condition()
         self._asks: dict[str, tuple[Ask, Answer]] = {}
         self._reports: list[tuple[Report, Then | None]] = []
+        self._begun: dict[tuple[str, int], float] = {}
+        """When attempts have begun of which nothing is recorded yet, the oldest first."""
         self._hints: list[tuple[Hint, Callable[[], None]]] = []
         self._due_at = math.inf
         self._idle = True
@@ -71,11 +74,22 @@ class Edge(threading.Thread):
     def report(self, report: Report, then: Then | None = None, *, is_urgent: bool = True) -> None:
         """Have something recorded; `then` gets the run's state, or None when the token was old."""
         with self._ready:
+            begun_at = self._begun.pop((report.run_id, report.token), None)
+            if begun_at is not None:
+                report = report._replace(started_at=begun_at)
             self._reports.append((report, then))
-            if report.kind is Kind.STARTED and not is_urgent:
-                self._hasten(START_SECONDS)
-            else:
-                self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
+            self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
+
+    def begin(self, run_id: str, token: int, at: float) -> None:
+        """Note when an attempt began: recorded with its end, or in a moment if that is not here."""
+        with self._ready:
+            self._begun[run_id, token] = at
+            self._hasten(START_SECONDS)
+
+    def unbegin(self, run_id: str, token: int) -> bool:
+        """Take that back; False when it has been recorded."""
+        with self._ready:
+            return self._begun.pop((run_id, token), None) is not None
 
     def publish(self, hint: Hint, then: Callable[[], None]) -> None:
         """Have a hint published; `then` is called when it is out."""
@@ -133,9 +147,12 @@ class Edge(threading.Thread):
                 if self._stopping and not self._reports:
                     return
                 self._idle = False
+                self._reports.extend(self._due_starts())
                 reports, self._reports = self._reports, []
                 asks = {} if self._stopping else dict(list(self._asks.items())[:ADMIT_AT_MOST])
                 self._due_at = time.monotonic() if len(asks) < len(self._asks) else math.inf
+                for begun_at in islice(self._begun.values(), 1):
+                    self._due_at = min(self._due_at, begun_at + START_SECONDS)
                 hints = self._due_hints()
             if not self._attempt(self._publish, hints, "publish"):
                 self._keep_hints(hints)
@@ -160,6 +177,13 @@ class Edge(threading.Thread):
         with self._ready:
             self._reports[:0] = reports
             self._hasten(0)
+
+    def _due_starts(self) -> Iterator[tuple[Report, None]]:
+        """Take the starts whose ends have not come."""
+        until = time.monotonic() - START_SECONDS
+        for run_id, token in [key for key, at in self._begun.items() if at <= until]:
+            at = self._begun.pop((run_id, token))
+            yield Report(run_id, token, Kind.STARTED, at), None
 
     def _due_hints(self) -> list[tuple[Hint, Callable[[], None]]]:
         """Take the hints that may be published now: a moment after the broker was away."""

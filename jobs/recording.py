@@ -142,10 +142,11 @@ def _merged(reports: Iterable[Report]) -> list[Report]:
         kept = newest.get(report.run_id)
         if kept is None or _rank(kept) < _rank(report):
             newest[report.run_id] = report
-    return [
-        report._replace(started_at=starts.get((report.run_id, report.token)))
-        for report in newest.values()
-    ]
+    for run_id, report in newest.items() if starts else ():
+        begun_at = starts.get((run_id, report.token))
+        if begun_at is not None:
+            newest[run_id] = report._replace(started_at=begun_at)
+    return list(newest.values())
 
 
 def _rank(report: Report) -> tuple[int, bool]:

@@ -156,18 +156,16 @@ class Outcomes:
         held.started_at = time_accepted
         held.options["accept_callback"](pid, time_accepted)
         if held.admission.is_kept and not held.is_recorded:
-            self._edge.report(
-                Report(held.admission.run_id, held.admission.token, Kind.STARTED, held.started_at),
-                is_urgent=False,
-            )
+            self._edge.begin(held.admission.run_id, held.admission.token, time_accepted)
         if held.cancelled:
             self.stop(held)
 
     def unread(self, held: Held) -> None:
         """Take back that it has begun: its process ended before it came to read it."""
         held.started_at = None
-        # The row may take it for running by now.
-        held.is_recorded = held.admission.is_kept
+        if held.admission.is_kept:
+            # The row may take it for running by now.
+            held.is_recorded = not self._edge.unbegin(held.admission.run_id, held.admission.token)
 
     def _returned(self, held: Held, answer: tuple[Any, ...]) -> None:
         """Take Celery's three values and the child's report."""

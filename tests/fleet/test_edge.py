@@ -25,6 +25,8 @@ class Application:
     def __init__(self) -> None:
         self.calls: list[tuple[str, list[Any]]] = []
         self.answers: list[Any] = []
+        self.starts: list[float | None] = []
+        """With each report, when its attempt began."""
         self.may_answer = threading.Event()
         self.may_answer.set()
         self.fails: list[Exception] = []
@@ -52,6 +54,7 @@ class Application:
         return {ask.key: Refusal.GONE for ask in asks}
 
     def _record(self, reports: Sequence[Report]) -> Mapping[str, str]:
+        self.starts += [report.started_at for report in reports]
         self._wait("record", [(report.run_id, report.kind.value) for report in reports])
         busy, self.busy = self.busy, []
         return {
@@ -246,13 +249,38 @@ def test_a_large_number_of_asks_is_taken_in_parts(
 
 def test_a_start_waits_a_moment_for_its_end(edge: Edge, application: Application) -> None:
     """Both are then one write; alone, it is written after that moment."""
-    telling(edge, application, "a", Kind.STARTED)
+    began_at = time.monotonic()
+    edge.begin("a", 1, began_at)
     telling(edge, application, "a", Kind.SUCCEEDED)
-    wait_for_answers(application, 2)
-    assert application.calls == [("record", [("a", "started"), ("a", "succeeded")])]
-    telling(edge, application, "b", Kind.STARTED)
-    wait_for_answers(application, 3)
+    wait_for_answers(application, 1)
+    assert application.calls == [("record", [("a", "succeeded")])]
+    assert application.starts == [began_at]
+    edge.begin("b", 1, began_at := time.monotonic())
+    wait_for(lambda: len(application.calls) == 2, what="the start")
+    assert time.monotonic() >= began_at + edge_module.START_SECONDS
     assert application.calls[1:] == [("record", [("b", "started")])]
+    telling(edge, application, "b", Kind.SUCCEEDED)
+    wait_for_answers(application, 2)
+    assert application.starts[1:] == [None, None], "once"
+
+
+def test_a_start_belongs_to_its_own_attempt(edge: Edge, application: Application) -> None:
+    """The end of the one before may be heard of later."""
+    edge.begin("a", 2, time.monotonic())
+    telling(edge, application, "a", Kind.FAILED)
+    wait_for_answers(application, 1)
+    assert application.starts == [None]
+    assert edge.unbegin("a", 2)
+
+
+def test_a_start_is_taken_back_until_it_is_written(edge: Edge, application: Application) -> None:
+    """Who takes it back learns which: of the latter the row knows."""
+    edge.begin("a", 1, time.monotonic())
+    assert edge.unbegin("a", 1)
+    edge.begin("b", 1, time.monotonic())
+    wait_for(lambda: application.calls, what="the start of b")
+    assert not edge.unbegin("b", 1)
+    assert application.calls == [("record", [("b", "started")])]
 
 
 def test_an_old_token_is_told_so(edge: Edge, application: Application) -> None:

@@ -187,16 +187,19 @@ def test_a_run_that_its_child_has_read_may_have_begun(
     assert run.attempts.get().outcome == "child lost"
 
 
+@pytest.mark.parametrize(("is_recorded", "state"), [(False, "queued"), (True, "retrying")])
 def test_a_run_that_was_never_read_goes_back_with_a_lost_broker(
-    node: PreforkNode, acme: Owner
+    node: PreforkNode, acme: Owner, *, is_recorded: bool, state: str
 ) -> None:
-    """Its row may take it for running, so it is tried again; that it did nothing costs nothing."""
+    """A row that takes it for running by now is tried again; that it did nothing costs nothing."""
     child, run = _sent_to_a_stopped_child(node, acme)
+    if is_recorded:
+        wait_for(lambda: states(run)[-1] == "running", what="its start is recorded")
     os.kill(child, signal.SIGKILL)
     wait_for(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT))
     assert node.lose_the_broker() == 0
     node.turn(until=lambda: not node.gate.held())
-    assert states(run)[-1] == "retrying"
+    assert states(run)[-1] == state
     assert (run.attempt_count, not node.pool._pool._cache) == (0, True)
 
 

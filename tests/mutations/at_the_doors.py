@@ -243,8 +243,8 @@ WRITING: Final = (
         "a start and its end are one write with both moves",
         "G18",
         RECORDING,
-        "started_at=starts.get((report.run_id, report.token))",
-        "started_at=None",
+        "newest[run_id] = report._replace(started_at=begun_at)",
+        "pass",
         (f"{RECORDED}a_start_and_a_failure_in_one_batch_are_both_told",),
     ),
     Mutation(

@@ -18,6 +18,30 @@ PREFORK: Final = "tests/fleet/test_prefork.py::test_"
 
 ROWS: Final = (
     Mutation(
+        "a start is written with its end, or in a moment without",
+        "G18",
+        EDGE,
+        "                self._reports.extend(self._due_starts())\n",
+        "",
+        (f"{AT_EDGE}a_start_waits_a_moment_for_its_end",),
+    ),
+    Mutation(
+        "an end says when its attempt began",
+        "G18",
+        EDGE,
+        "report = report._replace(started_at=begun_at)",
+        "pass",
+        (f"{AT_EDGE}a_start_waits_a_moment_for_its_end",),
+    ),
+    Mutation(
+        "what was never read and is not recorded has not begun",
+        "G7",
+        "fleet/steps/outcomes.py",
+        "held.is_recorded = not self._edge.unbegin(held.admission.run_id, held.admission.token)",
+        "held.is_recorded = True",
+        (f"{PREFORK}a_run_that_was_never_read_goes_back_with_a_lost_broker",),
+    ),
+    Mutation(
         "a task that needs a row runs only with one",
         "G8",
         GATE,

@@ -41,10 +41,7 @@ ROWS: Final = (
         "fleet/transport/saying.py",
         "            scripts.run_again(client, self._talk.hear())\n",
         "            self._talk.hear()\n",
-        (
-            f"{HELD}what_was_said_ahead_and_not_heard_is_said_again",
-            f"{HELD}what_is_refused_for_good_is_raised_with_the_next_words",
-        ),
+        (f"{HELD}what_was_said_ahead_and_not_heard_is_said_again",),
     ),
     Mutation(
         "who has lost a lease can neither finish, ack nor give back",
