@@ -33,6 +33,7 @@ class Ahead:
     _putlock: Any
     _state: int
     _write: Callable[[Any, bytes, Any], bool]
+    _write_gathered: Callable[[], None]
 
     _may_go_ahead = False
     _has_ahead = False
@@ -106,6 +107,7 @@ class Ahead:
         Each is read with one call: one of us gets the whole of it and the other nothing. The
         child's end of the pipe would wait for ever: it is opened a second time, so as not to.
         """
+        self._write_gathered()
         if not has_read(child, child.current):
             return []
         try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+import select
 import time
 from collections import deque
 from collections.abc import Callable
@@ -59,6 +60,8 @@ class Pool(Ahead, asynpool.AsynPool):
     _is_short = False
     _newest: Any = None
     _following: tuple[Any, Any] | None = None
+    _gathered: dict[Any, list[tuple[Any, bytes]]] | None = None
+    """What goes ahead, by child, while its pool hears words; else nothing gathers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -82,7 +85,17 @@ class Pool(Ahead, asynpool.AsynPool):
                 if following is not None:
                     self._accept(*following)
 
+        hear = handler._hear
+
+        def hear_and_write(words: deque[Any]) -> None:
+            self._gathered = self._gathered or {}
+            try:
+                hear(words)
+            finally:
+                self._write_gathered()
+
         handler.state_handlers[READY] = on_ready_and_next
+        handler._hear = hear_and_write
         return handler
 
     # --- in ----------------------------------------------------------------------------
@@ -177,14 +190,30 @@ class Pool(Ahead, asynpool.AsynPool):
         return True
 
     def _write(self, job: Any, text: bytes, child: Any) -> bool:
-        try:
-            os.write(child.inqW_fd, text)
-        except OSError:
-            return False
+        if self._gathered is not None and child.current is not None:
+            self._gathered.setdefault(child, []).append((job, text))
+        else:
+            try:
+                os.write(child.inqW_fd, text)
+            except OSError:
+                return False
         job._write_to = job._scheduled_for = child
         self._busy_workers.add(child.inqW_fd)
         self.write_stats[child.index] += 1
         return True
+
+    def _write_gathered(self) -> None:
+        """Write what goes ahead while words are heard: with one call for each child."""
+        gathered, self._gathered = self._gathered, None
+        for child, jobs in (gathered or {}).items():
+            try:
+                size = os.writev(child.inqW_fd, [text for _job, text in jobs])
+            except OSError:
+                size = 0
+            # Of several pieces a pipe takes the first ones, each as a whole.
+            for job, _text in reversed(jobs[size // select.PIPE_BUF :]):
+                child.ahead.remove(job)
+                self._queue(job)
 
     def _accept(self, job: Any, child: Any) -> None:
         """Take a job for accepted, whose child has nothing else to do."""

@@ -78,23 +78,27 @@ WITH report AS (
     FROM judged j
     WHERE r.id = j.id AND r.id = ANY(%(ids)s)
     RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.worker_id,
-        r.admitted_at, r.started_at
+        r.admitted_at, r.started_at,
+        -- With what is written of the attempt: joined again, each would be looked for among all.
+        j.kind, j.cause, j.ended_at AS attempt_ended_at, j.error_type AS attempt_error_type,
+        j.error_message AS attempt_error_message, j.traceback
 ), tried AS (
     INSERT INTO jobs_attempt (run_id, token, number, worker_id, outcome, admitted_at, started_at,
         ended_at, error_type, error_message, traceback)
     SELECT m.id, m.token,
-        m.attempt_count + (m.state = 'queued' OR j.cause = 'not begun')::int, m.worker_id,
+        m.attempt_count + (m.state = 'queued' OR m.cause = 'not begun')::int, m.worker_id,
         CASE
             WHEN m.state = 'cancelled' THEN 'cancelled'
-            WHEN j.cause IN ('worker lost', 'child lost', 'time limit') THEN j.cause
-            ELSE j.kind
+            WHEN m.cause IN ('worker lost', 'child lost', 'time limit') THEN m.cause
+            ELSE m.kind
         END,
-        m.admitted_at, m.started_at, j.ended_at,
-        j.error_type, j.error_message, j.traceback
-    FROM moved m JOIN judged j ON j.id = m.id
-    WHERE j.kind IS NOT NULL
+        m.admitted_at, m.started_at, m.attempt_ended_at,
+        m.attempt_error_type, m.attempt_error_message, m.traceback
+    FROM moved m
+    WHERE m.kind IS NOT NULL
 )
 SELECT m.id, m.state, m.owner_id, m.lock_key, o.max_running IS NOT NULL AS is_capped
 FROM moved m JOIN jobs_owner o ON o.id = m.owner_id
 UNION ALL
-SELECT d.id, 'busy', NULL, NULL, false FROM due d WHERE NOT EXISTS (SELECT FROM locked l WHERE l.id = d.id)
+SELECT busy.id, 'busy', NULL, NULL, false
+FROM (SELECT id FROM due EXCEPT SELECT id FROM locked) AS busy

@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -257,6 +257,62 @@ def test_a_job_that_its_child_has_read_is_not_taken_back(pool: Running) -> None:
         pool.children.recall()
         pool.settle(AHEAD_MOST * (number + 1))
     assert sorted(pool.answers) == sorted([*range(40)] * AHEAD_MOST)
+
+
+def while_words_are_heard(pool: Running, act: Callable[[], None]) -> None:
+    """Do something when a short job has ended, behind which a longer one was waiting."""
+    first = pool.tasks.apply_async(length, ("",), callback=lambda _answer: act(), is_short=True)
+    pool.call(nap, 0.5, is_short=True)
+    while not first.ready():
+        pool.turn()
+
+
+def test_what_gathers_while_words_are_heard_is_written_at_once(pool: Running) -> None:
+    """As soon as all have been heard, with one call."""
+    seen: list[list[int]] = []
+
+    def act() -> None:
+        for text in ("a", "ab", "abc"):
+            pool.call(length, text, is_short=True)
+        seen.append([len(jobs) for jobs in pool.children._gathered.values()])
+
+    while_words_are_heard(pool, act)
+    assert (seen, pool.children._gathered) == ([[3]], None)
+    assert not pool.children.outbound_buffer
+    assert sorted(filter(None, pool.settle(4))) == [1, 2, 3]
+
+
+def test_what_gathers_while_words_are_heard_is_taken_back_too(pool: Running) -> None:
+    """By who closes the pool or ends the job, in the middle of it."""
+    gathered: list[Any] = []
+    waiting: list[Any] = []
+
+    def act() -> None:
+        until_read(pool.children._pool[0].current)
+        gathered.extend(pool.call(length, text, is_short=True) for text in ("a", "ab"))
+        pool.children.recall()
+        waiting.extend(pool.children.outbound_buffer)
+
+    while_words_are_heard(pool, act)
+    assert gathered and waiting == gathered
+    assert pool.settle(3) == [None, 1, 2]
+
+
+def test_what_a_pipe_has_no_room_for_waits_here(
+    pool: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several jobs it takes the first ones, each as a whole."""
+    writev = os.writev
+    monkeypatch.setattr(os, "writev", lambda fd, texts: writev(fd, texts[:1]))
+    gathered: list[Any] = []
+
+    def act() -> None:
+        gathered.extend(pool.call(length, text, is_short=True) for text in ("a", "ab", "abc"))
+
+    while_words_are_heard(pool, act)
+    assert list(pool.children.outbound_buffer) == gathered[1:]
+    assert list(pool.children._pool[0].ahead) == gathered[:1]
+    assert sorted(filter(None, pool.settle(4))) == [1, 2, 3]
 
 
 @two_children

@@ -275,8 +275,8 @@ WRITING: Final = (
         "a row that somebody holds is told from an old token",
         "G1",
         RECORD,
-        "FROM due d WHERE NOT EXISTS",
-        "FROM due d WHERE false AND NOT EXISTS",
+        "(SELECT id FROM due EXCEPT",
+        "(SELECT id FROM due WHERE false EXCEPT",
         (f"{RECORDED}a_row_that_somebody_holds_is_busy",),
     ),
     Mutation(

@@ -405,6 +405,22 @@ ROWS: Final = (
         (f"{OF_POOL}behind_a_job_that_turns_out_long_none_waits_in_its_child",),
     ),
     Mutation(
+        "what gathers while words are heard is written before it is taken back",
+        "G1",
+        AHEAD,
+        "        self._write_gathered()\n",
+        "",
+        (f"{OF_POOL}what_gathers_while_words_are_heard_is_taken_back_too",),
+    ),
+    Mutation(
+        "what a pipe does not take waits here",
+        "G1",
+        POOL,
+        "                child.ahead.remove(job)\n                self._queue(job)\n",
+        "                pass\n",
+        (f"{OF_POOL}what_a_pipe_has_no_room_for_waits_here",),
+    ),
+    Mutation(
         "a slot that was freed ahead is not freed again",
         "fairness",
         POOL,
