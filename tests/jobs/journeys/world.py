@@ -215,17 +215,18 @@ class World:
 
     def record(self, worker: Worker, *, is_repeated: bool = False) -> None:
         """Record all that a worker has to say; repeated, its first answer was lost."""
-        answers = record(worker.reports())
-        if is_repeated:
-            again = record(worker.reports())
-            ends = {word.held.run_id for word in worker.words if word.is_end}
-            assert not ends & again.keys() - _busy(answers), "an end is recorded once"
-        words, worker.words = worker.words, []
         newest: dict[str, Word] = {}
-        for word in words:
+        for word in worker.words:
             kept = newest.setdefault(word.held.run_id, word)
             if (kept.held.token, kept.is_end) < (word.held.token, word.is_end):
                 newest[word.held.run_id] = word
+        answers = record(worker.reports())
+        if is_repeated:
+            again = record(worker.reports())
+            # Not that of an attempt which lapsed: the same worker may be at the next one.
+            ends = {run_id for run_id, word in newest.items() if word.is_end}
+            assert not ends & again.keys() - _busy(answers), "an end is recorded once"
+        words, worker.words = worker.words, []
         for word in words:
             if answers.get(word.held.run_id) == BUSY_ROW:
                 worker.words.append(word)
