@@ -15,11 +15,12 @@ from typing import Any, Final
 from billiard.pool import RUN
 
 from fleet.pipes import has_read, unframed
+from fleet.transport.leases import SHORT_US
 
-AHEAD_SECONDS: Final = 0.02
-"""Behind a job that runs for longer, none waits in its child."""
 AHEAD_MOST: Final = 4
-"""So many short jobs, one behind the other, are expected to take no longer."""
+"""So many short jobs may wait in a child, one behind the other."""
+AHEAD_SECONDS: Final = AHEAD_MOST * SHORT_US / 1_000_000
+"""Behind a job that runs for as long as they may take, none waits in its child."""
 
 
 class Ahead:
@@ -32,12 +33,16 @@ class Ahead:
     _put_back: Callable[[Any], None]
     _putlock: Any
     _state: int
-    _write: Callable[[Any, bytes, Any], bool]
-    _write_gathered: Callable[[], None]
+    _busy_workers: set[int]
+    write_stats: Any
 
     _may_go_ahead = False
     _has_ahead = False
     _looks_at = 0.0
+    _following: tuple[Any, Any] | None = None
+    """A job whose turn it is, and its child."""
+    _gathered: dict[Any, list[tuple[Any, bytes]]] | None = None
+    """What goes ahead, by child, while its pool hears words; else nothing gathers."""
 
     def _soon_free(self) -> Any:
         """Return the child that will first be free of short jobs; None if none will soon."""
@@ -108,7 +113,7 @@ class Ahead:
         child's end of the pipe would wait for ever: it is opened a second time, so as not to.
         """
         self._write_gathered()
-        if not has_read(child, child.current):
+        if not has_come_to(child, child.current):
             return []
         try:
             pipe = os.open(
@@ -130,6 +135,48 @@ class Ahead:
             os.close(pipe)
         return taken
 
+    def _write(self, job: Any, text: bytes, child: Any) -> bool:
+        if self._gathered is not None and child.current is not None:
+            self._gathered.setdefault(child, []).append((job, text))
+        else:
+            try:
+                os.write(child.inqW_fd, text)
+            except OSError:
+                return False
+        job._write_to = job._scheduled_for = child
+        self._busy_workers.add(child.inqW_fd)
+        self.write_stats[child.index] += 1
+        return True
+
+    def _write_gathered(self) -> None:
+        """Write what has gathered while words were heard: with one call for each child."""
+        gathered, self._gathered = self._gathered, None
+        refused = []
+        for child, jobs in (gathered or {}).items():
+            try:
+                size = os.writev(child.inqW_fd, [text for _job, text in jobs])
+            except OSError:
+                size = 0
+            # Of several pieces a pipe takes the first ones, each as a whole. What has come to be
+            # its child's only job meanwhile is missed with that child.
+            missed = [job for job, _text in jobs[size // select.PIPE_BUF :] if job in child.ahead]
+            for job in missed:
+                child.ahead.remove(job)
+            refused += missed
+        for job in reversed(refused):
+            self._queue(job)
+
+    def _go_on(self, child: Any, *, is_freed: bool) -> None:
+        """Have a child be at the next job that it has ahead."""
+        last = child.ahead[-1]
+        # The slot that is freed now is that of the last one, in place of the one that has been.
+        frees_last = is_freed and last.is_short and not last.is_slot_free
+        last.is_slot_free = last.is_slot_free or frees_last
+        self._putlock.freed += is_freed and not frees_last
+        child.current = child.ahead.popleft()
+        child.current._time_accepted = time.monotonic()
+        self._following = child.current, child
+
     def _queue(self, job: Any) -> None:
         """Have a job that was taken back wait here for the next child that is free."""
         self._put_back(job)
@@ -140,3 +187,10 @@ class Ahead:
 
 def _free_first(child: Any) -> tuple[int, float]:
     return len(child.ahead), child.current._time_accepted
+
+
+def has_come_to(child: Any, job: Any) -> bool:
+    """Whether a child has read this job, or one behind it: then it has ended this one."""
+    line = [child.current, *child.ahead] if hasattr(child, "ahead") else []
+    behind = line[line.index(job) :] if job in line else [job]
+    return any(has_read(child, each) for each in behind)

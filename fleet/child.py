@@ -102,6 +102,7 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
         closes_at=facts.get("closes_at"),
     )
     slot = _flight.set(flight)
+    began_at = time.monotonic()
     try:
         failed, value, runtime = trace(*args, **kwargs)
     finally:
@@ -111,13 +112,13 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
     error = _unwrapped(value.exception) if failed else None
     if error is None or isinstance(error, Ignore):
         # A task that asks to be ignored has said that nothing more is to be done.
-        done = Report(flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic())
-        return failed, value, runtime, report or done
-    if report is None or report.kind is Kind.SUCCEEDED:
+        report = report or Report(flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic())
+    elif report is None or report.kind is Kind.SUCCEEDED:
         # The task was not reached, or its callbacks could not be sent: Celery has stored
         # a failure, and so do we.
         report = failure(flight.run_id, flight.token, error, str(value.traceback))
-    return failed, value, runtime, report
+    # The pool hears of several ends at a time, and of no begin.
+    return failed, value, runtime, report._replace(started_at=began_at)
 
 
 def _unwrapped(error: BaseException) -> BaseException:

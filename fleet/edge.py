@@ -75,7 +75,7 @@ class Edge(threading.Thread):
         """Have something recorded; `then` gets the run's state, or None when the token was old."""
         with self._ready:
             begun_at = self._begun.pop((report.run_id, report.token), None)
-            if begun_at is not None:
+            if begun_at is not None and report.started_at is None:
                 report = report._replace(started_at=begun_at)
             self._reports.append((report, then))
             self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
@@ -83,7 +83,8 @@ class Edge(threading.Thread):
     def begin(self, run_id: str, token: int, at: float) -> None:
         """Note when an attempt began: recorded with its end, or in a moment if that is not here."""
         with self._ready:
-            self._begun[run_id, token] = at
+            # Of a job that is revoked, Celery's pool gives the time of day.
+            self._begun[run_id, token] = min(at, time.monotonic())
             self._hasten(START_SECONDS)
 
     def unbegin(self, run_id: str, token: int) -> bool:
@@ -117,6 +118,7 @@ class Edge(threading.Thread):
     def flush(self, *, timeout: float) -> bool:
         """Wait until all is recorded and published; False when the time (seconds) ran out first."""
         with self._ready:
+            self._reports.extend(self._due_starts(after=0.0))
             if self._reports or self._hints:
                 self._hasten(0)
             return self._ready.wait_for(self._is_flushed, timeout)
@@ -147,7 +149,7 @@ class Edge(threading.Thread):
                 if self._stopping and not self._reports:
                     return
                 self._idle = False
-                self._reports.extend(self._due_starts())
+                self._reports.extend(self._due_starts(after=START_SECONDS))
                 reports, self._reports = self._reports, []
                 asks = {} if self._stopping else dict(list(self._asks.items())[:ADMIT_AT_MOST])
                 self._due_at = time.monotonic() if len(asks) < len(self._asks) else math.inf
@@ -178,9 +180,9 @@ class Edge(threading.Thread):
             self._reports[:0] = reports
             self._hasten(0)
 
-    def _due_starts(self) -> Iterator[tuple[Report, None]]:
-        """Take the starts whose ends have not come."""
-        until = time.monotonic() - START_SECONDS
+    def _due_starts(self, *, after: float) -> Iterator[tuple[Report, None]]:
+        """Take the starts whose ends have not come after so many seconds."""
+        until = time.monotonic() - after
         for run_id, token in [key for key, at in self._begun.items() if at <= until]:
             at = self._begun.pop((run_id, token))
             yield Report(run_id, token, Kind.STARTED, at), None

@@ -92,13 +92,6 @@ def has_read(child: Any, job: Any) -> bool:
     return begun is None or begun.job == job._job
 
 
-def has_come_to(child: Any, job: Any) -> bool:
-    """Whether a child has read this job, or one behind it: then it has ended this one."""
-    line = [child.current, *child.ahead] if hasattr(child, "ahead") else []
-    behind = line[line.index(job) :] if job in line else [job]
-    return any(has_read(child, each) for each in behind)
-
-
 class Worker(asynpool.Worker):
     """A child's loop, which reads and says each word with one call.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import time
 from collections import deque
 from collections.abc import Callable
@@ -21,8 +20,8 @@ from typing import Any, Final
 from billiard.pool import ACK, READY, RUN
 from celery.concurrency import asynpool
 
-from fleet.ahead import AHEAD_MOST, Ahead
-from fleet.pipes import AT_ONCE, ResultHandler, Worker, framed_whole, has_come_to, has_read
+from fleet.ahead import AHEAD_MOST, Ahead, has_come_to
+from fleet.pipes import AT_ONCE, ResultHandler, Worker, framed_whole
 
 logger = logging.getLogger(__name__)
 
@@ -58,10 +57,7 @@ class Pool(Ahead, asynpool.AsynPool):
     on_poll_start: Callable[[], None]
     on_process_down: Callable[[Any], None]
     _is_short = False
-    _newest: Any = None
     _following: tuple[Any, Any] | None = None
-    _gathered: dict[Any, list[tuple[Any, bytes]]] | None = None
-    """What goes ahead, by child, while its pool hears words; else nothing gathers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -107,13 +103,14 @@ class Pool(Ahead, asynpool.AsynPool):
         self._is_short = is_short
         return super().apply_async(func, args, kwds or {}, **options)
 
-    def frees_slot(self) -> bool:
-        """Say, once, that the job which was handed in last is short: its slot may have another."""
-        job, self._newest = self._newest, None
-        if job is None or job.ready() or job.is_slot_free or not job.is_short:
+    def frees_slot(self, job: Any) -> bool:
+        """Say, once, that this job which was handed in is short: its slot may have another."""
+        if not getattr(job, "is_short", False) or job.ready() or job._write_to is None:
             return False
-        job.is_slot_free = self._may_go_ahead and len(job._write_to.ahead) < AHEAD_MOST
-        return job.is_slot_free
+        if job.is_slot_free or not self._may_go_ahead:
+            return False
+        job.is_slot_free = len(job._write_to.ahead) < AHEAD_MOST
+        return bool(job.is_slot_free)
 
     def owe_slots(self, count: int) -> None:
         """Note how many more jobs than slots there are: so many of them free none at their end."""
@@ -180,7 +177,6 @@ class Pool(Ahead, asynpool.AsynPool):
         if not text or not self._write(job, text, child):
             return False
         job.call, job.is_short, job.is_slot_free = call, self._is_short, False
-        self._newest = job
         if child.current is None:
             self._accept(job, child)
         else:
@@ -188,32 +184,6 @@ class Pool(Ahead, asynpool.AsynPool):
             self._has_ahead = True
             self._look_soon()
         return True
-
-    def _write(self, job: Any, text: bytes, child: Any) -> bool:
-        if self._gathered is not None and child.current is not None:
-            self._gathered.setdefault(child, []).append((job, text))
-        else:
-            try:
-                os.write(child.inqW_fd, text)
-            except OSError:
-                return False
-        job._write_to = job._scheduled_for = child
-        self._busy_workers.add(child.inqW_fd)
-        self.write_stats[child.index] += 1
-        return True
-
-    def _write_gathered(self) -> None:
-        """Write what goes ahead while words are heard: with one call for each child."""
-        gathered, self._gathered = self._gathered, None
-        for child, jobs in (gathered or {}).items():
-            try:
-                size = os.writev(child.inqW_fd, [text for _job, text in jobs])
-            except OSError:
-                size = 0
-            # Of several pieces a pipe takes the first ones, each as a whole.
-            for job, _text in reversed(jobs[size // select.PIPE_BUF :]):
-                child.ahead.remove(job)
-                self._queue(job)
 
     def _accept(self, job: Any, child: Any) -> None:
         """Take a job for accepted, whose child has nothing else to do."""
@@ -243,16 +213,6 @@ class Pool(Ahead, asynpool.AsynPool):
             if child.done_count >= self._maxtasksperchild:
                 return
         super().on_job_ready(job, i, obj, inqueue)
-
-    def _go_on(self, child: Any, *, is_freed: bool) -> None:
-        last = child.ahead[-1]
-        # The slot that is freed now is that of the last one, in place of the one that has been.
-        frees_last = is_freed and last.is_short and not last.is_slot_free
-        last.is_slot_free = last.is_slot_free or frees_last
-        self._putlock.freed += is_freed and not frees_last
-        child.current = child.ahead.popleft()
-        child.current._time_accepted = time.monotonic()
-        self._following = child.current, child
 
     # --- ends --------------------------------------------------------------------------
 
@@ -299,7 +259,8 @@ class Pool(Ahead, asynpool.AsynPool):
         child, _ = self._process_by_pid(pid)
         if getattr(child, "ahead", None):
             self._recall_from(child)
-            if any(has_read(child, job) for job in child.ahead):
+            # What cannot be taken back has been read.
+            if child.ahead and has_come_to(child, child.current):
                 return  # it has ended, and will be heard of
         super().terminate_job(pid, sig)
 

@@ -94,8 +94,8 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
     def process(request: Any) -> None:
         try:
             process_task(request)
-            children = children_of(worker.pool)
-            if children and children.frees_slot():
+            children, job = children_of(worker.pool), request._apply_result
+            if children and job and children.frees_slot(job()):
                 worker._quick_release()
         except SHAPE_ERRORS as error:
             put_aside = getattr(request.message.channel, "put_aside", None)

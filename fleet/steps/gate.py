@@ -16,11 +16,11 @@ from billiard.pool import EX_OK, EX_RECYCLE
 from celery.exceptions import TaskRevokedError
 from celery.worker.request import Request
 
+from fleet.ahead import has_come_to
 from fleet.child import traced
 from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
 from fleet.faults import crash_point
-from fleet.pipes import has_come_to
 from fleet.pool import children_of, was_sent
 from fleet.steps.held import Held, ask_of, dress, facts_of
 from fleet.steps.outcomes import Outcomes, drop, requeue
@@ -171,7 +171,9 @@ class Gate:
         held.cancelled = held.cancelled or state == "cancelling"
         may_begin = held.is_recorded and not held.cancelled and not held.is_late
         if may_begin and not self._pool_is_closed:
-            into_pool()
+            job, children = into_pool(), children_of(self._pool)
+            if children and children.frees_slot(job):
+                self._release_slot()
         else:
             self._release_slot()
             self._hand_back(held)

@@ -315,7 +315,7 @@ class FairQueues:
     def settle(self, *, waits: bool = True) -> None:
         """Say what is due of what this process holds; wait until it has been heard, or not."""
         due = self.leases.due()
-        if due:
+        if due or self.leases.is_to_hear:
             with self.conn_or_acquire() as client:
                 say = self.leases.say if waits else self.leases.say_ahead
                 say(client, due)

@@ -209,8 +209,13 @@ class Leases:
 
     @property
     def has_unsaid(self) -> bool:
-        """Whether anything is to be said."""
+        """Whether anything is to be said, or to be heard of what was said ahead."""
         return bool(self._saying)
+
+    @property
+    def is_to_hear(self) -> bool:
+        """Whether what was said ahead should have been heard by now."""
+        return self._saying.is_to_hear
 
     def say(self, client: Redis, queues: Iterable[str] | None = None) -> None:
         """Say what is unsaid of these queues, or of all."""

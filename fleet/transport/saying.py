@@ -9,11 +9,12 @@ import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from fleet.transport import scripts
 from fleet.transport.holding import Lease
@@ -49,10 +50,11 @@ class Saying:
         self._unsaid: dict[str, _Unsaid] = defaultdict(_Unsaid)
         self._said: deque[tuple[str, _Unsaid]] = deque()
         """What was said ahead, and may not have been heard."""
-        self._talk: Any = None
+        self._said_at = 0.0
+        self._talk: scripts.Talk | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._unsaid)
+        return bool(self._unsaid or self._said)
 
     def add(self, lease: Lease, act: str, *more: Any, is_urgent: bool) -> None:
         """Have something said of a lease: the name of a script, and its further arguments."""
@@ -76,26 +78,43 @@ class Saying:
     def say_ahead(self, client: Redis, queues: Iterable[str]) -> None:
         """Say what is unsaid of these queues, and do not wait for an answer.
 
-        What became of it is known before the next word: an error is raised then, and all is to be
-        said again.
+        What became of it is known before the next word: what is refused raises its error then, and
+        is to be said again.
         """
+        self._hear(client)
         try:
-            self._hear(client)
-            self._talk = scripts.Talk(client)
             for queue in queues:
                 unsaid = self._unsaid.pop(queue, None) or _Unsaid()
-                self._said.append((queue, unsaid))
-                self._talk.send(queue, unsaid.calls(self._worker))
+                if calls := unsaid.calls(self._worker):
+                    self._said.append((queue, unsaid))
+                    self._said_at = time.monotonic()
+                    if self._talk is None:
+                        self._talk = scripts.Talk(client)
+                    self._talk.send(queue, calls)
         except BaseException:
             self._unsay()
             raise
 
+    @property
+    def is_to_hear(self) -> bool:
+        """Whether what was said ahead should have been heard by now."""
+        return bool(self._said) and time.monotonic() - self._said_at >= SAY_WITHIN_SECONDS
+
     def _hear(self, client: Redis) -> None:
-        """Hear what became of that which was said ahead."""
-        while self._said:
-            scripts.run_again(client, self._talk.hear())
-            self._said.popleft()
-        self._end_talk()
+        """Hear what became of that which was said ahead; what may not have arrived is unsaid.
+
+        Raises what the server refuses. A connection that is lost is no error of this one.
+        """
+        try:
+            while self._said and self._talk is not None:
+                scripts.run_again(client, self._talk.hear())
+                self._said.popleft()
+        except ResponseError:
+            raise
+        except Exception as error:
+            logger.info("to be said again: %r", error)
+        finally:
+            self._unsay()
 
     def _unsay(self) -> None:
         """Take all back of which it is not known that it was heard: twice is harmless."""
@@ -110,6 +129,8 @@ class Saying:
 
     def say(self, client: Redis, queues: Iterable[str] | None = None) -> None:
         """Say what is unsaid of these queues, or of all."""
+        with suppress(ResponseError):
+            self._hear(client)
         for queue in list(self._unsaid if queues is None else queues):
             with self.calls(client, queue) as calls:
                 if calls:
@@ -118,11 +139,8 @@ class Saying:
     @contextmanager
     def calls(self, client: Redis, queue: str) -> Iterator[list[scripts.Call]]:
         """Give the calls that say all of a queue; after an error it is to be said again."""
-        try:
+        with suppress(ResponseError):  # it is said again, here
             self._hear(client)
-        except Exception as error:
-            logger.info("to be said again: %r", error)
-            self._unsay()
         unsaid = self._unsaid.pop(queue, None) or _Unsaid()
         calls = unsaid.calls(self._worker)
         try:

@@ -81,8 +81,8 @@ def run_ahead(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
     """Run scripts on queues, of (queue, call), each sent before the one before it is answered.
 
     While the server works on one, the caller can prepare the next. What the server refuses is run
-    once more by itself, when all have been answered: only for what may be repeated. Raises its
-    error then; when the connection fails it is not known what has been done.
+    once more when all have been answered: only for what may be repeated. Raises its error then;
+    when the connection fails it is not known what has been done.
     """
     refused: list[Refused] = []
     with closing(Talk(client)) as talk:
@@ -130,8 +130,9 @@ class Talk:
             ("EVALSHA", _digest(act), 1, queue, SERVER_CLOCK, *arguments)
             for act, arguments in calls
         ]
-        self._connection.send_packed_command(self._connection.pack_commands(commands))
+        # First: sent in part, it is not a connection that anybody else may use.
         self._unanswered.append((queue, calls))
+        self._connection.send_packed_command(self._connection.pack_commands(commands))
 
     def hear(self) -> list[Refused]:
         """Wait until what was sent first has been answered; return it if any of it was refused."""

@@ -6,7 +6,6 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -248,11 +247,42 @@ def test_what_was_said_ahead_and_not_heard_is_said_again(
         broker.connection_pool.disconnect()
     leases.finish(two, 0.01)
     leases.ack(two)
-    with suppress(redis.ConnectionError):
-        WAYS[way](leases, broker)
+    WAYS[way](leases, broker)
     leases.say(broker)
     assert (known(), leases.has_unsaid) == (["c"], False)
     assert counters(broker)["finished"] == 2
+
+
+def test_the_last_words_are_heard_before_a_worker_leaves(
+    broker: redis.Redis, leases: Leases
+) -> None:
+    """Else what it had acknowledged would be given back, and run again."""
+    put(broker, *"ab")
+    one, two = taken(leases, broker)
+    for tag in (one, two):
+        leases.start(tag)
+        leases.finish(tag, 0.01)
+        leases.ack(tag)
+    broker.script_flush()
+    leases.say_ahead(broker, [QUEUE])
+    assert leases.due() == [] and leases.has_unsaid
+    leases.wind_up(broker)
+    leases.leave(broker)
+    assert known() == []
+
+
+def test_what_was_said_ahead_is_heard_in_a_moment(broker: redis.Redis, leases: Leases) -> None:
+    """Also when there is nothing more to say: a refused end keeps its cap and lock."""
+    put(broker, "a")
+    [one] = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.ack(one)
+    broker.script_flush()
+    leases.say_ahead(broker, [QUEUE])
+    assert not leases.is_to_hear
+    wait_for(lambda: leases.is_to_hear, seconds=2)
+    leases.say_ahead(broker, leases.due())
+    assert (known(), leases.has_unsaid) == ([], False)
 
 
 def test_what_is_refused_for_good_is_raised_with_the_next_words(

@@ -379,8 +379,7 @@ def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None
     def begin(seconds: float) -> Any:
         semaphore.value -= 1
         job = pool.call(nap, seconds, is_short=True)
-        if pool.children.frees_slot():
-            semaphore.value += 1
+        semaphore.value += pool.children.frees_slot(job)
         return job
 
     for more in (1, AHEAD_MOST, AHEAD_MOST + 2):
@@ -405,6 +404,27 @@ def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None
     os.kill(child.pid, signal.SIGKILL)
     pool.settle(len(pool.answers) + 1)
     assert semaphore.value == 50
+
+
+def test_a_job_that_was_taken_back_frees_no_slot(pool: Running) -> None:
+    """It waits here: nothing can wait behind it."""
+    until_read(pool.call(nap, 0.5, is_short=True))
+    ahead = pool.call(length, "ab", is_short=True)
+    pool.children.recall()
+    assert not pool.children.frees_slot(ahead) and not pool.children.frees_slot(None)
+    assert pool.settle(2) == [None, 2]
+
+
+def test_what_waits_behind_one_that_went_on_is_taken_back(pool: Running) -> None:
+    """Although its pool has not heard yet that the first has ended."""
+    first = pool.call(length, "a", is_short=True)
+    second = pool.call(nap, 0.5, is_short=True)
+    third = pool.call(length, "abc")
+    while not has_read(first._write_to, second):
+        time.sleep(0.01)
+    pool.children.recall()
+    assert list(pool.children.outbound_buffer) == [third]
+    assert pool.settle(3) == [1, None, 3]
 
 
 @first_come
@@ -450,17 +470,17 @@ def test_what_was_ended_and_not_heard_of_is_not_done_again(pool: Running) -> Non
 
 def test_who_is_terminated_takes_nobody_along(pool: Running) -> None:
     """The job behind it goes to the next child; who has gone on to it is left alone."""
-    first = pool.call(nap, 60, is_short=True)
+    pool.call(nap, 0.01, is_short=True)
+    second = pool.call(nap, 60, is_short=True)
     behind = pool.call(length, "ab")
-    until_read(first)
+    until_read(second)
     [child] = pool.children._pool
-    child.begun.note(behind._job)
     pool.children.terminate_job(child.pid, signal.SIGKILL)
-    assert not getattr(child, "_job_terminated", False)
-    child.begun.note(first._job)
+    assert not getattr(child, "_job_terminated", False), "it is the first that was meant"
+    assert pool.settle(1) == [None]
     pool.children.terminate_job(child.pid, signal.SIGKILL)
-    assert pool.settle(1) == [2]
-    assert first.ready() and behind._worker_pid != child.pid
+    assert pool.settle(2) == [None, 2]
+    assert second.ready() and behind._worker_pid != child.pid
 
 
 def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:

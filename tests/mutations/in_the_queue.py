@@ -25,6 +25,14 @@ ADOPTED: Final = "tests/fleet/test_adopting.py::test_"
 
 ROWS: Final = (
     Mutation(
+        "the last words are heard before a worker leaves",
+        "G1, G3",
+        "fleet/transport/saying.py",
+        "        with suppress(ResponseError):\n            self._hear(client)\n        for queue",
+        "        for queue",
+        (f"{HELD}the_last_words_are_heard_before_a_worker_leaves",),
+    ),
+    Mutation(
         "what was said ahead and not heard is said again",
         "G1, G6",
         "fleet/transport/saying.py",
