@@ -259,6 +259,18 @@ def test_a_job_that_its_child_has_read_is_not_taken_back(pool: Running) -> None:
     assert sorted(pool.answers) == sorted([*range(40)] * AHEAD_MOST)
 
 
+def test_behind_an_unread_job_nothing_is_taken_back(pool: Running) -> None:
+    """It is that job which one would get: the first in the pipe."""
+    [child] = pool.children._pool
+    os.kill(child.pid, signal.SIGSTOP)
+    pool.call(length, "a", is_short=True)
+    pool.call(length, "ab")
+    pool.children.recall()
+    assert not pool.children.outbound_buffer
+    os.kill(child.pid, signal.SIGCONT)
+    assert pool.settle(2) == [1, 2]
+
+
 def while_words_are_heard(pool: Running, act: Callable[[], None]) -> None:
     """Do something when a short job has ended, behind which a longer one was waiting."""
     first = pool.tasks.apply_async(length, ("",), callback=lambda _answer: act(), is_short=True)

@@ -378,7 +378,7 @@ ROWS: Final = (
         AHEAD,
         "if not has_come_to(child, child.current):",
         "if False:",
-        (f"{OF_POOL}a_job_that_its_child_has_read_is_not_taken_back",),
+        (f"{OF_POOL}behind_an_unread_job_nothing_is_taken_back",),
         fails_with="ValueError",
     ),
     Mutation(
