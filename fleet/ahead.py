@@ -113,7 +113,8 @@ class Ahead:
         child's end of the pipe would wait for ever: it is opened a second time, so as not to.
         """
         self._write_gathered()
-        if not has_come_to(child, child.current):
+        # A closed pool writes who may end into the same pipe.
+        if self._state != RUN or not has_come_to(child, child.current):
             return []
         try:
             pipe = os.open(

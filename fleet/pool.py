@@ -57,7 +57,6 @@ class Pool(Ahead, asynpool.AsynPool):
     on_poll_start: Callable[[], None]
     on_process_down: Callable[[Any], None]
     _is_short = False
-    _following: tuple[Any, Any] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -144,7 +144,7 @@ def _merged(reports: Iterable[Report]) -> list[Report]:
             newest[report.run_id] = report
     for run_id, report in newest.items() if starts else ():
         begun_at = starts.get((run_id, report.token))
-        if begun_at is not None:
+        if begun_at is not None and report.started_at is None:
             newest[run_id] = report._replace(started_at=begun_at)
     return list(newest.values())
 

@@ -94,9 +94,6 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
     def process(request: Any) -> None:
         try:
             process_task(request)
-            children, job = children_of(worker.pool), request._apply_result
-            if children and job and children.frees_slot(job()):
-                worker._quick_release()
         except SHAPE_ERRORS as error:
             put_aside = getattr(request.message.channel, "put_aside", None)
             if put_aside is None:
@@ -104,6 +101,11 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
             getattr(worker, "_quick_release", _nothing)()
             worker_state.task_ready(request)
             put_aside(request.message, error)
+        else:
+            # Not above: whoever gets the slot may have an error of its own.
+            children, job = children_of(worker.pool), request._apply_result
+            if children and job and children.frees_slot(job()):
+                worker._quick_release()
 
     return process
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redis import Redis
-from redis.exceptions import ResponseError
+from redis.exceptions import ConnectionError as LostConnection
+from redis.exceptions import RedisError
 
 from fleet.transport import scripts
 from fleet.transport.holding import Lease
@@ -97,22 +98,22 @@ class Saying:
 
     @property
     def is_to_hear(self) -> bool:
-        """Whether what was said ahead should have been heard by now."""
-        return bool(self._said) and time.monotonic() - self._said_at >= SAY_WITHIN_SECONDS
+        """Whether what was said ahead should have been heard by now, and can be without a wait."""
+        is_due = bool(self._said) and time.monotonic() - self._said_at >= SAY_WITHIN_SECONDS
+        return is_due and self._talk is not None and self._talk.is_answered
 
     def _hear(self, client: Redis) -> None:
         """Hear what became of that which was said ahead; what may not have arrived is unsaid.
 
-        Raises what the server refuses. A connection that is lost is no error of this one.
+        Raises what the server refuses, and that it does not answer. A connection that is lost is
+        no error of this one.
         """
         try:
             while self._said and self._talk is not None:
                 scripts.run_again(client, self._talk.hear())
                 self._said.popleft()
-        except ResponseError:
-            raise
-        except Exception as error:
-            logger.info("to be said again: %r", error)
+        except (LostConnection, OSError) as error:
+            logger.info("to be said again: %s", error)
         finally:
             self._unsay()
 
@@ -129,7 +130,7 @@ class Saying:
 
     def say(self, client: Redis, queues: Iterable[str] | None = None) -> None:
         """Say what is unsaid of these queues, or of all."""
-        with suppress(ResponseError):
+        with suppress(RedisError):
             self._hear(client)
         for queue in list(self._unsaid if queues is None else queues):
             with self.calls(client, queue) as calls:
@@ -139,7 +140,7 @@ class Saying:
     @contextmanager
     def calls(self, client: Redis, queue: str) -> Iterator[list[scripts.Call]]:
         """Give the calls that say all of a queue; after an error it is to be said again."""
-        with suppress(ResponseError):  # it is said again, here
+        with suppress(RedisError):  # it is said again, here
             self._hear(client)
         unsaid = self._unsaid.pop(queue, None) or _Unsaid()
         calls = unsaid.calls(self._worker)

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from redis import Redis
+from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import NoScriptError, ResponseError
 
 from fleet.backlog import AGEING_SECONDS
@@ -133,6 +134,14 @@ class Talk:
         # First: sent in part, it is not a connection that anybody else may use.
         self._unanswered.append((queue, calls))
         self._connection.send_packed_command(self._connection.pack_commands(commands))
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether there is something to hear: an answer, or that the connection is lost."""
+        try:
+            return bool(self._connection.can_read(timeout=0))
+        except (LostConnection, OSError):
+            return True
 
     def hear(self) -> list[Refused]:
         """Wait until what was sent first has been answered; return it if any of it was refused."""

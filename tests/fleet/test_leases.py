@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ from fleet.transport import leases as module
 from fleet.transport import scripts
 from fleet.transport.holding import BUFFER_US, Load
 from fleet.transport.leases import Leases, Room, Taken, leases_on
+from fleet.transport.saying import SAY_WITHIN_SECONDS
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
 
@@ -279,9 +282,28 @@ def test_what_was_said_ahead_is_heard_in_a_moment(broker: redis.Redis, leases: L
     leases.ack(one)
     broker.script_flush()
     leases.say_ahead(broker, [QUEUE])
-    assert not leases.is_to_hear
+    assert not leases.is_to_hear, "it is not asked for at every turn"
     wait_for(lambda: leases.is_to_hear, seconds=2)
     leases.say_ahead(broker, leases.due())
+    assert (known(), leases.has_unsaid) == ([], False)
+
+
+def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leases: Leases) -> None:
+    """It is heard when it answers; a worker with nothing to say goes on."""
+    put(broker, "a")
+    [one] = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.ack(one)
+    pid = broker.info("server")["process_id"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        leases.say_ahead(broker, [QUEUE])
+        time.sleep(2 * SAY_WITHIN_SECONDS)
+        assert not leases.is_to_hear
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: leases.is_to_hear, seconds=2)
+    leases.say_ahead(broker, [])
     assert (known(), leases.has_unsaid) == ([], False)
 
 

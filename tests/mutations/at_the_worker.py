@@ -423,6 +423,14 @@ ROWS: Final = (
         fails_with="AttributeError",
     ),
     Mutation(
+        "from a closed pool's pipes nothing is taken back",
+        "G20",
+        AHEAD,
+        "if self._state != RUN or not has_come_to",
+        "if not has_come_to",
+        (f"{OF_POOL}a_closed_pool_takes_nothing_back",),
+    ),
+    Mutation(
         "what a pipe does not take waits here",
         "G1",
         AHEAD,

@@ -25,6 +25,14 @@ ADOPTED: Final = "tests/fleet/test_adopting.py::test_"
 
 ROWS: Final = (
     Mutation(
+        "a hung server is not waited for without need",
+        "G21",
+        "fleet/transport/saying.py",
+        "return is_due and self._talk is not None and self._talk.is_answered",
+        "return is_due",
+        (f"{HELD}what_a_hung_server_was_told_is_not_waited_for",),
+    ),
+    Mutation(
         "the last words are heard before a worker leaves",
         "G1, G3",
         "fleet/transport/saying.py",
