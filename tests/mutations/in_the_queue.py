@@ -36,7 +36,7 @@ ROWS: Final = (
         "the last words are heard before a worker leaves",
         "G1, G3",
         "fleet/transport/saying.py",
-        "        with suppress(ResponseError):\n            self._hear(client)\n        for queue",
+        "        with suppress(RedisError):\n            self._hear(client)\n        for queue",
         "        for queue",
         (f"{HELD}the_last_words_are_heard_before_a_worker_leaves",),
     ),
