@@ -22,8 +22,7 @@ def measure(world: World) -> list[Row]:
     for setting in DURABLE:
         if shown(setting) != "on":
             raise BenchmarkError(f"{setting} is {shown(setting)}: what commits would not be kept")
-    # Of 6,000, which take three seconds, the first fifth of one is the worker coming up to speed.
-    count = world.pick(20_000, 2_000)
+    count = world.pick(6_000, 2_000)
     lags: list[float] = []
 
     def fair(slots: int) -> float:
