@@ -118,8 +118,8 @@ class Talk:
     """Scripts over one connection, sent whether or not the last ones have been answered."""
 
     def __init__(self, client: Redis) -> None:
-        self.pool = client.connection_pool
-        self._connection: Any = self.pool.get_connection()
+        self._pool = client.connection_pool
+        self._connection: Any = self._pool.get_connection()
         self._unanswered: deque[tuple[str, Sequence[Call]]] = deque()
 
     def __len__(self) -> int:
@@ -159,7 +159,7 @@ class Talk:
         """Give the connection back; one with answers still to come is not used again."""
         if self._unanswered:
             self._connection.disconnect()
-        self.pool.release(self._connection)
+        self._pool.release(self._connection)
 
 
 def _run_known(client: Redis, queue: str, calls: Sequence[Call], now: int | str) -> list[Any]:

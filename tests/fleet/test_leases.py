@@ -298,7 +298,7 @@ def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leas
     os.kill(pid, signal.SIGSTOP)
     try:
         leases.say_ahead(broker, [QUEUE])
-        time.sleep(2 * SAY_WITHIN_SECONDS)
+        time.sleep(2 * SAY_WITHIN_SECONDS)  # until it would be heard, were there an answer
         assert not leases.is_to_hear
     finally:
         os.kill(pid, signal.SIGCONT)
