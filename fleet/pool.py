@@ -3,8 +3,8 @@
 Celery's writes a job to a free child one turn of the loop after it has been handed in, in two
 pieces, waits to be told that it was taken, and reads one word of a child a turn. With short tasks
 the children wait for all this; here they also have the next ones in hand while short ones run
-(`ahead.py`). Celery's pool also forgets what a child was sent when a connection is lost, and looks for a child that has died
-every 5 s; this one remembers, and looks.
+(`ahead.py`). Celery's pool also forgets what a child was sent when a connection is lost, and looks
+for a child that has died every 5 s; this one remembers, and looks.
 """
 
 from __future__ import annotations
