@@ -81,8 +81,9 @@ class Owner:
         self.virtual = max(self.virtual, level) if self.busy == busy else level
         self.busy = busy
 
-    def start(self, now: int, *, expected: int) -> None:
-        self.ran, self.ran_at = self._ran(now), now
+    def start(self, now: int, *, expected: int, begins_at: int) -> None:
+        """Charge a run that is to begin at that time, now or later."""
+        self.ran, self.ran_at = self._ran(now) - (begins_at - now), now
         self.running += 1
         self.expected += expected
         if self.rate > 0:

@@ -33,6 +33,13 @@ from fleet.messages import Lease, Message
 UNKNOWN_SECONDS: Final = 0.1
 """What a run is charged at first when no run of the queue has ended yet."""
 
+BUFFER_SECONDS: Final = 0.1
+"""A worker holds messages for its slots, and beyond these so much expected run time a slot.
+
+What is held beyond the slots begins so much later: it would be charged for its wait, else, and
+whoever comes new would enter behind runs that nobody has had.
+"""
+
 MOST_LOOKS: Final = 64
 """Out-of-date owners that are looked at to choose one; then the one at hand is chosen."""
 
@@ -113,7 +120,10 @@ class FairQueue(Backlog):
                     if expected is None or spent + expected > budget:
                         break
                     spent += expected
-                taken.append(self._lease(now, worker, owner, message, expected))
+                begins_at = now if len(taken) < slots else now + round(BUFFER_SECONDS * SECOND)
+                taken.append(
+                    self._lease(now, worker, owner, message, expected, begins_at=begins_at)
+                )
             self._place(now, owner)
         if taken:
             number += 1
@@ -155,6 +165,12 @@ class FairQueue(Backlog):
                 matched += 1
         self._settle(now)
         return matched
+
+    def done(self, now: int, worker: str, runs: Iterable[tuple[str, int, int]]) -> int:
+        """Charge ended runs (id, lease, run time), and remove their messages; return how many."""
+        runs = list(runs)
+        self.finish(now, worker, runs)
+        return self.ack(now, worker, [(mid, number) for mid, number, _run in runs])
 
     def give_back(self, now: int, worker: str, leases: Iterable[tuple[str, int, int]]) -> int:
         """Return messages that the worker will not run (mid, lease, delay) to their old places."""
@@ -214,7 +230,14 @@ class FairQueue(Backlog):
         return None if known is None else floor(known + 0.5)
 
     def _lease(
-        self, now: int, worker: str, owner: Owner, message: Message, known: int | None
+        self,
+        now: int,
+        worker: str,
+        owner: Owner,
+        message: Message,
+        known: int | None,
+        *,
+        begins_at: int,
     ) -> Given:
         expected = floor((self.average or UNKNOWN_SECONDS * SECOND) + 0.5)
         if known is not None:
@@ -224,9 +247,9 @@ class FairQueue(Backlog):
         self._take_out(message)
         if message.submission in self.submissions[owner.name]:
             self.submissions[owner.name][message.submission] += expected
-        owner.start(now, expected=expected)
+        owner.start(now, expected=expected, begins_at=begins_at)
         self.lease_number += 1
-        self.leases[message.id] = Lease(worker, self.lease_number, now, expected)
+        self.leases[message.id] = Lease(worker, self.lease_number, begins_at, expected)
         if message.lock:
             self.locks[message.lock] = message.id
         is_urgent = owner.cap > 0 or message.lock != ""

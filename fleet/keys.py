@@ -30,7 +30,7 @@ QUEUE_KEYS: Final = {
     "again": Key("hash", "messages that were published again while they were known"),
     "strikes": Key("hash", "message id to how often a process has died with it"),
     "owners": Key("zset", "the names of all owners, scored 0"),
-    "owner": Key("hash", "its settings and its account", one="an owner"),
+    "accounts": Key("hash", "owner to its settings and its account"),
     "eligible": Key("zset", "owners that may be chosen, by virtual time"),
     "resting": Key("zset", "owners over their rate, by the time when that ends"),
     "submissions": Key(

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from fleet.fairness import BUFFER_SECONDS
 from fleet.transport.envelope import address, parsed
 
-BUFFER_US: Final = 100_000
-"""A worker holds messages for its slots, and beyond these so much expected run time a slot."""
+BUFFER_US: Final = round(BUFFER_SECONDS * 1_000_000)
 
 _ADRIFT: Final = "adrift"
 """In place of the channel of what still runs when its channel is lost."""

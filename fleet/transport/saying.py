@@ -22,25 +22,42 @@ from fleet.transport.holding import Lease
 
 logger = logging.getLogger(__name__)
 
-SAY_WITHIN_SECONDS: Final = 0.05
-SAY_AT: Final = 100
-"""Words: an end and an acknowledgement are two."""
-_ACTS: Final = ("finish", "ack", "give_back")
+SAY_WITHIN_SECONDS: Final = 0.1
+"""Long enough for most ends to be said with their acknowledgement, which follows a commit."""
+SAY_AT: Final = 200
+_ACTS: Final = ("finish", "done", "ack", "give_back")
+
+_Name = tuple[str, int]
+"""A lease's message, and its number."""
 
 
 @dataclass(slots=True)
 class _Unsaid:
-    """What is to be said of one queue, as arguments of the scripts of these names."""
+    """What is to be said of one queue: by scripts of these names, of leases, with more perhaps."""
 
-    finish: list[Any] = field(default_factory=list)
-    ack: list[Any] = field(default_factory=list)
-    give_back: list[Any] = field(default_factory=list)
-    count: int = 0
+    finish: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
+    done: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
+    ack: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
+    give_back: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
     since: float = 0.0
     is_urgent: bool = False
 
+    def __len__(self) -> int:
+        return len(self.finish) + len(self.done) + len(self.ack) + len(self.give_back)
+
+    def add(self, name: _Name, act: str, more: tuple[Any, ...]) -> None:
+        if act == "ack" and name in self.finish:
+            # Both in one word, which costs Redis little more than either.
+            act, more = "done", self.finish.pop(name)
+        getattr(self, act)[name] = more
+
     def calls(self, worker: str) -> list[scripts.Call]:
-        return [(act, (worker, *said)) for act in _ACTS if (said := getattr(self, act))]
+        said = [(act, getattr(self, act)) for act in _ACTS]
+        return [
+            (act, (worker, *(part for name, more in words.items() for part in (*name, *more))))
+            for act, words in said
+            if words
+        ]
 
 
 class Saying:
@@ -60,10 +77,9 @@ class Saying:
     def add(self, lease: Lease, act: str, *more: Any, is_urgent: bool) -> None:
         """Have something said of a lease: the name of a script, and its further arguments."""
         unsaid = self._unsaid[lease.queue]
-        unsaid.count += 1
         unsaid.since = unsaid.since or time.monotonic()
         unsaid.is_urgent = unsaid.is_urgent or is_urgent
-        getattr(unsaid, act).extend((lease.id, lease.number, *more))
+        unsaid.add((lease.id, lease.number), act, more)
 
     def due(self) -> list[str]:
         """Return the queues of which something should be said now."""
@@ -73,7 +89,7 @@ class Saying:
             for queue, unsaid in list(self._unsaid.items())
             if unsaid.is_urgent
             or (unsaid.since and now - unsaid.since >= SAY_WITHIN_SECONDS)
-            or unsaid.count >= SAY_AT
+            or len(unsaid) >= SAY_AT
         ]
 
     def say_ahead(self, client: Redis, queues: Iterable[str]) -> None:
@@ -154,7 +170,6 @@ class Saying:
     def _put_first(self, queue: str, unsaid: _Unsaid) -> None:
         later = self._unsaid[queue]
         for act in _ACTS:
-            getattr(later, act)[:0] = getattr(unsaid, act)
-        later.count += unsaid.count
+            setattr(later, act, {**getattr(unsaid, act), **getattr(later, act)})
         later.since = unsaid.since or later.since
         later.is_urgent = later.is_urgent or unsaid.is_urgent

@@ -37,8 +37,7 @@ class Queue:
 
     def finish(self, *taken: tuple[str, bytes], seconds: float) -> None:
         for one, lease in taken:
-            self.run("finish", "w1", one, lease, int(seconds * SECOND))
-            self.run("ack", "w1", one, lease)
+            self.run("done", "w1", one, lease, int(seconds * SECOND))
 
 
 def who(taken: list[tuple[str, bytes]]) -> list[str]:

@@ -73,6 +73,9 @@ class LuaQueue:
     def ack(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
         return self.run("ack", now, worker, *[value for lease in leases for value in lease])
 
+    def done(self, now: int, worker: str, runs: Iterable[tuple[str, int, int]]) -> int:
+        return self.run("done", now, worker, *[value for run in runs for value in run])
+
     def give_back(self, now: int, worker: str, leases: Iterable[tuple[str, int, int]]) -> int:
         return self.run("give_back", now, worker, *[value for lease in leases for value in lease])
 

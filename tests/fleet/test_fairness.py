@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from redis import Redis
 
-from fleet.fairness import FairQueue
+from fleet.fairness import FairQueue, Given
 from fleet.messages import Message, Standing
 from tests.fleet.fair_worlds import LEASE, SECOND, LuaQueue, World, connected, group
 
@@ -66,6 +66,30 @@ def test_a_newcomer_does_not_wait_for_a_backlog(world: World) -> None:
     world.serve(4, lambda _: 0.1, until=2)
     [mid] = world.publish("globex", task="t")
     assert mid in world.ids(2)
+
+
+def test_a_newcomer_is_not_behind_a_window_full_of_short_runs(world: World) -> None:
+    """What a worker holds beyond its slots has had no time yet: two equals have a half each."""
+    world.publish("acme", 1800, task="t")
+    world.end(world.take()[0], seconds=0.001)
+    window: list[Given] = []
+
+    def ended(steps: int) -> list[str]:
+        """Run two slots for so many times 25 ms, with a window of 200 ms beyond them."""
+        names = []
+        for _ in range(steps):
+            window.extend(world.take(0, budget=0.2 - len(window) * 0.001, most=256))
+            world.wait(0.025)
+            batch = [window.pop(0) for _ in range(50)]
+            runs = [(each.id, each.lease, SECOND // 1000) for each in batch]
+            assert world.queue.done(world.now, "w1", runs) == 50
+            names += [each.id.rsplit("-", 1)[0] for each in batch]
+        return names
+
+    assert set(ended(12)) == {"acme"}
+    world.publish("globex", 900, task="t")
+    share = ended(20).count("globex") / 1000
+    assert share == pytest.approx(0.45, abs=0.1), "but for the window that was full when it came"
 
 
 def test_a_newcomer_does_not_pay_for_what_others_were_charged_too_much(world: World) -> None:
@@ -879,7 +903,7 @@ def test_a_drained_queue_leaves_no_messages_behind(lua: World) -> None:
             lua.end(each, seconds=0.1)
     lua.queue.leave(lua.now, "w1", limit=10)
     assert lua.queue.keys() - {"wake"} == {
-        "state", "counters", "owners", "owner:acme", "owner:globex", "expected",
+        "state", "counters", "owners", "accounts", "expected",
     }  # fmt: skip
 
 

@@ -148,6 +148,10 @@ class Sequences(RuleBasedStateMachine):
         self.both("ack", worker, [(mid, number) for mid, number, _ in named])
 
     @rule(told=tellings)
+    def done(self, told: list[tuple[int, int, int]]) -> None:
+        self.both("done", *self.leases(told))
+
+    @rule(told=tellings)
     def give_back(self, told: list[tuple[int, int, int]]) -> None:
         worker, named = self.leases(told)
         self.both(
@@ -202,6 +206,7 @@ class Sequences(RuleBasedStateMachine):
             (1, lambda: self.taken(worker, 3, more=1, budget=SECOND, is_reply_lost=True)),
             (4, lambda: self.finish(told)),
             (3, lambda: self.ack(told)),
+            (3, lambda: self.done(told)),
             (2, lambda: self.give_back(told)),
             (1, lambda: self.renew(worker)),
             (1, lambda: self.keep(told)),
@@ -317,19 +322,50 @@ def test_busy_sequences(part: int) -> None:
         machine.teardown()
 
 
+# As `lua/shared/accounts.lua` has them.
+PACKED = [
+    "weight",
+    "cap",
+    "paused",
+    "rate",
+    "burst",
+    "ready",
+    "running",
+    "expected",
+    "ran",
+    "ran_at",
+    "virtual",
+    "busy",
+    "turn",
+    "tat",
+    "served",
+    "finished",
+]
+ACCOUNT = """
+local packed = redis.call('HGET', KEYS[1], ARGV[1])
+local values = packed and {cmsgpack.unpack(packed)} or {}
+for at, value in ipairs(values) do
+    values[at] = string.format('%.17g', value)
+end
+return values
+"""
+
+
 def scripts_see(lua: LuaQueue) -> dict[str, Any]:
     """Return what is stored, in the shape of `reference_sees`."""
     sets = ["eligible", "resting", "delayed", "workers"]
     sets += [f"submissions:{owner}" for owner in OWNERS]
     sets += [f"ready:{owner}|{name}" for owner in OWNERS for name in SUBMISSIONS]
     sets += [f"parked:{owner}|{lock}" for owner in OWNERS for lock in LOCKS]
-    hashes = ["state", "locks", "expected", *(f"owner:{owner}" for owner in OWNERS)]
+    hashes = ["state", "locks", "expected"]
     base = lua.key("state").removesuffix("state")
     with client.pipeline(transaction=False) as pipe:
         for name in sets:
             pipe.zrange(base + name, 0, -1, withscores=True)
         for name in hashes:
             pipe.hgetall(base + name)
+        for owner in OWNERS:
+            pipe.eval(ACCOUNT, 1, base + "accounts", owner)
         for worker in WORKERS:
             pipe.hkeys(f"{base}held:{worker}")
         pipe.hkeys(base + "meta")
@@ -341,17 +377,18 @@ def scripts_see(lua: LuaQueue) -> dict[str, Any]:
     }
     for name, row in zip(hashes, found[len(sets) :], strict=False):
         seen[name] = {field.decode(): value.decode() for field, value in row.items()}
-    *held, meta, body = found[len(sets) + len(hashes) :]
+    accounts = found[len(sets) + len(hashes) :][: len(OWNERS)]
+    *held, meta, body = found[len(sets) + len(hashes) + len(OWNERS) :]
     for worker, ids in zip(WORKERS, held, strict=True):
         seen[f"held:{worker}"] = dict.fromkeys(sorted(mid.decode() for mid in ids))
     assert sorted(meta) == sorted(body)
     seen["messages"] = dict.fromkeys(sorted(mid.decode() for mid in meta))
     numbers = ("virtual", "busy", "sequence", "lease", "average")
     seen["state"] = {name: float(seen["state"].get(name, 0)) for name in numbers}
-    for owner in OWNERS:
-        stored = seen.pop(f"owner:{owner}")
-        numbers = {name: float(value) for name, value in stored.items()}
-        seen[f"owner:{owner}"] = numbers and numbers_of(Owner(owner)) | numbers
+    for owner, account in zip(OWNERS, accounts, strict=True):
+        seen[f"owner:{owner}"] = (
+            dict(zip(PACKED, map(float, account), strict=True)) if account else {}
+        )
     seen["expected"] = {task: float(value) for task, value in seen["expected"].items()}
     return seen
 

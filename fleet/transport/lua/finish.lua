@@ -7,11 +7,7 @@
 local finished = {}
 for _, pair in ipairs(leases_named(ARGV[2], 3)) do
     local lease, at = unpack(pair)
-    if not lease.is_finished then
-        local run, owner = math.max(tonumber(ARGV[at + 2]) or 0, 0), owner_of(lease.owner)
-        end_lease(lease, run)
-        owner.served, owner.finished = owner.served + run, owner.finished + 1
-        learn(lease.task, run)
+    if charge(lease, ARGV[at + 2]) then
         finished[#finished + 1] = lease.id
         finished[#finished + 1] = cmsgpack.pack(lease.number)
     end

@@ -150,18 +150,24 @@ end
 for id, meta in pairs(metas) do
     call('HSET', key.meta, id, meta)
 end
+local running = {}
 for id, lease in pairs(leases) do
     if lease.owner then
-        local owner = key.owner .. lease.owner
-        call('ZADD', key.owners, 0, lease.owner)
-        call('HINCRBY', owner, 'running', 1)
-        call('HINCRBYFLOAT', owner, 'expected', string.format('%.17g', lease.expected))
-        call('HINCRBYFLOAT', owner, 'ran', string.format('%.17g', now - lease.at))
-        call('HSET', owner, 'ran_at', now)
+        local owner = running[lease.owner] or {count = 0, expected = 0, ran = 0}
+        running[lease.owner] = owner
+        owner.count, owner.expected = owner.count + 1, owner.expected + lease.expected
+        owner.ran = owner.ran + now - lease.at
         if lease.lock ~= '' then
             call('HSETNX', key.locks, lease.lock, id)
         end
     end
+end
+for name, owner in pairs(running) do
+    call('ZADD', key.owners, 0, name)
+    -- As a new owner with what is in flight: see shared/accounts.lua.
+    call('HSET', key.accounts, name, cmsgpack.pack(
+        1, 0, 0, 0, 1, 0, owner.count, owner.expected, owner.ran, now, 0, 0, 0, 0, 0, 0
+    ))
 end
 redis.pcall('HINCRBY', key.counters, 'mended', 1)
 return {published, unpack(wrong, 1, 100)}

@@ -160,7 +160,9 @@ local function lease(owner, message, turn, read, known)
     else
         call('ZINCRBY', key.submissions .. owner.name, expected, message.submission)
     end
-    start_run(owner, expected)
+    -- What is held beyond the slots waits: it is not charged for that (see fleet/fairness.py).
+    local begins_at = #taken < slots and now or now + BUFFER
+    start_run(owner, expected, begins_at)
     state.lease = state.lease + 1
     if message.lock ~= '' then
         call('HSET', key.locks, message.lock, message.id)
@@ -168,7 +170,7 @@ local function lease(owner, message, turn, read, known)
     ids[#ids + 1] = message.id
     new_leases[#new_leases + 1] = message.id
     new_leases[#new_leases + 1] = cmsgpack.pack(
-        state.lease, now, expected, owner.name, message.submission, message.lock, message.task
+        state.lease, begins_at, expected, owner.name, message.submission, message.lock, message.task
     )
     local is_urgent = owner.cap > 0 or message.lock ~= ''
     local expected_run = known and exact(known) or ''

@@ -89,8 +89,7 @@ class _Queue:
             messages = reply[6:]
             taken += len(messages)
             finished = [part for message in messages for part in (*message[:2], RUN_US)]
-            done = [part for message in messages for part in message[:2]]
-            calls = [("finish", (WORKER, *finished)), ("ack", (WORKER, *done))]
+            calls = [("done", (WORKER, *finished))]
         scripts.run_all(self._redis, self._name, calls)
         rate = taken / (time.perf_counter() - began)
         self.fill(taken)

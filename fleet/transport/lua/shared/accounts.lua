@@ -1,9 +1,7 @@
--- Owners: fleet/accounts.py, line by line, and where they stand. Written back by settle.
-local owner_names = {
-    'weight', 'cap', 'paused', 'rate', 'burst', 'ready', 'running', 'expected', 'ran', 'ran_at',
-    'virtual', 'busy', 'turn', 'tat', 'served', 'finished',
-}
-local owner_defaults = {weight = 1, burst = 1}
+-- Owners: fleet/accounts.py, line by line, and where they stand. Written back by settle. Packed as
+-- weight, cap, paused, rate, burst, ready, running, expected, ran, ran_at, virtual, busy, turn, tat,
+-- served, finished: one value is read and written in a third of the time of sixteen.
+local NEW_OWNER = cmsgpack.pack(1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 local owners, touched, has_left = {}, {}, false
 
 local function owner_of(name)
@@ -11,14 +9,20 @@ local function owner_of(name)
     if owner then
         return owner
     end
-    local stored = call('HMGET', key.owner .. name, unpack(owner_names))
-    owner = {name = name, stored = stored, is_new = not stored[1]}
-    for index, field in ipairs(owner_names) do
-        stored[index] = tonumber(stored[index]) or owner_defaults[field] or 0
-        owner[field] = stored[index]
-    end
+    owner = {name = name, packed = call('HGET', key.accounts, name)}
+    owner.weight, owner.cap, owner.paused, owner.rate, owner.burst, owner.ready, owner.running,
+        owner.expected, owner.ran, owner.ran_at, owner.virtual, owner.busy, owner.turn, owner.tat,
+        owner.served, owner.finished = cmsgpack.unpack(owner.packed or NEW_OWNER)
     owners[name] = owner
     return owner
+end
+
+local function pack_owner(owner)
+    return cmsgpack.pack(
+        owner.weight, owner.cap, owner.paused, owner.rate, owner.burst, owner.ready, owner.running,
+        owner.expected, owner.ran, owner.ran_at, owner.virtual, owner.busy, owner.turn, owner.tat,
+        owner.served, owner.finished
+    )
 end
 
 -- Have the owner placed at the end of the act.
@@ -29,20 +33,19 @@ local function touch(owner)
     end
 end
 
-local function store_owner(owner)
+local function store_owners()
     local changed = {}
-    for index, field in ipairs(owner_names) do
-        if owner[field] ~= owner.stored[index] or (owner.is_new and field == 'weight') then
-            changed[#changed + 1] = field
-            changed[#changed + 1] = owner[field]
+    for name, owner in pairs(owners) do
+        local packed = pack_owner(owner)
+        if packed ~= owner.packed then
+            changed[#changed + 1] = name
+            changed[#changed + 1] = packed
+        end
+        if not owner.packed then
+            call('ZADD', key.owners, 0, name)
         end
     end
-    if #changed > 0 then
-        call('HSET', key.owner .. owner.name, unpack(changed))
-    end
-    if owner.is_new then
-        call('ZADD', key.owners, 0, owner.name)
-    end
+    set_fields(key.accounts, changed)
 end
 
 -- The account -----------------------------------------------------------------------------------
@@ -78,8 +81,8 @@ local function enter(owner)
     owner.busy = state.busy
 end
 
-local function start_run(owner, expected)
-    owner.ran, owner.ran_at = ran(owner), now
+local function start_run(owner, expected, begins_at)
+    owner.ran, owner.ran_at = ran(owner) - (begins_at - now), now
     owner.running = owner.running + 1
     owner.expected = owner.expected + expected
     if owner.rate > 0 then
@@ -181,9 +184,7 @@ local function settle()
     if has_left and call('EXISTS', key.eligible) == 0 then
         state.busy = state.busy + 1
     end
-    for _, owner in pairs(owners) do
-        store_owner(owner)
-    end
+    store_owners()
     store_placeholders()
     store_numbers()
     local is_watched = state.duty_at >= now and state.duty_at <= soonest

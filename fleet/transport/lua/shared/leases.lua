@@ -1,5 +1,5 @@
 -- Leases: one message held by one worker. Kept with the worker, under the message's id, packed as
--- number, when it was taken, expected run time, owner, submission, lock, task; of one that has
+-- number, when it begins, expected run time, owner, submission, lock, task; of one that has
 -- finished only its number is left.
 local function read_lease(worker, id, packed)
     local number, at, expected, owner, submission, lock, task = cmsgpack.unpack(packed)
@@ -78,6 +78,18 @@ local function end_lease(lease, run)
     end
     free_lock(lease.lock, lease.id)
     touch(owner)
+end
+
+-- Have its owner pay for a run that has ended; true unless that has been done.
+local function charge(lease, run_us)
+    if lease.is_finished then
+        return false
+    end
+    local run, owner = math.max(tonumber(run_us) or 0, 0), owner_of(lease.owner)
+    end_lease(lease, run)
+    owner.served, owner.finished = owner.served + run, owner.finished + 1
+    learn(lease.task, run)
+    return true
 end
 
 -- End a lease and make its message ready again, at its old place.
