@@ -8,13 +8,14 @@ changes latency and nothing else.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from fleet import Admission, Ask, Kind, Refusal, Report
 from jobs import database, prepared
@@ -23,6 +24,8 @@ from jobs.conf import setting
 from jobs.payloads import open_bytes
 from jobs.recording import write
 from jobs.run_policies import is_last
+
+logger = logging.getLogger(__name__)
 
 _REFUSALS: Final = {
     "busy": Refusal.BUSY,
@@ -39,41 +42,75 @@ _REFUSALS: Final = {
 def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
     """Admit what may start now to one worker; return the answer to every ask, by run id."""
     ids = [UUID(ask.run_id) for ask in asks]
+    # Without a limit there is nothing to lock: one statement, which commits by itself. To begin and
+    # to commit would double the times that this waits for the database.
+    if not _Limits.are_expected and not _Limits.lock(ids):
+        return _admit(worker_id, asks, ids, [])
     with transaction.atomic():
-        limits = _limits(ids)
-        rows = prepared.run(
-            "admit",
-            ids,
-            {
-                "ids": ids,
-                "tasks": [ask.task for ask in asks],
-                "worker": worker_id,
-                "lease": setting("LEASE_SECONDS"),
-                **limits,
-            },
-        )
-        answers = {str(row["id"]): _answer(row) for row in rows}
-        # A payload that cannot be read must end its own run and nobody else's admission.
-        failed = write([answer for answer in answers.values() if isinstance(answer, Report)])
-        ended = [row["id"] for row in rows if row["verdict"] == "expired"]
-        ended += [row["id"] for row in failed]
-        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+        return _admit(worker_id, asks, ids, _Limits.lock(ids))
+
+
+class _Limits:
+    """The locks of every cap, lock key and calendar among asked runs."""
+
+    are_expected = False
+    """Whether the last runs had any: then the next ones are likely to."""
+
+    @classmethod
+    def lock(cls, ids: Sequence[UUID]) -> list[dict[str, Any]]:
+        """Take them until the transaction ends; return the limits."""
+        limits = prepared.run("lock_limited", ids, {"ids": ids})
+        cls.are_expected = bool(limits)
+        return limits
+
+
+def _admit(
+    worker_id: UUID, asks: Sequence[Ask], ids: Sequence[UUID], limits: Sequence[Mapping[str, Any]]
+) -> dict[str, Admission | Refusal]:
+    rows = prepared.run(
+        "admit",
+        ids,
+        {
+            "ids": ids,
+            "tasks": [ask.task for ask in asks],
+            "worker": worker_id,
+            "lease": setting("LEASE_SECONDS"),
+            **_room(limits),
+        },
+    )
+    answers = {str(row["id"]): _answer(row) for row in rows}
+    # A payload that cannot be read must end its own run and nobody else's admission.
+    failed = _fail([answer for answer in answers.values() if isinstance(answer, Report)])
+    ended = [row["id"] for row in rows if row["verdict"] == "expired"]
+    ended += [row["id"] for row in failed]
+    transaction.on_commit(lambda: tell_celery(ended), robust=True)
     return {
         run_id: Refusal.GONE if isinstance(answer, Report) else answer
         for run_id, answer in answers.items()
     }
 
 
-def _limits(ids: Sequence[UUID]) -> dict[str, list[Any]]:
-    """Take the locks of every cap and lock key among these runs; return the room that is left."""
-    limited = prepared.run("lock_limited", ids, {"ids": ids})
-    if not limited:
+def _fail(unreadable: Sequence[Report]) -> list[dict[str, Any]]:
+    """End these runs. Where that fails they are left to a rescue: nobody holds them."""
+    if not unreadable:
+        return []
+    try:
+        with transaction.atomic():
+            return write(unreadable)
+    except DatabaseError:
+        logger.exception("%d runs with unreadable payloads are left to a rescue", len(unreadable))
+        return []
+
+
+def _room(limits: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the room that is left within these limits, which are locked."""
+    if not limits:
         return {"owners": [], "rooms": [], "held_locks": []}
     rows = database.run(
         "room",
         {
-            "owners": [row["owner_id"] for row in limited if row["owner_id"]],
-            "locks": [row["lock_key"] for row in limited if row["lock_key"]],
+            "owners": [row["owner_id"] for row in limits if row["owner_id"]],
+            "locks": [row["lock_key"] for row in limits if row["lock_key"]],
         },
     )
     capped = [row for row in rows if row["owner_id"]]
@@ -89,7 +126,7 @@ def _answer(row: Mapping[str, Any]) -> Admission | Refusal | Report:
         return _REFUSALS[row["verdict"]]
     try:
         return _admission(row)
-    except (LookupError, ValueError, TypeError) as error:
+    except Exception as error:  # whatever it is: the others of the batch are admitted
         return Report(
             str(row["id"]),
             row["token"],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -35,7 +36,9 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
     """
     lost = as_stored([report for report in reports if _is_lost(report)])
     stored = {report.run_id for report in lost if report.cause == STORED}
-    with transaction.atomic():
+    # What nothing follows is one statement, and commits by itself.
+    has_more = stored or any(report.kind is Kind.GIVEN_BACK for report in reports)
+    with transaction.atomic() if has_more else nullcontext():
         rows = write([*(report for report in reports if not _is_lost(report)), *lost])
         publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
         ended = [row["id"] for row in rows if str(row["id"]) in stored]
@@ -45,7 +48,7 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
 
 
 def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
-    """Write reports in the caller's transaction; return the rows that were moved."""
+    """Write reports, in one statement; return the rows that were moved."""
     merged = _merged(reports)
     if not merged:
         return []

@@ -85,7 +85,8 @@ WITH hint AS (
         ('', 'admitted', ''), ('expired', 'expired', 'deadline passed'),
         ('window', 'held', 'window closed')
     ) AS next (verdict, state, cause) ON next.verdict = j.verdict
-    WHERE r.id = j.id AND r.id = ANY(%(ids)s)
+    WHERE r.id = j.id
+      AND r.id = ANY(%(ids)s) -- of these partitions only
     RETURNING r.id, j.verdict, j.is_limited,
         extract(epoch FROM j.not_after - now.at)::float8 AS start_within,
         extract(epoch FROM j.soft_at - now.at)::float8 AS soft_close,

@@ -3,6 +3,7 @@
 -- With others who admit, that of an owner with calendars is shared: whoever changes one holds it
 -- alone, so that what is admitted after the change is committed has seen it.
 -- A statement of its own, because counting needs a snapshot younger than the locks.
+-- Also of a run that is not queued: it may be when it is admitted, a moment later.
 -- Parameters: ids uuid[].
 -- Result: a row per limit: owner_id or lock_key; neither for an owner with calendars.
 SELECT limited.owner_id, limited.lock_key, CASE WHEN limited.space = 1722
@@ -17,6 +18,6 @@ FROM (
         (o.id, NULL, 1718, CASE WHEN o.max_running IS NOT NULL THEN o.slug END),
         (NULL, r.lock_key, 1719, NULLIF(r.lock_key, ''))
     ) AS wanted(owner_id, lock_key, space, name)
-    WHERE r.id = ANY(%(ids)s) AND r.state = 'queued' AND wanted.name IS NOT NULL
+    WHERE r.id = ANY(%(ids)s) AND wanted.name IS NOT NULL
     ORDER BY wanted.space, key
 ) AS limited

@@ -76,7 +76,8 @@ WITH report AS (
                         THEN 'window closed' ELSE coalesce(nullif(j.cause, ''), j.error_type) END))
                 ELSE '[]' END
     FROM judged j
-    WHERE r.id = j.id AND r.id = ANY(%(ids)s)
+    WHERE r.id = j.id
+      AND r.id = ANY(%(ids)s) -- of these partitions only
     RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.worker_id,
         r.admitted_at, r.started_at,
         -- With what is written of the attempt: joined again, each would be looked for among all.

@@ -56,6 +56,14 @@ def test_runs_of_two_days_and_without_a_partition_are_found_too(acme: Owner) -> 
     assert plans() == before
 
 
+@pytest.mark.parametrize("name", ["admit", "record"])
+def test_on_one_partition_a_row_is_looked_up_by_its_id_alone(name: str) -> None:
+    """The array of all ids is there to leave partitions out: an index sorts it for each row."""
+    narrowing = "AND r.id = ANY(%(ids)s) -- of these partitions only"
+    assert database.statement(name).count(narrowing) == 1
+    assert narrowing not in prepared._statement(name, "jobs_run_20260101")
+
+
 def test_a_partition_that_is_dropped_is_an_error_once(acme: Owner) -> None:
     """Who tries again goes over all partitions: a worker's edge does."""
     moment = now() + timedelta(days=2)
