@@ -15,12 +15,13 @@ from typing import Any, Final
 from billiard.pool import RUN
 
 from fleet.pipes import has_read, unframed
-from fleet.transport.leases import SHORT_US
 
-AHEAD_MOST: Final = 4
-"""So many short jobs may wait in a child, one behind the other."""
-AHEAD_SECONDS: Final = AHEAD_MOST * SHORT_US / 1_000_000
-"""Behind a job that runs for as long as they may take, none waits in its child."""
+SHORT_SECONDS: Final = 0.005
+"""Behind a job that is expected to take no longer, the next one may wait in its child."""
+AHEAD_SECONDS: Final = 0.02
+"""Nor behind more than so much together; nor behind a job that has run for so long."""
+AHEAD_MOST: Final = 12
+"""Nor behind more than so many: a pipe takes sixteen pieces, of which a few may be left."""
 
 
 class Ahead:
@@ -52,8 +53,7 @@ class Ahead:
             for child in self._fileno_to_inq.values()
             if self._may_go_ahead
             and child.current is not None
-            and len(child.ahead) < AHEAD_MOST
-            and (child.ahead or [child.current])[-1].is_short
+            and has_room(child)
             and child.current._time_accepted > after
         ]
         return min(soon, key=_free_first, default=None)
@@ -171,10 +171,10 @@ class Ahead:
         """Have a child be at the next job that it has ahead."""
         last = child.ahead[-1]
         # The slot that is freed now is that of the last one, in place of the one that has been.
-        frees_last = is_freed and last.is_short and not last.is_slot_free
+        child.current = child.ahead.popleft()
+        frees_last = is_freed and not last.is_slot_free and has_room(child)
         last.is_slot_free = last.is_slot_free or frees_last
         self._putlock.freed += is_freed and not frees_last
-        child.current = child.ahead.popleft()
         child.current._time_accepted = time.monotonic()
         self._following = child.current, child
 
@@ -188,6 +188,15 @@ class Ahead:
 
 def _free_first(child: Any) -> tuple[int, float]:
     return len(child.ahead), child.current._time_accepted
+
+
+def has_room(child: Any) -> bool:
+    """Whether one more job may wait behind those of a child that is at work."""
+    if child.current.expected > SHORT_SECONDS or len(child.ahead) >= AHEAD_MOST:
+        return False
+    waiting = [job.expected for job in child.ahead]
+    is_each_short = not waiting or max(waiting) <= SHORT_SECONDS
+    return is_each_short and child.current.expected + sum(waiting) < AHEAD_SECONDS
 
 
 def has_come_to(child: Any, job: Any) -> bool:

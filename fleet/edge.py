@@ -34,7 +34,7 @@ START_SECONDS: Final = 0.25
 END_SECONDS: Final = 0.05
 ASK_SECONDS: Final = 0.02
 BATCH: Final = 100
-ADMIT_AT_MOST: Final = 500
+ADMIT_AT_MOST: Final = 128
 
 
 class Edge(threading.Thread):

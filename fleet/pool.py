@@ -10,6 +10,7 @@ for a child that has died every 5 s; this one remembers, and looks.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import time
 from collections import deque
@@ -19,7 +20,7 @@ from typing import Any, Final
 from billiard.pool import ACK, READY, RUN
 from celery.concurrency import asynpool
 
-from fleet.ahead import AHEAD_MOST, Ahead, has_come_to
+from fleet.ahead import Ahead, has_come_to, has_room
 from fleet.pipes import AT_ONCE, ResultHandler, Worker, framed_whole
 
 logger = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class Pool(Ahead, asynpool.AsynPool):
     _put_back: Callable[[Any], None]
     on_poll_start: Callable[[], None]
     on_process_down: Callable[[Any], None]
-    _is_short = False
+    _expected = math.inf
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -95,19 +96,28 @@ class Pool(Ahead, asynpool.AsynPool):
     # --- in ----------------------------------------------------------------------------
 
     def apply_async(
-        self, func: Any, args: Any = (), kwds: Any = None, *, is_short: bool = False, **options: Any
+        self,
+        func: Any,
+        args: Any = (),
+        kwds: Any = None,
+        *,
+        expected: float = math.inf,
+        **options: Any,
     ) -> Any:
-        """Hand in a job. While a short one runs, its child may have the next one in hand."""
-        self._is_short = is_short
+        """Hand in a job that is expected to take so many seconds.
+
+        While short ones run, their child may have the next ones in hand.
+        """
+        self._expected = expected
         return super().apply_async(func, args, kwds or {}, **options)
 
     def frees_slot(self, job: Any) -> bool:
-        """Say, once, that this job which was handed in is short: its slot may have another."""
-        if not getattr(job, "is_short", False) or job.ready() or job._write_to is None:
+        """Say, once, that its child may have another job behind this one: its slot may be used."""
+        if not hasattr(job, "expected") or job.ready() or job._write_to is None:
             return False
         if job.is_slot_free or not self._may_go_ahead:
             return False
-        job.is_slot_free = len(job._write_to.ahead) < AHEAD_MOST
+        job.is_slot_free = has_room(job._write_to)
         return bool(job.is_slot_free)
 
     def owe_slots(self, count: int) -> None:
@@ -174,7 +184,7 @@ class Pool(Ahead, asynpool.AsynPool):
         job = self._cache[number]
         if not text or not self._write(job, text, child):
             return False
-        job.call, job.is_short, job.is_slot_free = call, self._is_short, False
+        job.call, job.expected, job.is_slot_free = call, self._expected, False
         if child.current is None:
             self._accept(job, child)
         else:

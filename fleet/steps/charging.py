@@ -27,7 +27,7 @@ def watched(pool: Any) -> Callable[..., Any]:
             # whose worker has lost its connection, runs what it has been handed.
             qos.started(message.delivery_tag)
             if children_of(pool):
-                options["is_short"] = qos.leases.is_short(message.delivery_tag)
+                options["expected"] = qos.leases.expected_seconds(message.delivery_tag)
             job = apply_async(*args, **options)
             if hasattr(job, "_write_to"):
                 # For a pool of processes that must forget it: see `fleet.pool.Pool.flush`.

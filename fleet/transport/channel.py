@@ -6,6 +6,7 @@ remote control, stock queues) is Kombu's. Read its `transport/redis.py` beside t
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
@@ -27,9 +28,12 @@ from fleet.transport.publishing import PublishBatch
 from fleet.transport.qos import QoS
 from fleet.transport.quarantine import SHAPE_ERRORS, Quarantine
 
+logger = logging.getLogger(__name__)
+
 STOCK_WAIT_SECONDS: Final = 1.0
 AT_ONCE_SECONDS: Final = 0.01
-HAND_OVER_AT_ONCE: Final = 8
+HAND_OVER_AT_ONCE: Final = 32
+HAND_OVER_SECONDS: Final = 0.01
 JSON: Final = "application/json"
 OPTIONS: Final = ("fair_queues", "lease_seconds", "take_most")
 """What a connection's transport options may say of fair queues."""
@@ -162,6 +166,9 @@ class FairQueues:
             self._waits_for_fair = False
             super()._brpop_start(timeout)  # type: ignore[misc]
             return
+        if len(self._arrived) > HAND_OVER_AT_ONCE:
+            # Who is to get more is chosen when more can be dealt with.
+            return
         wait = self._take_all()
         if wait is not None:
             self._wait(fair, wait)
@@ -223,10 +230,12 @@ class FairQueues:
     def hand_over_some(self) -> bool:
         """Deliver a few of the messages that have arrived; return whether there were any.
 
-        Not all at once: while this process is busy with a batch, its children would have no work.
+        Not all at once: while this process is busy with a batch, its children would have no work;
+        nor for long, where it runs them itself.
         """
+        ends_at = monotonic() + HAND_OVER_SECONDS
         for number in range(HAND_OVER_AT_ONCE):
-            if not self._arrived:
+            if not self._arrived or (number and monotonic() > ends_at):
                 return number > 0
             self._hand_over(*self._arrived.popleft())
         return True
@@ -278,6 +287,10 @@ class FairQueues:
             self._mend(self.active_fair_queues, error)
             # As when nothing has come in time: the next turn of the loop takes, and finds what a
             # stock queue has.
+            raise Empty from error
+        except ValueError as error:
+            # A wake-up that somebody else has made, or junk in a stock queue: it is gone there.
+            logger.error("what came was no message: %s", error)  # noqa: TRY400  their bytes
             raise Empty from error
 
     def _mended(self, queues: Sequence[str], act: Callable[..., Any], *arguments: Any) -> Any:

@@ -22,6 +22,8 @@ TIME_LIMIT_MOST: Final = 10**9
 TEXT_LIMIT: Final = 400
 DEADLINE_LIMIT_SECONDS: Final = 10 * 365 * 86400
 SERIAL_LIMIT: Final = 2**53
+NUL: Final = rb"\u0000"
+"""As JSON writes it."""
 FOR_THE_QUEUE: Final = ("not_after_seconds", "waited_seconds")
 """Of our header, what only the queue reads."""
 
@@ -117,6 +119,8 @@ def delivered(raw: bytes | str, *, tag: str) -> dict[str, Any]:
     message["properties"]["delivery_tag"] = tag
     headers = message["headers"]
     _refuse_limits(headers.get("timelimit"))
+    if NUL in raw if isinstance(raw, bytes) else NUL.decode() in raw:
+        _refuse_nul(headers)
     if headers.get("eta"):
         headers["eta"] = None
     ours = headers.get(HEADER)
@@ -124,6 +128,13 @@ def delivered(raw: bytes | str, *, tag: str) -> dict[str, Any]:
         for name in FOR_THE_QUEUE:
             ours.pop(name, None)
     return message
+
+
+def _refuse_nul(headers: Mapping[str, Any]) -> None:
+    """Raise MalformedMessage for an id, a name, say, that PostgreSQL cannot store."""
+    for name, value in headers.items():
+        if isinstance(value, str) and "\0" in value:
+            raise MalformedMessage(f"{name:.100} has a NUL")
 
 
 def _refuse_limits(limits: object) -> None:

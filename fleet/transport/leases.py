@@ -6,6 +6,7 @@ take away what runs. What could not be said is said with the next take.
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import threading
@@ -13,7 +14,7 @@ import time
 import uuid
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from redis import Redis
 
@@ -21,9 +22,6 @@ from fleet.transport import scripts
 from fleet.transport.epochs import Epochs
 from fleet.transport.holding import Holding, Lease, Load
 from fleet.transport.saying import Saying
-
-SHORT_US: Final = 5_000
-"""Behind a run that is expected to take no longer, the next may wait where it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +129,10 @@ class Leases:
         if lease is not None:
             lease.is_started = True
 
-    def is_short(self, tag: str) -> bool:
-        """Whether its run time is known to be short."""
+    def expected_seconds(self, tag: str) -> float:
+        """Return how long its run is expected to take; infinite when that is not known."""
         lease = self._holding.get(tag)
-        return lease is not None and lease.expected is not None and lease.expected <= SHORT_US
+        return math.inf if lease is None or lease.expected is None else lease.expected / 1_000_000
 
     def lose(self, tag: str) -> None:
         """The process that ran it has died."""

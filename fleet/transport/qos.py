@@ -19,7 +19,8 @@ class QoS(redis.QoS):
     """What a channel holds, and whether it has room for more.
 
     The window of fair queues is the prefetch count (a worker's slots) and what is worth at most
-    100 ms of expected run time a slot beyond it; it is filled again when half of that is free.
+    100 ms of expected run time a slot beyond it; it is filled again when a quarter of that is free:
+    what is taken may have to be admitted before it runs, and that takes a while.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -47,7 +48,7 @@ class QoS(redis.QoS):
             self.head_waits = False
             return True
         slots = self.prefetch_count or UNLIMITED
-        return not self.head_waits and 2 * room.budget >= slots * BUFFER_US
+        return not self.head_waits and 4 * room.budget >= slots * BUFFER_US
 
     def can_consume(self) -> bool:
         if not self.channel.active_fair_queues:

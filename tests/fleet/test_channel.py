@@ -9,7 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import redis
 from celery import current_app
+
+from fleet.keys import queue_key
+from fleet.transport.channel import HAND_OVER_AT_ONCE
 
 QUEUE = "jobs"
 
@@ -57,3 +61,24 @@ def test_a_channel_closes_while_it_waits(*, is_cancelled: bool) -> None:
         began_at = time.monotonic()
         channel.close()
     assert time.monotonic() - began_at < 0.5
+
+
+def test_a_channel_takes_no_more_than_it_deals_with(broker: redis.Redis) -> None:
+    """While a batch is at hand, whose turn it is next is not chosen yet."""
+    delivered: list[object] = []
+    for _ in range(3 * HAND_OVER_AT_ONCE):
+        current_app.send_task("tests.add")
+    with current_app.connection_for_read() as connection:
+        channel = connection.channel()
+        channel.basic_consume(QUEUE, no_ack=True, callback=delivered.append, consumer_tag="1")
+
+        def take(slots: int) -> int:
+            channel.qos.prefetch_count = slots
+            channel._brpop_start()
+            return int(broker.hlen(queue_key(QUEUE, "held", channel.leases.worker)))
+
+        assert take(2 * HAND_OVER_AT_ONCE) == 2 * HAND_OVER_AT_ONCE
+        assert take(2 * HAND_OVER_AT_ONCE + 5) == 2 * HAND_OVER_AT_ONCE
+        channel.hand_over_some()
+        assert len(delivered) == HAND_OVER_AT_ONCE
+        assert take(2 * HAND_OVER_AT_ONCE + 5) == 2 * HAND_OVER_AT_ONCE + 5

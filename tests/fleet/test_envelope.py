@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -98,6 +99,16 @@ def test_what_has_waited_before_is_due_before_now(seconds: object, delay: int) -
     assert belongs(**{HEADER: {"waited_seconds": seconds}}).delay == delay
     later = (NOW + timedelta(seconds=3)).isoformat()
     assert belongs(eta=later, **{HEADER: {"waited_seconds": seconds}}).delay == 3_000_000
+
+
+@pytest.mark.parametrize("of", [str, str.encode])
+def test_a_name_that_no_database_can_store_is_refused(of: Callable[[str], str | bytes]) -> None:
+    """Celery would store it as the outcome's, in the worker's main process, and fall over."""
+    for name in ("id", "root_id"):
+        raw = of(json.dumps(message(**{name: "7\0d"})))
+        with pytest.raises(MalformedMessage, match=f"{name} has a NUL"):
+            delivered(raw, tag="x#1")
+    assert delivered(of(json.dumps(message(argsrepr="('\\\\x00',)"))), tag="x#1")
 
 
 @pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e308", "9" * 4_000])

@@ -199,7 +199,7 @@ def test_a_message_that_was_put_in_halfway_is_put_in_once(broker: redis.Redis) -
 def test_what_was_held_again_halfway_is_held_once(scene: Scene) -> None:
     """A worker tells an emptied queue what it holds, and meets a wrong key."""
     scene.client.flushdb()
-    spoil(scene.client, queue_key(QUEUE, "owner", "acme"), "hash")
+    spoil(scene.client, queue_key(QUEUE, "accounts"), "hash")
     scene.holder.renew(scene.client)
     assert (known(), scene.client.lrange(QUEUE, 0, -1)) == (["held:0"], [])
     assert mended(scene.client) == 1
@@ -236,6 +236,17 @@ def test_a_wrong_wake_up_does_not_turn_the_loop_for_ever(channel: Any) -> None:
     assert mended(channel.client) == 1
 
 
+def test_junk_in_place_of_a_wake_up_wakes_nobody_for_good(
+    channel: Any, broker: redis.Redis
+) -> None:
+    """Nor what a stock queue has that is no message: the worker goes on."""
+    channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
+    broker.lpush(queue_key(QUEUE, "wake"), "junk", b"\xff")
+    with pytest.raises(TimeoutError):
+        channel.connection.client.drain_events(timeout=1)
+    assert broker.llen(queue_key(QUEUE, "wake")) == 0
+
+
 def test_the_size_of_a_queue_whose_list_is_none(channel: Any) -> None:
     """Whoever asks first mends it."""
     channel.client.set(QUEUE, "junk")
@@ -255,7 +266,7 @@ def test_what_owners_may_have_is_told_over_a_wrong_mark(broker: redis.Redis) -> 
 def test_what_is_put_aside_is_bounded(broker: redis.Redis) -> None:
     """Else a hand that does it again and again would fill Redis."""
     for number in range(120):
-        spoil(broker, queue_key(QUEUE, "owner", f"o{number}"), "hash")
+        spoil(broker, queue_key(QUEUE, "submissions", f"o{number}"), "zset")
     assert mend(broker, QUEUE)
     assert len(broker.keys(wrong_key(QUEUE, "*"))) == 100
-    assert broker.keys(queue_key(QUEUE, "owner", "*")) == []
+    assert broker.keys(queue_key(QUEUE, "submissions", "*")) == []

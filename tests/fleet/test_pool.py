@@ -27,6 +27,7 @@ from fleet.pipes import NONE, Begun, has_read
 from fleet.pool import Pool
 
 LARGE = 200_000
+A_MOMENT = 0.001
 PATIENCE_SECONDS = 15
 
 # As by `--max-tasks-per-child 1`, and by `--max-memory-per-child 1`, of which only the child knows.
@@ -206,12 +207,12 @@ def test_a_child_says_that_it_took_a_job_only_when_its_pool_cannot_know(
 
 def test_behind_a_short_job_its_child_has_the_next(pool: Running) -> None:
     """And does them without a word; each counts as taken when the one before has ended."""
-    first = pool.call(nap, 0.01, is_short=True)
-    ahead = [pool.call(length, "a" * number, is_short=True) for number in range(AHEAD_MOST)]
+    first = pool.call(nap, 0.01, expected=A_MOMENT)
+    ahead = [pool.call(length, "a" * number, expected=A_MOMENT) for number in range(AHEAD_MOST)]
     assert not pool.children.outbound_buffer
     assert {job._write_to for job in ahead} == {first._write_to}
     assert first._accepted and not any(job._accepted for job in ahead)
-    last = pool.call(length, "abcdef", is_short=True)
+    last = pool.call(length, "abcdef", expected=A_MOMENT)
     assert list(pool.children.outbound_buffer) == [last], "so many are ahead, and no more"
     assert pool.settle(AHEAD_MOST + 2) == [None, *range(AHEAD_MOST), 6]
     assert ahead[0]._time_accepted >= first._time_accepted + 0.01
@@ -220,17 +221,30 @@ def test_behind_a_short_job_its_child_has_the_next(pool: Running) -> None:
 
 def test_behind_a_job_that_is_not_short_none_goes_ahead(pool: Running) -> None:
     """Also when it waits ahead itself."""
-    pool.call(nap, 0.1, is_short=True)
+    pool.call(nap, 0.1, expected=A_MOMENT)
     pool.call(length, "a")
-    waiting = pool.call(length, "ab", is_short=True)
+    waiting = pool.call(length, "ab", expected=A_MOMENT)
     assert list(pool.children.outbound_buffer) == [waiting]
+    assert pool.settle(3) == [None, 1, 2]
+
+
+def test_behind_jobs_that_take_long_together_none_waits_in_their_child(
+    pool: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is short, and yet the last one would wait for longer than it may."""
+    monkeypatch.setattr(ahead_module, "SHORT_SECONDS", 0.2)
+    first = pool.call(nap, 0.01, expected=0.15)
+    second = pool.call(length, "a", expected=0.15)
+    third = pool.call(length, "ab", expected=A_MOMENT)
+    assert list(first._write_to.ahead) == [second]
+    assert list(pool.children.outbound_buffer) == [third]
     assert pool.settle(3) == [None, 1, 2]
 
 
 def test_behind_a_job_of_unknown_length_none_waits_in_its_child(pool: Running) -> None:
     """It could be long, and what waits here goes to whoever is free first."""
     pool.call(nap, 0.01)
-    waiting = pool.call(length, "ab", is_short=True)
+    waiting = pool.call(length, "ab", expected=A_MOMENT)
     assert list(pool.children.outbound_buffer) == [waiting]
     assert pool.settle(2) == [None, 2]
 
@@ -238,8 +252,8 @@ def test_behind_a_job_of_unknown_length_none_waits_in_its_child(pool: Running) -
 def test_behind_a_job_that_turns_out_long_none_waits_in_its_child(pool: Running) -> None:
     """They are taken back, in their order, and can be handed back or go to another child."""
     began_at = time.monotonic()
-    pool.call(nap, 2.0, is_short=True)
-    waiting = [pool.call(length, "a" * number, is_short=True) for number in range(3)]
+    pool.call(nap, 2.0, expected=A_MOMENT)
+    waiting = [pool.call(length, "a" * number, expected=A_MOMENT) for number in range(3)]
     assert not pool.children.outbound_buffer
     while not pool.children.outbound_buffer:
         pool.turn()
@@ -253,7 +267,7 @@ def test_a_job_that_its_child_has_read_is_not_taken_back(pool: Running) -> None:
     """One of both has it: the pipe gives all to who asks first."""
     for number in range(40):
         for _ in range(AHEAD_MOST):
-            pool.call(length, "a" * number, is_short=True)
+            pool.call(length, "a" * number, expected=A_MOMENT)
         pool.children.recall()
         pool.settle(AHEAD_MOST * (number + 1))
     assert sorted(pool.answers) == sorted([*range(40)] * AHEAD_MOST)
@@ -263,7 +277,7 @@ def test_behind_an_unread_job_nothing_is_taken_back(pool: Running) -> None:
     """It is that job which one would get: the first in the pipe."""
     [child] = pool.children._pool
     os.kill(child.pid, signal.SIGSTOP)
-    pool.call(length, "a", is_short=True)
+    pool.call(length, "a", expected=A_MOMENT)
     pool.call(length, "ab")
     pool.children.recall()
     assert not pool.children.outbound_buffer
@@ -273,8 +287,8 @@ def test_behind_an_unread_job_nothing_is_taken_back(pool: Running) -> None:
 
 def while_words_are_heard(pool: Running, act: Callable[[], None]) -> None:
     """Do something when a short job has ended, behind which a longer one was waiting."""
-    first = pool.tasks.apply_async(length, ("",), callback=lambda _answer: act(), is_short=True)
-    pool.call(nap, 0.5, is_short=True)
+    first = pool.tasks.apply_async(length, ("",), callback=lambda _answer: act(), expected=A_MOMENT)
+    pool.call(nap, 0.5, expected=A_MOMENT)
     while not first.ready():
         pool.turn()
 
@@ -285,7 +299,7 @@ def test_what_gathers_while_words_are_heard_is_written_at_once(pool: Running) ->
 
     def act() -> None:
         for text in ("a", "ab", "abc"):
-            pool.call(length, text, is_short=True)
+            pool.call(length, text, expected=A_MOMENT)
         seen.append([len(jobs) for jobs in pool.children._gathered.values()])
 
     while_words_are_heard(pool, act)
@@ -301,7 +315,7 @@ def test_what_gathers_while_words_are_heard_is_taken_back_too(pool: Running) -> 
 
     def act() -> None:
         until_read(pool.children._pool[0].current)
-        gathered.extend(pool.call(length, text, is_short=True) for text in ("a", "ab"))
+        gathered.extend(pool.call(length, text, expected=A_MOMENT) for text in ("a", "ab"))
         pool.children.recall()
         waiting.extend(pool.children.outbound_buffer)
 
@@ -319,7 +333,7 @@ def test_what_a_pipe_has_no_room_for_waits_here(
     gathered: list[Any] = []
 
     def act() -> None:
-        gathered.extend(pool.call(length, text, is_short=True) for text in ("a", "ab", "abc"))
+        gathered.extend(pool.call(length, text, expected=A_MOMENT) for text in ("a", "ab", "abc"))
 
     while_words_are_heard(pool, act)
     assert list(pool.children.outbound_buffer) == gathered[1:]
@@ -333,9 +347,9 @@ def test_a_free_child_gets_what_waits_behind_another_s_job(
 ) -> None:
     """No child is idle while a job waits, for however short a time."""
     monkeypatch.setattr(ahead_module, "AHEAD_SECONDS", 60)
-    slow = pool.call(nap, 1.0, is_short=True)
-    quick = pool.call(length, "a", is_short=True)
-    behind = [pool.call(length, "ab", is_short=True) for _ in range(4)]
+    slow = pool.call(nap, 1.0, expected=A_MOMENT)
+    quick = pool.call(length, "a", expected=A_MOMENT)
+    behind = [pool.call(length, "ab", expected=A_MOMENT) for _ in range(4)]
     ran_by = [job._write_to for job in (slow, quick, slow, quick)]
     assert [job._write_to for job in behind] == ran_by, "who has least ahead, and began first"
     assert pool.settle(5) == [1, 2, 2, 2, 2]
@@ -346,9 +360,9 @@ def test_what_a_child_never_read_goes_to_the_next(pool: Running) -> None:
     """Its death is no fault of theirs; the job that it had read is lost with it."""
     lost: list[Any] = []
     untold: list[str] = []
-    first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, is_short=True)
+    first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, expected=A_MOMENT)
     for text in ("ab", "abc", "abcd"):
-        behind = pool.call(length, text, is_short=True)
+        behind = pool.call(length, text, expected=A_MOMENT)
         behind.unread = lambda: untold.append("never accepted, so nobody to tell")
     until_read(first)
     os.kill(first._worker_pid, signal.SIGKILL)
@@ -382,6 +396,25 @@ def test_a_dead_child_is_replaced_at_once(pool: Running) -> None:
     assert time.monotonic() - killed_at < 2
 
 
+def test_an_end_frees_a_slot_only_when_its_child_has_room(
+    pool: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is behind it may take too long together, though each is short."""
+    monkeypatch.setattr(ahead_module, "SHORT_SECONDS", 0.2)
+    semaphore = LaxBoundedSemaphore(100)
+    semaphore.value = 50
+    pool.children._putlock._semaphore = semaphore
+    for seconds, expected in ((0.05, A_MOMENT), (0.3, 0.15), (0.0, 0.15)):
+        semaphore.value -= 1
+        job = pool.call(nap, seconds, expected=expected)
+        semaphore.value += pool.children.frees_slot(job)
+    assert semaphore.value == 49
+    pool.settle(1)
+    assert semaphore.value == 49
+    pool.settle(3)
+    assert semaphore.value == 50
+
+
 def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None:
     """A slot that was freed ahead is not freed again at the end, nor when the child has died."""
     semaphore = LaxBoundedSemaphore(100)
@@ -390,7 +423,7 @@ def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None
 
     def begin(seconds: float) -> Any:
         semaphore.value -= 1
-        job = pool.call(nap, seconds, is_short=True)
+        job = pool.call(nap, seconds, expected=A_MOMENT)
         semaphore.value += pool.children.frees_slot(job)
         return job
 
@@ -420,8 +453,8 @@ def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None
 
 def test_a_job_that_was_taken_back_frees_no_slot(pool: Running) -> None:
     """It waits here: nothing can wait behind it."""
-    until_read(pool.call(nap, 0.5, is_short=True))
-    ahead = pool.call(length, "ab", is_short=True)
+    until_read(pool.call(nap, 0.5, expected=A_MOMENT))
+    ahead = pool.call(length, "ab", expected=A_MOMENT)
     pool.children.recall()
     assert not pool.children.frees_slot(ahead) and not pool.children.frees_slot(None)
     assert pool.settle(2) == [None, 2]
@@ -429,8 +462,8 @@ def test_a_job_that_was_taken_back_frees_no_slot(pool: Running) -> None:
 
 def test_what_waits_behind_one_that_went_on_is_taken_back(pool: Running) -> None:
     """Although its pool has not heard yet that the first has ended."""
-    first = pool.call(length, "a", is_short=True)
-    second = pool.call(nap, 0.5, is_short=True)
+    first = pool.call(length, "a", expected=A_MOMENT)
+    second = pool.call(nap, 0.5, expected=A_MOMENT)
     third = pool.call(length, "abc")
     while not has_read(first._write_to, second):
         time.sleep(0.01)
@@ -442,7 +475,7 @@ def test_what_waits_behind_one_that_went_on_is_taken_back(pool: Running) -> None
 @first_come
 def test_where_children_are_written_to_at_work_nothing_goes_ahead(pool: Running) -> None:
     """`-O fast`: what is taken back could be another job than the one that was meant."""
-    jobs = [pool.call(nap, 0.05, is_short=True), pool.call(length, "ab", is_short=True)]
+    jobs = [pool.call(nap, 0.05, expected=A_MOMENT), pool.call(length, "ab", expected=A_MOMENT)]
     assert not jobs[0]._accepted
     assert pool.settle(2) == [None, 2]
     assert all(job._accepted for job in jobs)
@@ -458,7 +491,7 @@ def test_a_job_that_was_revoked_ahead_frees_its_slot(pool: Running) -> None:
     semaphore = LaxBoundedSemaphore(100)
     semaphore.value = 50
     pool.children._putlock._semaphore = semaphore
-    until_read(pool.call(nap, 1.0, is_short=True))
+    until_read(pool.call(nap, 1.0, expected=A_MOMENT))
     ahead = pool.call(length, "ab", correlation_id="revoked-ahead")
     worker_state.revoked.add("revoked-ahead")
     pool.children.recall()
@@ -469,7 +502,7 @@ def test_a_job_that_was_revoked_ahead_frees_its_slot(pool: Running) -> None:
 def test_what_was_ended_and_not_heard_of_is_not_done_again(pool: Running) -> None:
     """Its child has read the job behind it; its own word is lost with that child."""
     lost: list[Any] = []
-    first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, is_short=True)
+    first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, expected=A_MOMENT)
     behind = pool.call(length, "ab")
     until_read(first)
     [child] = pool.children._pool
@@ -482,8 +515,8 @@ def test_what_was_ended_and_not_heard_of_is_not_done_again(pool: Running) -> Non
 
 def test_who_is_terminated_takes_nobody_along(pool: Running) -> None:
     """The job behind it goes to the next child; who has gone on to it is left alone."""
-    pool.call(nap, 0.01, is_short=True)
-    second = pool.call(nap, 60, is_short=True)
+    pool.call(nap, 0.01, expected=A_MOMENT)
+    second = pool.call(nap, 60, expected=A_MOMENT)
     behind = pool.call(length, "ab")
     until_read(second)
     [child] = pool.children._pool
@@ -497,7 +530,7 @@ def test_who_is_terminated_takes_nobody_along(pool: Running) -> None:
 
 def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
     """It would write it to nobody; and timers are fired until the end, by a thread of Celery's."""
-    until_read(pool.call(nap, 1.0, is_short=True))
+    until_read(pool.call(nap, 1.0, expected=A_MOMENT))
     ahead = pool.call(length, "ab")
     pool.children._state = CLOSE
     time.sleep(1.5 * ahead_module.AHEAD_SECONDS)  # until the timer would be due
@@ -510,7 +543,7 @@ def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
 def test_what_no_child_was_sent_goes_back_at_the_end(pool: Running) -> None:
     """Also what was recalled: a closed pool writes nothing more."""
     returned: list[Any] = []
-    until_read(pool.call(nap, 0.3, is_short=True))
+    until_read(pool.call(nap, 0.3, expected=A_MOMENT))
     ahead, waiting = pool.call(length, "ab"), pool.call(length, "abc")
     for job in (ahead, waiting):
         job.give_back = partial(returned.append, job)
