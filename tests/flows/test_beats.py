@@ -96,6 +96,8 @@ def test_what_redis_did_not_take_is_sent_again(world: Beats) -> None:
         wait_for(lambda: alone.log.read_text().count("waits for the broker") > 1, what="its word")
         world.servers.redis.start()
         wait_for(lambda: world.row("late") == (False, 0), what="the entry to be off")
+        # Its own connection was lost, too, and may come back after the beat's.
+        wait_for(lambda: world.ear.of("late"), what="the message")
         assert world.ear.counts("late") == {send_id("late", due_at): 1}
         assert alone.is_alive, alone.log_end()
 
