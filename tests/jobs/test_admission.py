@@ -7,11 +7,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
 from django.db.models import F
 from pytest_django import Settings
 
 from fleet import Admission, Ask, Kind, Refusal
-from jobs import database, submit
+from jobs import admission, database, prepared, submit
 from jobs.admission import admit
 from jobs.cancellation import cancel_runs
 from jobs.liveness import leave
@@ -117,6 +118,47 @@ def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None
         first, second, third = ask(worker, runs)
     assert (first.__class__, second, third.__class__) == (Admission, BUSY, Admission)
     admitted(worker, runs[1])
+
+
+def test_limits_that_come_and_go_are_met(committed: None, acme: Owner) -> None:
+    """A batch without any commits by itself; the first one that has some is admitted under locks."""
+    worker, runs = living_worker(), submitted(acme, 7)
+
+    def admissions(batch: list[Run]) -> int:
+        return sum(isinstance(answer, Admission) for answer in ask(worker, batch))
+
+    admission._Limits.are_expected = True  # as after whatever was before
+    assert admissions(runs[:1]) == 1
+    assert not admission._Limits.are_expected
+    assert admissions(runs[1:2]) == 1
+    Owner.objects.update(max_running=3)
+    assert admissions(runs[2:5]) == 1
+    assert admission._Limits.are_expected
+    Owner.objects.update(max_running=None)
+    assert admissions(runs[5:]) == 2
+    assert not admission._Limits.are_expected
+
+
+def test_what_has_no_limit_is_admitted_without_a_transaction_around_it(
+    committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To begin and to commit would be two more times to wait for the database."""
+    worker, [run, capped] = living_worker(), submitted(acme, 2)
+    inside = []
+    real = prepared.run
+
+    def seen(name: str, *more: Any) -> Any:
+        inside.append((name, connection.in_atomic_block))
+        return real(name, *more)
+
+    monkeypatch.setattr(prepared, "run", seen)
+    admission._Limits.are_expected = False
+    admitted(worker, run)
+    assert inside == [("lock_limited", False), ("admit", False)]
+    Owner.objects.update(max_running=5)
+    del inside[:]
+    admitted(worker, capped)
+    assert inside == [("lock_limited", False), ("lock_limited", True), ("admit", True)]
 
 
 @pytest.mark.parametrize("cap", [1, 3])

@@ -64,6 +64,14 @@ def test_on_one_partition_a_row_is_looked_up_by_its_id_alone(name: str) -> None:
     assert narrowing not in prepared._statement(name, "jobs_run_20260101")
 
 
+def test_limits_are_those_of_runs_in_every_state(acme: Owner) -> None:
+    """What is not queued may be when it is admitted, a moment after its limits were read."""
+    Owner.objects.update(max_running=1)
+    run_id = queued_at(acme, days=0)
+    Run.objects.filter(id=run_id).update(state=State.HELD)
+    assert len(limits(run_id)) == 1
+
+
 def test_a_partition_that_is_dropped_is_an_error_once(acme: Owner) -> None:
     """Who tries again goes over all partitions: a worker's edge does."""
     moment = now() + timedelta(days=2)

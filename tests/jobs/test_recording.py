@@ -11,7 +11,7 @@ import pytest
 from celery import current_app
 
 from fleet import Admission, Kind, Report
-from jobs import database, submit
+from jobs import database, recording, submit
 from jobs.cancellation import cancel_runs
 from jobs.models import Attempt, Outbox, Owner, Run
 from jobs.recording import move, record
@@ -185,6 +185,23 @@ def test_what_is_given_back_keeps_its_place(committed: None, acme: Owner) -> Non
     for _ in range(3):
         recorded(admitted(worker, first), Kind.GIVEN_BACK)
     assert hinted() == [*[first.id] * 4, second.id]
+
+
+def test_what_is_given_back_is_queued_and_published_or_neither(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its hint in the outbox, in one transaction: else nobody would look for it."""
+    run, at = begun(acme)
+    Run.objects.filter(id=run.id).update(state="admitted", started_at=None)
+
+    def fails(_run_ids: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(recording, "publish_on_commit", fails)
+    with pytest.raises(RuntimeError):
+        record([Report(at.run_id, at.token, Kind.GIVEN_BACK, time.monotonic())])
+    run.refresh_from_db()
+    assert run.state == "admitted"
 
 
 def test_what_has_started_cannot_be_given_back(acme: Owner) -> None:

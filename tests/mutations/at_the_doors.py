@@ -197,6 +197,22 @@ ADMITTING: Final = (
         (f"{ADMISSION}an_admission_forgets_the_start_before_it",),
     ),
     Mutation(
+        "what is given back is queued and published, or neither",
+        "G1",
+        RECORDING,
+        "stored or any(report.kind is Kind.GIVEN_BACK for report in reports)",
+        "stored",
+        (f"{RECORDED}what_is_given_back_is_queued_and_published_or_neither",),
+    ),
+    Mutation(
+        "limits are read of runs in every state",
+        "G16",
+        "jobs/sql/lock_limited.sql",
+        "WHERE r.id = ANY(%(ids)s) AND wanted",
+        "WHERE r.id = ANY(%(ids)s) AND r.state = 'queued' AND wanted",
+        ("tests/jobs/test_prepared.py::test_limits_are_those_of_runs_in_every_state",),
+    ),
+    Mutation(
         "what is limited is admitted under its locks",
         "G16",
         "jobs/admission.py",
