@@ -121,7 +121,7 @@ def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None
 
 
 def test_limits_that_come_and_go_are_met(committed: None, acme: Owner) -> None:
-    """A batch without any commits by itself; the first one that has some is admitted under locks."""
+    """A batch without any commits by itself; the first that has some is admitted under locks."""
     worker, runs = living_worker(), submitted(acme, 7)
 
     def admissions(batch: list[Run]) -> int:
