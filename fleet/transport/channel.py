@@ -15,8 +15,9 @@ from time import monotonic
 from typing import Any, Final
 
 from celery.exceptions import ImproperlyConfigured
+from kombu.exceptions import OperationalError
 from kombu.transport import redis, virtual
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 
 from fleet.keys import queue_key
 from fleet.transport import scripts
@@ -246,6 +247,12 @@ class FairQueues:
             message = delivered(raw, tag=tag)
             self.connection._deliver(message, queue)
         except SHAPE_ERRORS as error:
+            self.quarantine.put_aside(tag, raw, error)
+        except (RedisError, OSError, OperationalError):
+            raise  # the broker is lost, and with it this channel
+        except Exception as error:
+            # Celery stores how a message ends that names no task, and its store may refuse that.
+            logger.exception("a message could not be dealt with")
             self.quarantine.put_aside(tag, raw, error)
 
     def put_aside(self, message: Any, error: Exception) -> None:

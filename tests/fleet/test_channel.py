@@ -82,3 +82,24 @@ def test_a_channel_takes_no_more_than_it_deals_with(broker: redis.Redis) -> None
         channel.hand_over_some()
         assert len(delivered) == HAND_OVER_AT_ONCE
         assert take(2 * HAND_OVER_AT_ONCE + 5) == 2 * HAND_OVER_AT_ONCE + 5
+
+
+def test_a_message_that_cannot_be_dealt_with_is_put_aside(broker: redis.Redis) -> None:
+    """Whatever its consumer raises: a store refuses the outcome of one without a name, say."""
+
+    class Refused(Exception):
+        pass
+
+    def consumer(_message: object) -> None:
+        raise Refused
+
+    for _ in range(2):
+        current_app.send_task("tests.add")
+    with current_app.connection_for_read() as connection:
+        channel = connection.channel()
+        channel.basic_consume(QUEUE, no_ack=True, callback=consumer, consumer_tag="1")
+        channel.qos.prefetch_count = 2
+        channel._brpop_start()
+        assert channel.hand_over_some()
+        assert broker.llen(queue_key(QUEUE, "quarantine")) == 2
+        assert broker.hlen(queue_key(QUEUE, "held", channel.leases.worker)) == 0

@@ -474,6 +474,15 @@ ROWS: Final = (
         (f"{MENDED}a_take_that_failed_halfway_keeps_nothing",),
     ),
     Mutation(
+        "what a message's consumer raises ends no worker",
+        "G8",
+        "fleet/transport/channel.py",
+        "        except Exception as error:\n",
+        "        except ArithmeticError as error:\n",
+        ("tests/fleet/test_channel.py::test_a_message_that_cannot_be_dealt_with_is_put_aside",),
+        fails_with="Refused",
+    ),
+    Mutation(
         "a name with a NUL is no message's",
         "bad input",
         "fleet/transport/envelope.py",
