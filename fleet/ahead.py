@@ -170,8 +170,8 @@ class Ahead:
     def _go_on(self, child: Any, *, is_freed: bool) -> None:
         """Have a child be at the next job that it has ahead."""
         last = child.ahead[-1]
-        # The slot that is freed now is that of the last one, in place of the one that has been.
         child.current = child.ahead.popleft()
+        # The slot that is freed now is that of the last one, in place of the one that has been.
         frees_last = is_freed and not last.is_slot_free and has_room(child)
         last.is_slot_free = last.is_slot_free or frees_last
         self._putlock.freed += is_freed and not frees_last

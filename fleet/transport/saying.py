@@ -23,7 +23,7 @@ from fleet.transport.holding import Lease
 logger = logging.getLogger(__name__)
 
 SAY_WITHIN_SECONDS: Final = 0.1
-"""Long enough for most ends to be said with their acknowledgement, which follows a commit."""
+"""An end and its acknowledgement that come within so long are one word."""
 SAY_AT: Final = 200
 _ACTS: Final = ("finish", "done", "ack", "give_back")
 
