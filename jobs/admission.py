@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db import DatabaseError, transaction
 
 from fleet import Admission, Ask, Kind, Refusal, Report
-from jobs import database, prepared
+from jobs import prepared
 from jobs.callbacks import tell_celery
 from jobs.conf import setting
 from jobs.payloads import open_bytes
@@ -59,7 +59,7 @@ class _Limits:
     @classmethod
     def lock(cls, ids: Sequence[UUID]) -> list[dict[str, Any]]:
         """Take them until the transaction ends; return the limits."""
-        limits = prepared.run("lock_limited", ids, {"ids": ids})
+        limits = prepared.run("lock_limited", ids, {"ids": ids}, waits=True)
         cls.are_expected = bool(limits)
         return limits
 
@@ -106,7 +106,7 @@ def _room(limits: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return the room that is left within these limits, which are locked."""
     if not limits:
         return {"owners": [], "rooms": [], "held_locks": []}
-    rows = database.run(
+    rows = prepared.run_over_all(
         "room",
         {
             "owners": [row["owner_id"] for row in limits if row["owner_id"]],

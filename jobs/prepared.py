@@ -3,11 +3,15 @@
 A statement over all partitions is planned anew each time, which costs a worker's edge more than it
 takes to move fifty runs. The runs of a batch are nearly always of one day: on its partition alone a
 plan holds for every batch. Runs of several days, or of one without a partition, go the long way.
+
+A plan that was made while its partition was small may read the whole of it, and PostgreSQL makes
+another only after its next look at the table. What took long is planned anew, for the size of now.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, Final
@@ -24,23 +28,38 @@ _TABLE: Final = re.compile(r"\bjobs_run\b")
 # Beside the row's own id, which an index is asked for: it would sort the array for each row.
 _NARROWING: Final = re.compile(r"^.* -- of these partitions only\n", re.MULTILINE)
 _ONLY_WHEN_ASKED: Final = 2**31
+SLOW_SECONDS: Final = 0.05
+"""A statement that took longer is planned anew the next time, for a millisecond or two."""
 _known: set[str] = set()
 
 
-def run(name: str, ids: Collection[UUID], parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run a statement file about the runs of these ids; return its rows by column name."""
+def run(
+    name: str, ids: Collection[UUID], parameters: Mapping[str, Any], *, waits: bool = False
+) -> list[dict[str, Any]]:
+    """Run a statement file about the runs of these ids; return its rows by column name.
+
+    `waits`: it may wait for others, so that the time that it takes says nothing of its plan.
+    """
     partition = _partition(ids)
     if partition is None:
         return database.run(name, parameters)
     try:
-        return _run(_statement(name, partition), parameters)
+        return _run(_statement(name, partition), parameters, waits=waits)
     except ProgrammingError:
         # Retention has dropped it, perhaps: whoever repeats this looks first.
         _known.discard(partition)
         raise
 
 
-def _run(sql: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+def run_over_all(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Run a statement file over all partitions, with a plan that a worker's edge keeps.
+
+    Such a plan looks into each of them, in a small part of the time that planning takes.
+    """
+    return _run(database.statement(name), parameters, waits=True)
+
+
+def _run(sql: str, parameters: Mapping[str, Any], *, waits: bool) -> list[dict[str, Any]]:
     connection.ensure_connection()
     with connection.wrap_database_errors:
         raw: Any = connection.connection
@@ -48,9 +67,14 @@ def _run(sql: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
         raw.prepare_threshold = _ONLY_WHEN_ASKED
         # Not Django's cursor: that writes the values into the text, which is another one each time.
         with psycopg.Cursor(raw) as cursor:
+            began_at = time.monotonic()
             cursor.execute(sql, parameters, prepare=True)
+            is_slow = time.monotonic() - began_at > SLOW_SECONDS
             names = [column.name for column in cursor.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            if is_slow and not waits:
+                cursor.execute("DISCARD PLANS")
+            return rows
 
 
 def _partition(ids: Collection[UUID]) -> str | None:

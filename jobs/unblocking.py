@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from jobs import database
+from jobs import prepared
 from jobs.conf import setting
 from jobs.dispatch import publish_on_commit
 from jobs.states import ENDED, State
@@ -49,7 +49,7 @@ def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -
     total = 0
     while True:
         with transaction.atomic():
-            rows = database.run(
+            rows = prepared.run_over_all(
                 "unblock",
                 {
                     "owners": owner_ids,

@@ -19,8 +19,15 @@ from jobs.run_policies import delay_after
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LOCK_TIMEOUT: Final = "5s"
-STATEMENT_TIMEOUT: Final = "20s"
+SESSION: Final = {
+    "lock_timeout": "5s",
+    "statement_timeout": "20s",
+    # A plan outlives what it was made for: just after midnight a partition is so small that to
+    # read the whole of it looks cheap.
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+}
+"""PostgreSQL's settings for the connection of a worker's edge."""
 
 
 def edges() -> Edges:
@@ -65,9 +72,8 @@ def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
         if connection.connection is None:
             with connection.cursor() as cursor:
-                cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
-                cursor.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'")
-                cursor.execute("SET plan_cache_mode = force_generic_plan")
+                for name, value in SESSION.items():
+                    cursor.execute(f"SET {name} = '{value}'")
         return verb(*args, **kwargs)
 
     return bounded

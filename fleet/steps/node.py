@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 FLUSH_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
 TURN_SECONDS: Final = 0.05
-DEALT_A_TURN: Final = 8
+DEALT_A_TURN: Final = 32
 """Not all at once: while the loop is busy with a batch, children would have no work."""
 DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 

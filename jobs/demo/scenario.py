@@ -32,10 +32,10 @@ from jobs.demo.world import (
     CHECKING_OWNER,
     LARGE_OWNER,
     SMALL_OWNER,
+    end_world,
     make_checks,
     make_world,
     next_version,
-    stop_checks,
 )
 from jobs.foresight import UNKNOWN_SECONDS, foresee_rest
 from jobs.models import Submission
@@ -114,7 +114,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             lab_devices=len(small),
         )
         make_checks(large)
-        ending.callback(stop_checks)
+        ending.callback(end_world)
         ending.enter_context(stack)
         ending.callback(_ignore_interrupts)
         stack.wait_ready(seconds=min(READY_SECONDS, deadline.left))

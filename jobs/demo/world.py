@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from django.contrib.auth import get_user_model
 
 from jobs import delete_jobs, upsert_jobs
+from jobs.cancellation import cancel_runs
 from jobs.demo.devices import FIRST_VERSION
 from jobs.demo.tasks import activate_ruleset, check_health
-from jobs.models import Job, Membership, Owner, Role, Submission, Target
+from jobs.models import Job, Membership, Owner, Role, Run, Submission, Target
 
 LARGE_OWNER = "northwind"
 SMALL_OWNER = "acme"
@@ -83,9 +84,11 @@ def make_checks(devices: Sequence[str]) -> None:
     )
 
 
-def stop_checks() -> None:
-    """Have nothing asked any more: the devices are about to go."""
+def end_world() -> None:
+    """Have nothing asked any more, and cancel what waits: nobody else knows the demo's tasks."""
     Job.objects.filter(owner__slug=CHECKING_OWNER).update(enabled=False)
+    waiting = Run.objects.open().filter(task__startswith=f"{check_health.__module__}.")
+    cancel_runs(list(waiting.values_list("id", flat=True)), reason="the demo has ended")
 
 
 def next_version() -> int:

@@ -12,6 +12,7 @@
 -- once; a cap or a lock key is counted (by room.sql), and calendars are read, on a snapshot younger
 -- than the advisory locks of lock_limited.sql. What its calendars keep is held, and due at once for
 -- promotion, which knows when they open.
+-- Cost: each row is found by its id, not among all that are queued: `state || ''` is in no index.
 WITH hint AS (
     SELECT * FROM unnest(%(ids)s::uuid[], %(tasks)s::text[]) AS h(id, task)
 ), node AS (
@@ -23,7 +24,9 @@ WITH hint AS (
     SELECT r.id, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count,
         r.job_id, r.target_id, r.policy, r.window_policy
     FROM jobs_run r JOIN hint h ON h.id = r.id AND h.task = r.task
-    WHERE r.id = ANY(%(ids)s) AND r.state = 'queued' AND EXISTS (SELECT FROM node)
+    WHERE r.state || '' = 'queued'
+      AND r.id = ANY(%(ids)s) -- of these partitions only
+      AND EXISTS (SELECT FROM node)
     ORDER BY r.id
     FOR UPDATE OF r SKIP LOCKED
 ), now AS MATERIALIZED (
@@ -102,7 +105,12 @@ SELECT h.id,
     CASE
         WHEN m.id IS NOT NULL THEN m.verdict
         WHEN NOT EXISTS (SELECT FROM node) THEN 'stale'
-        WHEN q.id IS NOT NULL THEN 'busy'
+        -- Not EXISTS, for which a plan may read all that are queued: it is asked of few, or of none.
+        WHEN (
+            SELECT true FROM jobs_run q
+            WHERE q.id = h.id AND q.task = h.task AND q.state || '' = 'queued'
+              AND q.id = ANY(%(ids)s) -- of these partitions only
+        ) THEN 'busy'
         ELSE 'gone'
     END AS verdict,
     m.is_limited, m.start_within, m.soft_close, m.hard_close, m.token, m.attempt_count, o.slug AS owner, m.job_id, m.submission_id, m.due_at,
@@ -110,5 +118,3 @@ SELECT h.id,
 FROM hint h
 LEFT JOIN moved m ON m.id = h.id
 LEFT JOIN jobs_owner o ON o.id = m.owner_id
-LEFT JOIN jobs_run q
-    ON q.id = h.id AND q.task = h.task AND q.state = 'queued' AND q.id = ANY(%(ids)s)

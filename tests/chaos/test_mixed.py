@@ -1,17 +1,17 @@
 """The long mixed proof: `make chaos WHAT=mixed`, with RUNS and SEED from the environment."""
 
-import os
 import secrets
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.chaos.figures import amount
 from tests.chaos.mixed import Chaos
 from tests.flows.installation import installed
 
-RUNS = int(os.environ.get("RUNS") or 10_000)
-SEED = int(os.environ.get("SEED") or secrets.randbelow(10**6))
+RUNS = amount("RUNS", 100_000)
+SEED = amount("SEED", secrets.randbelow(10**6))
 
 
 @pytest.mark.chaos

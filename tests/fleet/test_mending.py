@@ -178,6 +178,19 @@ def test_an_end_that_was_said_into_a_wrong_key_is_no_reason_to_run_again(scene: 
     assert (scene.ended["held"], known()) == (0, [])
 
 
+@pytest.mark.parametrize("act", ["done", "ack"])
+def test_an_end_that_failed_halfway_is_no_reason_to_run_again(
+    broker: redis.Redis, act: str
+) -> None:
+    """Its lease goes last: what has a body and no lease would be published by who mends."""
+    publish("a")
+    [[held, lease, *_]] = scripts.run(broker, QUEUE, "take", "w1", MINUTE_US, 0, 1, 0, 10)[6:]
+    spoil(broker, queue_key(QUEUE, "meta"), "hash")
+    ran = [1_000] if act == "done" else []
+    assert scripts.run(broker, QUEUE, act, "w1", held, lease, *ran) == 1
+    assert (known(), mended(broker)) == ([], 1)
+
+
 def test_a_take_that_failed_halfway_keeps_nothing(broker: redis.Redis) -> None:
     """What it had leased goes back, also when it was the worker's first: here it has it again."""
     publish("a", "b")

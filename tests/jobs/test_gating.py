@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, transaction
 
 from fleet import Kind, Refusal
-from jobs import calendars, database, gating, promotion, submit, submit_many
+from jobs import admission, calendars, database, gating, promotion, submit, submit_many
 from jobs.cancellation import cancel_runs
 from jobs.errors import OptionError
 from jobs.models import (
@@ -200,6 +200,7 @@ def test_a_calendar_of_another_owner_is_not_attached(acme: Owner, northwind: Own
 
 def test_an_admission_that_waited_past_the_close_admits_nothing(acme: Owner) -> None:
     """Whoever waits for a lock reads PostgreSQL's clock when that is over, and not before."""
+    admission._Limits.are_expected = True  # then the wait is in the admission's transaction
     Owner.objects.update(max_running=1)
     window(calendar_of(acme), opens_in=-60, seconds=62)
     run = held(acme)

@@ -12,8 +12,7 @@ from pytest_django import Settings
 
 from jobs.catalog import job
 from jobs.wiring import (
-    LOCK_TIMEOUT,
-    STATEMENT_TIMEOUT,
+    SESSION,
     close_connection,
     edges,
     leave_clean,
@@ -96,13 +95,11 @@ def test_a_worker_waits_neither_for_a_lock_nor_for_a_statement_without_end(
     committed: None,
 ) -> None:
     """The edges of a worker bound both, on the connection that they open."""
+    assert {"lock_timeout", "statement_timeout"} <= SESSION.keys()
     connection.close()
     assert edges().record([]) == {}
     with connection.cursor() as cursor:
-        for name, value in (
-            ("lock_timeout", LOCK_TIMEOUT),
-            ("statement_timeout", STATEMENT_TIMEOUT),
-        ):
+        for name, value in SESSION.items():
             cursor.execute(f"SHOW {name}")
             assert cursor.fetchone() == (value,)
     connection.close()

@@ -10,6 +10,9 @@ ADMIT: Final = "jobs/sql/admit.sql"
 ROOM: Final = "jobs/sql/room.sql"
 RECORD: Final = "jobs/sql/record.sql"
 RECORDING: Final = "jobs/recording.py"
+BY_ID: Final = (
+    "tests/jobs/test_prepared.py::test_on_one_partition_a_row_is_looked_up_by_its_id_alone"
+)
 ADMISSION: Final = "tests/jobs/test_admission.py::test_"
 RECORDED: Final = "tests/jobs/test_recording.py::test_"
 
@@ -18,8 +21,8 @@ ADMITTING: Final = (
         "only what is queued is admitted",
         "G3, G17",
         ADMIT,
-        "r.state = 'queued' AND EXISTS (SELECT FROM node)",
-        "EXISTS (SELECT FROM node)",
+        "WHERE r.state || '' = 'queued'\n",
+        "WHERE true\n",
         (
             f"{ADMISSION}what_is_not_queued_is_gone",
             f"{ADMISSION}the_same_hint_again_finds_nothing_to_do",
@@ -40,8 +43,8 @@ ADMITTING: Final = (
         "a hint whose row is held is given back, not dropped",
         "G1",
         ADMIT,
-        "WHEN q.id IS NOT NULL THEN 'busy'",
-        "WHEN q.id IS NOT NULL THEN 'gone'",
+        ") THEN 'busy'",
+        ") THEN 'gone'",
         (f"{ADMISSION}a_row_that_somebody_holds_is_busy",),
     ),
     Mutation(
@@ -205,6 +208,46 @@ ADMITTING: Final = (
         (f"{RECORDED}what_is_given_back_is_queued_and_published_or_neither",),
     ),
     Mutation(
+        "a run is looked up by its id, not among all that are active",
+        "batches at the edges",
+        RECORD,
+        "    WHERE r.state || '' IN (",
+        "    WHERE r.state IN (",
+        (f"{BY_ID}[record-None]",),
+    ),
+    Mutation(
+        "a plan of the first minute reads no whole partition later",
+        "batches at the edges",
+        "jobs/wiring.py",
+        '"enable_seqscan": "off"',
+        '"enable_seqscan": "on"',
+        (f"{BY_ID}[admit-None]",),
+    ),
+    Mutation(
+        "what took long is planned anew",
+        "batches at the edges",
+        "jobs/prepared.py",
+        "if is_slow and not waits:",
+        "if False:",
+        ("tests/jobs/test_prepared.py::test_what_took_long_is_planned_for_the_size_of_now",),
+    ),
+    Mutation(
+        "whether a row is held is asked of the batch's partitions only",
+        "batches at the edges",
+        ADMIT,
+        "              AND q.id = ANY(%(ids)s) -- of these partitions only\n",
+        "",
+        ("tests/jobs/test_prepared.py::test_runs_of_two_days_are_looked_for_in_two_partitions",),
+    ),
+    Mutation(
+        "a held row of another task is not this hint's",
+        "G8",
+        ADMIT,
+        "AND q.task = h.task",
+        "",
+        (f"{ADMISSION}a_hint_that_names_another_task_is_gone",),
+    ),
+    Mutation(
         "limits are read of runs in every state",
         "G16",
         "jobs/sql/lock_limited.sql",
@@ -224,7 +267,7 @@ ADMITTING: Final = (
         "a payload that cannot be read ends its own run only",
         "bad input",
         "jobs/admission.py",
-        "except Exception as error:  # whatever",
+        "except Exception as error:  # whatever it is: the others of the batch are admitted",
         "except ArithmeticError as error:",
         (f"{ADMISSION}an_unreadable_payload_ends_its_own_run_only",),
         fails_with="no key 7",
@@ -248,10 +291,11 @@ WRITING: Final = (
         "what has ended is not written again",
         "G18",
         RECORD,
-        "WHERE r.id = ANY(%(ids)s) AND r.state IN ('admitted', 'running', 'cancelling')\n"
+        "WHERE r.state || '' IN ('admitted', 'running', 'cancelling')\n"
+        "      AND r.id = ANY(%(ids)s) -- of these partitions only\n"
         "      AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'\n"
         "           OR (r.state = 'admitted' AND p.started_age IS NULL))\n    ORDER BY r.id",
-        "WHERE r.id = ANY(%(ids)s)\n    ORDER BY r.id",
+        "WHERE r.id = ANY(%(ids)s) -- of these partitions only\n    ORDER BY r.id",
         (f"{RECORDED}a_repeated_batch_is_harmless",),
         fails_with="duplicate key",
     ),
@@ -299,8 +343,16 @@ WRITING: Final = (
         "a row that somebody holds is told from an old token",
         "G1",
         RECORD,
-        "(SELECT id FROM due EXCEPT",
-        "(SELECT id FROM due WHERE false EXCEPT",
+        "WHERE CASE WHEN l.id IS NULL THEN (",
+        "WHERE CASE WHEN false THEN (",
+        (f"{RECORDED}a_row_that_somebody_holds_is_busy",),
+    ),
+    Mutation(
+        "an old token is no held row",
+        "G4",
+        RECORD,
+        "WHERE r.id = p.id AND r.token = p.token\n",
+        "WHERE r.id = p.id\n",
         (f"{RECORDED}a_row_that_somebody_holds_is_busy",),
     ),
     Mutation(

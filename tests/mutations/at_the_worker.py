@@ -284,10 +284,7 @@ ROWS: Final = (
         POOL,
         "job._write_to = job._scheduled_for = None\n",
         "pass\n",
-        (
-            f"{PREFORK}what_came_back_is_not_lost_with_a_child_that_never_had_it",
-            f"{OF_POOL}what_comes_back_from_a_child_is_no_child_s",
-        ),
+        (f"{OF_POOL}what_comes_back_from_a_child_is_no_child_s",),
     ),
     Mutation(
         "what a child never read is done by the next",

@@ -430,7 +430,7 @@ ROWS: Final = (
         LEASES,
         "        forget(ids)\n        delete_fields(key.held .. leases[1].worker, ids)",
         "        delete_fields(key.held .. leases[1].worker, ids)\n        forget(ids)",
-        (f"{MENDED}an_end_that_was_said_into_a_wrong_key_is_no_reason_to_run_again",),
+        (f"{MENDED}an_end_that_failed_halfway_is_no_reason_to_run_again",),
     ),
     Mutation(
         "a body is stored when all else has been",
