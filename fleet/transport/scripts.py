@@ -139,6 +139,9 @@ class Talk:
     @property
     def is_answered(self) -> bool:
         """Whether there is something to hear: an answer, or that the connection is lost."""
+        if not self._connection.is_connected:
+            # Asked whether it can be read, it would connect anew, and never be answered.
+            return True
         try:
             return bool(self._connection.can_read(timeout=0))
         except (LostConnection, OSError):

@@ -314,6 +314,21 @@ def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leas
     assert (known(), leases.has_unsaid) == ([], False)
 
 
+def test_a_connection_that_was_given_up_is_not_waited_for(
+    broker: redis.Redis, leases: Leases
+) -> None:
+    """As a lost channel gives up its own: over a new one, the old words are never answered."""
+    put(broker, "a")
+    [one] = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.ack(one)
+    leases.say_ahead(broker, [QUEUE])
+    broker.connection_pool.disconnect()
+    wait_for(lambda: leases.is_to_hear, seconds=2)
+    leases.say(broker)
+    assert (known(), leases.has_unsaid) == ([], False)
+
+
 def test_what_is_refused_for_good_is_raised_with_the_next_words(
     broker: redis.Redis, leases: Leases
 ) -> None:

@@ -33,6 +33,14 @@ ROWS: Final = (
         (f"{HELD}what_a_hung_server_was_told_is_not_waited_for",),
     ),
     Mutation(
+        "a connection that was given up is not waited for",
+        "G21",
+        "fleet/transport/scripts.py",
+        "if not self._connection.is_connected:",
+        "if False:",
+        (f"{HELD}a_connection_that_was_given_up_is_not_waited_for",),
+    ),
+    Mutation(
         "the last words are heard before a worker leaves",
         "G1, G3",
         "fleet/transport/saying.py",
