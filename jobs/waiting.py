@@ -18,6 +18,8 @@ from jobs.windows import Named, why_closed
 if TYPE_CHECKING:
     from jobs.models import Run, Window
 
+MOMENT_SECONDS: Final = 0.05
+"""What is shorter would be written as zero."""
 _APPLYING: Final = """
 SELECT jobs_calendars(%s, %s, %s) AS calendars, clock_timestamp() AS now
 """
@@ -145,6 +147,8 @@ def _found(run: Run) -> Found | None:
 
 
 def _span(seconds: float) -> str:
+    if seconds < MOMENT_SECONDS:
+        return "a moment"
     return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:,.0f} min"
 
 

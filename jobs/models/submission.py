@@ -40,6 +40,10 @@ class Progress:
     def __getitem__(self, state: State) -> int:
         return self.counts.get(state, 0)
 
+    def __str__(self) -> str:
+        counted = [f"{self[state]:,} {state}" for state in State if self[state]]
+        return f"{', '.join(counted) or 'none'} of {self.total:,}"
+
 
 class Submission(models.Model):
     """A bulk of runs of one owner and one task; its runs share their owner's part."""

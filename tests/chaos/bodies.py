@@ -16,6 +16,7 @@ class Bodies:
     alive: dict[tuple[str | None, int | None, int], TaskEvent] = field(default_factory=dict)
     starts: dict[str | None, list[TaskEvent]] = field(default_factory=lambda: defaultdict(list))
     ended: list[TaskEvent] = field(default_factory=list)
+    ended_runs: set[str | None] = field(default_factory=set)
     seen: list[TaskEvent] = field(default_factory=list)
     _read_to: int = 0
 
@@ -50,6 +51,7 @@ class Bodies:
             case "end":
                 self.alive.pop(body, None)
                 self.ended.append(event)
+                self.ended_runs.add(event.run)
             case "killed":
                 dead = [
                     body

@@ -11,10 +11,11 @@ from random import Random
 
 from fleet.programs import beat, job_worker, system_worker
 from fleet.stack import Program
-from tests.flows.installation import ENDED, OPEN, Installation
+from tests.chaos.bodies import Bodies
+from tests.flows.installation import OPEN, Installation
 from tests.flows.processes import ALONE, Process
 from tests.flows.submitters import Submitter
-from tests.judge import Verdict, read_task_events
+from tests.judge import Verdict
 from tests.waiting import wait_for
 
 RUNS = "SELECT count(*) FROM jobs_run"
@@ -44,6 +45,7 @@ class Chaos:
         """Disturb the work from its first run to its last; return the judge's verdict."""
         self._random = Random(self.seed)
         self.installation.begin()
+        self._bodies = Bodies(self.installation.tasks.path)
         for name in PROGRAMS:
             self._start(name)
         self.installation.ready()
@@ -86,8 +88,8 @@ class Chaos:
     def _kill_child(self) -> None:
         """Kill a pool child that has worked: a worker whose first children die does not start."""
         worker = self.processes[self._random.choice(["one", "two"])]
-        events = read_task_events(self.installation.tasks.path)
-        worked = {event.pid for event in events if event.parent_pid == worker.pid}
+        seen = self._bodies.look().seen
+        worked = {event.pid for event in seen if event.parent_pid == worker.pid}
         if children := sorted(worked & set(worker.children())):
             child = self._random.choice(children)
             self.installation.tasks.disturb(child, how="killed")
@@ -120,7 +122,8 @@ class Chaos:
     def _until_ended(self, count: int) -> None:
         def far_enough() -> bool:
             self._look()
-            return self.installation.count(ENDED) >= count
+            # Not of the rows: to count them takes the processor from those who are looked at.
+            return len(self._bodies.look().ended_runs) >= count
 
         wait_for(far_enough, seconds=STEP_SECONDS, what=f"{count} runs to end")
 

@@ -51,8 +51,7 @@ def _feed(scene: World, chance: Random) -> None:
 
 def _freeze(scene: World, chance: Random, *, most: int) -> int:
     """Stop workers in mid-run for two leases, let them go on; return how many it were."""
-    names = scene.at_work()
-    chosen = chance.sample(names, k=min(most, len(names)))
+    chosen = chance.sample(scene.at_work(least=most + 1), k=most)
     pids = [scene.processes[name].pid for name in chosen]
     for pid in pids:
         scene.log.disturb(pid, how="frozen")

@@ -32,7 +32,7 @@ def test_recovery(tmp_path: Path) -> None:
             missing = OPEN - scene.open_count()
             if missing > 0:
                 scene.records(missing, seconds=0.5)
-            name = chance.choice(scene.at_work())
+            name = chance.choice(scene.at_work(least=2))
             bodies = wait_for(lambda name=name: _of(scene, name), seconds=60)
             killed_at = time.monotonic()
             if number % 2:

@@ -137,14 +137,18 @@ class World:
             assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
         return self.bodies.look()
 
-    def at_work(self) -> list[str]:
-        """Wait for workers in which bodies are alive; return their names."""
+    def at_work(self, *, least: int = 1) -> list[str]:
+        """Wait for so many workers in which bodies are alive; return their names.
+
+        To choose among more than are struck spares a run from being struck each time.
+        """
 
         def busy() -> list[str]:
             bodies = self.look()
-            return [name for name in self.workers if bodies.of(self.processes[name].pid)]
+            names = [name for name in self.workers if bodies.of(self.processes[name].pid)]
+            return names if len(names) >= least else []
 
-        return wait_for(busy, seconds=60, what="a worker at work")
+        return wait_for(busy, seconds=60, what=f"{least} workers at work")
 
     def drained(self, *, seconds: float = 120) -> None:
         """Wait until every run has ended."""

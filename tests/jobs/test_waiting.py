@@ -139,6 +139,7 @@ PLACE = "lace 812 of acme's 3,000 in queue 'jobs'"
         ),
         ({"state": "parked"}, "Another run holds the lock 'door'."),
         ({"state": "delayed", "due_seconds": 90}, "Its hint is due in 2 min."),
+        ({"state": "delayed", "due_seconds": 0.01}, "Its hint is due in a moment."),
         ({"state": "leased"}, "A worker has taken its hint and asks whether it may start."),
     ],
 )

@@ -25,6 +25,8 @@ def test_progress_counts_by_state(acme: Owner) -> None:
     assert progress == Progress({State.SUCCEEDED: 1, State.QUEUED: 2})
     assert (progress.total, progress.ended, progress.is_done) == (3, 1, False)
     assert (progress[State.SUCCEEDED], progress[State.FAILED]) == (1, 0)
+    assert str(progress) == "2 queued, 1 succeeded of 3"
+    assert str(Progress({})) == "none of 0"
 
 
 def test_it_is_called_by_its_label_or_by_what_it_does(acme: Owner) -> None:
