@@ -22,7 +22,7 @@ from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTermi
 from celery.utils.imports import symbol_by_name
 from celery.worker.request import Request
 
-from fleet.contract import HEADER, NOT_BEGUN, Edges, Kind, Report, is_hint
+from fleet.contract import HEADER, NOT_BEGUN, Edges, Kind, NotBegun, Report, is_hint
 from fleet.failures import class_names, failure, format_traceback, safe_text
 from fleet.faults import crash_point
 from fleet.router import acting_as
@@ -35,7 +35,7 @@ class TaskExited(Exception):
     """The task raised what would end its process, such as SystemExit; the process goes on."""
 
 
-class WindowClosed(Exception):
+class WindowClosed(NotBegun):
     """The task has not begun: its window closed while its process was about to."""
 
 
@@ -52,6 +52,7 @@ class Flight:
     attempt: int
     policy: Mapping[str, Any]
     closes_at: float | None = None
+    begins_by: float | None = None
     report: Report | None = None
     entered: bool = False
 
@@ -100,6 +101,7 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
     flight = Flight(
         *(facts["run"], facts["token"], facts["attempt"], facts["policy"]),
         closes_at=facts.get("closes_at"),
+        begins_by=facts.get("begins_by"),
     )
     slot = _flight.set(flight)
     began_at = time.monotonic()
@@ -134,8 +136,8 @@ def _guarded_run(task: Task, run: Callable[..., Any], edges: Edges) -> Callable[
             return run(*args, **kwargs)
         flight.entered = True
         crash_point("child.before_run")
-        if flight.closes_at is not None and time.monotonic() > flight.closes_at:
-            raise _come_too_late(flight)
+        if error := _too_late(flight):
+            raise _wait_again(flight, error)
         try:
             return _run(flight, edges, functools.partial(run, *args, **kwargs))
         finally:
@@ -199,9 +201,18 @@ def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
     return value
 
 
-def _come_too_late(flight: Flight) -> Retry:
-    """Have the run wait for its next opening, even if this was its last attempt: it did nothing."""
-    error = WindowClosed("its window closed before it began")
+def _too_late(flight: Flight) -> NotBegun | None:
+    at = time.monotonic()
+    if flight.closes_at is not None and at > flight.closes_at:
+        return WindowClosed("its window closed before it began")
+    if flight.begins_by is not None and at > flight.begins_by:
+        # This process was frozen, say: another worker may have it by now.
+        return NotBegun("its process came to it too late")
+    return None
+
+
+def _wait_again(flight: Flight, error: NotBegun) -> Retry:
+    """Have the run wait for its next moment, even if this was its last attempt: it did nothing."""
     flight.report = failure(flight.run_id, flight.token, error, "", delay=0.0, cause=NOT_BEGUN)
     return Retry(message=safe_text(error), exc=error, when=0)
 

@@ -83,7 +83,7 @@ class Admission(NamedTuple):
 
     `body` is a Celery protocol 2 body as JSON bytes; `context` must be JSON: it travels to
     the pool child, where the task may read it. Limits are in seconds. `closes_within` is the part
-    of `start_within` that its calendars leave: past it not even a child that has it begins.
+    of `start_within` that its calendars leave. Past either not even a child that has it begins.
     `is_limited`: a cap or a lock may wait for its end. `records_start_first`: that it starts is
     committed before its body begins. `again` is the hint of the next attempt, for a run that has no
     row to bring it.
@@ -146,6 +146,10 @@ BUSY_ROW: Final = "busy"
 
 NOT_BEGUN: Final = "not begun"
 """The cause of an attempt's end that did nothing, although its start is recorded: none is spent."""
+
+
+class NotBegun(Exception):
+    """The task has not begun, although its start is recorded: its moment had passed."""
 
 
 class Kind(StrEnum):

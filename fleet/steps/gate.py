@@ -145,8 +145,10 @@ class Gate:
         if held.cancelled or held.is_late:
             self._hand_back(held)
             raise TaskRevokedError(facts["run"])
-        # The pool's child may be slow to begin: it looks once more.
-        args[2][HEADER] = {**facts, "closes_at": held.closes_at}
+        # The pool's child may be slow to begin, or frozen: it looks once more. But not where no
+        # row would bring the run again.
+        begins_by = held.begins_by if held.admission.is_kept else None
+        args[2][HEADER] = {**facts, "closes_at": held.closes_at, "begins_by": begins_by}
         held.in_pool = True
         held.options = options
         into_pool = functools.partial(self._into_pool, held, (target, *args), kwargs)

@@ -44,7 +44,12 @@ class Held:
         """Whether the start deadline has passed."""
         at = time.monotonic()
         is_closed = self.closes_at is not None and at > self.closes_at
-        return is_closed or at - self.admitted_at > self.admission.start_within
+        return is_closed or at > self.begins_by
+
+    @property
+    def begins_by(self) -> float:
+        """When it may be another worker's, by the monotonic clock of all of this machine."""
+        return self.admitted_at + self.admission.start_within
 
     @property
     def closes_at(self) -> float | None:

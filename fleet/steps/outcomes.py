@@ -21,7 +21,7 @@ from celery.concurrency.prefork import TaskPool
 from celery.worker import state as worker_state
 from celery.worker.request import Request
 
-from fleet.contract import NOT_BEGUN, Edges, Hint, Kind, Report
+from fleet.contract import NOT_BEGUN, Edges, Hint, Kind, NotBegun, Report
 from fleet.edge import Edge
 from fleet.failures import class_names, failure
 from fleet.faults import crash_point
@@ -34,10 +34,6 @@ logger = structlog.get_logger(__name__)
 CHILD_LOST: Final = "child lost"
 TIME_LIMIT: Final = "time limit"
 READ_SECONDS: Final = 0.02
-
-
-class NotBegun(Exception):
-    """The task has not begun, although its start is recorded: its moment had passed."""
 
 
 class Outcomes:

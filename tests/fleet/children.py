@@ -37,13 +37,15 @@ class Child:
         attempt: int = 1,
         callbacks: Sequence[Any] = (),
         closes_at: float | None = None,
+        begins_by: float | None = None,
         **policy: Any,
     ) -> tuple[Report, Any]:
         """Run a durable run's attempt; return our report, and the error that Celery saw."""
         if not isinstance(task, Task):
             task = self.task(task)
         run_id = str(uuid4())
-        facts = {"run": run_id, "token": 4, "attempt": attempt, "closes_at": closes_at}
+        facts = {"run": run_id, "token": 4, "attempt": attempt}
+        facts |= {"closes_at": closes_at, "begins_by": begins_by}
         request = {
             "id": run_id,
             "task": task.name,

@@ -65,6 +65,20 @@ def test_what_begins_after_its_window_has_closed_does_nothing(pool: Child) -> No
     assert (report.kind, begun) == (Kind.SUCCEEDED, [2])
 
 
+def test_what_its_process_comes_to_too_late_does_nothing(pool: Child) -> None:
+    """It was frozen, say, and another worker has the run: not even a last attempt is lost."""
+    begun: list[int] = []
+
+    def begin(number: int) -> None:
+        begun.append(number)
+
+    report, error = pool.fly(begin, 1, attempt=3, begins_by=time.monotonic() - 0.001)
+    assert (report.kind, report.delay, report.error_type) == (Kind.RETRYING, 0, "NotBegun")
+    assert (report.cause, type(error).__name__, begun) == ("not begun", "Retry", [])
+    report, _ = pool.fly(begin, 2, begins_by=time.monotonic() + 60)
+    assert (report.kind, begun) == (Kind.SUCCEEDED, [2])
+
+
 @pytest.mark.parametrize(
     ("policy", "kind"),
     [

@@ -18,6 +18,7 @@ from fleet.steps import gate as gate_module
 from jobs import submit
 from jobs.cancellation import cancel_runs
 from jobs.catalog import job, resolve
+from jobs.conf import setting
 from jobs.dispatch import broker, publish
 from jobs.models import Owner, Run
 from jobs.promotion import promote
@@ -235,6 +236,17 @@ def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> 
     node.begin()
     node.turn(until=lambda: message.acknowledged)
     assert states(run) == ["queued", "admitted", "queued"]
+
+
+def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
+    """Frozen between the gate's look and its own, it would begin what is another's by then."""
+    run = submit(double, 1, owner=acme)
+    node.receive()
+    node.turn(until=lambda: node.begun)
+    held = node.gate._held[str(run.id)]
+    node.begin()
+    begins_by = held.request.request_dict[HEADER]["begins_by"]
+    assert begins_by == held.admitted_at + setting("LEASE_SECONDS")
 
 
 def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acme: Owner) -> None:

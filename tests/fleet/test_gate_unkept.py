@@ -131,6 +131,16 @@ def test_what_a_tick_has_triggered_runs(node: Node, acme: Owner, broker: redis.R
     assert body["properties"]["priority"] == message.properties["priority"] == 1
 
 
+def test_a_child_may_be_as_late_as_it_is(node: Node, job: Job) -> None:
+    """Refused there, it would be gone: no row would bring it again."""
+    published(job)
+    node.receive()
+    node.turn(until=lambda: node.begun)
+    [held] = node.gate._held.values()
+    node.begin()
+    assert held.request.request_dict[HEADER]["begins_by"] is None
+
+
 def test_a_task_that_needs_a_row_has_its_job_s(node: Node, acme: Owner) -> None:
     """A bare message still does not start it."""
     resolve(of_a_job)
