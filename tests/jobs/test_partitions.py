@@ -34,6 +34,12 @@ def midnight(*, days: int) -> datetime:
     )
 
 
+def days_since_migration() -> int:
+    """Return how many midnights the test database has seen: the suite may run over one."""
+    [row] = database.query("SELECT min(applied) AS at FROM django_migrations WHERE app = 'jobs'")
+    return int((now().astimezone(UTC).date() - row["at"].astimezone(UTC).date()).days)
+
+
 def stored_at(owner: Owner, moment: datetime) -> UUID:
     """Store a run whose id is of that moment; return its id."""
     [run_id] = new_ids(moment, 1)
@@ -53,15 +59,17 @@ def stored_at(owner: Owner, moment: datetime) -> UUID:
 
 @pytest.mark.django_db
 def test_partitions_are_made_30_days_ahead() -> None:
-    """By the migration already; making them again makes none."""
-    assert days_left() >= 30
-    assert make_partitions() == []
+    """By the migration already; making them again makes none but for the days since."""
+    passed = days_since_migration()
+    assert days_left() >= 30 - passed
+    assert make_partitions() == [] or passed
     assert days_left() == 30
 
 
 @pytest.mark.django_db
 def test_each_new_day_gets_one_of_runs_and_one_of_attempts() -> None:
     """Named by its day, up to the last one asked for."""
+    make_partitions()
     made = make_partitions(days_ahead=AHEAD)
     days = [f"{midnight(days=day):%Y%m%d}" for day in range(31, AHEAD + 1)]
     assert made == [f"jobs_{kind}_{day}" for day in days for kind in ("run", "attempt")]
@@ -124,10 +132,11 @@ def removed(committed: None) -> Iterator[None]:
 
 def test_two_at_once_make_each_partition_once(removed: None) -> None:
     """Two beats, or a deploy beside the hourly task: neither fails."""
+    missing = AHEAD - days_left()
     outcomes = at_once(*[lambda: make_partitions(days_ahead=AHEAD)] * 3)
     assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     made = [name for outcome in outcomes for name in outcome]  # type: ignore[union-attr]
-    assert len(made) == len(set(made)) == 2 * (AHEAD - 30)
+    assert len(made) == len(set(made)) == 2 * missing > 0
 
 
 def test_a_move_to_its_partition_loses_no_outcome(acme: Owner, removed: None) -> None:
