@@ -12,7 +12,8 @@
 -- once; a cap or a lock key is counted (by room.sql), and calendars are read, on a snapshot younger
 -- than the advisory locks of lock_limited.sql. What its calendars keep is held, and due at once for
 -- promotion, which knows when they open.
--- Cost: each row is found by its id, not among all that are queued: `state || ''` is in no index.
+-- Cost: whatever PostgreSQL knows of the table, each row is found by its id, in a subquery of its own
+-- (`state || ''` is in no index), and written where it was found. Joined, all rows might be read.
 WITH hint AS (
     SELECT * FROM unnest(%(ids)s::uuid[], %(tasks)s::text[]) AS h(id, task)
 ), node AS (
@@ -21,18 +22,21 @@ WITH hint AS (
     WHERE id = %(worker)s AND stopped_at IS NULL
       AND heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
 ), locked AS MATERIALIZED (
-    SELECT r.id, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count,
-        r.job_id, r.target_id, r.policy, r.window_policy
-    FROM jobs_run r JOIN hint h ON h.id = r.id AND h.task = r.task
-    WHERE r.state || '' = 'queued'
-      AND r.id = ANY(%(ids)s) -- of these partitions only
-      AND EXISTS (SELECT FROM node)
-    ORDER BY r.id
-    FOR UPDATE OF r SKIP LOCKED
+    SELECT h.id, h.task, found.*
+    FROM (SELECT id, task FROM hint ORDER BY id) AS h
+    LEFT JOIN LATERAL (
+        SELECT r.ctid AS place, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count,
+            r.job_id, r.target_id, r.policy, r.window_policy
+        FROM jobs_run r
+        WHERE r.id = h.id AND r.task = h.task AND r.state || '' = 'queued'
+          AND EXISTS (SELECT FROM node)
+          AND r.id = ANY(%(ids)s) -- of these partitions only
+        FOR UPDATE SKIP LOCKED
+    ) AS found ON true
 ), now AS MATERIALIZED (
     SELECT clock_timestamp() AS at FROM (SELECT count(*) FROM locked) AS after_the_locks
 ), gated AS (
-    SELECT l.id, l.owner_id, l.lock_key, l.priority, room.most,
+    SELECT l.id, l.place, l.owner_id, o.slug, l.lock_key, l.priority, room.most,
         nullif(gate.until, 'infinity') - jobs_needed(l.policy) AS not_after, gate.soft_at, gate.hard_at,
         CASE
             WHEN l.deadline_at <= now.at AND l.attempt_count = 0 THEN 'expired'
@@ -48,7 +52,10 @@ WITH hint AS (
         END AS verdict
     FROM locked l
     CROSS JOIN now
-    JOIN jobs_owner o ON o.id = l.owner_id
+    CROSS JOIN LATERAL (
+        SELECT slug, paused_at, paused_until, calendar_version FROM jobs_owner
+        WHERE id = l.owner_id OFFSET 0
+    ) AS o
     CROSS JOIN LATERAL (SELECT
         -- Null is for no calendars at all: what is strict is not called then, and nobody pays.
         CASE WHEN o.calendar_version > 0 AND l.window_policy <> 'overridden'
@@ -57,7 +64,7 @@ WITH hint AS (
     LEFT JOIN unnest(%(owners)s::bigint[], %(rooms)s::bigint[]) AS room(owner_id, most)
         ON room.owner_id = l.owner_id
 ), judged AS (
-    SELECT g.id, g.most IS NOT NULL OR g.lock_key <> '' AS is_limited,
+    SELECT g.id, g.place, g.slug, g.most IS NOT NULL OR g.lock_key <> '' AS is_limited,
         g.not_after, g.soft_at, g.hard_at,
         CASE
             WHEN g.verdict = '' AND g.most IS NOT NULL
@@ -88,33 +95,34 @@ WITH hint AS (
         ('', 'admitted', ''), ('expired', 'expired', 'deadline passed'),
         ('window', 'held', 'window closed')
     ) AS next (verdict, state, cause) ON next.verdict = j.verdict
-    WHERE r.id = j.id
-      AND r.id = ANY(%(ids)s) -- of these partitions only
+    WHERE r.ctid = j.place
+      AND r.id = j.id AND r.id = ANY(%(ids)s) -- of these partitions only
     RETURNING r.id, j.verdict, j.is_limited,
         extract(epoch FROM j.not_after - now.at)::float8 AS start_within,
         extract(epoch FROM j.soft_at - now.at)::float8 AS soft_close,
-        extract(epoch FROM j.hard_at - now.at)::float8 AS hard_close, r.token, r.attempt_count, r.owner_id, r.job_id,
-        r.submission_id, r.due_at, r.labels, r.policy, r.options, r.max_attempts, r.payload, r.payload_key,
+        extract(epoch FROM j.hard_at - now.at)::float8 AS hard_close,
+        r.token, r.attempt_count, j.slug AS owner, r.job_id, r.submission_id, r.due_at,
+        r.labels, r.policy, r.options, r.max_attempts, r.payload, r.payload_key,
         CASE WHEN r.history @> '[["running"]]' THEN (
             SELECT count(*) FILTER (WHERE move ->> 0 = 'running')
                 > count(*) FILTER (WHERE move ->> 2 = 'not begun')
             FROM jsonb_array_elements(r.history) AS move
         ) ELSE false END AS has_started
 )
-SELECT h.id,
+SELECT * FROM moved
+UNION ALL
+SELECT l.id,
     CASE
-        WHEN m.id IS NOT NULL THEN m.verdict
         WHEN NOT EXISTS (SELECT FROM node) THEN 'stale'
         -- Not EXISTS, for which a plan may read all that are queued: it is asked of few, or of none.
         WHEN (
             SELECT true FROM jobs_run q
-            WHERE q.id = h.id AND q.task = h.task AND q.state || '' = 'queued'
+            WHERE q.id = l.id AND q.task = l.task AND q.state || '' = 'queued'
               AND q.id = ANY(%(ids)s) -- of these partitions only
         ) THEN 'busy'
         ELSE 'gone'
-    END AS verdict,
-    m.is_limited, m.start_within, m.soft_close, m.hard_close, m.token, m.attempt_count, o.slug AS owner, m.job_id, m.submission_id, m.due_at,
-    m.labels, m.policy, m.options, m.max_attempts, m.payload, m.payload_key, m.has_started
-FROM hint h
-LEFT JOIN moved m ON m.id = h.id
-LEFT JOIN jobs_owner o ON o.id = m.owner_id
+    END,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM locked l
+-- What was locked in a newer version than this statement sees is not moved either.
+WHERE l.id NOT IN (SELECT m.id FROM moved m)

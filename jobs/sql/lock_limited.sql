@@ -11,13 +11,22 @@ SELECT limited.owner_id, limited.lock_key, CASE WHEN limited.space = 1722
     ELSE pg_advisory_xact_lock(limited.space, limited.key) END
 FROM (
     SELECT DISTINCT wanted.owner_id, wanted.lock_key, wanted.space, hashtext(wanted.name) AS key
-    FROM jobs_run r
-    JOIN jobs_owner o ON o.id = r.owner_id
+    FROM unnest(%(ids)s::uuid[]) AS asked (id)
+    CROSS JOIN LATERAL (
+        SELECT r.owner_id, r.lock_key FROM jobs_run r
+        WHERE r.id = asked.id
+          AND r.id = ANY(%(ids)s) -- of these partitions only
+        OFFSET 0
+    ) AS r
+    CROSS JOIN LATERAL (
+        SELECT id, slug, calendar_version, max_running FROM jobs_owner
+        WHERE id = r.owner_id OFFSET 0
+    ) AS o
     CROSS JOIN LATERAL (VALUES
         (NULL::bigint, NULL::text, 1722, CASE WHEN o.calendar_version > 0 THEN o.slug END),
         (o.id, NULL, 1718, CASE WHEN o.max_running IS NOT NULL THEN o.slug END),
         (NULL, r.lock_key, 1719, NULLIF(r.lock_key, ''))
     ) AS wanted(owner_id, lock_key, space, name)
-    WHERE r.id = ANY(%(ids)s) AND wanted.name IS NOT NULL
+    WHERE wanted.name IS NOT NULL
     ORDER BY wanted.space, key
 ) AS limited

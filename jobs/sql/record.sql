@@ -10,8 +10,7 @@
 -- jobs/states.py are made: what has started is not given back, what succeeded has started. An attempt
 -- that did nothing ('given back', 'not begun') is not spent. An attempt
 -- that reached its time limit at the close of its window says so.
--- Cost: each row is found by its id: `state || ''` is in no index, and those of what is active have
--- all that was so since the last vacuum.
+-- Cost: as that of admission; indexes of what is active have all that was so since the last vacuum.
 WITH report AS (
     SELECT * FROM unnest(
         %(ids)s::uuid[], %(tokens)s::int[], %(started_ages)s::float8[], %(kinds)s::text[],
@@ -21,28 +20,33 @@ WITH report AS (
     ) AS p(id, token, started_age, kind, ended_age, result, error_type, error_message, traceback,
            delay, cause)
 ), locked AS MATERIALIZED (
-    SELECT r.id, r.state, to_timestamp((r.history -> -1 ->> 1)::float8) AS moved_at
-    FROM jobs_run r JOIN report p ON p.id = r.id AND p.token = r.token
-    WHERE r.state || '' IN ('admitted', 'running', 'cancelling')
-      AND r.id = ANY(%(ids)s) -- of these partitions only
-      AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
-           OR (r.state = 'admitted' AND p.started_age IS NULL))
-    ORDER BY r.id
-    FOR UPDATE OF r SKIP LOCKED
+    SELECT p.*, found.*
+    FROM (SELECT * FROM report ORDER BY id) AS p
+    LEFT JOIN LATERAL (
+        SELECT r.ctid AS place, r.state AS before,
+            to_timestamp((r.history -> -1 ->> 1)::float8) AS moved_at
+        FROM jobs_run r
+        WHERE r.id = p.id AND r.token = p.token
+          AND r.state || '' IN ('admitted', 'running', 'cancelling')
+          AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
+               OR (r.state = 'admitted' AND p.started_age IS NULL))
+          AND r.id = ANY(%(ids)s) -- of these partitions only
+        FOR UPDATE SKIP LOCKED
+    ) AS found ON true
 ), judged AS (
     -- A worker's ages are its own; clipped, so that no move comes before the one it follows.
-    SELECT p.*, l.state AS before,
-        l.state = 'admitted' AND (p.started_age IS NOT NULL OR p.kind = 'succeeded') AS is_start,
-        greatest(now.at - make_interval(secs => p.started_age), l.moved_at) AS started_at,
-        greatest(now.at - make_interval(secs => coalesce(p.ended_age, 0)),
-                 now.at - make_interval(secs => p.started_age), l.moved_at) AS ended_at,
+    SELECT l.*,
+        l.before = 'admitted' AND (l.started_age IS NOT NULL OR l.kind = 'succeeded') AS is_start,
+        greatest(now.at - make_interval(secs => l.started_age), l.moved_at) AS started_at,
+        greatest(now.at - make_interval(secs => coalesce(l.ended_age, 0)),
+                 now.at - make_interval(secs => l.started_age), l.moved_at) AS ended_at,
         CASE
-            WHEN p.kind IS NULL THEN CASE l.state WHEN 'admitted' THEN 'running' ELSE l.state END
-            WHEN l.state = 'cancelling' AND p.kind <> 'succeeded' THEN 'cancelled'
-            WHEN p.kind = 'given back' THEN 'queued'
-            ELSE p.kind
+            WHEN l.kind IS NULL THEN CASE l.before WHEN 'admitted' THEN 'running' ELSE l.before END
+            WHEN l.before = 'cancelling' AND l.kind <> 'succeeded' THEN 'cancelled'
+            WHEN l.kind = 'given back' THEN 'queued'
+            ELSE l.kind
         END AS after
-    FROM report p JOIN locked l ON l.id = p.id
+    FROM locked l
     CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 ), moved AS (
     UPDATE jobs_run r SET
@@ -72,8 +76,8 @@ WITH report AS (
                         THEN 'window closed' ELSE coalesce(nullif(j.cause, ''), j.error_type) END))
                 ELSE '[]' END
     FROM judged j
-    WHERE r.id = j.id
-      AND r.id = ANY(%(ids)s) -- of these partitions only
+    WHERE r.ctid = j.place
+      AND r.id = j.id AND r.id = ANY(%(ids)s) -- of these partitions only
     RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.worker_id,
         r.admitted_at, r.started_at,
         -- With what is written of the attempt: joined again, each would be looked for among all.
@@ -94,18 +98,21 @@ WITH report AS (
     FROM moved m
     WHERE m.kind IS NOT NULL
 )
-SELECT m.id, m.state, m.owner_id, m.lock_key, o.max_running IS NOT NULL AS is_capped
-FROM moved m JOIN jobs_owner o ON o.id = m.owner_id
+SELECT m.id, m.state, m.owner_id, m.lock_key,
+    (SELECT o.max_running IS NOT NULL FROM jobs_owner o WHERE o.id = m.owner_id) AS is_capped
+FROM moved m
 UNION ALL
-SELECT p.id, 'busy', NULL, NULL, false
-FROM report p LEFT JOIN locked l ON l.id = p.id
--- It should be written, and its row is held: its token is not an old one. Asked of nothing else;
--- with EXISTS a plan may read all that are active.
-WHERE CASE WHEN l.id IS NULL THEN (
+SELECT l.id, 'busy', NULL, NULL, false
+FROM locked l
+WHERE l.id NOT IN (SELECT m.id FROM moved m)
+  -- It should be written, and its row is held, or was locked in a newer version than this statement
+  -- sees: its token is not an old one. Asked of nothing else; with EXISTS a plan may read all that
+  -- are active.
+  AND (
     SELECT true FROM jobs_run r
-    WHERE r.id = p.id AND r.token = p.token
+    WHERE r.id = l.id AND r.token = l.token
       AND r.id = ANY(%(ids)s) -- of these partitions only
       AND r.state || '' IN ('admitted', 'running', 'cancelling')
-      AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
-           OR (r.state = 'admitted' AND p.started_age IS NULL))
-) END
+      AND (l.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
+           OR (r.state = 'admitted' AND l.started_age IS NULL))
+)

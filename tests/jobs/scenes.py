@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,12 +13,13 @@ from itertools import pairwise
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
+import pytest
 from celery import current_app
 from django.db import connection, transaction
 
 from fleet import Admission, Ask, Kind, Node, Refusal, Report, is_hint
 from fleet.keys import queue_key
-from jobs import submit_many
+from jobs import database, prepared, submit_many
 from jobs.admission import admit
 from jobs.liveness import beat
 from jobs.models import Owner, Run
@@ -169,6 +171,34 @@ def row_held(table: str, key: Any) -> Iterator[None]:
         # Closing alone would release the row at some later moment.
         somebody.rollback()
         somebody.close()
+
+
+@contextmanager
+def changed_before_its_lock(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have somebody change a run's row when an edge's statement has begun, and has no lock yet."""
+    text_of = prepared._statement
+
+    def waiting(name: str, partition: str) -> str:
+        text, found = re.subn(
+            r"ORDER BY id\) AS (h|p)\b", r", pg_sleep(0.5) \g<0>", text_of(name, partition)
+        )
+        assert found == (name in ("admit", "record"))
+        return text
+
+    def change() -> None:
+        query = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        wait_for(lambda: bool(database.query(query)))
+        Run.objects.filter(id=run.id).update(labels={"changed": "meanwhile"})
+        connection.close()
+
+    monkeypatch.setattr(prepared, "_statement", waiting)
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        monkeypatch.setattr(prepared, "_statement", text_of)
 
 
 def at_once(*acts: Callable[[], T]) -> list[T | Exception]:

@@ -27,6 +27,7 @@ from tests.jobs.scenes import (
     ask,
     at_once,
     behind,
+    changed_before_its_lock,
     held_by_somebody,
     living_worker,
     recorded,
@@ -118,6 +119,17 @@ def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None
         first, second, third = ask(worker, runs)
     assert (first.__class__, second, third.__class__) == (Admission, BUSY, Admission)
     admitted(worker, runs[1])
+
+
+def test_a_row_that_somebody_has_just_changed_is_busy(
+    committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the statement began it cannot see what it has locked; the hint comes again."""
+    runs, worker = submitted(acme, 2), living_worker()
+    with changed_before_its_lock(runs[0], monkeypatch):
+        first, second = ask(worker, runs)
+    assert (first, second.__class__) == (BUSY, Admission)
+    admitted(worker, runs[0])
 
 
 def test_limits_that_come_and_go_are_met(committed: None, acme: Owner) -> None:

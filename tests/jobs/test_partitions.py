@@ -58,6 +58,19 @@ def stored_at(owner: Owner, moment: datetime) -> UUID:
 
 
 @pytest.mark.django_db
+def test_the_index_of_owners_is_older_than_that_of_ids() -> None:
+    """Both lead to an id, and of two that look equally good PostgreSQL takes the newer."""
+    [name] = [name for name in make_partitions(days_ahead=AHEAD)[-2:] if "run" in name]
+    indexes = database.query(
+        "SELECT indexrelid::regclass::text AS name FROM pg_index"
+        " WHERE indrelid = %s::regclass ORDER BY indexrelid",
+        [name],
+    )
+    names = [row["name"] for row in indexes]
+    assert names.index(f"{name}_owner_id_id_idx") < names.index(f"{name}_pkey")
+
+
+@pytest.mark.django_db
 def test_partitions_are_made_30_days_ahead() -> None:
     """By the migration already; making them again makes none but for the days since."""
     passed = days_since_migration()

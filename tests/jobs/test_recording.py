@@ -21,6 +21,7 @@ from jobs.storing import now
 from tests.jobs.scenes import (
     admitted,
     ask,
+    changed_before_its_lock,
     held_by_somebody,
     hinted,
     living_worker,
@@ -282,6 +283,18 @@ def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None
     with held_by_somebody(runs[0]):
         states_now = record(batch)
     assert [states_now.get(str(run.id)) for run in runs] == ["busy", "succeeded", None]
+    assert record(batch) == {str(runs[0].id): "succeeded"}
+
+
+def test_a_row_that_somebody_has_just_changed_is_busy(
+    committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the statement began it cannot see what it has locked; the outcome is not lost."""
+    runs = submitted(acme, 2)
+    batch = [told(at, Kind.SUCCEEDED) for at in ask(living_worker(), runs)]  # type: ignore[arg-type]
+    with changed_before_its_lock(runs[0], monkeypatch):
+        states_now = record(batch)
+    assert [states_now[str(run.id)] for run in runs] == ["busy", "succeeded"]
     assert record(batch) == {str(runs[0].id): "succeeded"}
 
 
