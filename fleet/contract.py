@@ -197,7 +197,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """What a worker asks of the application. All but the last four run in a thread of their own.
+    """What a worker asks of the application, up to `requires_row` in a thread of its own.
 
     `admit` answers every ask by its key; `publish` sends hints of runs that have no row, or raises;
     `record` returns the state that each run has now,
@@ -206,7 +206,8 @@ class Edges:
     `leave` ends the worker's row; `prime` tells queues that were emptied, or fell back to an older
     copy, what they have forgotten; `close` drops the thread's connection after an error.
     No durable run is sent to `plain_queues`: a worker of others is refused on a pool that cannot
-    stop a task, unless `allows_other_pools`.
+    stop a task, unless `allows_other_pools`. A pool's processes are so much nicer (0 to 19) than the
+    worker's main one.
     """
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]
@@ -225,3 +226,4 @@ class Edges:
     cancel_grace_seconds: float = 10.0
     plain_queues: Collection[str] = ()
     allows_other_pools: bool = False
+    child_niceness: int = 0

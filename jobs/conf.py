@@ -79,6 +79,7 @@ RULES: Final[dict[str, Rule]] = {
     "CANCEL_GRACE_SECONDS": Rule(10.0, Kind.SECONDS, 0, 3600),
     "PARTITION_DAYS_AHEAD": Rule(30, Kind.WHOLE, 2, 366),
     "ALLOW_OTHER_POOLS": Rule(False, Kind.SWITCH),
+    "CHILD_NICENESS": Rule(10, Kind.WHOLE, 0, 19),
     "JOBS_QUEUE": Rule("jobs", Kind.NAME),
     "SYSTEM_QUEUE": Rule("system", Kind.NAME),
     "INBOX_QUEUE": Rule("inbox", Kind.NAME),

@@ -49,6 +49,7 @@ def edges() -> Edges:
         cancel_grace_seconds=setting("CANCEL_GRACE_SECONDS"),
         plain_queues=(setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")),
         allows_other_pools=setting("ALLOW_OTHER_POOLS"),
+        child_niceness=setting("CHILD_NICENESS"),
     )
 
 

@@ -45,10 +45,15 @@ class DurableRuns(bootsteps.StartStopStep):
         _refuse_what_breaks(worker)
         _refuse_other_pools(worker, self.edges)
         child.install(worker.app.tasks, self.edges)
+        signals.worker_process_init.connect(self._be_nice)
         worker.consumer_cls = Consumer
         # A Redis that is full or read-only refuses commands: it is waited for like a lost one.
         worker.app.conf.broker_channel_error_retry = True
         return self
+
+    def _be_nice(self, **_signal: Any) -> None:
+        """In a pool's process: where processors are scarce, come after the one that feeds all."""
+        os.nice(self.edges.child_niceness)
 
     def start(self, worker: Any) -> None:
         node = Node(

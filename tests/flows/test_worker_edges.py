@@ -1,5 +1,6 @@
 """What a worker meets at its edges ends one run at most, once, and leaves its neighbours alone."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from django.db import connection
 
 from fleet import HEADER
 from jobs import submit
+from jobs.conf import DEFAULTS
 from jobs.models import Run, Worker
 from jobs.states import State
 from tests.flows.processes import QUICK, Layout, Processes, database_url
@@ -27,6 +29,14 @@ LIMITS = {"soft_time_limit_seconds": 0.2, "time_limit_seconds": 0.6}
 def layout() -> Layout:
     """One worker, so that a scene knows who has heard what."""
     return Layout(1, 4)
+
+
+def test_a_worker_comes_before_its_children(stack: Processes) -> None:
+    """Where processors are scarce: it feeds them, and its heartbeats keep what they hold."""
+    [worker] = [one for one in stack.started if one.name.startswith("shared")]
+    own = os.getpriority(os.PRIO_PROCESS, worker.pid)
+    children = [os.getpriority(os.PRIO_PROCESS, pid) for pid in worker.children()]
+    assert children == [own + DEFAULTS["CHILD_NICENESS"]] * 4
 
 
 def test_a_hard_limit_is_told_once(stack: Processes, verdict: Any) -> None:

@@ -52,6 +52,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("MAX_ATTEMPTS", 101, "101, but must be a whole number from 1 up to 100"),
     ("MAX_ATTEMPTS", 3.0, "3.0, but must be a whole number from 1 up to 100"),
     ("ALLOW_OTHER_POOLS", "no", "'no', but must be True or False"),
+    ("CHILD_NICENESS", 20, "20, but must be a whole number from 0 up to 19"),
     ("OFFERED_TASKS", "reports.*", "'reports.*', but must be a list of words"),
     ("OFFERED_TASKS", [5], r"\[5\], but must be a list of words"),
     ("JOBS_QUEUE", "", "'', but must be a name of 1 to 100 characters"),
