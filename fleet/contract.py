@@ -206,8 +206,8 @@ class Edges:
     `leave` ends the worker's row; `prime` tells queues that were emptied, or fell back to an older
     copy, what they have forgotten; `close` drops the thread's connection after an error.
     No durable run is sent to `plain_queues`: a worker of others is refused on a pool that cannot
-    stop a task, unless `allows_other_pools`. A pool's processes are so much nicer (0 to 19) than the
-    worker's main one.
+    stop a task, unless `allows_other_pools`. A pool's processes are nicer than the worker's main
+    one by `child_niceness`, 0 to 19.
     """
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]

@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db import DatabaseError, transaction
 
 from fleet import Admission, Ask, Kind, Refusal, Report
-from jobs import prepared
+from jobs import database, prepared
 from jobs.callbacks import tell_celery
 from jobs.conf import setting
 from jobs.payloads import open_bytes
@@ -59,7 +59,7 @@ class _Limits:
     @classmethod
     def lock(cls, ids: Sequence[UUID]) -> list[dict[str, Any]]:
         """Take them until the transaction ends; return the limits."""
-        limits = prepared.run("lock_limited", ids, {"ids": ids}, waits=True)
+        limits = prepared.run("lock_limited", ids, {"ids": database.array(ids)}, waits=True)
         cls.are_expected = bool(limits)
         return limits
 
@@ -71,7 +71,7 @@ def _admit(
         "admit",
         ids,
         {
-            "ids": ids,
+            "ids": database.array(ask.run_id for ask in asks),
             "tasks": [ask.task for ask in asks],
             "worker": worker_id,
             "lease": setting("LEASE_SECONDS"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, wraps
 from pathlib import Path
@@ -42,6 +42,19 @@ def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[
             return []
         names = [column.name for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def array(values: Iterable[object]) -> str:
+    """Return ids, numbers or our own words as PostgreSQL writes an array of them.
+
+    A fifth of a worker's edge was its driver's way to do this, element by element.
+    """
+    return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
+
+
+def binaries(values: Iterable[bytes | None]) -> str:
+    """Return bytes as PostgreSQL writes an array of them."""
+    return array(None if value is None else f'"\\\\x{value.hex()}"' for value in values)
 
 
 def bound_waits() -> None:

@@ -53,26 +53,27 @@ def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
     if not merged:
         return []
     now = time.monotonic()
-    ended = [report.kind is not Kind.STARTED for report in merged]
     ids = [UUID(report.run_id) for report in merged]
+    # Nearly all batches have no word of an error.
+    has_words = any(map(_has_words, merged))
+    words = merged if has_words else []
     return prepared.run(
         "record",
         ids,
         {
-            "ids": ids,
-            "tokens": [report.token for report in merged],
-            "started_ages": [_age(report.started_at, now) for report in merged],
-            "kinds": [
-                report.kind.value if is_end else None
-                for report, is_end in zip(merged, ended, strict=True)
-            ],
-            "ended_ages": [_age(report.at, now) for report in merged],
-            "results": [report.result for report in merged],
-            "error_types": [report.error_type for report in merged],
-            "error_messages": [report.error_message for report in merged],
-            "tracebacks": [report.traceback for report in merged],
-            "delays": [report.delay for report in merged],
-            "causes": [report.cause for report in merged],
+            "ids": database.array(report.run_id for report in merged),
+            "tokens": database.array(report.token for report in merged),
+            "started_ages": database.array(_age(report.started_at, now) for report in merged),
+            "kinds": database.array(
+                None if report.kind is Kind.STARTED else report.kind.value for report in merged
+            ),
+            "ended_ages": database.array(_age(report.at, now) for report in merged),
+            "results": database.binaries(report.result for report in merged),
+            "error_types": [report.error_type for report in words],
+            "error_messages": [report.error_message for report in words],
+            "tracebacks": [report.traceback for report in words],
+            "delays": [report.delay for report in words],
+            "causes": [report.cause for report in words],
             "lease": setting("LEASE_SECONDS"),
         },
     )
@@ -128,6 +129,12 @@ def write_gates(
             "lease": setting("LEASE_SECONDS"),
         },
     )
+
+
+def _has_words(report: Report) -> bool:
+    """Say whether there is more to a report than what has become of its run, and when."""
+    has_error = report.error_type or report.error_message or report.traceback or report.cause
+    return bool(has_error) or report.delay is not None
 
 
 def _is_lost(report: Report) -> bool:

@@ -1,7 +1,8 @@
 -- Record what became of attempts, fenced by token.
 -- Parameters: arrays, one element a run: ids, tokens, started_ages (seconds since the pool
 -- accepted it, or null), kinds (null: only started), ended_ages (seconds), results, error_types,
--- error_messages, tracebacks, delays (seconds until the next attempt), causes; lease seconds.
+-- error_messages, tracebacks, delays (seconds until the next attempt), causes, these five empty where
+-- none has any; lease seconds.
 -- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped; and one with
 -- state 'busy' per run whose row somebody else holds: report it again.
 -- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
@@ -12,7 +13,10 @@
 -- that reached its time limit at the close of its window says so.
 -- Cost: as that of admission; indexes of what is active have all that was so since the last vacuum.
 WITH report AS (
-    SELECT * FROM unnest(
+    SELECT p.id, p.token, p.started_age, p.kind, p.ended_age, p.result,
+        coalesce(p.error_type, '') AS error_type, coalesce(p.error_message, '') AS error_message,
+        coalesce(p.traceback, '') AS traceback, p.delay, coalesce(p.cause, '') AS cause
+    FROM unnest(
         %(ids)s::uuid[], %(tokens)s::int[], %(started_ages)s::float8[], %(kinds)s::text[],
         %(ended_ages)s::float8[], %(results)s::bytea[], %(error_types)s::text[],
         %(error_messages)s::text[], %(tracebacks)s::text[], %(delays)s::float8[],
