@@ -20,8 +20,8 @@ SHORT_SECONDS: Final = 0.005
 """Behind a job that is expected to take no longer, the next one may wait in its child."""
 AHEAD_SECONDS: Final = 0.02
 """Nor behind more than so much together; nor behind a job that has run for so long."""
-AHEAD_MOST: Final = 12
-"""Nor behind more than so many: a pipe takes sixteen pieces, of which a few may be left."""
+AHEAD_MOST: Final = 26
+"""Nor behind more than so many: a pipe takes `PIECES`, of which a few may be left."""
 
 
 class Ahead:

@@ -8,6 +8,7 @@ both share.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import mmap
 import os
@@ -16,6 +17,7 @@ import select
 import struct
 from collections import deque
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any, Final
 
 from billiard.pool import ACK
@@ -28,6 +30,8 @@ has taken it."""
 COLLECT_AT: Final = gc.get_threshold()
 """As it was before the worker had its own; this is the user's process."""
 NONE: Final = -1
+PIECES: Final = 32
+"""So many jobs are to have room in a child's pipe: in twice what a pipe has on Linux."""
 READ_SIZE: Final = 16_384
 _LENGTH: Final = struct.Struct(">i")
 _NUMBER: Final = struct.Struct("=q")
@@ -102,6 +106,9 @@ class Worker(asynpool.Worker):
         # Before the fork: it is the same memory in both.
         self.begun = Begun()
         super().__init__(*args, **kwargs)
+        # Where it is refused, a user has too many pipes: fewer jobs go ahead then.
+        with suppress(OSError, AttributeError):
+            fcntl.fcntl(self.inq._writer, fcntl.F_SETPIPE_SZ, PIECES * select.PIPE_BUF)
 
     def contribute_to_object(self, obj: Any) -> Any:
         obj.begun = self.begun
