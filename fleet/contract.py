@@ -141,7 +141,7 @@ class Refusal(StrEnum):
 
 
 BUSY_ROW: Final = "busy"
-"""In place of a run's state, when somebody else holds its row: report it again."""
+"""In place of a run's state, when somebody holds or has just changed its row: report it again."""
 
 
 NOT_BEGUN: Final = "not begun"
@@ -197,7 +197,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """What a worker asks of the application, up to `requires_row` in a thread of its own.
+    """What a worker asks of the application; what may wait for a server, in a thread of its own.
 
     `admit` answers every ask by its key; `publish` sends hints of runs that have no row, or raises;
     `record` returns the state that each run has now,

@@ -31,7 +31,7 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
     """Write what a worker reports, in one statement; return the state that each run has now.
 
     A run is missing in the answer when its token was out of date: another attempt stands. It is
-    `busy` when somebody else holds its row: the others are not kept waiting for it.
+    `busy` when somebody else holds its row, or has just changed it: the others do not wait for it.
     Repeating a batch is harmless.
     """
     lost = as_stored([report for report in reports if _is_lost(report)])

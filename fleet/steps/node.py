@@ -45,7 +45,9 @@ class DurableRuns(bootsteps.StartStopStep):
         _refuse_what_breaks(worker)
         _refuse_other_pools(worker, self.edges)
         child.install(worker.app.tasks, self.edges)
-        signals.worker_process_init.connect(self._be_nice)
+        if isinstance(worker.pool, TaskPool):
+            # Others say so of the main process.
+            signals.worker_process_init.connect(self._be_nice)
         worker.consumer_cls = Consumer
         # A Redis that is full or read-only refuses commands: it is waited for like a lost one.
         worker.app.conf.broker_channel_error_retry = True

@@ -4,7 +4,7 @@
 -- error_messages, tracebacks, delays (seconds until the next attempt), causes, these five empty where
 -- none has any; lease seconds.
 -- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped; and one with
--- state 'busy' per run whose row somebody else holds: report it again.
+-- state 'busy' per run whose row somebody else holds, or has just changed: report it again.
 -- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
 -- being cancelled is cancelled, unless it succeeded or could not be stopped; an attempt's row is
 -- written in the statement that moves its run, so both exist or neither; only the moves of
