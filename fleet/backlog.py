@@ -164,10 +164,8 @@ class Backlog:
             self.again.add(message.id)
             return False
         self.messages[message.id] = message
-        self.sequence = max(now, self.sequence + 1)
-        ageing = floor(AGEING_SECONDS * SECOND)
         # What is delayed ages from when it is due; what was due before now, from then.
-        message.order = self.sequence + message.delay - message.priority * ageing
+        self._set_order(now, message, delay=message.delay)
         message.not_after = 0 if message.deadline is None else now + message.deadline
         self._owner(message.owner)
         if message.delay > 0:
@@ -176,8 +174,16 @@ class Backlog:
             self._make_ready(message)
         return True
 
-    def _make_ready(self, message: Message) -> None:
-        """Make it ready, or park it when its lock is taken."""
+    def _set_order(self, now: int, message: Message, *, delay: int = 0) -> None:
+        """Put it behind what has its priority."""
+        self.sequence = max(now, self.sequence + 1)
+        message.order = self.sequence + delay - message.priority * floor(AGEING_SECONDS * SECOND)
+
+    def _make_ready(self, message: Message, *, behind: int = 0) -> None:
+        """Make it ready, or park it when its lock is taken.
+
+        A submission that becomes ready by it comes so much virtual time after its sisters.
+        """
         if message.lock in self.locks:
             self._park(message)
             return
@@ -185,7 +191,8 @@ class Backlog:
         owner.ready += 1
         self.ready.setdefault(message.line, {})[message.id] = message.order
         # A submission starts level with its sisters, as an owner does.
-        self.submissions.setdefault(owner.name, {}).setdefault(message.submission, owner.turn)
+        turn = owner.turn + behind
+        self.submissions.setdefault(owner.name, {}).setdefault(message.submission, turn)
         self._touch(owner.name)
 
     def _take_out(self, message: Message) -> None:

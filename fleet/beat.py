@@ -210,7 +210,10 @@ class Led(Scheduler):
             task=entry.task,
             args=entry.args,
             kwargs=entry.kwargs,
-            options={**entry.options, "task_id": sending.task_id, "retry": False},
+            options={
+                **entry.options,
+                **{"task_id": sending.task_id, "message_id": sending.task_id, "retry": False},
+            },
             app=self.app,
         )
         try:

@@ -40,6 +40,10 @@ What is held beyond the slots begins so much later: it would be charged for its 
 whoever comes new would enter behind runs that nobody has had.
 """
 
+REJECTED_SECONDS: Final = 0.001
+"""What an owner pays for a message that was rejected without a run. And its submission comes so much
+after its sisters: neither is chosen first for ever."""
+
 MOST_LOOKS: Final = 64
 """Out-of-date owners that are looked at to choose one; then the one at hand is chosen."""
 
@@ -53,6 +57,8 @@ class Given(NamedTuple):
     is_urgent: bool
     """Somebody may wait for its end: tell it at once."""
     body: bytes
+    is_redelivered: bool = False
+    """A worker has given it back before."""
 
 
 class Taken(NamedTuple):
@@ -172,13 +178,16 @@ class FairQueue(Backlog):
         self.finish(now, worker, runs)
         return self.ack(now, worker, [(mid, number) for mid, number, _run in runs])
 
-    def give_back(self, now: int, worker: str, leases: Iterable[tuple[str, int, int]]) -> int:
-        """Return messages that the worker will not run (mid, lease, delay) to their old places."""
+    def give_back(self, now: int, worker: str, leases: Iterable[tuple[str, int, int, bool]]) -> int:
+        """Return messages that the worker will not run: mid, lease, delay, is it rejected.
+
+        They go to their old places, a rejected one behind its line.
+        """
         matched = 0
-        for mid, number, delay in leases:
+        for mid, number, delay, is_rejected in leases:
             lease = self._lease_of(worker, mid, number)
             if lease:
-                self._put_back(now, mid, lease, delay=delay)
+                self._put_back(now, mid, lease, delay=delay, is_rejected=is_rejected)
                 matched += 1
         self._settle(now)
         return matched
@@ -253,7 +262,10 @@ class FairQueue(Backlog):
         if message.lock:
             self.locks[message.lock] = message.id
         is_urgent = owner.cap > 0 or message.lock != ""
-        return Given(message.id, self.lease_number, known, is_urgent, message.body)
+        return Given(
+            *(message.id, self.lease_number, known, is_urgent),
+            *(message.body, message.is_returned),
+        )
 
     # Leases -----------------------------------------------------------------------------------
 
@@ -288,14 +300,21 @@ class FairQueue(Backlog):
         self.expected[message.task] = _moved(self.expected.get(message.task), run)
         self.average = _moved(self.average or None, run)
 
-    def _put_back(self, now: int, mid: str, lease: Lease, *, delay: int = 0) -> None:
-        self._end(now, mid, lease)
+    def _put_back(
+        self, now: int, mid: str, lease: Lease, *, delay: int = 0, is_rejected: bool = False
+    ) -> None:
+        rejected = round(REJECTED_SECONDS * SECOND) if is_rejected else 0
+        self._end(now, mid, lease, run=rejected)
         del self.leases[mid]
         self.again.discard(mid)
+        message = self.messages[mid]
+        message.is_returned = True
+        if is_rejected:
+            self._set_order(now, message)
         if delay > 0:
             self.delayed[mid] = now + delay
         else:
-            self._make_ready(self.messages[mid])
+            self._make_ready(message, behind=rejected)
 
     def _return_some(self, now: int, worker: str, limit: int) -> int:
         held = self._held(worker)[:limit]

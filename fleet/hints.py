@@ -21,7 +21,7 @@ from redis import Redis
 from fleet.contract import Hint
 from fleet.sending import Sender
 from fleet.transport import fair_queues, scripts
-from fleet.transport.envelope import message_id
+from fleet.transport.envelope import hint_id
 
 PAUSE_AFTER_FAILURE: Final = 2.0
 CHUNK: Final = 500
@@ -59,7 +59,7 @@ class Broker:
         """
         if queue not in fair_queues(self._app):
             return
-        ids = [message_id(run_id, token) for run_id, token in hints]
+        ids = [hint_id(run_id, token) for run_id, token in hints]
         with self.client(timeout=timeout) as client:
             for start in range(0, len(ids), CHUNK):
                 scripts.run(client, queue, "withdraw", *ids[start : start + CHUNK])

@@ -23,6 +23,8 @@ class Message:
     order: int = 0
     """Least first. Set when it is put into the queue, as is `not_after`."""
     not_after: int = 0
+    is_returned: bool = False
+    """A worker has given it back."""
 
     @property
     def line(self) -> tuple[str, str]:

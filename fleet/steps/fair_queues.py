@@ -42,9 +42,11 @@ class FairQueues(bootsteps.StartStopStep):
         refuse_stock_transport(worker.app)
         if type(worker.pool) is prefork.TaskPool:
             worker.pool.Pool = Pool
-        # What is there by now stays: the collector need not look at it again, nor in the children.
-        gc.freeze()
-        gc.set_threshold(*COLLECT_AT)
+        if threading.current_thread() is threading.main_thread():
+            # Not in a process that runs a worker beside its own work, a test's for example. What is
+            # there by now stays: the collector need not look at it again, nor in the children.
+            gc.freeze()
+            gc.set_threshold(*COLLECT_AT)
         consumed = set(worker.app.amqp.queues.consume_from)
         if consumed & set(fair_queues(worker.app)):
             for task in worker.app.tasks.values():
@@ -58,10 +60,10 @@ class FairQueues(bootsteps.StartStopStep):
         worker._process_task = surviving(worker, worker._process_task)
         self.renewal = Renewal(worker.app)
         self.renewal.start()
-        # Connected when all steps have been: what they do at the end comes before this.
-        signals.worker_ready.connect(self._await_end, weak=False)
 
-    def stop(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
+    def stop(self, worker: Any) -> None:
+        # Connected after those of all other steps: what they do at the end comes before this.
+        signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
         # The pool runs what it has, and the leases of that are needed until `worker_shutdown`.
         try:
             with leases_of(self.app) as (leases, client):
@@ -72,14 +74,12 @@ class FairQueues(bootsteps.StartStopStep):
     def terminate(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
         self._leave()
 
-    def _await_end(self, **_signal: Any) -> None:
-        signals.worker_shutdown.connect(self._leave, weak=False)
-
     def _leave(self, **_signal: Any) -> None:
         self.renewal.stop()
         try:
             with leases_of(self.app) as (leases, client):
                 leases.leave(client)
+                leases.has_worker = False
         except Exception as error:
             logger.error("leases end by themselves: %r", error)  # noqa: TRY400  the broker is away
 
@@ -143,6 +143,7 @@ class Renewal(threading.Thread):
                 with leases_of(self._app) as (leases, client), client.pubsub() as heard:
                     if channels:
                         heard.subscribe(*channels)
+                    leases.has_worker = True
                     while not self._stopped.is_set():
                         leases.renew(client)
                         is_lost = False

@@ -97,6 +97,8 @@ def dress(request: Request, admission: Admission) -> None:
     request.time_limits = (admission.time_limit, admission.soft_time_limit)
     request.request_dict.update(admission.headers, args=args, kwargs=kwargs)
     request.request_dict[HEADER] = admission.facts()
+    # The row decides whether it runs, and not what Celery has stored of an attempt before.
+    request.delivery_info["redelivered"] = False
     request._ignore_result = request.request_dict.get("ignore_result")
 
 

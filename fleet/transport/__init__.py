@@ -51,15 +51,16 @@ def register() -> None:
     kombu_transport.TRANSPORT_ALIASES.update(SCHEMES)
     for scheme in SCHEMES:
         kombu_transport._transport_cache.pop(scheme, None)
-    signals.celeryd_init.connect(_add_step, weak=False)
+    # Sent by every worker, also one of `celery.contrib.testing`, before its steps are chosen.
+    signals.worker_init.connect(_add_step, weak=False)
 
 
-def _add_step(instance: Any, **_signal: Any) -> None:
+def _add_step(sender: Any, **_signal: Any) -> None:
     """Give a worker that is about to boot the step without which its leases would lapse."""
     from fleet.steps.fair_queues import FairQueues
 
-    if fair_queues(instance.app):
-        instance.app.steps["worker"].add(FairQueues)
+    if fair_queues(sender.app):
+        sender.app.steps["worker"].add(FairQueues)
 
 
 def fair_queues(app: Celery) -> tuple[str, ...]:

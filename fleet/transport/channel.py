@@ -97,13 +97,23 @@ class FairQueues:
     heard_by = 0
     """How many have heard the last word that went to all who listen."""
 
+    _unacknowledged: frozenset[str] | set[str] = frozenset()
+    """Queues whose consumer acknowledges nothing: what is delivered is done with."""
+
     active_fair_queues: Sequence[str] = ()
     """The fair queues that are consumed here. Every turn of the loop asks."""
 
-    def basic_consume(self, queue: str, *args: Any, **kwargs: Any) -> Any:
-        result = super().basic_consume(queue, *args, **kwargs)  # type: ignore[misc]
+    def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
+        result = super().basic_consume(queue, no_ack, *args, **kwargs)  # type: ignore[misc]
         self._note_active()
+        self._unacknowledged = self._unacknowledged - {queue} | ({queue} if no_ack else set())
         return result
+
+    def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
+        message = super().basic_get(queue, no_ack, **kwargs)  # type: ignore[misc]
+        if message is not None and no_ack and queue in self.fair_queues:
+            self.qos.ack(message.delivery_tag)  # type: ignore[attr-defined]
+        return message
 
     def _note_active(self) -> None:
         active = self.active_queues
@@ -149,6 +159,8 @@ class FairQueues:
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
         if queue in self.fair_queues:
             self._purge(queue)
+            with self.conn_or_acquire() as client:
+                scripts.run(client, queue, "delete")
         super()._delete(queue, *args, **kwargs)  # type: ignore[misc]
 
     # --- taking ------------------------------------------------------------------------
@@ -157,7 +169,7 @@ class FairQueues:
         if queue not in self.fair_queues:
             return super()._get(queue)  # type: ignore[misc]
         for tag, raw in self._take(queue, Room(1, 0), most=1).messages:
-            return delivered(raw, tag=tag)
+            return delivered(raw, tag=tag, is_redelivered=self.leases.is_redelivered(tag))
         raise Empty
 
     def _brpop_start(self, timeout: float | None = None) -> None:
@@ -244,8 +256,11 @@ class FairQueues:
     def _hand_over(self, queue: str, tag: str, raw: bytes) -> None:
         """Deliver one message; what is none is put aside, and the worker goes on."""
         try:
-            message = delivered(raw, tag=tag)
+            is_redelivered = self.leases.is_redelivered(tag)
+            message = delivered(raw, tag=tag, is_redelivered=is_redelivered)
             self.connection._deliver(message, queue)
+            if queue in self._unacknowledged:
+                self.qos.ack(tag)  # type: ignore[attr-defined]
         except SHAPE_ERRORS as error:
             self.quarantine.put_aside(tag, raw, error)
         except (RedisError, OSError, OperationalError):
@@ -340,9 +355,21 @@ class FairQueues:
                 say = self.leases.say if waits else self.leases.say_ahead
                 say(client, due)
 
+    def settle_all(self) -> None:
+        """Say all that this process has to say of what it holds, and wait until it is heard."""
+        if self.leases.has_unsaid:
+            with self.conn_or_acquire() as client:
+                self.leases.say(client)
+
     def close(self) -> None:
         # First: what follows asks the server, and ends there when that is gone.
         self.leases.give_back_unstarted(self.holder)
+        if not self.leases.has_worker:
+            # A worker's loop says it, also when this connection is lost.
+            try:
+                self.settle_all()
+            except self.connection_errors as error:  # type: ignore[attr-defined]
+                logger.warning("what was not acknowledged in time comes again: %r", error)
         if self._in_poll and self._waits_for_fair and not self._waits_for_stock:
             # Nothing but a wake-up can be under way: no need to wait for the end of the sleep. Its
             # consumers may be gone by now.

@@ -14,12 +14,14 @@ from typing import Any, Final
 
 from kombu.utils.json import loads
 
-from fleet.contract import HEADER, HIGHEST
+from fleet.contract import HEADER, HIGHEST, is_hint
 from fleet.router import route_of
 
 MICROSECONDS: Final = 1_000_000
 TIME_LIMIT_MOST: Final = 10**9
 TEXT_LIMIT: Final = 400
+ONCE: Final = "once:"
+"""Begins the id of a message that is published with a `message_id`."""
 DEADLINE_LIMIT_SECONDS: Final = 10 * 365 * 86400
 SERIAL_LIMIT: Final = 2**53
 NUL: Final = rb"\u0000"
@@ -63,18 +65,17 @@ class Address:
 def address(message: Mapping[str, Any], *, now: datetime) -> Address:
     """Return where a message belongs.
 
-    It is known by its task id and the number of the try, a hint by that of the admission that it
-    is for; one without an id by a random one.
+    A hint is known by its run and the admission that it is for: publishing it twice is publishing it
+    once. Any other message is known by its publish, as in Celery: the same task id published twice
+    runs twice. One with Kombu's property `message_id` is known by that, while it waits or runs.
     """
     headers = _mapping(message, "headers")
     properties = _mapping(message, "properties")
     ours = headers.get(HEADER)
     ours = ours if isinstance(ours, Mapping) else {}
     route = route_of(headers)
-    task_id = headers.get("id")
-    serial = _serial(ours.get("token", headers.get("retries")))
     return Address(
-        id=message_id(_text(task_id) or str(uuid.uuid4()), serial),
+        id=_identity(headers, properties),
         owner=route.owner,
         submission=_text(route.submission),
         priority=_priority(properties.get("priority")),
@@ -85,9 +86,20 @@ def address(message: Mapping[str, Any], *, now: datetime) -> Address:
     )
 
 
-def message_id(task_id: str, serial: int) -> str:
-    """Return by what a message is known: its task, and which try or admission it is for."""
-    return f"{task_id}:{serial}"
+def hint_id(run_id: str, token: int) -> str:
+    """Return by what a hint is known: its run, and which admission it is for."""
+    return f"{run_id}:{token}"
+
+
+def _identity(headers: Mapping[str, Any], properties: Mapping[str, Any]) -> str:
+    """Return by what a message is known."""
+    if is_hint(headers) and (run_id := _text(headers.get("id"))):
+        return hint_id(run_id, _serial(headers[HEADER].get("token")))
+    if chosen := _text(properties.get("message_id")):
+        return f"{ONCE}{chosen}"
+    # Kombu's, another one for each publish. A colon belongs to ids of the two kinds above.
+    delivery_tag = _text(properties.get("delivery_tag"))
+    return delivery_tag if delivery_tag and ":" not in delivery_tag else str(uuid.uuid4())
 
 
 def parsed(raw: bytes | str) -> dict[str, Any]:
@@ -110,14 +122,17 @@ def read_json(text: str) -> Any:
     return loads(text) if "__type__" in text else json.loads(text)
 
 
-def delivered(raw: bytes | str, *, tag: str) -> dict[str, Any]:
+def delivered(raw: bytes | str, *, tag: str, is_redelivered: bool = False) -> dict[str, Any]:
     """Return a message for its consumer, without what was meant for the queue alone.
 
     What delayed it has passed; times from now would count anew if it were sent once more.
     """
     message = parsed(raw)
-    message["properties"]["delivery_tag"] = tag
-    headers = message["headers"]
+    properties, headers = message["properties"], message["headers"]
+    properties["delivery_tag"] = tag
+    if is_redelivered:
+        # Where Kombu says it, and Celery reads it.
+        headers["redelivered"] = properties["delivery_info"]["redelivered"] = True
     _refuse_limits(headers.get("timelimit"))
     if NUL in raw if isinstance(raw, bytes) else NUL.decode() in raw:
         _refuse_nul(headers)
@@ -164,7 +179,7 @@ def _text(value: object) -> str:
 
 
 def _serial(value: object) -> int:
-    """Return the number of a try or an admission; 0 for what is none."""
+    """Return the number of an admission; 0 for what is none."""
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
     return value if 0 <= value < SERIAL_LIMIT else 0

@@ -31,6 +31,8 @@ class Lease:
     raw: bytes
     at: float
     """Our `time.monotonic()` when it came."""
+    is_redelivered: bool = False
+    """A worker has given it back before."""
     is_started: bool = False
     is_finished: bool = False
     is_lost: bool = False

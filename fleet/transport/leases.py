@@ -56,6 +56,8 @@ class Leases:
         self._epochs = Epochs(self.worker, self._holding, self._saying)
         self._met: set[tuple[str, Hashable]] = set()
         """Queues and channels that have taken from them: a new channel may mean a new server."""
+        self.has_worker = False
+        """A worker of this process renews these leases, and confirms what has become of them."""
 
     def __contains__(self, tag: object) -> bool:
         return tag in self._holding
@@ -105,7 +107,7 @@ class Leases:
         return list(reply)
 
     def _hold(self, queue: str, channel: Hashable, message: list[bytes]) -> tuple[str, bytes]:
-        message_id, number, expected, is_urgent, raw = message[:5]
+        message_id, number, expected, is_urgent, raw, is_redelivered = message[:6]
         lease = Lease(
             queue=queue,
             id=message_id.decode(),
@@ -115,6 +117,7 @@ class Leases:
             channel=channel,
             raw=raw,
             at=time.monotonic(),
+            is_redelivered=bool(is_redelivered),
         )
         known = self._epochs.known[queue]
         known.last_lease = max(known.last_lease, lease.number)
@@ -182,13 +185,20 @@ class Leases:
                 self._holding.finish(lease)
             return lease
 
-    def give_back(self, tag: str, *, delay_seconds: float = 0.0) -> None:
-        """Somebody else may have the message, after a delay perhaps."""
+    def give_back(
+        self, tag: str, *, delay_seconds: float = 0.0, is_rejected: bool = False
+    ) -> None:
+        """Have the message delivered again, after a delay perhaps; a rejected one behind its line."""
         with self._lock:
             lease = self.dropped(tag)
             if lease is not None:
                 delay = round(delay_seconds * 1_000_000)
-                self._saying.add(lease, "give_back", delay, is_urgent=True)
+                self._saying.add(lease, "give_back", delay, int(is_rejected), is_urgent=True)
+
+    def is_redelivered(self, tag: str) -> bool:
+        """Whether a worker has given this message back before."""
+        lease = self._holding.get(tag)
+        return lease is not None and lease.is_redelivered
 
     def give_back_unstarted(self, channel: Hashable) -> None:
         """Give back what a channel brought and no pool has begun to run; the rest is adrift."""

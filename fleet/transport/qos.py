@@ -8,6 +8,7 @@ from typing import Any, Final
 from kombu.asynchronous import get_event_loop
 from kombu.transport import redis
 
+from fleet.contract import is_hint
 from fleet.transport.holding import BUFFER_US
 from fleet.transport.leases import Leases, Room
 from fleet.transport.saying import SAY_WITHIN_SECONDS
@@ -77,7 +78,10 @@ class QoS(redis.QoS):
         elif requeue:
             lost = self.leases.lost(delivery_tag)
             if lost is None or not self.channel.quarantine.strike(lost):
-                self.leases.give_back(delivery_tag)
+                # Its row knows how long a hint has waited: it keeps its place.
+                message = self._delivered.get(delivery_tag)
+                is_rejected = message is None or not is_hint(message.headers)
+                self.leases.give_back(delivery_tag, is_rejected=is_rejected)
             self._settled(delivery_tag)
         else:
             self.ack(delivery_tag)
@@ -110,7 +114,11 @@ class QoS(redis.QoS):
 
     def _settled(self, delivery_tag: str) -> None:
         self._quick_ack(delivery_tag)
-        self._soon()
+        if self.leases.has_worker:
+            self._soon()
+        else:
+            # Nobody else would say it.
+            self.channel.settle_all()
 
     def _soon(self) -> None:
         """Have the loop turn in time to say it. Without a loop the next poll does."""

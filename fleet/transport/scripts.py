@@ -19,7 +19,7 @@ from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import NoScriptError, ResponseError
 
 from fleet.backlog import AGEING_SECONDS
-from fleet.fairness import BUFFER_SECONDS, UNKNOWN_SECONDS
+from fleet.fairness import BUFFER_SECONDS, REJECTED_SECONDS, UNKNOWN_SECONDS
 from fleet.keys import lua_names
 from fleet.transport.mending import is_wrong_type, mend
 
@@ -39,6 +39,7 @@ def source(act: str) -> str:
         f"local AGEING = {AGEING_SECONDS * 1_000_000:.0f}\n"
         f"local UNKNOWN = {UNKNOWN_SECONDS * 1_000_000:.0f}\n"
         f"local BUFFER = {BUFFER_SECONDS * 1_000_000:.0f}\n"
+        f"local REJECTED = {REJECTED_SECONDS * 1_000_000:.0f}\n"
     )
     texts = [(folder / f"{name}.lua").read_text() for name in (*SHARED, act)]
     return "".join((lua_names(), constants, *texts))

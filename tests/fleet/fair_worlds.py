@@ -62,8 +62,9 @@ class LuaQueue:
                     int(expected) if expected else None,
                     urgent == b"1",
                     raw,
+                    returned == b"1",
                 )
-                for mid, lease, expected, urgent, raw in given
+                for mid, lease, expected, urgent, raw, returned in given
             ],
         )
 
@@ -76,8 +77,9 @@ class LuaQueue:
     def done(self, now: int, worker: str, runs: Iterable[tuple[str, int, int]]) -> int:
         return self.run("done", now, worker, *[value for run in runs for value in run])
 
-    def give_back(self, now: int, worker: str, leases: Iterable[tuple[str, int, int]]) -> int:
-        return self.run("give_back", now, worker, *[value for lease in leases for value in lease])
+    def give_back(self, now: int, worker: str, leases: Iterable[tuple[str, int, int, bool]]) -> int:
+        values = [value for *facts, is_rejected in leases for value in (*facts, int(is_rejected))]
+        return self.run("give_back", now, worker, *values)
 
     def renew(self, now: int, worker: str) -> int:
         return self.run("renew", now, worker)[0]
@@ -259,8 +261,10 @@ class World:
     def ack(self, given: Given, *, worker: str = "w1") -> int:
         return self.queue.ack(self.now, worker, [(given.id, given.lease)])
 
-    def give_back(self, given: Given, *, delay: float = 0, worker: str = "w1") -> int:
-        facts = (given.id, given.lease, round(delay * SECOND))
+    def give_back(
+        self, given: Given, *, delay: float = 0, is_rejected: bool = False, worker: str = "w1"
+    ) -> int:
+        facts = (given.id, given.lease, round(delay * SECOND), is_rejected)
         return self.queue.give_back(self.now, worker, [facts])
 
     def standing(self, name: str) -> Standing:

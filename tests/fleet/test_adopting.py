@@ -27,7 +27,7 @@ def channel() -> Iterator[Any]:
 
 def stock_message(broker: redis.Redis, task_id: str) -> bytes:
     """Return a message as a stock client pushes it."""
-    current_app.send_task("tests.add", (1, 2), queue="stock", task_id=task_id)
+    current_app.send_task("tests.add", (1, 2), queue="stock", message_id=task_id)
     raw = broker.lpop("stock")
     assert isinstance(raw, bytes)
     return raw
@@ -45,27 +45,27 @@ def aside(broker: redis.Redis) -> int:
 
 def test_a_stock_message_is_taken_over_where_it_stands(broker: redis.Redis, channel: Any) -> None:
     """Before the queue's own placeholders, which stay."""
-    current_app.send_task("tests.add", (1, 2), queue=QUEUE, task_id="ours")
+    current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
     broker.lpush(QUEUE, stock_message(broker, "theirs"))
     assert has_foreign(broker)
     adopt(channel, QUEUE)
-    assert (known(), has_foreign(broker)) == (["ours:0", "theirs:0"], False)
+    assert (known(), has_foreign(broker)) == (["once:ours", "once:theirs"], False)
     assert (broker.llen(QUEUE), aside(broker)) == (2, 0)
 
 
 def test_an_empty_string_hides_nobody(broker: redis.Redis, channel: Any) -> None:
     """It looks like a placeholder: what stands behind it is taken over, and it is put aside."""
-    current_app.send_task("tests.add", (1, 2), queue=QUEUE, task_id="ours")
+    current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
     broker.lpush(QUEUE, stock_message(broker, "theirs"), "", "")
     assert has_foreign(broker)
     adopt(channel, QUEUE)
-    assert (known(), has_foreign(broker)) == (["ours:0", "theirs:0"], False)
+    assert (known(), has_foreign(broker)) == (["once:ours", "once:theirs"], False)
     assert (broker.lrange(QUEUE, 0, -1), aside(broker)) == ([b"", b""], 2)
 
 
 def test_who_looks_twice_takes_no_placeholder(broker: redis.Redis, channel: Any) -> None:
     """Two workers that were told of one message: the later finds the queue's own alone."""
-    current_app.send_task("tests.add", (1, 2), queue=QUEUE, task_id="ours")
+    current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
     for _ in range(2):
         adopt(channel, QUEUE)
     assert (broker.llen(QUEUE), aside(broker)) == (1, 0)

@@ -70,7 +70,7 @@ def test_a_channel_takes_no_more_than_it_deals_with(broker: redis.Redis) -> None
         current_app.send_task("tests.add")
     with current_app.connection_for_read() as connection:
         channel = connection.channel()
-        channel.basic_consume(QUEUE, no_ack=True, callback=delivered.append, consumer_tag="1")
+        channel.basic_consume(QUEUE, no_ack=False, callback=delivered.append, consumer_tag="1")
 
         def take(slots: int) -> int:
             channel.qos.prefetch_count = slots
@@ -97,7 +97,7 @@ def test_a_message_that_cannot_be_dealt_with_is_put_aside(broker: redis.Redis) -
         current_app.send_task("tests.add")
     with current_app.connection_for_read() as connection:
         channel = connection.channel()
-        channel.basic_consume(QUEUE, no_ack=True, callback=consumer, consumer_tag="1")
+        channel.basic_consume(QUEUE, no_ack=False, callback=consumer, consumer_tag="1")
         channel.qos.prefetch_count = 2
         channel._brpop_start()
         assert channel.hand_over_some()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -38,9 +39,33 @@ def belongs(**facts: Any) -> Address:
 
 
 def test_a_plain_call_is_the_shared_owner_s() -> None:
-    """It is known by its id and the number of the try."""
-    assert belongs() == Address("7d:0", "shared", priority=9, task="tests.add")
-    assert belongs(retries=2).id == "7d:2"
+    """It is known by its publish: the same task id published twice is two messages."""
+    assert belongs() == Address("theirs", "shared", priority=9, task="tests.add")
+
+
+def test_a_caller_may_say_by_what_a_message_is_known() -> None:
+    """Kombu's property `message_id`: published twice, it is one message while it is known."""
+    found = message()
+    found["properties"]["message_id"] = "nightly at 02:00"
+    assert address(found, now=NOW).id == "once:nightly at 02:00"
+
+
+@pytest.mark.parametrize("tag", ["7d:3", "", None, 7.5, ["7d"]])
+def test_no_delivery_tag_passes_for_a_hint(tag: object) -> None:
+    """A hint of that name would be taken for a duplicate, and the run would wait."""
+    forged = message()
+    forged["properties"]["delivery_tag"] = tag
+    assert uuid.UUID(address(forged, now=NOW).id)
+
+
+def test_a_redelivered_message_says_so() -> None:
+    """Where Kombu's Redis transport says it, and where Celery reads it."""
+    raw = json.dumps(message())
+    first, again = (delivered(raw, tag="x#1", is_redelivered=flag) for flag in (False, True))
+    assert "redelivered" not in first["headers"]
+    assert "redelivered" not in first["properties"]["delivery_info"]
+    assert again["headers"]["redelivered"] is True
+    assert again["properties"]["delivery_info"]["redelivered"] is True
 
 
 def test_a_hint_is_known_by_its_admission() -> None:
@@ -56,9 +81,11 @@ def test_no_two_owners_share_a_lock() -> None:
     assert (ours.lock, theirs.lock) == ("acme:door", "northwind:door")
 
 
-def test_without_an_id_each_is_another() -> None:
+def test_without_a_delivery_tag_each_is_another() -> None:
     """Two messages of a foreign client are two."""
-    assert belongs(id=None).id != belongs(id=None).id
+    foreign = message()
+    del foreign["properties"]["delivery_tag"]
+    assert address(foreign, now=NOW).id != address(foreign, now=NOW).id
 
 
 @pytest.mark.parametrize(
@@ -114,7 +141,7 @@ def test_a_name_that_no_database_can_store_is_refused(of: Callable[[str], str | 
 @pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e308", "9" * 4_000])
 def test_numbers_without_measure_are_none(number: str) -> None:
     """JSON of others has them."""
-    facts = {"not_after_seconds": "N", "waited_seconds": "W", "token": "T"}
+    facts = {"run": "7d", "not_after_seconds": "N", "waited_seconds": "W", "token": "T"}
     raw = json.dumps(message(priority="P", **{HEADER: facts}))
     for mark in '"P"', '"N"', '"W"', '"T"':
         raw = raw.replace(mark, number)
@@ -124,8 +151,10 @@ def test_numbers_without_measure_are_none(number: str) -> None:
 
 def test_what_redis_cannot_be_told_is_replaced() -> None:
     """Half of a character is no text: it must not stop the worker that adopts it."""
-    found = belongs(id="\ud800", task="\udfff", **owner_header("acme", submission="\ud800"))
-    assert (found.id, found.task, found.submission) == ("?:0", "?", "?")
+    half = message(task="\udfff", **owner_header("acme", submission="\ud800"))
+    half["properties"]["delivery_tag"] = "\ud800"
+    found = address(half, now=NOW)
+    assert (found.id, found.task, found.submission) == ("?", "?", "?")
 
 
 @pytest.mark.parametrize(

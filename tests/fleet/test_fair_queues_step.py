@@ -62,7 +62,6 @@ def started(app: Celery, broker: redis.Redis) -> Iterator[FairQueues]:
     yield step
     step.renewal.stop()
     step.renewal.join(20)
-    signals.worker_ready.disconnect(step._await_end)
     signals.worker_shutdown.disconnect(step._leave)
 
 
@@ -163,7 +162,6 @@ def test_leases_are_given_back_at_the_end(
     assert hinted() == []
     assert broker.zcard(queue_key("jobs", "workers")) == 1
     if way == "stopped":
-        signals.worker_ready.send(sender=None)
         started.stop(None)
         assert hinted() == []
         signals.worker_shutdown.send(sender=None)

@@ -15,6 +15,7 @@ from fleet import Broker, Owners, OwnerSettings
 from fleet.keys import QUEUE_KEYS, queue_key, settings_key, wrong_key
 from fleet.transport import scripts
 from fleet.transport.adopting import adopt
+from fleet.transport.envelope import ONCE
 from fleet.transport.leases import Leases, Room
 from fleet.transport.mending import mend
 from tests.jobs.scenes import known
@@ -61,7 +62,7 @@ class Scene:
         self.holder.renew(self.client)
         tags = self.take(self.other)
         for tag in tags:
-            self.ended[tag.partition(":")[0]] += 1
+            self.ended[tag.removeprefix(ONCE).partition("#")[0]] += 1
             self.other.finish(tag, 0.01)
             self.other.ack(tag)
         self.other.say(self.client)
@@ -87,7 +88,7 @@ def publish(*ids: str, lock: str = "") -> None:
     facts = {"owner": "acme", **({"lock": lock} if lock else {})}
     for task_id in ids:
         current_app.send_task(
-            "tests.add", task_id=task_id, queue=QUEUE, headers={"fairshift": facts}
+            "tests.add", message_id=task_id, queue=QUEUE, headers={"fairshift": facts}
         )
 
 
@@ -197,7 +198,7 @@ def test_a_take_that_failed_halfway_keeps_nothing(broker: redis.Redis) -> None:
     # A take reads the list when it has written its leases.
     spoil(broker, QUEUE, "list")
     given = scripts.run(broker, QUEUE, "take", "w1", MINUTE_US, 0, 10, 0, 10)[6:]
-    assert [one[0] for one in given] == [b"a:0", b"b:0"]
+    assert [one[0] for one in given] == [b"once:a", b"once:b"]
     rows = scripts.run(broker, QUEUE, "owners", 0, 0, "acme")
     assert int(rows[0][6]) == 2
 
@@ -206,7 +207,7 @@ def test_a_message_that_was_put_in_halfway_is_put_in_once(broker: redis.Redis) -
     """Who mends does not publish it, too: its publisher does again what has failed."""
     spoil(broker, queue_key(QUEUE, "eligible"), "zset")
     publish("it")
-    assert (known(), broker.lrange(QUEUE, 0, -1), mended(broker)) == (["it:0"], [b""], 1)
+    assert (known(), broker.lrange(QUEUE, 0, -1), mended(broker)) == (["once:it"], [b""], 1)
 
 
 def test_what_was_held_again_halfway_is_held_once(scene: Scene) -> None:
@@ -214,17 +215,17 @@ def test_what_was_held_again_halfway_is_held_once(scene: Scene) -> None:
     scene.client.flushdb()
     spoil(scene.client, queue_key(QUEUE, "accounts"), "hash")
     scene.holder.renew(scene.client)
-    assert (known(), scene.client.lrange(QUEUE, 0, -1)) == (["held:0"], [])
+    assert (known(), scene.client.lrange(QUEUE, 0, -1)) == (["once:held"], [])
     assert mended(scene.client) == 1
 
 
 def test_a_stock_message_is_not_lost_between_two_lists(channel: Any) -> None:
     """Who adopts it and meets a wrong key has it still in the list."""
-    current_app.send_task("tests.add", queue="stock", task_id="theirs")
+    current_app.send_task("tests.add", queue="stock", message_id="theirs")
     channel.client.lpush(QUEUE, channel.client.lpop("stock"))
     spoil(channel.client, queue_key(QUEUE, "eligible"), "zset")
     adopt(channel, QUEUE)
-    assert (known(), channel.client.lrange(QUEUE, 0, -1)) == (["theirs:0"], [b""])
+    assert (known(), channel.client.lrange(QUEUE, 0, -1)) == (["once:theirs"], [b""])
     assert mended(channel.client) == 1
 
 

@@ -1,12 +1,14 @@
 -- give_back: a worker will not run these messages: somebody else may.
 -- KEYS[1]  the queue
--- ARGV     now, worker, then for each: id, lease, delay (us)
+-- ARGV     now, worker, then for each: id, lease, delay (us), '1' when it was rejected
 -- Result   how many leases were this worker's
--- Keeps    the order: a message goes back to its old place, which is the front
+-- Keeps    the order: a message goes back to its old place, which is the front; a rejected one goes
+--          behind its line
 -- Cost     O(log n) for each
-local named = leases_named(ARGV[2], 3)
+local named = leases_named(ARGV[2], 4)
 for _, pair in ipairs(named) do
-    put_back(pair[1], tonumber(ARGV[pair[2] + 2]))
+    local lease, at = unpack(pair)
+    put_back(lease, tonumber(ARGV[at + 2]), ARGV[at + 3] == '1')
 end
 count('given_back', #named)
 settle()

@@ -52,7 +52,7 @@ local function put_in_line(at, id)
     line.waiting[#line.waiting + 1] = order
     line.waiting[#line.waiting + 1] = id
     packed[#packed + 1] = id
-    packed[#packed + 1] = cmsgpack.pack(owner, submission, '', task, order, deadline, now)
+    packed[#packed + 1] = cmsgpack.pack(owner, submission, '', task, order, deadline, now, priority)
     bodies[#bodies + 1] = id
     bodies[#bodies + 1] = text_of(at)
 end

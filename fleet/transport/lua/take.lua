@@ -7,8 +7,9 @@
 --          not name these two is given messages in any epoch
 -- Result   {number of this take, sleep (ms; 0: there may be more), 1 when the list has messages of
 --          a stock client, {ids past their deadline}, epoch, 1 when it is told, then {id, lease,
---          expected run time (us, '' when unknown), '1' when something waits for its end, raw} for
---          each message}; of another epoch than the worker's, or one that is not told yet, nothing
+--          expected run time (us, '' when unknown), '1' when something waits for its end, raw, '1'
+--          when it was given back before} for each message}; of another epoch than the worker's, or
+--          one that is not told yet, nothing
 -- Keeps    a message is leased to one worker or to none; caps, pauses, rates and locks are kept;
 --          a reply that was lost, and a worker that is gone, lose their messages to the front
 -- Cost     O(log n) for each message; at most 100 fall due, and 100 come back, in one take
@@ -174,7 +175,10 @@ local function lease(owner, message, turn, read, known)
     )
     local is_urgent = owner.cap > 0 or message.lock ~= ''
     local expected_run = known and exact(known) or ''
-    taken[#taken + 1] = {message.id, state.lease, expected_run, is_urgent and '1' or ''}
+    taken[#taken + 1] = {
+        message.id, state.lease, expected_run, is_urgent and '1' or '', '',
+        message.returned and '1' or '',
+    }
 end
 
 while #taken < most and turns > 0 do

@@ -92,16 +92,28 @@ local function charge(lease, run_us)
     return true
 end
 
--- End a lease and make its message ready again, at its old place.
-local function put_back(lease, delay)
-    end_lease(lease, 0)
+-- End a lease and make its message ready again: at its old place, or behind its line when it was
+-- rejected. A rejected one that never ran costs REJECTED: its owner is not first for ever.
+local function put_back(lease, delay, is_rejected)
+    end_lease(lease, is_rejected and REJECTED or 0)
     call('HDEL', key.held .. lease.worker, lease.id)
     call('HDEL', key.again, lease.id)
     local message = message_of(lease.id)
-    if message and delay and delay > 0 then
+    if not message then
+        return
+    end
+    if is_rejected then
+        state.sequence = math.max(now, state.sequence + 1)
+        message.order = state.sequence - message.priority * AGEING
+    end
+    if is_rejected or not message.returned then
+        message.returned = true
+        call('HSET', key.meta, message.id, pack_message(message))
+    end
+    if delay and delay > 0 then
         make_delayed(lease.id, now + delay)
-    elseif message then
-        make_ready(message)
+    else
+        make_ready(message, is_rejected)
     end
 end
 

@@ -1,8 +1,9 @@
 -- Messages: what is known of one, its way into readiness and out of it, and behind locks.
 -- Packed, in this order: owner, submission, lock, task, order score, deadline (0 for none), when
--- it was published.
+-- it was published, priority, and 1 when a worker has given it back.
 local function read_message(id, packed)
-    local owner, submission, lock, task, order, deadline, at = cmsgpack.unpack(packed)
+    local owner, submission, lock, task, order, deadline, at, priority, returned =
+        cmsgpack.unpack(packed)
     return {
         id = id,
         owner = owner,
@@ -12,6 +13,8 @@ local function read_message(id, packed)
         order = order,
         deadline = deadline,
         at = at,
+        priority = priority or 0,
+        returned = returned == 1,
     }
 end
 
@@ -23,7 +26,7 @@ end
 local function pack_message(message)
     return cmsgpack.pack(
         message.owner, message.submission, message.lock, message.task, message.order,
-        message.deadline, message.at
+        message.deadline, message.at, message.priority, message.returned and 1 or 0
     )
 end
 
@@ -75,8 +78,9 @@ local function unpark(message)
     return true
 end
 
--- Make a message ready, or park it when its lock is taken.
-local function make_ready(message)
+-- Make a message ready, or park it when its lock is taken. One that was rejected comes after the
+-- owner's other submissions as well.
+local function make_ready(message, is_rejected)
     if is_locked(message.lock) then
         park(message)
         return
@@ -88,7 +92,8 @@ local function make_ready(message)
         owner.added = (owner.added or 0) + 1
         placeholders = placeholders + 1
         if owner.joined ~= message.submission then
-            call('ZADD', key.submissions .. message.owner, 'NX', owner.turn, message.submission)
+            local turn = owner.turn + (is_rejected and REJECTED or 0)
+            call('ZADD', key.submissions .. message.owner, 'NX', turn, message.submission)
             owner.joined = message.submission
         end
     end
@@ -186,6 +191,7 @@ local function read_group(values, at)
         order = state.sequence + delay - priority * AGEING,
         deadline = deadline and now + deadline or 0,
         at = now,
+        priority = priority,
     }
     return message, values[at + 8], delay
 end
