@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery, current_app, signals
+from celery.contrib.testing.worker import start_worker
 from celery.exceptions import ImproperlyConfigured
 from django.conf import settings
 from kombu import Queue
@@ -17,7 +19,7 @@ from kombu import transport as kombu_transport
 from fleet.keys import queue_key
 from fleet.steps.fair_queues import FairQueues, leases_of, refuse_stock_transport
 from fleet.transport import SCHEMES, fair_queues, register
-from fleet.transport.leases import Room
+from fleet.transport.leases import Leases, Room
 from tests.jobs.scenes import hinted
 from tests.waiting import wait_for
 
@@ -199,3 +201,32 @@ def test_the_renewal_outlives_a_lost_broker(
         before = broker.zscore(key, worker) or 0
         broker.client_kill_filter(_type="normal", skipme=True)
         wait_for(lambda before=before: (broker.zscore(key, worker) or 0) > before)
+
+
+def test_a_worker_of_celery_s_test_kit_renews_its_leases(app: Celery, broker: redis.Redis) -> None:
+    """`celery_worker` of pytest boots without Celery's command: a long task is run once all the same.
+
+    And at its end nothing is left leased, as after any worker's.
+    """
+    ran: list[float] = []
+
+    @app.task(name="tests.step.long", shared=False)
+    def long() -> None:
+        ran.append(time.monotonic())
+        time.sleep(1.5)
+
+    app.finalize()
+    with start_worker(app, pool="threads", concurrency=1, perform_ping_check=False, queues=["jobs"]):
+        long.apply_async(queue="jobs", ignore_result=True)
+        wait_for(lambda: ran, what="the task to start")
+        other = Leases()
+        with leases_of(app) as (_, client):
+            for _ in range(10):
+                time.sleep(0.12)  # three leases altogether, in which another worker asks
+                how = {"channel": "other", "lease_us": 400_000, "most": 1}
+                assert other.take(client, "jobs", Room(1, 0), **how).messages == []
+        wait_for(lambda: broker.hlen(queue_key("jobs", "meta")) == 0, what="the acknowledgement")
+        other_key = other.worker
+    assert len(ran) == 1
+    left = broker.zrange(queue_key("jobs", "workers"), 0, -1)
+    assert [name for name in left if name.decode() != other_key] == []

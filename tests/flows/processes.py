@@ -3,8 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -115,6 +115,7 @@ class Layout:
     slots: int = 2
     options: tuple[str, ...] = ()
     lease: float = QUICK["LEASE_SECONDS"]
+    environ: Mapping[str, str] = field(default_factory=dict)
 
 
 class Processes:
@@ -143,8 +144,9 @@ class Processes:
         """Start the workers of several scenes, the system's worker and beat."""
         self.layout = layout
         lease = {"FAIRSHIFT_LEASE_SECONDS": str(layout.lease)}
+        environ = {**lease, **layout.environ}
         for number in range(layout.workers):
-            self.start_worker(f"shared-{number}", layout.slots, options=layout.options, **lease)
+            self.start_worker(f"shared-{number}", layout.slots, options=layout.options, **environ)
         self.start_system(**lease)
         self.start_beat()
 

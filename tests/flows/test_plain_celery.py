@@ -1,0 +1,97 @@
+"""Plain Celery on a fair queue, on real workers: as on Kombu's own Redis transport."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from fleet import acting_for
+from tests.flows import plain
+from tests.flows.processes import Layout, Processes
+from tests.judge import read_task_events
+from tests.waiting import wait_for
+
+TASKS = {"FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.plain"}
+
+
+@pytest.fixture(scope="module")
+def layout() -> Layout:
+    """One worker with one slot, the narrowest place."""
+    return Layout(workers=1, slots=1, environ=TASKS)
+
+
+def starts(stack: Processes, name: str) -> int:
+    """Return how often the body of a task has begun."""
+    events = read_task_events(stack.tasks.path)
+    return sum(event.task == name and event.event == "start" for event in events)
+
+
+@pytest.mark.parametrize("way", ["signature", "chain", "group"])
+def test_a_replaced_task_is_not_lost(stack: Processes, way: str) -> None:
+    """The task that takes its place has its id, and is published while the first is leased."""
+    made = plain.replaced.s(way, 7).set(ignore_result=False)
+    results = [made.apply_async() for _ in range(20)]
+    assert [result.get(timeout=30) for result in results] == [8] * 20
+
+
+def test_the_same_id_published_twice_runs_twice(stack: Processes) -> None:
+    """As in Celery: the id names the result, and not the message."""
+    for number in range(20):
+        task_id = str(uuid4())
+        for _ in range(2):
+            plain.noted.apply_async((number,), task_id=task_id)
+    wait_for(lambda: starts(stack, "plain.noted") == 40)
+
+
+def test_a_task_that_publishes_itself_runs_again(stack: Processes) -> None:
+    """Under its own id, and the number of retries that it has."""
+    plain.again.delay(10)
+    wait_for(lambda: starts(stack, "plain.again") == 11)
+
+
+def test_a_rejected_task_says_that_it_is_redelivered(stack: Processes) -> None:
+    """A task that rejects itself once runs twice."""
+    plain.reject_once.delay()
+    wait_for(lambda: starts(stack, "plain.reject_once") == 2)
+    result = plain.noted.s(1).set(ignore_result=False).delay()
+    assert result.get(timeout=10) == 1
+    assert starts(stack, "plain.reject_once") == 2
+
+
+@pytest.mark.parametrize("whose", ["the same", "another owner's"])
+def test_a_rejected_task_goes_behind_the_one_that_it_waits_for(
+    stack: Processes, whose: str
+) -> None:
+    """With one slot it would try for ever, and the other would never start."""
+    other = str(uuid4())
+    before = starts(stack, "plain.reject_until")
+    plain.reject_until.delay(other)
+    with acting_for("northwind" if whose == "another owner's" else "shared"):
+        result = plain.noted.apply_async((5,), task_id=other, ignore_result=False)
+    assert result.get(timeout=10) == 5
+    last = plain.noted.s(6).set(ignore_result=False).delay()
+    assert last.get(timeout=10) == 6
+    assert starts(stack, "plain.reject_until") - before <= 50
+
+
+def test_a_success_that_was_not_acknowledged_is_not_repeated(processes: Processes) -> None:
+    """With `worker_deduplicate_successful_tasks`: after a lost worker, too, the flag is set."""
+    environ = {**TASKS, "DEDUPLICATE": "1"}
+    processes.start_worker("first", 1, **environ)
+    processes.ready()
+    result = plain.die_after_success.apply_async(ignore_result=False)
+    wait_for(lambda: not processes.all_alive(), what="the worker to be gone")
+    second = processes.start_worker("second", 1, **environ)
+    second.ready()
+    wait_for(lambda: _is_gone(result.id), what="the message to be acknowledged")
+    assert starts(processes, "plain.die_after_success") == 1
+    assert result.get(timeout=5) == "stored"
+
+
+def _is_gone(task_id: str) -> Any:
+    from tests.flows.world import broker_client
+
+    with broker_client() as client:
+        return not any(task_id.encode() in body for body in client.hvals("fairshift:{jobs}:body"))
