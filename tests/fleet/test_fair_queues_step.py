@@ -210,12 +210,13 @@ def test_a_worker_of_celery_s_test_kit_renews_its_leases(app: Celery, broker: re
     """
     ran: list[float] = []
 
-    @app.task(name="tests.step.long", shared=False)
+    @app.task(name="tests.step.long", acks_late=True, shared=False)
     def long() -> None:
         ran.append(time.monotonic())
         time.sleep(1.5)
 
     app.finalize()
+    app.conf.worker_prefetch_multiplier = 1  # a worker with room would renew by taking
     with start_worker(app, pool="threads", concurrency=1, perform_ping_check=False, queues=["jobs"]):
         long.apply_async(queue="jobs", ignore_result=True)
         wait_for(lambda: ran, what="the task to start")
