@@ -75,7 +75,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--side", choices=SIDES, help="run this side alone, and show its output")
     parser.add_argument("--tree", type=Path, default=PROJECT, help="the Fairshift under test")
     parser.add_argument("--reports", type=Path, help="keep JUnit files and logs in this folder")
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ broker_transport_options = {"fair_queues": ["celery"]}
 """
 OTHER_SERVERS: Final = ("t/integration/test_backend.py",)
 """Tests that need servers other than Redis: Azure's Blob Storage."""
+PLUGIN: Final = "celery_suite_plugin"
 TEST_SECONDS: Final = 120
 SUITE_SECONDS: Final = 3600
 
@@ -89,7 +90,7 @@ class Suite:
                 "--config-file=pyproject.toml",
             ]
             command += ["-p", "no:django", "-p", "no:cacheprovider", "-p", "celery.contrib.pytest"]
-            command += ["-p", "tests.celery_suite.plugin", f"--timeout={TEST_SECONDS}"]
+            command += ["-p", PLUGIN, f"--timeout={TEST_SECONDS}"]
             command += [f"--ignore={path}" for path in OTHER_SERVERS]
             if not any(option.startswith("t/") for option in options):
                 command.append("t/integration")
@@ -116,6 +117,8 @@ class Suite:
         shutil.copy(self.checkout / "pyproject.toml", home)
         shutil.copy(self.checkout / "t/__init__.py", home / "t")
         shutil.copytree(self.checkout / "t/integration", home / "t/integration")
+        # A copy, for the Fairshift under test may be an older one, without it.
+        shutil.copy(Path(__file__).with_name("plugin.py"), home / f"{PLUGIN}.py")
         if side == "fair":
             # Celery's conftest reads the first; workers that tests start as processes, the second.
             (home / "integration-tests-config.json").write_text(json.dumps(FAIR_OPTIONS))
