@@ -1,7 +1,7 @@
 # Every target sets up what it needs: Python 3.11 or newer and make are enough.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test proof chaos bench check lint format lock clean
+.PHONY: help demo up test proof celery-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -10,8 +10,8 @@ READY := .venv/.ready
 PYTHONS := $(PYTHON) python3.11 python3 python3.12 python3.13
 
 help: ## Print this help
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo '  ARGS="..." is passed on by demo, up, test, proof, chaos and bench.'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo '  ARGS="..." is passed on by demo, up, test, proof, celery-suite, chaos and bench.'
 
 demo: $(READY) ## Submit 3,000 device jobs and watch them run (ARGS="--exit --json")
 	@$(BIN)/python manage.py demo $(ARGS)
@@ -24,6 +24,9 @@ test: $(READY) ## Run the tests that need nothing but the wheels
 
 proof: $(READY) ## Run the proofs that need Debian's packages (see .ci/run)
 	@$(BIN)/python -m pytest -m proof $(ARGS)
+
+celery-suite: $(READY) ## Run Celery's integration suite, stock and fair (CELERY_SOURCE=checkout)
+	@$(BIN)/python -m tests.celery_suite $(CELERY_SOURCE) $(ARGS)
 
 chaos: $(READY) ## Run the long proofs that kill things (WHAT=name SEED=number)
 	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(filter-out all,$(WHAT)),-k "$(WHAT)") $(ARGS)

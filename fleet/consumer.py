@@ -30,8 +30,16 @@ class Consumer(consumer.Consumer):
     """Celery's consumer, with another way to wait for a lost broker."""
 
     gate: Gate | None = None
+    connection_errors: tuple[type[BaseException], ...]
+    first_connection_attempt: bool
     timer_entries_before_start: set[Any] | None = None
     _events_due_at = 0.0
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Kombu raises its own error when it has retried a publish, such as mingle's hello, and
+        # Celery would end the worker.
+        self.connection_errors = (*self.connection_errors, OperationalError)
 
     def connect(self) -> Connection:
         """Return an open connection; after a lost one, rest before the first try."""
@@ -44,8 +52,9 @@ class Consumer(consumer.Consumer):
         return super().connect()
 
     def ensure_connected(self, conn: Connection) -> Connection:
-        """Return the connection once it is open, however long that takes."""
-        if self.hub is None:
+        """Return the connection once it is open; retry until then, unless settings forbid it."""
+        retries = self._get_connection_retry_type(self.first_connection_attempt)
+        if self.hub is None or not self.app.conf[retries]:
             return super().ensure_connected(conn)
         while True:
             state.maybe_shutdown()

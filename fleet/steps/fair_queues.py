@@ -17,6 +17,7 @@ from celery.worker import state as worker_state
 from redis import Redis
 from redis.client import PubSub
 
+from fleet.consumer import Consumer
 from fleet.keys import epoch_channel
 from fleet.pool import Pool, children_of
 from fleet.steps.charging import watched
@@ -26,6 +27,7 @@ from fleet.transport.quarantine import SHAPE_ERRORS
 
 logger = logging.getLogger(__name__)
 
+DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 RENEWALS_A_LEASE: Final = 4
 LOOK_SECONDS: Final = 0.5
 COLLECT_AT: Final = (20_000, 20, 50)
@@ -42,6 +44,8 @@ class FairQueues(bootsteps.StartStopStep):
         refuse_stock_transport(worker.app)
         if type(worker.pool) is prefork.TaskPool:
             worker.pool.Pool = Pool
+        if worker.consumer_cls == DEFAULT_CONSUMER:
+            worker.consumer_cls = Consumer
         if threading.current_thread() is threading.main_thread():
             # Not in a process that runs a worker beside its own work, a test's for example. What is
             # there by now stays: the collector need not look at it again, nor in the children.

@@ -17,9 +17,9 @@ from celery.exceptions import ImproperlyConfigured
 from celery.worker import state
 
 from fleet import child
-from fleet.consumer import Consumer
 from fleet.contract import Edges, Node
 from fleet.edge import Edge
+from fleet.steps.fair_queues import DEFAULT_CONSUMER
 from fleet.steps.gate import Gate
 from fleet.steps.heartbeat import Heartbeat
 from fleet.transport.epochs import when_untold
@@ -31,7 +31,6 @@ LOOK_SECONDS: Final = 1.0
 TURN_SECONDS: Final = 0.05
 DEALT_A_TURN: Final = 32
 """Not all at once: while the loop is busy with a batch, children would have no work."""
-DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 
 
 class DurableRuns(bootsteps.StartStopStep):
@@ -48,7 +47,6 @@ class DurableRuns(bootsteps.StartStopStep):
         if isinstance(worker.pool, TaskPool):
             # Others say so of the main process.
             signals.worker_process_init.connect(self._be_nice)
-        worker.consumer_cls = Consumer
         # A Redis that is full or read-only refuses commands: it is waited for like a lost one.
         worker.app.conf.broker_channel_error_retry = True
         return self

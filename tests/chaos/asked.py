@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import django
@@ -73,13 +74,27 @@ def replay(log: SubmitLog, *, ids: list[str], times: int, task: str) -> dict[str
     return {}
 
 
+def call(log: SubmitLog, *, task: str, count: int, pause: float) -> dict[str, Any]:
+    """Call a plain task this often, with names; return those that the broker has confirmed."""
+    from celery import current_app
+    from kombu.exceptions import OperationalError
+
+    confirmed: list[str] = []
+    for number in range(count):
+        with suppress(OperationalError):
+            current_app.send_task(task, [str(number)], queue="jobs", ignore_result=True)
+            confirmed.append(str(number))
+        time.sleep(pause)
+    return {"confirmed": confirmed}
+
+
 def calendar(log: SubmitLog, *, act: str, facts: dict[str, Any]) -> dict[str, Any]:
     """Change a calendar."""
     return calendar_edits.ACTS[act](**facts)
 
 
 ACTS: dict[str, Callable[..., dict[str, Any]]] = {
-    act.__name__: act for act in (submit, cancel, owner, replay, upsert, edit, calendar)
+    act.__name__: act for act in (submit, cancel, owner, replay, call, upsert, edit, calendar)
 }
 
 if __name__ == "__main__":

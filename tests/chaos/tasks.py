@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from celery import shared_task
@@ -61,3 +62,20 @@ def stumble(seconds: float, times: int = 0) -> dict[str, Any]:
         if facts["attempt"] <= times:
             raise ValueError(f"attempt {facts['attempt']} of {times} that fail")
         return {"token": facts["token"], "attempt": facts["attempt"]}
+
+
+@shared_task(name="chaos.note")
+def note(name: str) -> None:
+    """Append a line with this name to the log of plain calls: see `noted`."""
+    with logged(), _notes(Path(os.environ["JUDGE_LOG"]).parent).open("a") as notes:
+        notes.write(f"{name}\n")
+
+
+def noted(folder: Path) -> list[str]:
+    """Return the names that `note` has written in a scene's folder, in order."""
+    notes = _notes(folder)
+    return notes.read_text().splitlines() if notes.exists() else []
+
+
+def _notes(folder: Path) -> Path:
+    return folder / "notes.log"

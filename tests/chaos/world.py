@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -81,9 +81,16 @@ class World:
     """Workers by name, the system's worker and beat, on servers of their own."""
 
     def __init__(
-        self, installation: Installation, *, workers: tuple[str, ...], slots: int, **environ: str
+        self,
+        installation: Installation,
+        *,
+        workers: tuple[str, ...],
+        slots: int,
+        options: Sequence[str] = ALONE,
+        **environ: str,
     ) -> None:
         self.installation = installation
+        self._options = options
         self.workers = workers
         self._environ = {**installation.urls, "FAIRSHIFT_TASKS": TASKS, **environ}
         self._programs = {name: job_worker(name, slots=slots) for name in workers}
@@ -104,7 +111,7 @@ class World:
     def start(self, name: str) -> Process:
         """Start a program, or its next process when the last one has ended."""
         self.processes[name] = self.installation.start(
-            self._programs[name], options=ALONE if name != "beat" else (), **self._environ
+            self._programs[name], options=self._options if name != "beat" else (), **self._environ
         )
         return self.processes[name]
 

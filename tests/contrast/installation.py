@@ -57,13 +57,16 @@ class Contrast:
         wait: bool = True,
         queues: str = "",
         conf: Mapping[str, Any] | None = None,
+        mingle: bool = False,
     ) -> subprocess.Popen[bytes]:
         """Start a worker, on the scene's queue or on these; return when it is ready."""
         name = f"w{len(self._workers)}-{self.queue}"
         log = (self._folder / f"{name}.log").open("wb")
         command = ["celery", "-A", "tests.contrast.app", "worker", "-n", name]
         command += ["-Q", queues or self.queue]
-        quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO"]
+        quiet = ["--without-gossip", "--without-heartbeat", "-l", "INFO"]
+        if not mingle:
+            quiet.append("--without-mingle")
         process = subprocess.Popen(
             [sys.executable, "-m", *command, "-c", str(slots), *quiet, *options],
             env={**self._environ, "CONTRAST_CONF": json.dumps(conf or {})},
@@ -84,6 +87,11 @@ class Contrast:
     def name(self, worker: subprocess.Popen[bytes]) -> str:
         """Return what a worker was named."""
         return f"w{self._workers.index(worker)}-{self.queue}"
+
+    def log_end(self, worker: subprocess.Popen[bytes], *, lines: int = 40) -> str:
+        """Return the last lines of a worker's log."""
+        text = (self._folder / f"{self.name(worker)}.log").read_text(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
 
     def call(self, code: str) -> None:
         """Run a line of Python in a process of the app's, such as `run.delay(1)`."""

@@ -16,8 +16,14 @@ from django.conf import settings
 from kombu import Queue
 from kombu import transport as kombu_transport
 
+from fleet.consumer import Consumer
 from fleet.keys import queue_key
-from fleet.steps.fair_queues import FairQueues, leases_of, refuse_stock_transport
+from fleet.steps.fair_queues import (
+    DEFAULT_CONSUMER,
+    FairQueues,
+    leases_of,
+    refuse_stock_transport,
+)
 from fleet.transport import SCHEMES, fair_queues, register
 from fleet.transport.leases import Leases, Room
 from tests.jobs.scenes import hinted
@@ -52,7 +58,12 @@ def worker_of(app: Celery) -> Any:
         return "applied"
 
     pool = SimpleNamespace(apply_async=apply_async)
-    return SimpleNamespace(app=app, pool=pool, _process_task=lambda _request: None)
+    return SimpleNamespace(
+        app=app,
+        pool=pool,
+        consumer_cls=DEFAULT_CONSUMER,
+        _process_task=lambda _request: None,
+    )
 
 
 @pytest.fixture
@@ -129,6 +140,16 @@ def test_on_stock_queues_tasks_are_acknowledged_as_they_say(app: Celery) -> None
     step = FairQueues(worker := worker_of(app))
     step.create(worker)
     assert not app.tasks["tests.step.early"].acks_late
+
+
+def test_its_consumer_stays_while_the_broker_is_away(app: Celery) -> None:
+    """Durable runs or not. A consumer of the project's own is left alone."""
+    step = FairQueues(worker := worker_of(app))
+    step.create(worker)
+    assert worker.consumer_cls is Consumer
+    worker.consumer_cls = "elsewhere:Consumer"
+    step.create(worker)
+    assert worker.consumer_cls == "elsewhere:Consumer"
 
 
 def took(app: Celery, *, in_pool: bool = False) -> str:

@@ -1,0 +1,171 @@
+"""A TCP proxy between Redis and its clients that loses, delays and cuts replies on request."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import parse_qs, urlsplit
+
+CHUNK: Final = 1 << 16
+END_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What happens to replies. A reply is what Redis sends at once; probabilities are per reply.
+
+    A connection ends with its lost reply: it is cut, or hangs until the client closes it.
+    """
+
+    lost: float = 0.0
+    """The probability that a reply is lost; of these, every second one on average hangs."""
+    cut: float = 0.0
+    """The probability that the connection is cut behind a reply."""
+    delay_seconds: float = 0.0
+    """The delay of each reply."""
+    command: bytes = b""
+    """The only command whose replies are lost, such as PUBLISH; empty for all."""
+    hangs: bool | None = None
+    """Whether every lost reply hangs, or none; None for chance."""
+
+
+NONE: Final = Faults()
+"""Every reply passes at once."""
+
+
+class Proxy:
+    """Listens on a free port of 127.0.0.1 and passes bytes on, with the current `faults`."""
+
+    def __init__(self, upstream: str, *, seed: int = 0) -> None:
+        """Start it; `upstream` is a broker URL of Celery's form, of TCP or a Unix socket."""
+        self.faults = NONE
+        self.counts: Counter[str] = Counter()
+        """Replies by what became of them: passed, cut, lost, hung."""
+        self._upstream = upstream
+        self._chance = random.Random(seed)
+        self._open: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._thread.start()
+        listening = asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result(END_SECONDS)
+        self.port = int(self._server.sockets[0].getsockname()[1])
+        self.url = f"redis://127.0.0.1:{self.port}/{_database(upstream)}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def cut_all(self) -> None:
+        """Cut every connection."""
+        asyncio.run_coroutine_threadsafe(self._cut_all(), self._loop).result(END_SECONDS)
+
+    def close(self) -> None:
+        """Cut every connection and listen no more."""
+        self._loop.call_soon_threadsafe(self._server.close)
+        self.cut_all()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(END_SECONDS)
+        self._loop.close()
+
+    async def _cut_all(self) -> None:
+        tasks = list(self._open)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        try:
+            async with _closed_after(writer), self._connected() as (replies, requests):
+                connection = _Connection()
+                passing = [
+                    asyncio.ensure_future(self._pass_requests(reader, requests, connection)),
+                    asyncio.ensure_future(self._pass_replies(replies, writer, connection)),
+                ]
+                try:
+                    await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for one in passing:
+                        one.cancel()
+                    await asyncio.gather(*passing, return_exceptions=True)
+        except (OSError, asyncio.CancelledError):
+            pass  # Redis refuses, or the connection is cut
+        finally:
+            self._open.discard(task)
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        url = urlsplit(self._upstream)
+        if url.scheme == "redis+socket":
+            replies, requests = await asyncio.open_unix_connection(url.path)
+        else:
+            replies, requests = await asyncio.open_connection(url.hostname, url.port)
+        async with _closed_after(requests):
+            yield replies, requests
+
+    async def _pass_requests(
+        self, reader: asyncio.StreamReader, requests: asyncio.StreamWriter, connection: _Connection
+    ) -> None:
+        while data := await reader.read(CHUNK):
+            connection.last_request = data
+            requests.write(data)
+            await requests.drain()
+
+    async def _pass_replies(
+        self, replies: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: _Connection
+    ) -> None:
+        while data := await replies.read(CHUNK):
+            faults = self.faults
+            if faults.command in connection.last_request and self._chance.random() < faults.lost:
+                is_hung = self._chance.random() < 0.5 if faults.hangs is None else faults.hangs
+                self.counts["hung" if is_hung else "lost"] += 1
+                if is_hung:
+                    await asyncio.Event().wait()  # until the client closes the connection
+                return
+            if faults.delay_seconds:
+                await asyncio.sleep(faults.delay_seconds)
+            writer.write(data)
+            await writer.drain()
+            if self._chance.random() < faults.cut:
+                self.counts["cut"] += 1
+                return
+            self.counts["passed"] += 1
+
+
+@dataclass
+class _Connection:
+    last_request: bytes = b""
+
+
+@asynccontextmanager
+async def _closed_after(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+def _database(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme == "redis+socket":
+        return parse_qs(parts.query).get("virtual_host", ["0"])[0].strip("/")
+    return parts.path.strip("/") or "0"
