@@ -212,7 +212,9 @@ class Led(Scheduler):
             kwargs=entry.kwargs,
             options={
                 **entry.options,
-                **{"task_id": sending.task_id, "message_id": sending.task_id, "retry": False},
+                "task_id": sending.task_id,
+                "message_id": sending.task_id,
+                "retry": False,
             },
             app=self.app,
         )

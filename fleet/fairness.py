@@ -41,8 +41,10 @@ whoever comes new would enter behind runs that nobody has had.
 """
 
 REJECTED_SECONDS: Final = 0.001
-"""What an owner pays for a message that was rejected without a run. And its submission comes so much
-after its sisters: neither is chosen first for ever."""
+"""What an owner pays for a message that was rejected without a run.
+
+And its submission comes so much after its sisters: neither is chosen first for ever.
+"""
 
 MOST_LOOKS: Final = 64
 """Out-of-date owners that are looked at to choose one; then the one at hand is chosen."""

@@ -131,6 +131,7 @@ class Proxy:
     async def _pass_replies(
         self, replies: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: _Connection
     ) -> None:
+        late = _Late(writer)
         while data := await replies.read(CHUNK):
             faults = self.faults
             if faults.command in connection.last_request and self._chance.random() < faults.lost:
@@ -139,14 +140,32 @@ class Proxy:
                 if is_hung:
                     await asyncio.Event().wait()  # until the client closes the connection
                 return
-            if faults.delay_seconds:
-                await asyncio.sleep(faults.delay_seconds)
-            writer.write(data)
-            await writer.drain()
+            late.write(data, after=faults.delay_seconds)
             if self._chance.random() < faults.cut:
                 self.counts["cut"] += 1
+                await late.is_empty()
                 return
             self.counts["passed"] += 1
+
+
+class _Late:
+    """Writes bytes after a delay, each in its turn: one delay for all that come together."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._loop = asyncio.get_running_loop()
+        self._due_at = 0.0
+
+    def write(self, data: bytes, *, after: float) -> None:
+        self._due_at = max(self._due_at, self._loop.time() + after)
+        if self._due_at <= self._loop.time():
+            self._writer.write(data)
+        else:
+            self._loop.call_at(self._due_at, self._writer.write, data)
+
+    async def is_empty(self) -> None:
+        """Wait until all is written."""
+        await asyncio.sleep(max(0.0, self._due_at - self._loop.time()))
 
 
 @dataclass

@@ -23,8 +23,9 @@ from fleet.keys import queue_key
 from fleet.transport import scripts
 from fleet.transport.adopting import adopt
 from fleet.transport.envelope import address, delivered, read_json
-from fleet.transport.leases import Room, leases_on
+from fleet.transport.leases import AT_ONCE_SECONDS, Room, Taken, leases_on
 from fleet.transport.mending import is_wrong_type, mend
+from fleet.transport.pending_take import PendingTake
 from fleet.transport.publishing import PublishBatch
 from fleet.transport.qos import QoS
 from fleet.transport.quarantine import SHAPE_ERRORS, Quarantine
@@ -32,7 +33,7 @@ from fleet.transport.quarantine import SHAPE_ERRORS, Quarantine
 logger = logging.getLogger(__name__)
 
 STOCK_WAIT_SECONDS: Final = 1.0
-AT_ONCE_SECONDS: Final = 0.01
+CLOSE_SECONDS: Final = 1.0
 HAND_OVER_AT_ONCE: Final = 32
 HAND_OVER_SECONDS: Final = 0.01
 JSON: Final = "application/json"
@@ -73,6 +74,8 @@ class FairQueues:
         self.holder = object()
         self.quarantine = Quarantine(self)
         self._arrived: deque[tuple[str, str, bytes]] = deque()
+        self._waits: dict[str, float] = {}
+        """The queues that have no more now, and for how long (seconds)."""
         super().__init__(connection, **kwargs)  # type: ignore[call-arg]
         if self.fair_queues and self.global_keyprefix:  # type: ignore[attr-defined]
             raise ImproperlyConfigured(
@@ -179,38 +182,90 @@ class FairQueues:
             self._waits_for_fair = False
             super()._brpop_start(timeout)  # type: ignore[misc]
             return
+        if self._pending_take is not None:
+            # Its connection was lost.
+            self.leases.drop_take(self._pending_take)
+            self._pending_take = None
         if len(self._arrived) > HAND_OVER_AT_ONCE:
             # Who is to get more is chosen when more can be dealt with.
             return
-        wait = self._take_all()
-        if wait is not None:
-            self._wait(fair, wait)
+        if self._take_all():
+            wait, self._waits = min(self._waits.values(), default=0.0), {}
+            self._wait(fair, max(AT_ONCE_SECONDS, wait))
 
-    def _take_all(self) -> float | None:
-        """Take from one queue after the other; return how long to wait, None without room.
+    def _take_all(self) -> bool:
+        """Take from one queue after the other; True when none of them has more now.
 
         Who has been asked is last in turn: none starves behind another's backlog. A stock queue is
         asked for one message and only for a free slot, and the others do not fill the window
-        before it has been.
+        before it has been. In an event loop a take is sent, and this goes on after its reply.
         """
-        waits: dict[str, float] = {}
         while self.qos.can_take():  # type: ignore[attr-defined]
-            queue = next((queue for queue in self._in_turn if queue not in waits), None)
+            queue = next((queue for queue in self._in_turn if queue not in self._waits), None)
             if queue is None:
-                return max(AT_ONCE_SECONDS, min(waits.values()))
+                return True
             room = self.qos.room()  # type: ignore[attr-defined]
             is_fair = queue in self.fair_queues
             if not is_fair and not room.slots:
-                return None
-            wait = self._take_some(queue, room) if is_fair else self._take_stock(queue)
-            if wait is not None:
-                waits[queue] = wait
+                break
             self._in_turn = [name for name in self._in_turn if name != queue] + [queue]
-        return None
+            if not is_fair:
+                self._note_wait(queue, self._take_stock(queue))
+            elif not self.connection.cycle.is_in_loop:
+                self._note_taken(queue, self._take(queue, room, most=self.take_most))
+            elif self._begin_take(queue, room):
+                return False
+        self._waits = {}
+        return False
 
-    def _take_some(self, queue: str, room: Room) -> float | None:
-        """Take what there is room for; return how long the queue has no more, if known."""
-        taken = self._take(queue, room, most=self.take_most)
+    def _begin_take(self, queue: str, room: Room) -> bool:
+        """Send a take over the connection of the wake-ups; False when it must wait."""
+        connection = self.client.connection
+        with self.conn_or_acquire() as client:
+            pending = self.leases.begin_take(
+                *(client, queue, room), most=self.take_most, connection=connection, **self._how()
+            )
+        if pending is None:
+            self._note_wait(queue, AT_ONCE_SECONDS)
+            return False
+        self._pending_take, self._in_poll = pending, connection
+        self._waits_for_fair = False
+        self._brpop_sent_at = monotonic()
+        return True
+
+    def _end_take(self, pending: PendingTake) -> None:
+        """Read the reply of a take, or wait for it."""
+        self._pending_take, self._in_poll = None, None
+        try:
+            with self.conn_or_acquire() as client:
+                taken = self.leases.end_take(client, pending)
+        except BaseException:
+            # Nobody may read the rest of the reply as an answer to something else.
+            pending.connection.disconnect()
+            raise
+        self._note_taken(pending.queue, taken)
+        if pending.queue not in self.active_fair_queues:
+            self._give_back_arrived(pending.queue)
+
+    @property
+    def has_pending_take(self) -> bool:
+        return self._pending_take is not None
+
+    def refuse_overdue(self) -> None:
+        """Raise TimeoutError when the server does not answer a take."""
+        if self._pending_take is not None and self._pending_take.is_overdue:
+            self._pending_take.connection.disconnect()
+            raise TimeoutError("Redis does not answer a take")
+
+    def _note_wait(self, queue: str, seconds: float | None) -> None:
+        if seconds is not None:
+            self._waits[queue] = seconds
+
+    def _note_taken(self, queue: str, taken: Taken) -> None:
+        """Keep what a take has brought, and how long the queue has no more, if known."""
+        self._note_wait(queue, self._deal_with(queue, taken))
+
+    def _deal_with(self, queue: str, taken: Taken) -> float | None:
         self._arrived.extend((queue, tag, raw) for tag, raw in taken.messages)
         if taken.has_foreign:
             self._mended([queue], adopt, self, queue)
@@ -229,16 +284,12 @@ class FairQueues:
         self.connection._deliver(message, queue)
         return None
 
-    def _take(self, queue: str, room: Room, *, most: int) -> Any:
+    def _take(self, queue: str, room: Room, *, most: int) -> Taken:
         with self.conn_or_acquire() as client:
-            return self.leases.take(
-                client,
-                queue,
-                room,
-                channel=self.holder,
-                lease_us=round(self.lease_seconds * 1_000_000),
-                most=most,
-            )
+            return self.leases.take(client, queue, room, most=most, **self._how())
+
+    def _how(self) -> dict[str, Any]:
+        return {"channel": self.holder, "lease_us": round(self.lease_seconds * 1_000_000)}
 
     def hand_over_some(self) -> bool:
         """Deliver a few of the messages that have arrived; return whether there were any.
@@ -303,6 +354,8 @@ class FairQueues:
         self.client.connection.send_command("BRPOP", *wakes, *plain, seconds)
 
     def _brpop_read(self, **options: Any) -> Any:
+        if self._pending_take is not None:
+            return self._end_take(self._pending_take)
         try:
             return super()._brpop_read(**options)  # type: ignore[misc]
         except ResponseError as error:
@@ -338,14 +391,17 @@ class FairQueues:
         result = super()._basic_cancel(consumer_tag)  # type: ignore[misc]
         self._note_active()
         if queue in self.fair_queues:
-            for _queue, tag, _raw in [each for each in self._arrived if each[0] == queue]:
-                self.leases.give_back(tag)
-            self._arrived = deque(each for each in self._arrived if each[0] != queue)
+            self._give_back_arrived(queue)
         if queue in self.fair_queues and not self._closing:
             # A wake-up that is on its way to us is for somebody else now.
             with self.conn_or_acquire() as client:
                 scripts.run(client, queue, "rouse", self.leases.worker)
         return result
+
+    def _give_back_arrived(self, queue: str) -> None:
+        for _queue, tag, _raw in [each for each in self._arrived if each[0] == queue]:
+            self.leases.give_back(tag)
+        self._arrived = deque(each for each in self._arrived if each[0] != queue)
 
     def settle(self, *, waits: bool = True) -> None:
         """Say what is due of what this process holds; wait until it has been heard, or not."""
@@ -362,6 +418,8 @@ class FairQueues:
                 self.leases.say(client)
 
     def close(self) -> None:
+        if self._pending_take is not None:
+            self._close_take(self._pending_take)
         # First: what follows asks the server, and ends there when that is gone.
         self.leases.give_back_unstarted(self.holder)
         if not self.leases.has_worker:
@@ -381,8 +439,20 @@ class FairQueues:
         finally:
             self._disconnect_pools()  # type: ignore[attr-defined]
 
+    def _close_take(self, pending: PendingTake) -> None:
+        """Hear what a take has brought, so that it can go back at once; not for long."""
+        try:
+            if pending.connection.is_connected and pending.connection.can_read(CLOSE_SECONDS):
+                self._end_take(pending)
+        except self.connection_errors as error:  # type: ignore[attr-defined]
+            logger.info("a take was not answered any more: %r", error)
+        if self._pending_take is not None:
+            pending.connection.disconnect()
+            self._pending_take, self._in_poll = None, None
+
     _waits_for_fair = False
     _waits_for_stock = False
+    _pending_take: PendingTake | None = None
 
 
 class Channel(FairQueues, redis.Channel):  # type: ignore[misc]

@@ -65,9 +65,9 @@ class Address:
 def address(message: Mapping[str, Any], *, now: datetime) -> Address:
     """Return where a message belongs.
 
-    A hint is known by its run and the admission that it is for: publishing it twice is publishing it
-    once. Any other message is known by its publish, as in Celery: the same task id published twice
-    runs twice. One with Kombu's property `message_id` is known by that, while it waits or runs.
+    A hint is known by its run and the admission that it is for: published twice, it is one message.
+    Any other message is known by its publish, as in Celery: the same task id published twice runs
+    twice. One with Kombu's property `message_id` is known by that, while it waits or runs.
     """
     headers = _mapping(message, "headers")
     properties = _mapping(message, "properties")

@@ -62,7 +62,7 @@ class Epochs:
         known = self.known[queue]
         is_other = known.epoch not in (0, epoch)
         if is_other:
-            self._declare(client, queue)
+            self.declare(client, queue)
         # After it: if it fails, the next call finds the difference again.
         known.epoch = epoch
         if not is_told and not _primers:
@@ -72,7 +72,11 @@ class Epochs:
                 prime()
         return is_other or not (is_told or _primers)
 
-    def _declare(self, client: Redis, queue: str) -> None:
+    def is_over(self, queue: str, epoch: int) -> bool:
+        """Whether we know a later epoch of the queue than this one."""
+        return epoch < self.known[queue].epoch
+
+    def declare(self, client: Redis, queue: str) -> None:
         """Have a queue that has forgotten it know what this process holds."""
         leases = self.keep(client, queue)
         logger.warning("queue %s began anew: we hold %d of its messages", queue, len(leases))

@@ -14,13 +14,16 @@ import time
 import uuid
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from fleet.transport import scripts
 from fleet.transport.epochs import Epochs
 from fleet.transport.holding import Holding, Lease, Load
+from fleet.transport.mending import is_wrong_type, mend
+from fleet.transport.pending_take import PendingTake, RoundTrip
 from fleet.transport.saying import Saying
 
 
@@ -45,6 +48,13 @@ class Taken:
     has_foreign: bool
 
 
+OFTEN: Final = ("take", "finish", "done", "ack", "give_back")
+"""What a worker calls all the time. A script that the server does not know costs round trips."""
+AT_ONCE_SECONDS: Final = 0.01
+NOT_NOW: Final = Taken([], AT_ONCE_SECONDS, has_foreign=False)
+"""Of a queue that is to be asked again, soon."""
+
+
 class Leases:
     """The leases of one process on one broker. Safe for threads."""
 
@@ -56,6 +66,9 @@ class Leases:
         self._epochs = Epochs(self.worker, self._holding, self._saying)
         self._met: set[tuple[str, Hashable]] = set()
         """Queues and channels that have taken from them: a new channel may mean a new server."""
+        self._pending: dict[str, PendingTake] = {}
+        """Of each queue the take that is not answered yet: the queue knows one at a time."""
+        self._round_trip = RoundTrip()
         self.has_worker = False
         """A worker of this process renews these leases, and confirms what has become of them."""
 
@@ -73,20 +86,96 @@ class Leases:
     ) -> Taken:
         """Say what is unsaid, and take what there is room for."""
         with self._lock:
-            if (queue, channel) not in self._met:
-                self._meet(client, queue)
-                self._met.add((queue, channel))
+            if queue in self._pending:
+                return NOT_NOW
+            self._meet_first(client, queue, channel)
             how = (lease_us, room.slots, room.budget, most)
             reply = self._ask(client, queue, how)
             if self._epochs.meet(client, queue, *reply[4:6]):
                 reply = self._ask(client, queue, how)
-            number, sleep_ms, foreign, _diverted, _epoch, _is_told, *messages = reply
-            self._epochs.known[queue].confirmed = int(number)
-            return Taken(
-                [self._hold(queue, channel, message) for message in messages],
-                sleep_ms / 1000 if sleep_ms else None,
-                bool(foreign),
-            )
+            return self._taken(queue, channel, reply)
+
+    def begin_take(
+        self,
+        client: Redis,
+        queue: str,
+        room: Room,
+        *,
+        channel: Hashable,
+        lease_us: int,
+        most: int,
+        connection: Any,
+    ) -> PendingTake | None:
+        """Send what `take` would, over a connection of its own, and do not wait for the reply.
+
+        None while another channel of this process waits for a reply of the same queue.
+        """
+        with self._lock:
+            if queue in self._pending:
+                return None
+            self._meet_first(client, queue, channel)
+            unsaid = self._saying.pop(queue)
+            take = self._arguments(queue, (lease_us, room.slots, room.budget, most))
+            calls = [*unsaid.calls(self.worker), ("take", take)]
+            pending = PendingTake(queue, channel, unsaid, calls, connection)
+            self._pending[queue] = pending
+        try:
+            pending.send()
+        except BaseException:
+            self.drop_take(pending)
+            raise
+        return pending
+
+    def end_take(self, client: Redis, pending: PendingTake) -> Taken:
+        """Return what a take has brought whose reply is here, or is waited for."""
+        try:
+            results = pending.results()
+            self._round_trip.note(time.monotonic() - pending.sent_at)
+            with self._lock:
+                if pending.is_dropped:
+                    return NOT_NOW
+                reply = _last_result(client, pending, results)
+                del self._pending[pending.queue]
+                epoch, is_told = reply[4:6]
+                taken = self._taken(pending.queue, pending.channel, reply)
+                if self._epochs.is_over(pending.queue, epoch):
+                    # The queue was emptied on the way: it does not know these messages any more.
+                    self._epochs.declare(client, pending.queue)
+                elif self._epochs.meet(client, pending.queue, epoch, is_told):
+                    return NOT_NOW
+                return taken
+        except BaseException:
+            self.drop_take(pending)
+            raise
+
+    def drop_take(self, pending: PendingTake) -> None:
+        """Give a take up: what it brings goes back with the next one; what it said is repeated."""
+        with self._lock:
+            if self._pending.get(pending.queue) is pending:
+                del self._pending[pending.queue]
+                pending.is_dropped = True
+                self._saying.put_first(pending.queue, pending.unsaid)
+
+    @property
+    def round_trip_us(self) -> int:
+        """How long (us) a take is on its way at least."""
+        return self._round_trip.us
+
+    def _taken(self, queue: str, channel: Hashable, reply: list[Any]) -> Taken:
+        number, sleep_ms, foreign, _diverted, _epoch, _is_told, *messages = reply
+        self._epochs.known[queue].confirmed = int(number)
+        return Taken(
+            [self._hold(queue, channel, message) for message in messages],
+            sleep_ms / 1000 if sleep_ms else None,
+            bool(foreign),
+        )
+
+    def _meet_first(self, client: Redis, queue: str, channel: Hashable) -> None:
+        if (queue, channel) not in self._met:
+            if not any(channel == met for _queue, met in self._met):
+                scripts.load(client, OFTEN)
+            self._meet(client, queue)
+            self._met.add((queue, channel))
 
     def _meet(self, client: Redis, queue: str) -> None:
         """Say what is held, over a new channel: the server may have taken over from another.
@@ -95,16 +184,21 @@ class Leases:
         last, and would not know of what was taken.
         """
         if queue in self._epochs.known:
+            if pending := self._pending.get(queue):
+                self.drop_take(pending)  # its leases are not named
             self._epochs.keep(client, queue)
 
     def _ask(self, client: Redis, queue: str, how: tuple[int, int, int, int]) -> list[Any]:
         """Say what is unsaid, and take, in one round trip; return the take's reply."""
-        lease_us, *room = how
-        known = self._epochs.known[queue]
-        take = (self.worker, lease_us, known.confirmed, *room, known.epoch, known.last_lease)
+        take = self._arguments(queue, how)
         with self._saying.calls(client, queue) as words:
             *_, reply = scripts.run_all(client, queue, [*words, ("take", take)])
         return list(reply)
+
+    def _arguments(self, queue: str, how: tuple[int, int, int, int]) -> tuple[Any, ...]:
+        lease_us, *room = how
+        known = self._epochs.known[queue]
+        return (self.worker, lease_us, known.confirmed, *room, known.epoch, known.last_lease)
 
     def _hold(self, queue: str, channel: Hashable, message: list[bytes]) -> tuple[str, bytes]:
         message_id, number, expected, is_urgent, raw, is_redelivered = message[:6]
@@ -185,10 +279,8 @@ class Leases:
                 self._holding.finish(lease)
             return lease
 
-    def give_back(
-        self, tag: str, *, delay_seconds: float = 0.0, is_rejected: bool = False
-    ) -> None:
-        """Have the message delivered again, after a delay perhaps; a rejected one behind its line."""
+    def give_back(self, tag: str, *, delay_seconds: float = 0.0, is_rejected: bool = False) -> None:
+        """Have the message delivered again, after a delay; a rejected one behind its line."""
         with self._lock:
             lease = self.dropped(tag)
             if lease is not None:
@@ -203,6 +295,9 @@ class Leases:
     def give_back_unstarted(self, channel: Hashable) -> None:
         """Give back what a channel brought and no pool has begun to run; the rest is adrift."""
         with self._lock:
+            for pending in list(self._pending.values()):
+                if pending.channel == channel:
+                    self.drop_take(pending)
             for lease in self._holding.lose(channel):
                 self.give_back(lease.tag)
             # Nothing names this channel any more.
@@ -260,12 +355,27 @@ class Leases:
                 if lease.is_acked:
                     self.finish(lease.tag, 0)  # terminated, and nobody will tell of its end
             self._saying.say(client)
+            for pending in list(self._pending.values()):
+                self.drop_take(pending)
             for queue in list(self._epochs.known):
                 while scripts.run(client, queue, "leave", self.worker, 500) == 500:
                     pass
             self._holding.clear()
             self._epochs.known.clear()
             self._met.clear()
+
+
+def _last_result(client: Redis, pending: PendingTake, results: list[Any]) -> list[Any]:
+    """Return the take's own result; what the server refused is run once more."""
+    refused = [
+        call
+        for call, result in zip(pending.calls, results, strict=True)
+        if isinstance(result, ResponseError)
+    ]
+    if any(map(is_wrong_type, results)):
+        mend(client, pending.queue)
+    again = scripts.run_all(client, pending.queue, refused) if refused else []
+    return list(again[-1] if isinstance(results[-1], ResponseError) else results[-1])
 
 
 _of_broker: dict[Hashable, Leases] = {}

@@ -12,8 +12,12 @@ class Poller(redis.MultiChannelPoller):
     """Kombu's poller, which says what is due on every turn."""
 
     has_delivered = False
+    is_in_loop = False
+    """Whether an event loop reads the replies."""
 
     def on_poll_start(self) -> None:
+        for channel in self._channels:
+            channel.refuse_overdue()
         # They have what is to be said in common: one of them says it.
         channel = next(iter(self._channels), None)
         if channel is not None and channel.leases.has_unsaid:

@@ -20,7 +20,8 @@ class QoS(redis.QoS):
     """What a channel holds, and whether it has room for more.
 
     The window of fair queues is the prefetch count (a worker's slots) and what is worth at most
-    100 ms of expected run time a slot beyond it; it is filled again when a quarter of that is free:
+    100 ms of expected run time a slot beyond it, and two round trips to a server that is far away;
+    it is filled again when a quarter of that is free:
     what is taken may have to be admitted before it runs, and that takes a while.
     """
 
@@ -39,7 +40,7 @@ class QoS(redis.QoS):
         slots = self.prefetch_count or UNLIMITED
         stock = len(self._delivered) - len(self._dirty) - load.held
         # Celery's `worker_disable_prefetch` puts a `can_consume` of its own here.
-        budget = 0 if "can_consume" in vars(self) else slots * BUFFER_US - load.buffered
+        budget = 0 if "can_consume" in vars(self) else self._buffer_us() - load.buffered
         return Room(max(0, slots - load.count - max(0, stock)), max(0, budget))
 
     def can_take(self) -> bool:
@@ -48,10 +49,16 @@ class QoS(redis.QoS):
         if room.slots:
             self.head_waits = False
             return True
+        return not self.head_waits and 4 * room.budget >= self._buffer_us()
+
+    def _buffer_us(self) -> int:
+        """Return the run time (us) to hold: what a take replaces is run while it is on its way."""
         slots = self.prefetch_count or UNLIMITED
-        return not self.head_waits and 4 * room.budget >= slots * BUFFER_US
+        return slots * (BUFFER_US + 2 * self.leases.round_trip_us)
 
     def can_consume(self) -> bool:
+        if self.channel.has_pending_take:
+            return True  # there was room when it was sent
         if not self.channel.active_fair_queues:
             return bool(super().can_consume())
         return self.can_take()

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 SAY_WITHIN_SECONDS: Final = 0.1
 """An end and its acknowledgement that come within so long are one word."""
 SAY_AT: Final = 200
+UNHEARD_MOST: Final = 16
+"""Words on their way to a server that answers late."""
 _ACTS: Final = ("finish", "done", "ack", "give_back")
 
 _Name = tuple[str, int]
@@ -32,7 +34,7 @@ _Name = tuple[str, int]
 
 
 @dataclass(slots=True)
-class _Unsaid:
+class Unsaid:
     """What is to be said of one queue: by scripts of these names, of leases, with more perhaps."""
 
     finish: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
@@ -65,8 +67,8 @@ class Saying:
 
     def __init__(self, worker: str) -> None:
         self._worker = worker
-        self._unsaid: dict[str, _Unsaid] = defaultdict(_Unsaid)
-        self._said: deque[tuple[str, _Unsaid]] = deque()
+        self._unsaid: dict[str, Unsaid] = defaultdict(Unsaid)
+        self._said: deque[tuple[str, Unsaid]] = deque()
         """What was said ahead, and may not have been heard."""
         self._said_at = 0.0
         self._talk: scripts.Talk | None = None
@@ -95,13 +97,13 @@ class Saying:
     def say_ahead(self, client: Redis, queues: Iterable[str]) -> None:
         """Say what is unsaid of these queues, and do not wait for an answer.
 
-        What became of it is known before the next word: what is refused raises its error then, and
-        is to be said again.
+        What became of it is heard with a later word: what is refused raises its error then, and is
+        to be said again. At most UNHEARD_MOST words are on their way; the next one waits.
         """
-        self._hear(client)
+        self._hear(client, is_to_wait=len(self._said) >= UNHEARD_MOST)
         try:
             for queue in queues:
-                unsaid = self._unsaid.pop(queue, None) or _Unsaid()
+                unsaid = self.pop(queue)
                 if calls := unsaid.calls(self._worker):
                     self._said.append((queue, unsaid))
                     self._said_at = time.monotonic()
@@ -118,25 +120,31 @@ class Saying:
         is_due = bool(self._said) and time.monotonic() - self._said_at >= SAY_WITHIN_SECONDS
         return is_due and self._talk is not None and self._talk.is_answered
 
-    def _hear(self, client: Redis) -> None:
-        """Hear what became of that which was said ahead; what may not have arrived is unsaid.
+    def _hear(self, client: Redis, *, is_to_wait: bool = True) -> None:
+        """Hear what became of that which was said ahead: all of it, or what is answered by now.
 
-        Raises what the server refuses, and that it does not answer. A connection that is lost is
-        no error of this one.
+        What may not have arrived is unsaid. Raises what the server refuses, and that it does not
+        answer. A connection that is lost is no error of this one.
         """
         try:
             while self._said and self._talk is not None:
+                if not is_to_wait and not self._talk.is_answered:
+                    return
                 scripts.run_again(client, self._talk.hear())
                 self._said.popleft()
         except (LostConnection, OSError) as error:
             logger.info("to be said again: %s", error)
-        finally:
             self._unsay()
+        except BaseException:
+            self._unsay()
+            raise
+        if not self._said:
+            self._end_talk()
 
     def _unsay(self) -> None:
         """Take all back of which it is not known that it was heard: twice is harmless."""
         while self._said:
-            self._put_first(*self._said.pop())
+            self.put_first(*self._said.pop())
         self._end_talk()
 
     def _end_talk(self) -> None:
@@ -158,16 +166,21 @@ class Saying:
         """Give the calls that say all of a queue; after an error it is to be said again."""
         with suppress(RedisError):  # it is said again, here
             self._hear(client)
-        unsaid = self._unsaid.pop(queue, None) or _Unsaid()
-        calls = unsaid.calls(self._worker)
+        unsaid = self.pop(queue)
         try:
-            yield calls
+            yield unsaid.calls(self._worker)
         except BaseException:
-            if calls:
-                self._put_first(queue, unsaid)
+            self.put_first(queue, unsaid)
             raise
 
-    def _put_first(self, queue: str, unsaid: _Unsaid) -> None:
+    def pop(self, queue: str) -> Unsaid:
+        """Return all that is to be said of a queue: the caller says it, or puts it back."""
+        return self._unsaid.pop(queue, None) or Unsaid()
+
+    def put_first(self, queue: str, unsaid: Unsaid) -> None:
+        """Have this said again, before what has come since."""
+        if not unsaid:
+            return
         later = self._unsaid[queue]
         for act in _ACTS:
             setattr(later, act, {**getattr(unsaid, act), **getattr(later, act)})

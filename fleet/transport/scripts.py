@@ -116,6 +116,25 @@ def run_again(client: Redis, refused: Iterable[Refused]) -> None:
         run_all(client, each.queue, each.calls)
 
 
+def send(connection: Any, queue: str, calls: Iterable[Call]) -> None:
+    """Send scripts on a queue over a connection, to be run in order; `read` gets the results."""
+    commands = [
+        ("EVALSHA", _digest(act), 1, queue, SERVER_CLOCK, *arguments) for act, arguments in calls
+    ]
+    connection.send_packed_command(connection.pack_commands(commands))
+
+
+def read(connection: Any, count: int) -> list[Any]:
+    """Read the results of so many scripts; one that the server refused is its ResponseError."""
+    results: list[Any] = []
+    for _ in range(count):
+        try:
+            results.append(connection.read_response())
+        except ResponseError as error:
+            results.append(error)
+    return results
+
+
 class Talk:
     """Scripts over one connection, sent whether or not the last ones have been answered."""
 
@@ -129,13 +148,9 @@ class Talk:
 
     def send(self, queue: str, calls: Sequence[Call]) -> None:
         """Send scripts on a queue, to be run in order."""
-        commands = [
-            ("EVALSHA", _digest(act), 1, queue, SERVER_CLOCK, *arguments)
-            for act, arguments in calls
-        ]
         # First: sent in part, it is not a connection that anybody else may use.
         self._unanswered.append((queue, calls))
-        self._connection.send_packed_command(self._connection.pack_commands(commands))
+        send(self._connection, queue, calls)
 
     @property
     def is_answered(self) -> bool:
@@ -151,20 +166,24 @@ class Talk:
     def hear(self) -> list[Refused]:
         """Wait until what was sent first has been answered; return it if any of it was refused."""
         queue, calls = self._unanswered[0]
-        errors = []
-        for _ in calls:
-            try:
-                self._connection.read_response()
-            except ResponseError as error:
-                errors.append(error)
+        results = read(self._connection, len(calls))
         self._unanswered.popleft()
-        return [Refused(queue, calls, any(map(is_wrong_type, errors)))] if errors else []
+        is_refused = any(isinstance(result, ResponseError) for result in results)
+        return [Refused(queue, calls, any(map(is_wrong_type, results)))] if is_refused else []
 
     def close(self) -> None:
         """Give the connection back; one with answers still to come is not used again."""
         if self._unanswered:
             self._connection.disconnect()
         self._pool.release(self._connection)
+
+
+def load(client: Redis, acts: Iterable[str]) -> None:
+    """Have the server know these scripts, in one round trip."""
+    with client.pipeline(transaction=False) as pipe:
+        for act in acts:
+            pipe.script_load(source(act))
+        pipe.execute()
 
 
 def _run_known(client: Redis, queue: str, calls: Sequence[Call], now: int | str) -> list[Any]:

@@ -12,6 +12,7 @@ from fleet.keys import epoch_channel, queue_key
 from fleet.transport import epochs as module
 from fleet.transport import scripts
 from fleet.transport.epochs import when_untold
+from fleet.transport.envelope import ONCE
 from fleet.transport.leases import Leases, Room
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
@@ -42,7 +43,7 @@ def publish(*ids: str, owner: str = "acme", lock: str = "") -> None:
     facts = {"owner": owner, **({"lock": lock} if lock else {})}
     for task_id in ids:
         current_app.send_task(
-            "tests.add", task_id=task_id, queue=QUEUE, headers={"fairshift": facts}
+            "tests.add", message_id=task_id, queue=QUEUE, headers={"fairshift": facts}
         )
 
 
@@ -74,7 +75,7 @@ def running(client: redis.Redis, owner: str = "acme") -> int:
 
 
 def ids(tags: list[str]) -> list[str]:
-    return [tag.partition(":")[0] for tag in tags]
+    return [tag.removeprefix(ONCE).partition("#")[0] for tag in tags]
 
 
 def older(client: redis.Redis) -> dict[bytes, bytes]:
@@ -100,13 +101,13 @@ def test_after_a_flush_what_runs_counts_again(broker: redis.Redis, leases: Lease
     leases.renew(broker)
     cap(broker, "acme", 2)
     publish("d")
-    assert (running(broker), known()) == (2, ["a:0", "b:0", "d:0"])
+    assert (running(broker), known()) == (2, ["once:a", "once:b", "once:d"])
     with pytest.raises(AssertionError):
         wait_for(lambda: taken(leases, broker), seconds=2.5)
     leases.finish(one, 0.1)
     leases.ack(one)
     assert ids(eventually(leases, broker)) == ["d"]
-    assert (running(broker), known()) == (2, ["b:0", "d:0"])
+    assert (running(broker), known()) == (2, ["once:b", "once:d"])
 
 
 def test_after_a_flush_a_lock_is_taken_again(broker: redis.Redis, leases: Leases) -> None:
@@ -152,7 +153,7 @@ def test_what_has_finished_is_charged_no_more(broker: redis.Redis, leases: Lease
     leases.finish(tag, 0.1)
     broker.flushall()
     leases.renew(broker)
-    assert (running(broker), known()) == (0, ["a:0"])
+    assert (running(broker), known()) == (0, ["once:a"])
     leases.ack(tag)
     leases.say(broker)
     assert known() == []

@@ -225,7 +225,7 @@ def test_the_renewal_outlives_a_lost_broker(
 
 
 def test_a_worker_of_celery_s_test_kit_renews_its_leases(app: Celery, broker: redis.Redis) -> None:
-    """`celery_worker` of pytest boots without Celery's command: a long task is run once all the same.
+    """`celery_worker` of pytest boots without Celery's command: a long task runs once all the same.
 
     And at its end nothing is left leased, as after any worker's.
     """
@@ -238,7 +238,9 @@ def test_a_worker_of_celery_s_test_kit_renews_its_leases(app: Celery, broker: re
 
     app.finalize()
     app.conf.worker_prefetch_multiplier = 1  # a worker with room would renew by taking
-    with start_worker(app, pool="threads", concurrency=1, perform_ping_check=False, queues=["jobs"]):
+    with start_worker(
+        app, pool="threads", concurrency=1, perform_ping_check=False, queues=["jobs"]
+    ):
         long.apply_async(queue="jobs", ignore_result=True)
         wait_for(lambda: ran, what="the task to start")
         other = Leases()

@@ -340,6 +340,7 @@ def test_what_is_refused_for_good_is_raised_with_the_next_words(
     broker.config_set("min-replicas-to-write", 1)
     try:
         leases.say_ahead(broker, [QUEUE])
+        wait_for(lambda: leases.is_to_hear, what="the answer")
         with pytest.raises(redis.ResponseError):
             leases.say_ahead(broker, [QUEUE])
     finally:

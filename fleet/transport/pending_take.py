@@ -1,0 +1,57 @@
+"""A take that was sent and is not answered yet: the worker goes on with what it has meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fleet.transport import scripts
+from fleet.transport.saying import Unsaid
+
+SAMPLES: Final = 8
+ROUND_TRIP_MOST_US: Final = 1_000_000
+
+
+@dataclass(slots=True)
+class PendingTake:
+    """A take of one queue for one channel, with all that was to be said of that queue before it."""
+
+    queue: str
+    channel: Hashable
+    unsaid: Unsaid
+    calls: list[scripts.Call]
+    """The last one is the take."""
+    connection: Any
+    sent_at: float = field(default_factory=time.monotonic)
+    is_dropped: bool = False
+    """What it brings is put back by the queue: nobody here may have it."""
+
+    def send(self) -> None:
+        scripts.send(self.connection, self.queue, self.calls)
+
+    def results(self) -> list[Any]:
+        """Wait for the results of all calls; a refused one is its ResponseError."""
+        return scripts.read(self.connection, len(self.calls))
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the server has been silent for longer than a connection waits for it."""
+        timeout = self.connection.socket_timeout
+        return timeout is not None and time.monotonic() > self.sent_at + timeout
+
+
+class RoundTrip:
+    """The time (us) to the server and back: the least of the last takes.
+
+    The others also waited for this process.
+    """
+
+    def __init__(self) -> None:
+        self._samples: list[int] = []
+        self.us = 0
+
+    def note(self, seconds: float) -> None:
+        self._samples = [*self._samples[1 - SAMPLES :], round(seconds * 1_000_000)]
+        self.us = min(*self._samples, ROUND_TRIP_MOST_US)
