@@ -176,7 +176,9 @@ class Run(models.Model):
         return why_waiting(self)
 
     def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> bool:
-        """Cancel the run; say whether it was moved. Repeating it is harmless."""
+        """Cancel the run; say whether it was moved: `state` is `cancelled`, or `cancelling` when a
+        worker is told to stop it. Repeating it is harmless.
+        """
         from jobs.cancellation import cancel_runs
 
         moved = cancel_runs([self.id], actor=actor, reason=reason)
