@@ -66,10 +66,10 @@ def read(calendar: Calendar) -> Hours:
 def read_with_windows(calendar: Calendar) -> tuple[Hours, list[Window]]:
     """Do so, and return the windows and freezes beside, in the order of its entries."""
     windows = sorted(calendar.windows.all(), key=lambda window: window.pk)
-    return Hours(tuple(map(_readable, windows)), cut_off=calendar.cut_off), windows
+    return Hours(tuple(map(readable, windows)), cut_off=calendar.cut_off), windows
 
 
-def _readable(window: Window) -> Entry:
+def readable(window: Window) -> Entry:
     """Return a window or freeze; in the place of one that was broken by raw SQL, a freeze."""
     try:
         entry = entry_of(window)

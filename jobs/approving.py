@@ -1,7 +1,7 @@
 """Approving: somebody agrees to a window, or to one occurrence of it, or takes that back.
 
-What is decided is of the window as it is then: a change of it asks again. All is kept, the newest
-counts, and each decision is audited.
+A decision is on the window as it is then: a change that may open more asks again. All decisions are
+kept, the newest counts, and each is audited.
 """
 
 from __future__ import annotations

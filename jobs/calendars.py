@@ -1,7 +1,8 @@
 """Calendars: what changes when something may start, and to what a calendar applies.
 
 Each verb is one transaction: the openings that admission reads are made anew in it, so that what
-is admitted after its commit has seen the change. What waits is gated again (`jobs/gating.py`).
+is admitted after its commit has seen the change. The caller waits for no run: the next promotion,
+within a second, gates again what waits and stops what runs (`jobs/gating.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 from django.db import connection, transaction
 from django.db.models import Min
 
-from jobs import agreed, database, gating
+from jobs import agreed, database
 from jobs.errors import OptionError
 from jobs.models import (
     Attachment,
@@ -33,8 +34,6 @@ from jobs.windows import open_spans
 
 AHEAD: Final = timedelta(days=62)
 """So far ahead openings are in the table; at half of it they are made anew."""
-PATIENCE: Final = 3.0
-"""Seconds in which who makes a change gates what waits; what is left is the promotion's."""
 BEHIND: Final = timedelta(days=1)
 
 _open: ContextVar[Mapping[int, Calendar]] = ContextVar("open", default=MappingProxyType({}))
@@ -95,7 +94,7 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
         _alone(of)
         _renew(locked)
         make_openings(Calendar.objects.get(pk=locked.pk))
-        _tell(of)
+        _mark_changed(of)
 
 
 def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attachment:
@@ -117,7 +116,7 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
             make_openings(locked)
         key: dict[str, Any] = {_key(to): to.pk}
         made, _ = Attachment.objects.get_or_create(calendar=calendar, **key)
-        _tell([of.pk])
+        _mark_changed([of.pk])
     return made
 
 
@@ -127,7 +126,7 @@ def detach(attachment: Attachment) -> None:
     with transaction.atomic():
         _alone([of.pk])
         attachment.delete()
-        _tell([of.pk])
+        _mark_changed([of.pk])
 
 
 @contextmanager
@@ -137,7 +136,7 @@ def changing_group(group: TargetGroup) -> Iterator[TargetGroup]:
         locked = TargetGroup.objects.select_for_update(no_key=True).get(pk=group.pk)
         _alone([locked.owner_id])
         yield locked
-        _tell([locked.owner_id])
+        _mark_changed([locked.owner_id])
 
 
 def delete(calendar: Calendar) -> None:
@@ -147,7 +146,7 @@ def delete(calendar: Calendar) -> None:
         of = [row["id"] for row in database.query(_OWNERS, [calendar.pk])]
         _alone(of)
         calendar.delete()
-        _tell(of)
+        _mark_changed(of)
 
 
 def make_openings(calendar: Calendar) -> int:
@@ -208,10 +207,9 @@ def _alone(owner_ids: Collection[int]) -> None:
     database.query(_ALONE, [sorted(owner_ids)])
 
 
-def _tell(owner_ids: Collection[int]) -> None:
-    """Have what waits of these owners gated again after the commit, or by the next promotion."""
+def _mark_changed(owner_ids: Collection[int]) -> None:
+    """Have the next promotion gate again what waits of these owners, and stop what runs."""
     database.query(_CHANGED, [sorted(owner_ids)])
-    transaction.on_commit(lambda: gating.gate_changed(seconds=PATIENCE), robust=True)
 
 
 def _key(to: Owner | Job | Target | TargetGroup) -> str:

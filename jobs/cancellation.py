@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -27,6 +27,18 @@ SELECT id, state, token, queue FROM jobs_run WHERE id = ANY(%s) ORDER BY id FOR 
 """
 
 
+class Cancelled(NamedTuple):
+    """How many runs a cancel has moved; true when it moved any."""
+
+    cancelled: int = 0
+    """Runs that waited: they have ended."""
+    told: int = 0
+    """Runs that a worker holds: it is told to stop them, and they end when it has."""
+
+    def __bool__(self) -> bool:
+        return self != (0, 0)
+
+
 def cancel_runs(
     run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
 ) -> list[UUID]:
@@ -37,16 +49,23 @@ def cancel_runs(
     What waits is cancelled. What a worker holds becomes `cancelling`: its worker hears of it
     with the next heartbeat, and if the worker is lost instead, rescue ends it.
     """
+    ended, told = _cancel(run_ids, actor=actor, reason=reason)
+    return ended + told
+
+
+def _cancel(
+    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None, reason: str
+) -> tuple[list[UUID], list[UUID]]:
+    """Cancel runs; return the ids of those that have ended, and of those told to stop."""
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         # Held through both moves: a run that is given back, or fails and waits for its next
         # attempt, between the two would be missed by each.
         before = database.query(_LOCKED, [list(run_ids)])
         ended = move(run_ids, to=State.CANCELLED, of=WAITING, cause=reason or "cancelled")
-        stopping = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
-        moved = ended + stopping
+        told = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
         if actor is not None:
-            for run in Run.objects.filter(id__in=moved).select_related("owner"):
+            for run in Run.objects.filter(id__in=ended + told).select_related("owner"):
                 AuditEntry.write("cancel", on=run, actor=actor, reason=reason)
         transaction.on_commit(lambda: tell_celery(ended), robust=True)
         gone = set(ended)
@@ -57,13 +76,13 @@ def cancel_runs(
                 if row["state"] == State.QUEUED and row["id"] in gone
             ]
         )
-    return moved
+    return ended, told
 
 
 def cancel_submission(
     submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
-) -> int:
-    """Cancel every run of a submission that has not ended; return how many moved.
+) -> Cancelled:
+    """Cancel every run of a submission that has not ended; return how many moved, and how.
 
     A backfill that it belongs to makes no more.
     """
@@ -71,10 +90,12 @@ def cancel_submission(
     Backfill.objects.filter(submission=submission, done_at=None).update(done_at=Now())
     open_runs = Run.objects.filter(submission=submission).exclude(state__in=ENDED)
     ids = list(open_runs.order_by("id").values_list("id", flat=True))
-    total = sum(
-        len(cancel_runs(ids[start : start + CHUNK], reason=reason))
-        for start in range(0, len(ids), CHUNK)
-    )
+    cancelled = told = 0
+    for start in range(0, len(ids), CHUNK):
+        ended, stopping = _cancel(ids[start : start + CHUNK], actor=None, reason=reason)
+        cancelled += len(ended)
+        told += len(stopping)
+    moved = Cancelled(cancelled, told)
     if actor is not None:
-        AuditEntry.write("cancel", on=submission, actor=actor, reason=reason, runs=total)
-    return total
+        AuditEntry.write("cancel", on=submission, actor=actor, reason=reason, **moved._asdict())
+    return moved

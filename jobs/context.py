@@ -14,7 +14,11 @@ from fleet import HEADER, is_admitted
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """The durable run that the current task is an attempt of. `attempt` counts from 1."""
+    """The durable run that the current task is an attempt of. `attempt` counts from 1.
+
+    As `max_attempts`, and Celery's `request.retries`, it counts from 1 again after a retry by an
+    operator; the stored attempts number on, and `token` is in both.
+    """
 
     run_id: UUID
     token: int

@@ -6,7 +6,6 @@ PostgreSQL's clock. A run that is held is looked at again when its calendars ope
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,8 @@ from jobs.windows.gate import OPEN
 CHUNK: Final = 1_000
 AGAIN: Final = timedelta(hours=1)
 """A run that no calendar lets start within a year is looked at again so often."""
+LOOK_SECONDS: Final = 1.0
+"""Seconds between two looks for calendars that changed, while runs are gated."""
 
 _CHANGED_OWNERS: Final = """
 SELECT id, calendar_version AS version FROM jobs_owner
@@ -154,26 +155,38 @@ def _tell(moved: Sequence[dict[str, Any]]) -> None:
 
 
 @alone
-def gate_changed(*, seconds: float = math.inf) -> int:
+def gate_changed() -> int:
     """Gate again what waits of owners whose calendars have changed; return how many runs.
 
-    What runs is told when it is to stop (`jobs/closing.py`). Repeating it is harmless: an owner is
-    done when all of its runs are. What is not done when the time is up is left to the next
-    promotion; so is what a call did not see that has just looked for the last time, while another
-    one that met it has returned.
+    What runs is told first when it is to stop (`jobs/closing.py`), also of owners whose calendars
+    change while many runs are gated. Repeating it is harmless: an owner is done when all of its
+    runs are. A call that meets another one returns at once, and the next promotion looks again.
     """
-    until = time.monotonic() + seconds
     total = 0
-    while owners := database.query(_CHANGED_OWNERS):
-        for owner in owners:
-            closing.close_runs(owner["id"])
-            for count in _gate_all_of(owner["id"]):
+    closed: dict[int, int] = {}
+    while owners := _close_changed(closed):
+        looked_at = time.monotonic()
+        for owner_id, version in owners.items():
+            for count in _gate_all_of(owner_id):
                 total += count
-                if time.monotonic() > until:
-                    return total
-            version = owner["version"]
-            database.query(_GATED, [version, owner["id"], version])
+                if time.monotonic() - looked_at > LOOK_SECONDS:
+                    _close_changed(closed)
+                    looked_at = time.monotonic()
+            database.query(_GATED, [version, owner_id, version])
     return total
+
+
+def _close_changed(closed: dict[int, int]) -> dict[int, int]:
+    """Have active runs of owners whose calendars changed stop; return the owners' versions.
+
+    `closed` has the version of each owner that has been looked at, and is brought up to date.
+    """
+    changed = {row["id"]: row["version"] for row in database.query(_CHANGED_OWNERS)}
+    for owner_id, version in changed.items():
+        if closed.get(owner_id) != version:
+            closing.close_runs(owner_id)
+            closed[owner_id] = version
+    return changed
 
 
 def _gate_all_of(owner_id: int) -> Iterator[int]:

@@ -14,7 +14,7 @@ from jobs.errors import IcalError, OptionError
 from jobs.ical import Reading, read
 from jobs.models import AuditEntry, Calendar, Window, WindowEffect
 from jobs.storing import now
-from jobs.window_edits import MATERIAL
+from jobs.window_edits import KEPT, apply_change
 from jobs.windows import Effect, Entry, in_words
 
 SOURCE_LIMIT: Final = 200
@@ -82,9 +82,10 @@ def import_ical(
 ) -> ImportReport:
     """Make a calendar's windows of this source what a file says; return what that took.
 
-    What is as it was is not touched and keeps its approvals; what has changed asks again. Times
-    without a zone are by the clock of the calendar's owner, of a shared one UTC. Repeating it is
-    harmless, and so is an import that changes nothing: no run is gated again for it.
+    What is as it was is not touched. That and what a change only narrows keep their approvals;
+    what may open more asks again. Times without a zone are by the clock of the calendar's owner,
+    of a shared one UTC. Repeating it is harmless, and so is an import that changes nothing: no run
+    is gated again for it.
 
     Raises IcalError with the lines that are wrong, OptionError for a source without a name.
     """
@@ -96,7 +97,7 @@ def import_ical(
         # Once more, for the rows may have changed until they were locked.
         plan = _planned(locked, reading, source=source)
         report = plan.report(reading)
-        _store(plan, actor)
+        kept = _store(plan, actor)
         AuditEntry.write(
             "import windows",
             on=locked,
@@ -107,6 +108,7 @@ def import_ical(
             changed=report.changed,
             removed=report.removed,
             unchanged=report.unchanged,
+            approvals_kept=kept,
         )
     return report
 
@@ -156,7 +158,9 @@ def _refuse_to_open(calendar: Calendar, reading: Reading, *, source: str) -> Non
         )
 
 
-def _store(plan: _Plan, actor: Any) -> None:
+def _store(plan: _Plan, actor: Any) -> int:
+    """Write what is to be done; return how many changed windows keep their approval."""
+    kept = 0
     for row, _ in plan.added:
         row.requested_by, row.requested_at = actor, now()
     Window.objects.bulk_create([row for row, _ in plan.added], batch_size=500)
@@ -164,18 +168,14 @@ def _store(plan: _Plan, actor: Any) -> None:
         changed = {
             name: value for name, value in _fields(entry).items() if value != getattr(row, name)
         }
-        for name, value in changed.items():
-            setattr(row, name, value)
-        if MATERIAL & changed.keys():
-            # Approvals were given to what it was, and who asks for this is somebody else.
-            row.revision += 1
-            row.requested_by, row.requested_at = actor, now()
+        kept += apply_change(row, changed, actor=actor) == KEPT
     Window.objects.bulk_update(
         [row for row, _ in plan.changed],
         [*_FIELDS, "revision", "requested_by", "requested_at"],
         batch_size=500,
     )
     Window.objects.filter(pk__in=[row.pk for row, _ in plan.removed]).delete()
+    return kept
 
 
 def _fields(entry: Entry) -> dict[str, Any]:

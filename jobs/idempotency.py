@@ -27,14 +27,14 @@ class Claim:
 
 
 def claim(
-    owner: Owner, key: str, task: str, payloads: Iterable[bytes], *, is_bulk: bool = False
+    owner: Owner, key: str | None, task: str, payloads: Iterable[bytes], *, is_bulk: bool = False
 ) -> Claim | None:
     """Take an owner's key for this transaction; None when no key was given.
 
     A concurrent transaction with the same key is waited for. Raises IdempotencyConflict when
     the key stands for another task or other arguments, or for one run instead of a bulk.
     """
-    if not key:
+    if key is None:
         return None
     kind = b"bulk" if is_bulk else b"run"
     print_ = _fingerprint((kind, task.encode(), *payloads))

@@ -41,7 +41,7 @@ class Options:
     labels: Mapping[str, str] = field(default_factory=dict)
     target: str = ""
     lock: str = ""
-    idempotency_key: str = ""
+    idempotency_key: str | None = None
     window: str = ""
     max_attempts: int | None = None
     backoff_seconds: float | None = None
@@ -62,7 +62,7 @@ class Options:
         refuse_text("queue", self.queue, most=100)
         refuse_text("target", self.target, most=200)
         refuse_text("lock", self.lock, most=LOCK_LIMIT)
-        refuse_text("idempotency_key", self.idempotency_key, most=KEY_LIMIT)
+        _refuse_key(self.idempotency_key)
         if self.window not in {"", "required"}:
             raise OptionError("window", "is 'required' or left out")
         refuse_labels(self.labels)
@@ -88,6 +88,15 @@ def refuse_text(option: str, value: Any, *, most: int) -> None:
         value.encode()
     except UnicodeEncodeError:
         raise OptionError(option, "holds a lone surrogate, which is no character") from None
+
+
+def _refuse_key(key: Any) -> None:
+    """Raise OptionError for an empty key: it would silently make a new run each time."""
+    if key is None:
+        return
+    refuse_text("idempotency_key", key, most=KEY_LIMIT)
+    if not key:
+        raise OptionError("idempotency_key", "is empty; give a key, or leave it out")
 
 
 def refuse_labels(labels: Any) -> None:

@@ -85,12 +85,13 @@ def move(
     to: State,
     cause: str = "",
     of: Collection[State] | None = None,
-    attempts: int | None = None,
+    is_fresh: bool = False,
 ) -> list[UUID]:
     """Move runs that no worker reports on; return the ids of those that were moved.
 
-    `of` narrows the states to move from; the table of moves bounds it. Runs that become
-    queued are published when the transaction commits. Must run inside a transaction.
+    `of` narrows the states to move from; the table of moves bounds it. With `is_fresh` a new set of
+    attempts begins. Runs that become queued are published when the transaction commits. Must run
+    inside a transaction.
     """
     allowed = sources(to) if of is None else sources(to) & frozenset(of)
     rows = database.run(
@@ -100,7 +101,7 @@ def move(
             "sources": [state.value for state in allowed],
             "target": to.value,
             "cause": cause,
-            "attempts": attempts,
+            "is_fresh": is_fresh,
             "lease": setting("LEASE_SECONDS"),
         },
     )

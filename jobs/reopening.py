@@ -26,7 +26,8 @@ def reopen_runs(
 ) -> list[UUID]:
     """Queue failed, cancelled and expired runs again; return the ids of those that moved.
 
-    Its token goes on counting, so what an earlier attempt may still report stays fenced off.
+    `max_attempts` and back-off count from 1 again; tokens and the numbers of attempts continue, so
+    what an earlier attempt may still report stays fenced off.
     A passed deadline is taken away. Raises StateConflict when one single run is given that
     may not move, and OptionError for a reason that is too long to be kept.
     """
@@ -34,7 +35,9 @@ def reopen_runs(
     with transaction.atomic():
         passed = Run.objects.filter(id__in=run_ids, state__in=REOPENABLE, deadline_at__lte=Now())
         passed.update(deadline_at=None)
-        moved = move(run_ids, to=State.QUEUED, of=REOPENABLE, cause=reason or "retry", attempts=0)
+        moved = move(
+            run_ids, to=State.QUEUED, of=REOPENABLE, cause=reason or "retry", is_fresh=True
+        )
         if not moved and len(run_ids) == 1:
             run = Run.objects.get(id=run_ids[0])
             raise StateConflict(str(run.id), run.state, "retried")

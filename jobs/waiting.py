@@ -35,7 +35,7 @@ def why_waiting(run: Run) -> str:
         return f"Due {_moment(run)}."
     if run.state == State.RETRYING:
         error = f" ({run.error_type})" if run.error_type else ""
-        tried = f"Attempt {run.attempt_count} of {run.max_attempts} failed{error}"
+        tried = f"Attempt {run.attempt_number} of {run.last_attempt_number} failed{error}"
         return f"{tried}; the next one is due {_moment(run)}."
     if run.state == State.HELD:
         return _why_kept(run) or (f"Held until {_moment(run)}." if run.next_at else "Held.")

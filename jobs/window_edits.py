@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.agreed import entry_of
+from jobs.agreed import entry_of, readable
 from jobs.calendars import changing
 from jobs.errors import OptionError, WindowError
 from jobs.models import AuditEntry, Calendar, Window
 from jobs.options import REASON_LIMIT, refuse_text
 from jobs.storing import now
-from jobs.windows import Effect, Entry, checked
+from jobs.windows import Effect, Entry, checked, only_narrows
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
@@ -31,6 +31,8 @@ MATERIAL: Final = frozenset(
     }
 )
 """Columns that say when something may start: approvals are of what they were."""
+KEPT: Final = "kept: the change only narrows the window"
+ASKED_AGAIN: Final = "asked again"
 FIELDS: Final = frozenset(
     {
         *("effect", "starts", "duration", "zone", "rule", "excluded", "added"),
@@ -101,8 +103,9 @@ def change_window(
 ) -> Window:
     """Change some fields of `request_window`; return the window as it is now.
 
-    What changes when something may start is asked for again: approvals of what it was do not
-    count any more, and who changed it is who asked. Raises WindowError as `request_window` does.
+    A change that may open more is asked for again: approvals of what the window was do not count
+    any more, and the actor is who asked. One that only narrows an approved window keeps its
+    approval. Raises WindowError as `request_window` does.
     """
     _refuse_unknown(fields)
     with changing(window.calendar):
@@ -111,12 +114,7 @@ def change_window(
         if not changed:
             return before
         old = {name: getattr(before, name) for name in changed}
-        for name, value in changed.items():
-            setattr(before, name, value)
-        if MATERIAL & changed.keys():
-            before.revision += 1
-            before.requested_by_id = None if actor is None else actor.pk
-            before.requested_at = now()
+        approval = apply_change(before, changed, actor=actor)
         before.save()
         AuditEntry.write(
             "change window",
@@ -127,8 +125,27 @@ def change_window(
             revision=before.revision,
             before=_shown(old),
             after=_shown(changed),
+            **({"approval": approval} if approval else {}),
         )
     return before
+
+
+def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> str:
+    """Give a window other columns, to be saved by the caller; return what becomes of its approval.
+
+    Empty when it needs none, or nothing changed of when something may start.
+    """
+    before = readable(window)
+    for name, value in changed.items():
+        setattr(window, name, value)
+    if not MATERIAL & changed.keys():
+        return ""
+    if before.approved and only_narrows(before, readable(window)):
+        return KEPT
+    window.revision += 1
+    window.requested_by_id = None if actor is None else actor.pk
+    window.requested_at = now()
+    return "" if readable(window).approved is None else ASKED_AGAIN
 
 
 def remove_window(

@@ -16,6 +16,7 @@ from jobs.admin import marks
 from jobs.admin.base import RecordAdmin
 from jobs.admin.filters import OwnerFilter, linked
 from jobs.admin.page_counts import states_by
+from jobs.admin.submission import cancelled_in_words
 from jobs.admin.verbal import VerbalAdmin
 from jobs.admin.verbs import Act, Verb, always
 from jobs.models import Backfill, Job, Run
@@ -27,7 +28,7 @@ OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
 def _cancel(keys: Sequence[int], act: Act) -> int:
     backfills = Backfill.objects.select_related("submission__owner").filter(pk__in=keys)
     for backfill in backfills:
-        backfill.submission.cancel(actor=act.actor, reason=act.reason)
+        act.results.append(backfill.submission.cancel(actor=act.actor, reason=act.reason))
     return len(backfills)
 
 
@@ -45,6 +46,7 @@ CANCEL = Verb(
     done=_("cancelled"),
     refused=always(_("Every run of this backfill has ended.")),
     warning=_("No more runs are made, and those that have not ended are cancelled."),
+    message=cancelled_in_words,
 )
 
 

@@ -134,7 +134,7 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
 
     @marks.column(_("attempts"))
     def tries(self, run: Run) -> str:
-        return f"{run.attempt_count}/{run.max_attempts}"
+        return f"{run.attempt_number}/{run.last_attempt_number}"
 
     @marks.column(_("submitted"))
     def submitted(self, run: Run) -> str:

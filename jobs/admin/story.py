@@ -105,7 +105,7 @@ def _facts(run: Run) -> list[Fact]:
         (_("Submission"), lambda: marks.link(run.submission)),
         (_("Target"), lambda: marks.link(run.target)),
         (_("Worker"), lambda: marks.link(run.worker)),
-        (_("Attempts"), lambda: _("%d of at most %d") % (run.attempt_count, run.max_attempts)),
+        (_("Attempts"), lambda: _tries_in_words(run)),
         (_("Submitted"), lambda: marks.exact(run.created_at)),
         (_("Due"), lambda: marks.exact(run.due_at)),
         (_("Start before"), lambda: marks.exact(run.deadline_at)),
@@ -123,6 +123,13 @@ def _facts(run: Run) -> list[Fact]:
     ]
     facts = [Fact(name, _readable(value)) for name, value in pairs]
     return [fact for fact in facts if fact.value not in ("", None, marks.NOTHING)]
+
+
+def _tries_in_words(run: Run) -> str:
+    said = _("%d of at most %d") % (run.attempt_number, run.last_attempt_number)
+    if run.earlier_attempts:
+        said += _(", %d of them before the last retry") % run.earlier_attempts
+    return said
 
 
 def _last_start(run: Run) -> datetime | None:
@@ -180,7 +187,7 @@ def _current_try(run: Run, workers: dict[Any, Worker]) -> list[Try]:
     since = run.started_at if run.state != State.ADMITTED else None
     return [
         Try(
-            number=run.attempt_count,
+            number=run.attempt_number,
             token=run.token,
             outcome=marks.badge(run.state),
             worker=marks.link(workers.get(run.worker_id)),

@@ -30,9 +30,20 @@ OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
 
 def _cancel(keys: Sequence[int], act: Act) -> int:
     submissions = Submission.objects.select_related("owner").filter(pk__in=keys)
-    return sum(
-        submission.cancel(actor=act.actor, reason=act.reason) > 0 for submission in submissions
-    )
+    moved = [submission.cancel(actor=act.actor, reason=act.reason) for submission in submissions]
+    act.results.extend(moved)
+    return sum(map(bool, moved))
+
+
+def cancelled_in_words(row: Any, act: Act) -> str:
+    """Say of how many runs a submission or a backfill was cancelled."""
+    [moved] = act.results
+    said = _("%(row)s: %(cancelled)s of its runs cancelled, %(told)s told to stop.")
+    return said % {
+        "row": row,
+        "cancelled": f"{moved.cancelled:,}",
+        "told": f"{moved.told:,}",
+    }
 
 
 def _with_open_runs(submissions: QuerySet[Any]) -> QuerySet[Any]:
@@ -48,6 +59,7 @@ CANCEL = Verb(
     done=_("cancelled"),
     refused=always(_("Every run of this submission has ended.")),
     warning=_("Every run of it that has not ended is cancelled."),
+    message=cancelled_in_words,
 )
 
 

@@ -77,6 +77,8 @@ class Act:
     data: dict[str, Any]
     nonce: str
     """The same for every repetition of one confirmed form: a double click acts once."""
+    results: list[Any] = field(default_factory=list)
+    """What the verb leaves for its message."""
     is_bulk: bool
     """True: the bulk is audited as a whole, so the single rows need no entry."""
 

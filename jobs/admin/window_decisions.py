@@ -106,7 +106,10 @@ APPROVE = Verb(
     act=_decide(approving.approve),
     done=_("approved"),
     refused=always(_("This needs no approval.")),
-    warning=_("What waits may start in it. A change of its times asks for approval again."),
+    warning=_(
+        "What waits may start in it. A change that may open more asks for approval again;"
+        " one that only narrows it does not."
+    ),
     form=StandingForm,
     form_of=_form_of(ApproveForm),
     mark=_mark,

@@ -118,7 +118,8 @@ class Window(models.Model):
     """One window or freeze of a calendar, once or again and again.
 
     `starts` is what the clock of `zone` shows, without a zone of its own: 2026-01-03T22:00:00.
-    So are `excluded` and `added`. `revision` counts material changes: approvals are of one.
+    So are `excluded` and `added`. `revision` counts changes that ask for approval again:
+    approvals are of one.
     """
 
     calendar = models.ForeignKey(Calendar, models.CASCADE, related_name="windows")

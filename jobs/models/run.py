@@ -93,6 +93,8 @@ class Run(models.Model):
     # The fence: +1 with each admission; only the holder of the newest may write an outcome.
     token = models.PositiveIntegerField(_("token"), db_default=0)
     attempt_count = models.PositiveSmallIntegerField(_("attempts"), db_default=0)
+    # Those spent before an operator's last retry: `attempt_count` is of the set that it began.
+    earlier_attempts = models.IntegerField(db_default=0, editable=False)
     max_attempts = models.PositiveSmallIntegerField(_("most attempts"))
     policy = models.JSONField(_("policy"), db_default={})
     options = models.JSONField(_("options"), db_default={})
@@ -165,6 +167,16 @@ class Run(models.Model):
         ]
 
     @property
+    def attempt_number(self) -> int:
+        """The number of the newest attempt, counted through all retries by an operator."""
+        return self.earlier_attempts + self.attempt_count
+
+    @property
+    def last_attempt_number(self) -> int:
+        """The number that the last attempt of this set would have."""
+        return self.earlier_attempts + self.max_attempts
+
+    @property
     def attempts(self) -> models.QuerySet[Attempt]:
         """The ended attempts, first to last."""
         return Attempt.objects.filter(run_id=self.id).order_by("token")
@@ -176,7 +188,9 @@ class Run(models.Model):
         return why_waiting(self)
 
     def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> bool:
-        """Cancel the run; say whether it was moved. Repeating it is harmless."""
+        """Cancel the run; say whether it was moved: `state` is `cancelled`, or `cancelling` when a
+        worker is told to stop it. Repeating it is harmless.
+        """
         from jobs.cancellation import cancel_runs
 
         moved = cancel_runs([self.id], actor=actor, reason=reason)
@@ -203,7 +217,11 @@ class AttemptOutcome(models.TextChoices):
 
 
 class Attempt(models.Model):
-    """One ended try of a run, under one token. The try in progress is on the run itself."""
+    """One ended try of a run, under one token. The try in progress is on the run itself.
+
+    `number` counts the tries of a run from 1 on, also through retries by an operator; one that was
+    given back is not spent, and the next one has its number.
+    """
 
     pk = models.CompositePrimaryKey("run_id", "token")
     run_id = models.UUIDField()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
@@ -15,6 +15,9 @@ from django.utils.translation import gettext_lazy as _
 from jobs.errors import OptionError
 from jobs.models.owner import Owner
 from jobs.states import ENDED, State
+
+if TYPE_CHECKING:
+    from jobs.cancellation import Cancelled
 
 LONGEST_WAIT: Final = 366 * 86_400
 
@@ -88,8 +91,11 @@ class Submission(models.Model):
             time.sleep(poll)
         return progress
 
-    def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> int:
-        """Cancel every run that has not ended; return how many were moved."""
+    def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> Cancelled:
+        """Cancel every run that has not ended; return how many were cancelled, and told to stop.
+
+        True when there was any, as of a run. Repeating it is harmless.
+        """
         from jobs import cancellation
 
         return cancellation.cancel_submission(self, actor=actor, reason=reason)

@@ -1,6 +1,6 @@
 -- Move runs that no worker holds, or ask a worker to stop those that it does.
 -- Parameters: ids uuid[], sources text[] (states to move from), target text, cause text,
--- attempts int (0: a fresh set of attempts; null: as they are), lease seconds.
+-- is_fresh bool (a fresh set of attempts begins, numbered after those before), lease seconds.
 -- Result: id of each run that was moved; the others were in another state by then.
 -- Keeps true: a move and its entry in the history are one write.
 WITH locked AS MATERIALIZED (
@@ -17,7 +17,8 @@ UPDATE jobs_run r SET
         THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.overdue_at END,
     ended_at = CASE WHEN %(target)s::text IN ('cancelled', 'expired', 'failed')
         THEN clock_timestamp() END,
-    attempt_count = coalesce(%(attempts)s::int, r.attempt_count),
+    earlier_attempts = r.earlier_attempts + CASE WHEN %(is_fresh)s THEN r.attempt_count ELSE 0 END,
+    attempt_count = CASE WHEN %(is_fresh)s THEN 0 ELSE r.attempt_count END,
     history = r.history || jsonb_build_array(jsonb_build_array(
         %(target)s::text, extract(epoch FROM clock_timestamp()), %(cause)s::text))
 FROM locked l

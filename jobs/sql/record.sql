@@ -82,8 +82,8 @@ WITH report AS (
     FROM judged j
     WHERE r.ctid = j.place
       AND r.id = j.id AND r.id = ANY(%(ids)s) -- of these partitions only
-    RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.worker_id,
-        r.admitted_at, r.started_at,
+    RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.earlier_attempts,
+        r.worker_id, r.admitted_at, r.started_at,
         -- With what is written of the attempt: joined again, each would be looked for among all.
         j.kind, j.cause, j.ended_at AS attempt_ended_at, j.error_type AS attempt_error_type,
         j.error_message AS attempt_error_message, j.traceback
@@ -91,7 +91,9 @@ WITH report AS (
     INSERT INTO jobs_attempt (run_id, token, number, worker_id, outcome, admitted_at, started_at,
         ended_at, error_type, error_message, traceback)
     SELECT m.id, m.token,
-        m.attempt_count + (m.state = 'queued' OR m.cause = 'not begun')::int, m.worker_id,
+        -- An unspent attempt is counted no more, and its number is that of the next one.
+        least(m.earlier_attempts + m.attempt_count
+            + (m.state = 'queued' OR m.cause = 'not begun')::int, 32767), m.worker_id,
         CASE
             WHEN m.state = 'cancelled' THEN 'cancelled'
             WHEN m.cause IN ('worker lost', 'child lost', 'time limit') THEN m.cause

@@ -5,6 +5,7 @@ from jobs.windows.agreement import Said, agreed, start_of
 from jobs.windows.gate import Gate, gate_of
 from jobs.windows.kinds import Calendar, Effect, Entry, Span
 from jobs.windows.limits import checked
+from jobs.windows.narrowing import only_narrows
 from jobs.windows.occurrences import occurrences
 from jobs.windows.opening import closes_at, is_open, next_opening, open_minutes, open_spans
 from jobs.windows.why import Named, why_closed
@@ -28,6 +29,7 @@ __all__ = [
     "next_opening",
     "notes",
     "occurrences",
+    "only_narrows",
     "open_minutes",
     "open_spans",
     "start_of",

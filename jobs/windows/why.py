@@ -36,7 +36,9 @@ def why_closed(calendars: Sequence[Named], *, now: datetime, needed: timedelta) 
     if gate.opens_at is None:
         length = f" long enough (needs {length_in_words(needed)})" if needed else ""
         never = f"no opening{length} within a year"
-        return f"{found.says}; {never}." if found else f"N{never[1:]}."
+        if found is None:
+            return f"N{never[1:]}."
+        return f"{found.says}." if found.is_never_open else f"{found.says}; {never}."
     zone = found.zone if found else _zone(calendars)
     opens = _moment(gate.opens_at, zone)
     if found is None:
@@ -52,6 +54,7 @@ class _Why:
     until: datetime
     says: str
     zone: str
+    is_never_open: bool = False
 
 
 def _why(closed: Named, now: datetime) -> _Why:
@@ -94,7 +97,8 @@ def _not_open_yet(closed: Named, now: datetime) -> _Why:
     opens = next_opening([closed.hours], after=now, needed=_NONE)
     if opens is None:
         zone = _zone([closed])
-        return _Why(now + HORIZON, f"Calendar {closed.name!r} does not open within a year", zone)
+        says = f"Calendar {closed.name!r} does not open within a year"
+        return _Why(now + HORIZON, says, zone, is_never_open=True)
     for entry in closed.hours.entries:
         if entry.effect is Effect.WINDOW:
             spans = occurrences(entry, start=opens.start, end=opens.start + timedelta(seconds=1))

@@ -166,7 +166,7 @@ def test_an_operator_retries_what_has_ended(stack: Processes, verdict: Any) -> N
         run.retry()
     failed, waiting = reached(failed, State.FAILED), ended(waiting)
     assert outcomes(failed) == ["failed", "failed"]
-    assert [(row.token, row.number) for row in failed.attempts] == [(1, 1), (2, 1)]
+    assert [(row.token, row.number) for row in failed.attempts] == [(1, 1), (2, 2)]
     assert states(waiting) == ["scheduled", "cancelled", *STRAIGHT]
     with pytest.raises(StateConflict):
         waiting.retry()

@@ -174,7 +174,7 @@ def test_cancelling_its_submission_stops_it(acme: Owner, monkeypatch: pytest.Mon
     made = backfill(job, at(0), at(10))
     go_on(seconds=-1)
     backfilling._next_chunk(after=0)
-    assert made.submission.cancel() == 3
+    assert made.submission.cancel().cancelled == 3
     assert go_on() == 0
     assert {run.state for run in Run.objects.filter(job=job)} == {"cancelled"}
     made.refresh_from_db()
@@ -190,7 +190,7 @@ def test_a_chunk_that_is_being_made_is_cancelled_too(
     with behind(made.submission.cancel) as (begin, outcomes):
         go_on()
         begin()
-    assert outcomes == [4]
+    assert outcomes == [(4, 0)]
     assert {run.state for run in Run.objects.filter(job=job)} == {"cancelled"}
 
 

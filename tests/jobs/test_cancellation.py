@@ -11,7 +11,7 @@ from django.db import transaction
 
 from fleet import Kind, Refusal
 from jobs import cancellation, dispatch
-from jobs.cancellation import cancel_runs
+from jobs.cancellation import Cancelled, cancel_runs
 from jobs.errors import OptionError
 from jobs.models import AuditEntry, Owner, Run, Submission
 from jobs.recording import move
@@ -128,10 +128,24 @@ def test_a_submission_is_cancelled_with_what_is_left_of_it(
     runs, others = submitted(acme, 25), submitted(acme, 2)
     recorded(admitted(living_worker(), runs[0]), Kind.SUCCEEDED)
     submission = Submission.objects.get(pk=runs[0].submission_id)
-    assert submission.cancel() == 24
+    assert submission.cancel() == Cancelled(cancelled=24, told=0)
     assert submission.progress.counts == {State.SUCCEEDED: 1, State.CANCELLED: 24}
     assert submission.progress.is_done
     assert [states(run) for run in others] == [["queued"]] * 2
+
+
+def test_what_is_told_is_not_counted_as_cancelled(acme: Owner) -> None:
+    """A worker holds it, and may still end it otherwise; a second cancel moves nothing."""
+    runs = submitted(acme, 5)
+    worker = living_worker()
+    at = [admitted(worker, run) for run in runs[:2]]
+    recorded(at[0], Kind.STARTED)
+    submission = Submission.objects.get(pk=runs[0].submission_id)
+    moved = submission.cancel()
+    assert (moved.cancelled, moved.told, bool(moved)) == (3, 2, True)
+    again = submission.cancel()
+    assert (again.cancelled, again.told, bool(again)) == (0, 0, False)
+    assert recorded(at[0], Kind.SUCCEEDED) == "succeeded"
 
 
 @pytest.mark.parametrize("reason", ["x" * 501, "nul \x00", "\ud800"])
@@ -157,4 +171,4 @@ def test_who_cancelled_and_why_is_in_the_audit(acme: Owner) -> None:
     assert more.submission is not None
     more.submission.cancel(actor=actor, reason="again")
     newest = AuditEntry.objects.latest("id")
-    assert (newest.object_type, newest.details) == ("submission", {"runs": 1})
+    assert (newest.object_type, newest.details) == ("submission", {"cancelled": 1, "told": 0})

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from fleet import Kind
-from jobs import calendars, promotion
+from jobs import calendars, gating, promotion
 from jobs.approving import approve, revoke
 from jobs.models import Calendar, Owner, Run
 from jobs.overriding import override_windows
@@ -39,11 +39,12 @@ def running(owner: Owner) -> Run:
 
 @pytest.mark.parametrize("end", ["soft", "hard"])
 def test_what_runs_is_stopped_by_a_freeze(acme: Owner, northwind: Owner, end: str) -> None:
-    """At once, for this reason, and for good; another owner's run goes on."""
+    """By the next promotion, for this reason, and for good; another owner's run goes on."""
     calendar = calendar_of(acme, end=end)
     window(calendar, opens_in=-60, seconds=3_600)
     run, other = running(acme), running(northwind)
     freeze(calendar)
+    promotion.promote()
     assert states(run)[-1] == "cancelling"
     assert run.moves[-1][2] == "window closed"
     assert states(other)[-1] == "running"
@@ -64,14 +65,17 @@ def test_a_window_that_is_shortened_stops_it_at_the_new_close(acme: Owner) -> No
     opening = window(calendar, opens_in=-60, seconds=3_600)
     run = running(acme)
     change_window(opening, duration=timedelta(seconds=600))
+    promotion.promote()
     run.refresh_from_db()
     assert run.stop_at is not None and run.closes_at is not None
     assert timedelta(seconds=500) < run.stop_at - now() < timedelta(seconds=600)
     assert run.stop_at < run.closes_at
     change_window(opening, duration=timedelta(seconds=7_200))
+    promotion.promote()
     run.refresh_from_db()
     assert run.stop_at is None
     change_window(opening, duration=timedelta(seconds=600))
+    promotion.promote()
     age(run, "stop_at", seconds=1)
     promotion.promote()
     assert states(run)[-1] == "cancelling"
@@ -83,6 +87,7 @@ def test_a_change_that_takes_nothing_from_it_stops_nothing(acme: Owner) -> None:
     window(calendar, opens_in=-60, seconds=3_600)
     run = running(acme)
     window(calendar, opens_in=86_400, seconds=3_600)
+    promotion.promote()
     run.refresh_from_db()
     assert (run.state, run.stop_at) == ("running", None)
     assert run.closes_at is not None
@@ -95,6 +100,7 @@ def test_an_approval_that_is_revoked_takes_the_window(acme: Owner, root: User) -
     approve(opening, actor=root)
     run, [waiting] = running(acme), submitted(acme)
     revoke(opening, actor=root)
+    promotion.promote()
     assert (states(run)[-1], states(waiting)[-1]) == ("cancelling", "held")
 
 
@@ -104,14 +110,17 @@ def test_a_calendar_that_comes_to_apply_ends_what_runs(acme: Owner) -> None:
     window(calendar, opens_in=-60, seconds=3_600)
     run = running(acme)
     attachment = calendars.attach(calendar, acme)
+    promotion.promote()
     run.refresh_from_db()
     assert run.stop_at is not None
     assert run.stop_at - now() > timedelta(seconds=3_000)
     calendars.detach(attachment)
+    promotion.promote()
     run.refresh_from_db()
     assert run.stop_at is None
     freeze(calendar)
     calendars.attach(calendar, acme)
+    promotion.promote()
     assert states(run)[-1] == "cancelling"
 
 
@@ -123,7 +132,32 @@ def test_what_was_overridden_goes_on(acme: Owner, root: User) -> None:
     override_windows([run.id], actor=root, reason="now")
     recorded(admitted(living_worker(), run), Kind.STARTED)
     freeze(calendar)
+    promotion.promote()
     assert states(run)[-1] == "running"
+
+
+def test_what_runs_is_told_before_what_waits_is_gated(
+    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a calendar that changes while many runs of another owner are gated."""
+    monkeypatch.setattr(gating, "CHUNK", 1)
+    monkeypatch.setattr(gating, "LOOK_SECONDS", 0.0)
+    ours, theirs = calendar_of(acme, end="hard"), calendar_of(northwind, end="hard")
+    mine, other = running(acme), running(northwind)
+    submitted(acme, 3)
+    gate_all, seen = gating._gate_all_of, []
+
+    def watched(owner_id: int) -> Iterator[int]:
+        for count in gate_all(owner_id):
+            seen.append((states(mine)[-1], states(other)[-1]))
+            if len(seen) == 1:
+                freeze(theirs)
+            yield count
+
+    monkeypatch.setattr(gating, "_gate_all_of", watched)
+    freeze(ours)
+    promotion.promote()
+    assert seen[:2] == [("cancelling", "running"), ("cancelling", "cancelling")]
 
 
 def test_its_next_attempt_has_a_stop_of_its_own(acme: Owner) -> None:
@@ -135,6 +169,7 @@ def test_its_next_attempt_has_a_stop_of_its_own(acme: Owner) -> None:
     first = admitted(worker, run)
     recorded(first, Kind.STARTED)
     change_window(opening, duration=timedelta(seconds=600))
+    promotion.promote()
     recorded(first, Kind.RETRYING, delay=0.0)
     promotion.promote()
     admitted(worker, run)

@@ -9,10 +9,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from fleet import Kind, Refusal
 from jobs import admission, calendars, database, gating, promotion, submit, submit_many
+from jobs.approving import approve, revoke
 from jobs.cancellation import cancel_runs
 from jobs.errors import OptionError
 from jobs.models import (
@@ -29,6 +32,7 @@ from jobs.schedules import slot_of
 from jobs.states import State
 from jobs.storing import now
 from jobs.triggering import make_runs
+from jobs.window_edits import change_window
 from tests.jobs.recurring import recurring
 from tests.jobs.scenes import (
     admitted,
@@ -137,15 +141,17 @@ def test_an_admission_inside_says_until_when_it_may_start(acme: Owner) -> None:
 
 
 def test_a_freeze_holds_what_is_queued_and_its_end_lets_it_go(acme: Owner) -> None:
-    """The change gates all that waits of its owners, after its commit."""
+    """The next promotion gates all that waits of the change's owners."""
     calendar = calendar_of(acme)
     run = held(acme)
     assert run.state == State.QUEUED
     froze = freeze(calendar)
+    promotion.promote()
     run.refresh_from_db()
     assert run.state == State.HELD
     with calendars.changing(calendar):
         froze.delete()
+    promotion.promote()
     run.refresh_from_db()
     assert (run.state, states(run)) == (State.QUEUED, ["queued", "held", "queued"])
 
@@ -164,6 +170,7 @@ def test_all_calendars_that_apply_must_be_open(acme: Owner, northwind: Owner) ->
     assert [run.state for run in runs] == ["held", "queued", "queued"]
     with calendars.changing_group(group):
         group.targets.clear()
+    promotion.promote()
     runs[0].refresh_from_db()
     assert runs[0].state == State.QUEUED
 
@@ -219,10 +226,7 @@ def test_an_admission_waits_for_a_change_and_sees_it(acme: Owner) -> None:
     calendar = calendar_of(acme)
     run = held(acme)
     worker = living_worker()
-    with (
-        gating_is_busy(),
-        behind(lambda: ask(worker, [run])) as (begin, outcomes),
-    ):
+    with behind(lambda: ask(worker, [run])) as (begin, outcomes):
         freeze(calendar)
         begin()
     assert outcomes == [[Refusal.WAITS]]
@@ -234,8 +238,7 @@ def test_a_change_waits_for_admissions_of_its_owners(acme: Owner) -> None:
     calendar = calendar_of(acme)
     run = held(acme)
     worker = living_worker()
-    # Which would wait for the run's row.
-    with gating_is_busy(), behind(lambda: freeze(calendar)) as (begin, outcomes):
+    with behind(lambda: freeze(calendar)) as (begin, outcomes):
         [answer] = ask(worker, [run])
         begin()
     assert not isinstance(answer, Refusal)
@@ -292,6 +295,7 @@ def test_a_shared_calendar_holds_the_runs_of_all_its_owners(acme: Owner, northwi
     stranger = Owner.objects.create(slug="stranger")
     runs = [held(owner) for owner in (acme, northwind, stranger)]
     freeze(shared)
+    promotion.promote()
     assert [states(run)[-1] for run in runs] == ["held", "held", "queued"]
 
 
@@ -372,6 +376,7 @@ def test_the_shortest_of_an_opening_come_first(acme: Owner) -> None:
     runs = [held(acme, time_limit_seconds=seconds) for seconds in (900, 60, 300)]
     with calendars.changing(calendar):
         Window.objects.update(starts=(now() - after(60)).replace(tzinfo=None).isoformat())
+    promotion.promote()
     assert hinted() == [runs[1].id, runs[2].id, runs[0].id]
 
 
@@ -402,12 +407,13 @@ def test_a_required_window_is_asked_for_at_the_admission_too(acme: Owner) -> Non
 
 @pytest.mark.parametrize("verb", ["detach", "delete"])
 def test_what_a_calendar_held_goes_when_it_does(acme: Owner, verb: str) -> None:
-    """It is queued at once, with its hint."""
+    """The next promotion queues it, with its hint."""
     calendar = calendar_of(acme)
     freeze(calendar)
     run = held(acme)
     [attachment] = calendar.attachments.all()
     calendars.detach(attachment) if verb == "detach" else calendars.delete(calendar)
+    promotion.promote()
     assert states(run) == ["held", "queued"]
     assert hinted() == [run.id]
 
@@ -436,29 +442,59 @@ def test_an_eta_inside_a_freeze_is_due_then_and_held_until_its_end(acme: Owner) 
     assert states(run) == ["scheduled", "held"]
 
 
-def test_a_change_that_meets_a_gating_is_gated_by_the_next_promotion(acme: Owner) -> None:
-    """One at a time gates; what that did not see is not forgotten."""
+def test_a_change_touches_no_run(acme: Owner) -> None:
+    """Its caller waits for none of them, however many wait: the next promotion gates them."""
     calendar = calendar_of(acme)
     run = held(acme)
-    with gating_is_busy():
+    with CaptureQueriesContext(connection) as captured:
         freeze(calendar)
-        assert states(run) == ["queued"]
+    assert captured.captured_queries
+    assert not [query for query in captured if "jobs_run" in query["sql"]]
+    assert states(run) == ["queued"]
     promotion.promote()
     assert states(run) == ["queued", "held"]
 
 
-def test_what_a_change_has_no_time_for_is_left_to_the_promotion(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def root(committed: None) -> Iterator[User]:
+    """A superuser, who approves and revokes."""
+    user = User.objects.create_superuser("root")
+    yield user
+    user.delete()
+
+
+@pytest.mark.parametrize("taken", ["shortened", "frozen", "revoked"])
+def test_what_a_change_closes_admits_nothing_from_its_commit_on(
+    acme: Owner, root: User, taken: str
 ) -> None:
-    """Who makes a change of a hundred thousand runs is not kept waiting for all of them."""
-    monkeypatch.setattr(gating, "CHUNK", 1)
-    monkeypatch.setattr(calendars, "PATIENCE", 0)
+    """Also before a promotion has seen it: admission reads the openings, not the gate."""
+    calendar = calendar_of(acme, needs_approval=taken == "revoked")
+    opening = window(calendar, opens_in=-600, seconds=3_600)
+    if taken == "revoked":
+        approve(opening, actor=root)
+    run = held(acme)
+    assert run.state == State.QUEUED
+    if taken == "shortened":
+        change_window(opening, duration=after(300))
+    elif taken == "frozen":
+        freeze(calendar)
+    else:
+        revoke(opening, actor=root)
+    assert states(run) == ["queued"]
+    assert ask(living_worker(), [run]) == [Refusal.WAITS]
+    assert states(run) == ["queued", "held"]
+
+
+def test_a_promotion_that_meets_a_gating_leaves_it_to_the_next(acme: Owner) -> None:
+    """One at a time gates; what that did not see is not forgotten."""
     calendar = calendar_of(acme)
-    runs = submitted("acme", 3)
+    run = held(acme)
     freeze(calendar)
-    assert [states(run)[-1] for run in runs] == ["held", "queued", "queued"]
+    with gating_is_busy():
+        promotion.promote()
+        assert states(run) == ["queued"]
     promotion.promote()
-    assert [states(run)[-1] for run in runs] == ["held"] * 3
+    assert states(run) == ["queued", "held"]
 
 
 def test_openings_are_made_anew_long_before_they_end(acme: Owner) -> None:

@@ -83,22 +83,24 @@ def state(hours: Calendar) -> list[object]:
 
 
 def test_what_is_as_it_was_keeps_its_approval_and_the_rest_asks_again(acme: Owner) -> None:
-    """A reason is no change; who imports what changes is who asks for it."""
+    """A reason is no change, and a shorter window asks no one; the importer asks for the rest."""
     hours = calendar_of(acme, needs_approval=True)
     ann, root = User.objects.create(username="ann"), User.objects.create_superuser("root")
-    import_ical(hours, calendar(*map_of("abc")), effect="window", source="a.ics")
+    import_ical(hours, calendar(*map_of("abcd")), effect="window", source="a.ics")
     for one in Window.objects.all():
         approving.approve(one, actor=root)
     new = (
         event(*ONCE, uid="a"),
         event(*ONCE, "SUMMARY:another", uid="b"),
         event(ONCE[0], "DURATION:PT9H", uid="c"),
+        event(ONCE[0], "DURATION:PT1H", uid="d"),
     )
     report = import_ical(hours, calendar(*new), effect="window", source="a.ics", actor=ann)
-    assert counts(report) == [0, 2, 0, 1]
+    assert counts(report) == [0, 3, 0, 1]
     rows = {one.source_uid: one for one in Window.objects.all()}
-    assert [bool(entry_of(rows[uid]).approved) for uid in "abc"] == [True, True, False]
-    assert [rows[uid].requested_by for uid in "abc"] == [None, None, ann]
+    assert [bool(entry_of(rows[uid]).approved) for uid in "abcd"] == [True, True, False, True]
+    assert [rows[uid].requested_by for uid in "abcd"] == [None, None, ann, None]
+    assert AuditEntry.objects.get(details__changed=3).details["approvals_kept"] == 1
     assert (rows["b"].reason, rows["c"].duration_seconds) == ("another", 9 * 3_600)
 
 

@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 
 from jobs import submit, submit_many
-from jobs.errors import IdempotencyConflict
+from jobs.errors import IdempotencyConflict, OptionError
 from jobs.models import IdempotencyKey, Owner, Run, Submission
 from tests.jobs.scenes import at_once, behind
 
@@ -51,6 +51,17 @@ def test_one_run_and_a_bulk_of_one_are_not_the_same(acme: Owner) -> None:
     submit_many("tests.add", [NUMBERS], owner=acme, idempotency_key="day")
     with pytest.raises(IdempotencyConflict), transaction.atomic():
         submit("tests.add", 1, 2, owner=acme, idempotency_key="day")
+
+
+@pytest.mark.parametrize(("key", "problem"), [("", "is empty"), (0, "is text"), (False, "is text")])
+def test_an_empty_key_is_refused(acme: Owner, key: Any, problem: str) -> None:
+    """It would protect nothing, in silence: by one submit and by a bulk. None means no key."""
+    with pytest.raises(OptionError, match=f"option idempotency_key: {problem}"):
+        submit("tests.add", 1, 2, owner=acme, idempotency_key=key)
+    with pytest.raises(OptionError, match=f"option idempotency_key: {problem}"):
+        submit_many("tests.add", [NUMBERS], owner=acme, idempotency_key=key)
+    assert not Run.objects.exists()
+    submit("tests.add", 1, 2, owner=acme, idempotency_key=None)
 
 
 def test_another_owner_s_key_is_unrelated(acme: Owner, stranger: Owner) -> None:

@@ -118,7 +118,7 @@ def test_an_older_token_is_fenced_off(acme: Owner) -> None:
     run.refresh_from_db()
     assert (run.state, run.token, run.result) == ("admitted", 2, None)
     assert recorded(new, Kind.SUCCEEDED, result=b"2") == "succeeded"
-    assert attempts(run) == [(1, 1, "failed"), (2, 1, "succeeded")]
+    assert attempts(run) == [(1, 1, "failed"), (2, 2, "succeeded")]
 
 
 def test_tokens_of_the_future_and_unknown_runs_are_nobody_s(acme: Owner) -> None:

@@ -7,7 +7,7 @@ from celery.result import AsyncResult
 from django.contrib.auth.models import User
 
 from fleet import Kind
-from jobs import submit
+from jobs import promotion, submit
 from jobs.errors import StateConflict
 from jobs.models import AuditEntry, Owner, Run
 from jobs.recording import move
@@ -25,7 +25,7 @@ def dead_letter(owner: Owner) -> Run:
     return run
 
 
-def test_attempts_are_fresh_and_tokens_go_on(committed: None, acme: Owner) -> None:
+def test_attempts_are_fresh_and_tokens_count_on(committed: None, acme: Owner) -> None:
     """So what an earlier attempt may still report stays fenced off; it has a hint at once."""
     run = dead_letter(acme)
     before = len(hinted())
@@ -36,7 +36,38 @@ def test_attempts_are_fresh_and_tokens_go_on(committed: None, acme: Owner) -> No
     again = admitted(living_worker(), run)
     assert (again.token, again.attempt) == (2, 1)
     recorded(again, Kind.SUCCEEDED)
-    assert [(a.token, a.number) for a in run.attempts] == [(1, 1), (2, 1)]
+    assert [(a.token, a.number) for a in run.attempts] == [(1, 1), (2, 2)]
+
+
+def test_attempts_number_on_through_every_retry(committed: None, acme: Owner) -> None:
+    """The stored numbers count all; what bounds a set, and Celery's retries, count from 1 again."""
+    [run] = submitted(acme, max_attempts=2)
+    worker = living_worker()
+    for _ in range(2):
+        for attempt in (1, 2):
+            at = admitted(worker, run)
+            assert at.attempt == attempt
+            recorded(at, Kind.STARTED)
+            again = Kind.RETRYING if attempt == 1 else Kind.FAILED
+            recorded(at, again, error_type="OSError", delay=0.0)
+            promotion.promote()
+        run.retry()
+    recorded(admitted(worker, run), Kind.GIVEN_BACK)
+    recorded(admitted(worker, run), Kind.SUCCEEDED)
+    assert [a.number for a in run.attempts] == [1, 2, 3, 4, 5, 5]
+    run.refresh_from_db()
+    assert (run.attempt_count, run.attempt_number, run.last_attempt_number) == (1, 5, 6)
+
+
+def test_why_a_retried_run_waits_has_the_number_of_its_attempt(acme: Owner) -> None:
+    """As its page and its list have it."""
+    [run] = submitted(acme, max_attempts=2)
+    worker = living_worker()
+    recorded(admitted(worker, run), Kind.FAILED)
+    run.retry()
+    recorded(admitted(worker, run), Kind.RETRYING, error_type="OSError", delay=60.0)
+    run.refresh_from_db()
+    assert run.why_waiting().startswith("Attempt 2 of 3 failed (OSError); the next one is due")
 
 
 def test_the_stored_result_of_the_earlier_end_is_removed(committed: None, acme: Owner) -> None:

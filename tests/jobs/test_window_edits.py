@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
-from jobs.approving import approve
+from jobs.approving import approve, reject, revoke
 from jobs.calendars import changing
 from jobs.errors import OptionError, WindowError
 from jobs.models import AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
+from jobs.storing import now
 from jobs.window_edits import change_window, remove_window, request_window
 from tests.jobs.windows_world import approver, calendar_of
 
@@ -102,15 +103,15 @@ def test_an_unknown_field_is_refused_with_the_near_miss(nights: Calendar) -> Non
     "fields",
     [
         {"starts": datetime.fromisoformat("2026-01-03 21:00")},
-        {"duration": timedelta(hours=7)},
+        {"duration": timedelta(hours=9)},
+        {"starts": datetime.fromisoformat("2026-01-03 23:00")},
         {"zone": "UTC"},
         {"rule": "FREQ=DAILY;INTERVAL=2"},
-        {"excluded": [datetime.fromisoformat("2026-01-04 22:00")]},
         {"added": (datetime.fromisoformat("2026-01-04 12:00"),)},
     ],
-    ids=lambda fields: next(iter(fields)),
+    ids=str,
 )
-def test_a_material_change_asks_again(
+def test_a_change_that_may_open_more_asks_again(
     nights: Calendar, anna: User, ben: User, fields: dict[str, Any]
 ) -> None:
     """An approval of what it was does not count, and who changed it is who asked."""
@@ -120,8 +121,75 @@ def test_a_material_change_asks_again(
     changed = change_window(window, actor=anna, **fields)
     assert (changed.revision, changed.requested_by) == (2, anna)
     assert not is_agreed(window)
+    assert AuditEntry.objects.get(action="change window").details["approval"] == "asked again"
     approve(changed, actor=ben)
     assert is_agreed(window)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"duration": timedelta(hours=7)},
+        {"starts": datetime.fromisoformat("2026-01-03 23:00"), "duration": timedelta(hours=7)},
+        {"excluded": [datetime.fromisoformat("2026-01-04 22:00")]},
+        {"valid_until": datetime.now(UTC) + timedelta(days=20)},
+        {"rule": "FREQ=DAILY;COUNT=5000"},
+    ],
+    ids=str,
+)
+def test_a_change_that_only_narrows_keeps_its_approval(
+    nights: Calendar, anna: User, ben: User, fields: dict[str, Any]
+) -> None:
+    """It holds at once, and the audit says so; to take it back asks again."""
+    window = request_window(nights, **NIGHTS, actor=anna)
+    approve(window, actor=ben)
+    changed = change_window(window, actor=ben, **fields)
+    assert (changed.revision, changed.requested_by, is_agreed(window)) == (1, anna, True)
+    entry = AuditEntry.objects.get(action="change window")
+    assert entry.actor == ben
+    assert entry.details["approval"] == "kept: the change only narrows the window"
+    given = {**NIGHTS, "excluded": (), "valid_until": None}
+    assert change_window(window, actor=ben, **given).revision == 2
+    assert not is_agreed(window)
+
+
+def test_a_window_that_is_shortened_closes_earlier_at_once(
+    nights: Calendar, anna: User, ben: User
+) -> None:
+    """Its openings, which admission reads, are of the change's own transaction."""
+    window = request_window(nights, **NIGHTS, actor=anna)
+    approve(window, actor=ben)
+    change_window(window, actor=anna, duration=timedelta(hours=1))
+    lengths = {one.closes_at - one.opens_at for one in Opening.objects.filter(calendar=nights)}
+    assert lengths == {timedelta(hours=1)}
+
+
+@pytest.mark.parametrize("decision", [None, reject, revoke])
+def test_what_is_narrowed_without_an_approval_has_none(
+    nights: Calendar, anna: User, ben: User, decision: Any
+) -> None:
+    """It is asked for as it is now, by the person who changed it."""
+    window = request_window(nights, **NIGHTS, actor=ben)
+    if decision is not None:
+        decision(window, actor=anna)
+    changed = change_window(window, actor=anna, duration=timedelta(hours=7))
+    assert (changed.revision, changed.requested_by, is_agreed(window)) == (2, anna, False)
+
+
+def test_one_occurrence_stays_approved_or_revoked_when_a_window_is_narrowed(
+    nights: Calendar, anna: User, ben: User
+) -> None:
+    """Decisions on one go by its start: while that is the same they stand, else it asks again."""
+    window = request_window(nights, **NIGHTS, actor=anna)
+    approve(window, actor=ben)
+    gone = Opening.objects.filter(calendar=nights, opens_at__gt=now()).earliest("opens_at").opens_at
+    revoke(window, actor=ben, occurrence_at=gone)
+    change_window(window, actor=anna, duration=timedelta(hours=7))
+    openings = Opening.objects.filter(calendar=nights)
+    assert openings.exists() and not openings.filter(opens_at=gone).exists()
+    later = datetime.fromisoformat("2026-01-03 23:00")
+    changed = change_window(window, actor=anna, starts=later, duration=timedelta(hours=6))
+    assert (changed.revision, is_agreed(window)) == (2, False)
 
 
 def test_another_reason_keeps_its_approvals(nights: Calendar, anna: User, ben: User) -> None:

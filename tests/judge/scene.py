@@ -146,7 +146,6 @@ class Story:
 
     def reopen(self) -> "Story":
         """Let an operator retry it, with a fresh set of attempts."""
-        self.number = 0
         return self.move("queued", attempt_count=0)
 
     def _close(self, outcome: str, then: str, **columns: Any) -> "Story":

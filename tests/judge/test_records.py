@@ -159,6 +159,14 @@ def test_attempts_out_of_order_are_found(scene: Scene) -> None:
     assert scene.facts("tokens") == "numbers of the attempts fall 1 times"
 
 
+def test_attempts_number_on_through_a_retry_by_an_operator(scene: Scene) -> None:
+    """A set of attempts that is numbered from 1 again is found."""
+    scene.run().start().fail().reopen().start().succeed()
+    assert scene.judged().ok
+    scene.change_attempt(-1, number=0)
+    assert scene.facts("tokens") == "numbers of the attempts fall 1 times"
+
+
 def test_starts_in_the_rows_follow_their_tokens(scene: Scene) -> None:
     """The rows tell the same order as the tokens."""
     scene.run().start().fail(again=True).start().succeed()

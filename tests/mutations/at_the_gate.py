@@ -26,6 +26,7 @@ ADMITTING: Final = (
             f"{GATING}an_admission_outside_is_refused_whatever_the_queue_says",
             f"{GATING}nothing_starts_within_the_cut_off",
             f"{GATING}an_admission_waits_for_a_change_and_sees_it",
+            f"{GATING}what_a_change_closes_admits_nothing_from_its_commit_on",
         ),
         is_quick=True,
     ),
@@ -99,15 +100,31 @@ AGREEING: Final = (
         "jobs/agreed.py",
         "if decision.revision == window.revision",
         "if True",
-        (f"{EDITS}a_material_change_asks_again",),
+        (f"{EDITS}a_change_that_may_open_more_asks_again",),
     ),
     Mutation(
         "a material change asks again",
         "approval",
         "jobs/window_edits.py",
-        "before.revision += 1",
+        "window.revision += 1",
         "pass",
-        (f"{EDITS}a_material_change_asks_again",),
+        (f"{EDITS}a_change_that_may_open_more_asks_again",),
+    ),
+    Mutation(
+        "only what narrows a window keeps its approval",
+        "approval",
+        "jobs/window_edits.py",
+        "if before.approved and only_narrows(before, readable(window)):",
+        "if before.approved:",
+        (f"{EDITS}a_change_that_may_open_more_asks_again",),
+    ),
+    Mutation(
+        "a window that starts later opens no occurrence that was revoked",
+        "approval",
+        "jobs/windows/narrowing.py",
+        "if approved and (len(approved) > 1 or approved[0].start > _FIRST):",
+        "if False:",
+        (f"{EDITS}one_occurrence_stays_approved_or_revoked_when_a_window_is_narrowed",),
     ),
     Mutation(
         "who asked for a window does not approve it",
@@ -146,6 +163,17 @@ AGREEING: Final = (
 )
 
 CLOSES: Final = (
+    Mutation(
+        "what runs is told before what waits is gated",
+        "end behaviour",
+        "jobs/gating.py",
+        "            closing.close_runs(owner_id)",
+        "            pass",
+        (
+            f"{CLOSING}what_runs_is_stopped_by_a_freeze",
+            f"{CLOSING}what_runs_is_told_before_what_waits_is_gated",
+        ),
+    ),
     Mutation(
         "an attempt is stopped only earlier than it was told",
         "end behaviour",

@@ -16,11 +16,11 @@ READ: Final = "tests/jobs/ical/test_reading.py::test_"
 
 ROWS: Final = (
     Mutation(
-        "an import that changes when something may start asks again",
+        "an import that may open more asks again",
         "G14",
         IMPORT,
-        "row.revision += 1",
-        "row.revision += 0",
+        "kept += apply_change(row, changed, actor=actor) == KEPT",
+        "row.__dict__.update(changed)",
         (f"{IMPORTED}what_is_as_it_was_keeps_its_approval_and_the_rest_asks_again",),
     ),
     Mutation(

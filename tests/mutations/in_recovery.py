@@ -37,6 +37,14 @@ ROWS: Final = (
         (f"{RESCUED}a_silent_worker_is_gone_after_a_lease",),
     ),
     Mutation(
+        "the attempts of a run number on when an operator retries it",
+        "G18",
+        "jobs/sql/record.sql",
+        "least(m.earlier_attempts + m.attempt_count",
+        "least(m.attempt_count",
+        ("tests/jobs/test_reopening.py::test_attempts_number_on_through_every_retry",),
+    ),
+    Mutation(
         "a worker that has left is gone at once",
         "G20",
         LOST,

@@ -197,11 +197,13 @@ def test_a_job_is_paused_until_a_time(as_root: Client, job: Job) -> None:
 def test_a_submission_is_cancelled(as_root: Client, acme: Owner) -> None:
     """All that has not ended, with one entry."""
     runs = submitted(acme, 3)
+    admitted(living_worker(), runs[0])
     url = reverse("admin:jobs_submission_actions", args=[runs[0].submission_id, "cancel"])
-    confirm(as_root, url, reason="wrong ruleset")
-    assert set(Run.objects.values_list("state", flat=True)) == {"cancelled"}
+    answer = confirm(as_root, url, reason="wrong ruleset")
+    assert said(answer)[-1].endswith(": 2 of its runs cancelled, 1 told to stop.")
+    assert set(Run.objects.values_list("state", flat=True)) == {"cancelled", "cancelling"}
     [entry] = AuditEntry.objects.all()
-    assert (entry.object_type, entry.details) == ("submission", {"runs": 3})
+    assert (entry.object_type, entry.details) == ("submission", {"cancelled": 2, "told": 1})
     assert "Every run of this submission has ended." in said(as_root.get(url, follow=True))
 
 

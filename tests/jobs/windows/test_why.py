@@ -97,3 +97,10 @@ def test_an_opening_that_is_too_short() -> None:
     assert why(named(short), needed=3 * HOUR) == (
         "No opening long enough (needs 3 h) within a year."
     )
+
+
+def test_a_calendar_that_does_not_open_any_more_is_said_once() -> None:
+    """That no opening comes within a year is what its sentence says already."""
+    over = replace(NIGHTS, starts=datetime(2026, 1, 3, 22), rule="")
+    for needed in (HOUR, timedelta(0)):
+        assert why(named(over), needed=needed) == "Calendar 'Acme' does not open within a year."
