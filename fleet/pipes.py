@@ -23,6 +23,8 @@ from typing import Any, Final
 from billiard.pool import ACK
 from celery.concurrency import asynpool
 
+from fleet.copies import end_copy_of
+
 AT_ONCE: Final = -1
 """In a job's second place, where parts of a map have their number: its child need not say that it
 has taken it."""
@@ -119,15 +121,18 @@ class Worker(asynpool.Worker):
         """Begin to work. From here on `outq.put` is ours."""
         super().on_loop_start(pid)
         gc.set_threshold(*COLLECT_AT)
-        self.outq.put = _saying(self.outq.put, self.outq._writer.fileno())
+        self.outq.put = _saying(self.outq.put, self.outq._writer.fileno(), pid)
 
     def _make_recv_method(self, conn: Any) -> Callable[[float | None], tuple[bool, Any]]:
         if conn is not self.inq:
             return super()._make_recv_method(conn)
         fd, words, left = conn._reader.fileno(), deque[Any](), b""
+        pid = os.getpid()
 
         def receive(_timeout: float | None) -> tuple[bool, Any]:
             nonlocal left
+            # A body may be left without `run`: by a signal's handler, or a task's own `__call__`.
+            end_copy_of(pid)
             while not words:
                 text = os.read(fd, missing(left) if left else select.PIPE_BUF)
                 if not text:
@@ -143,10 +148,11 @@ class Worker(asynpool.Worker):
         return receive
 
 
-def _saying(put: Callable[[Any], None], fd: int) -> Callable[[Any], None]:
-    """Return a child's `put`, which leaves out what the pool knows."""
+def _saying(put: Callable[[Any], None], fd: int, pid: int) -> Callable[[Any], None]:
+    """Return the `put` of child `pid`, which leaves out what the pool knows."""
 
     def say(word: Any) -> None:
+        end_copy_of(pid)
         kind, facts = word
         if kind == ACK and facts[1] == AT_ONCE:
             return

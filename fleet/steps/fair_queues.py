@@ -17,6 +17,7 @@ from celery.worker import state as worker_state
 from redis import Redis
 from redis.client import PubSub
 
+from fleet.copies import end_copies
 from fleet.keys import epoch_channel
 from fleet.pool import Pool, children_of
 from fleet.steps.charging import watched
@@ -42,6 +43,7 @@ class FairQueues(bootsteps.StartStopStep):
         refuse_stock_transport(worker.app)
         if type(worker.pool) is prefork.TaskPool:
             worker.pool.Pool = Pool
+        end_copies(worker.app.tasks)
         # What is there by now stays: the collector need not look at it again, nor in the children.
         gc.freeze()
         gc.set_threshold(*COLLECT_AT)
