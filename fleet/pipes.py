@@ -36,7 +36,7 @@ PIECES: Final = 32
 """So many jobs are to have room in a child's pipe: in twice what a pipe has on Linux."""
 READ_SIZE: Final = 16_384
 _LENGTH: Final = struct.Struct(">i")
-_NUMBER: Final = struct.Struct("=q")
+_BEGUN: Final = struct.Struct("=qq")
 
 
 def framed(word: Any) -> bytes:
@@ -77,19 +77,26 @@ def missing(text: bytes) -> int:
 
 
 class Begun:
-    """The number of the last job that a child has read, in memory that its pool sees."""
+    """The number of the last job that a child has read, and its reader, in memory shared by both.
+
+    The reader's process id is another than the child's where a copy of the child has read it.
+    """
 
     def __init__(self) -> None:
-        self._shared = mmap.mmap(-1, _NUMBER.size)
+        self._shared = mmap.mmap(-1, _BEGUN.size)
         # The first job of all has the number 0.
         self.note(NONE)
 
     @property
     def job(self) -> int:
-        return int(_NUMBER.unpack_from(self._shared)[0])
+        return int(_BEGUN.unpack_from(self._shared)[0])
+
+    @property
+    def reader(self) -> int:
+        return int(_BEGUN.unpack_from(self._shared)[1])
 
     def note(self, job: int) -> None:
-        _NUMBER.pack_into(self._shared, 0, job)
+        _BEGUN.pack_into(self._shared, 0, job, os.getpid())
 
 
 def has_read(child: Any, job: Any) -> bool:
@@ -115,6 +122,7 @@ class Worker(asynpool.Worker):
     def contribute_to_object(self, obj: Any) -> Any:
         obj.begun = self.begun
         obj.current, obj.ahead = None, deque()
+        obj.has_booted = False
         return super().contribute_to_object(obj)
 
     def on_loop_start(self, pid: int) -> None:
