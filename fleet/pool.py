@@ -23,6 +23,7 @@ from celery.concurrency import asynpool
 from fleet.ahead import Ahead, has_come_to, has_room
 from fleet.booting import Booting
 from fleet.pipes import AT_ONCE, ResultHandler, Worker, framed_whole
+from fleet.reconciling import Reconciling
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class Slots:
         return getattr(self._semaphore, name)
 
 
-class Pool(Ahead, Booting):
+class Pool(Ahead, Booting, Reconciling):
     """Celery's pool for its event loop."""
 
     ResultHandler = ResultHandler
