@@ -135,12 +135,9 @@ class Worker(asynpool.Worker):
         if conn is not self.inq:
             return super()._make_recv_method(conn)
         fd, words, left = conn._reader.fileno(), deque[Any](), b""
-        pid = os.getpid()
 
         def receive(_timeout: float | None) -> tuple[bool, Any]:
             nonlocal left
-            # A body may be left without `run`: by a signal's handler, or a task's own `__call__`.
-            end_copy_of(pid)
             while not words:
                 text = os.read(fd, missing(left) if left else select.PIPE_BUF)
                 if not text:
@@ -160,6 +157,8 @@ def _saying(put: Callable[[Any], None], fd: int, pid: int) -> Callable[[Any], No
     """Return the `put` of child `pid`, which leaves out what the pool knows."""
 
     def say(word: Any) -> None:
+        # A copy that did not end with `run`: forked by a signal's handler, say. It gets here
+        # before it can read a job.
         end_copy_of(pid)
         kind, facts = word
         if kind == ACK and facts[1] == AT_ONCE:

@@ -14,7 +14,6 @@ from kombu.asynchronous.semaphore import LaxBoundedSemaphore
 from fleet import pipes
 from fleet.reconciling import LOOK_SECONDS
 from tests.fleet.test_pool import A_MOMENT, Running, length, nap, pool, until_read
-from tests.waiting import wait_for
 
 __all__ = ["pool"]
 
@@ -90,11 +89,13 @@ def test_the_job_of_a_child_that_another_library_has_reaped_is_lost(pool: Runnin
     assert pool.settle(1) == [3]
 
 
-def fork_and_wait() -> None:
-    """Return in a copy, and here when the copy has ended; it stays a zombie."""
+def fork_and_wait() -> int:
+    """Return 0 in a copy, and 1 here when the copy has ended; it stays a zombie."""
     copy = os.fork()
-    if copy:
-        os.waitid(os.P_PID, copy, os.WEXITED | os.WNOWAIT)
+    if not copy:
+        return 0
+    os.waitid(os.P_PID, copy, os.WEXITED | os.WNOWAIT)
+    return 1
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_a_job_that_a_copy_of_its_child_has_read_is_lost_with_the_copy(
     """The child lives and never saw it; it takes the next job."""
     pool = unguarded_pool
     pool.call(fork_and_wait)
-    assert pool.settle(1) == [None]
+    assert pool.settle(1) == [0]
     lost = Lost(pool)
     until_read(lost.job)
     [child] = pool.children._pool
@@ -131,9 +132,9 @@ def test_a_copy_of_a_child_reads_no_job_and_says_nothing(pool: Running) -> None:
     """Also where no task's body ends it: both belong to the child alone."""
     pool.call(fork_and_wait)
     [child] = pool.children._pool
-    assert pool.settle(1) == [None]
+    assert pool.settle(1) == [1]
     for _ in range(20):
         pool.call(length, "abc")
     assert pool.settle(21)[1:] == [3] * 20
     assert child.begun.reader == child.pid
-    wait_for(lambda: pool.children._pool == [child])
+    assert pool.children._pool == [child]
