@@ -23,6 +23,8 @@ from typing import Any, Final
 from billiard.pool import ACK
 from celery.concurrency import asynpool
 
+from fleet.copies import end_copy_of
+
 AT_ONCE: Final = -1
 """In a job's second place, where parts of a map have their number: its child need not say that it
 has taken it."""
@@ -34,7 +36,7 @@ PIECES: Final = 32
 """So many jobs are to have room in a child's pipe: in twice what a pipe has on Linux."""
 READ_SIZE: Final = 16_384
 _LENGTH: Final = struct.Struct(">i")
-_NUMBER: Final = struct.Struct("=q")
+_BEGUN: Final = struct.Struct("=qq")
 
 
 def framed(word: Any) -> bytes:
@@ -75,19 +77,26 @@ def missing(text: bytes) -> int:
 
 
 class Begun:
-    """The number of the last job that a child has read, in memory that its pool sees."""
+    """The number of the last job that a child has read, and its reader, in memory shared by both.
+
+    The reader's process id is another than the child's where a copy of the child has read it.
+    """
 
     def __init__(self) -> None:
-        self._shared = mmap.mmap(-1, _NUMBER.size)
+        self._shared = mmap.mmap(-1, _BEGUN.size)
         # The first job of all has the number 0.
         self.note(NONE)
 
     @property
     def job(self) -> int:
-        return int(_NUMBER.unpack_from(self._shared)[0])
+        return int(_BEGUN.unpack_from(self._shared)[0])
+
+    @property
+    def reader(self) -> int:
+        return int(_BEGUN.unpack_from(self._shared)[1])
 
     def note(self, job: int) -> None:
-        _NUMBER.pack_into(self._shared, 0, job)
+        _BEGUN.pack_into(self._shared, 0, job, os.getpid())
 
 
 def has_read(child: Any, job: Any) -> bool:
@@ -113,13 +122,14 @@ class Worker(asynpool.Worker):
     def contribute_to_object(self, obj: Any) -> Any:
         obj.begun = self.begun
         obj.current, obj.ahead = None, deque()
+        obj.has_booted = False
         return super().contribute_to_object(obj)
 
     def on_loop_start(self, pid: int) -> None:
         """Begin to work. From here on `outq.put` is ours."""
         super().on_loop_start(pid)
         gc.set_threshold(*COLLECT_AT)
-        self.outq.put = _saying(self.outq.put, self.outq._writer.fileno())
+        self.outq.put = _saying(self.outq.put, self.outq._writer.fileno(), pid)
 
     def _make_recv_method(self, conn: Any) -> Callable[[float | None], tuple[bool, Any]]:
         if conn is not self.inq:
@@ -143,10 +153,13 @@ class Worker(asynpool.Worker):
         return receive
 
 
-def _saying(put: Callable[[Any], None], fd: int) -> Callable[[Any], None]:
-    """Return a child's `put`, which leaves out what the pool knows."""
+def _saying(put: Callable[[Any], None], fd: int, pid: int) -> Callable[[Any], None]:
+    """Return the `put` of child `pid`, which leaves out what the pool knows."""
 
     def say(word: Any) -> None:
+        # A copy that did not end with `run`: forked by a signal's handler, say. It gets here
+        # before it can read a job.
+        end_copy_of(pid)
         kind, facts = word
         if kind == ACK and facts[1] == AT_ONCE:
             return

@@ -21,7 +21,9 @@ from billiard.pool import ACK, READY, RUN
 from celery.concurrency import asynpool
 
 from fleet.ahead import Ahead, has_come_to, has_room
+from fleet.booting import Booting
 from fleet.pipes import AT_ONCE, ResultHandler, Worker, framed_whole
+from fleet.reconciling import Reconciling
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +49,7 @@ class Slots:
         return getattr(self._semaphore, name)
 
 
-class Pool(Ahead, asynpool.AsynPool):
+class Pool(Ahead, Booting, Reconciling):
     """Celery's pool for its event loop."""
 
     ResultHandler = ResultHandler
@@ -126,7 +128,6 @@ class Pool(Ahead, asynpool.AsynPool):
 
     def _create_write_handlers(self, hub: Any, *args: Any, **kwargs: Any) -> None:
         super()._create_write_handlers(hub, *args, **kwargs)
-        self._hub = hub
         put: Callable[[Any], None] = self._quick_put
         put_back: Callable[[Any], None] = self._put_back
         look = self.on_poll_start
@@ -226,12 +227,16 @@ class Pool(Ahead, asynpool.AsynPool):
 
     def _create_process_handlers(self, hub: Any) -> None:
         super()._create_process_handlers(hub)
+        self._hub = hub
         on_process_down = self.on_process_down
 
         def count_and_forget(child: Any) -> None:
             job, child.current, child.ahead = child.current, None, deque()
             # Celery frees a slot for each child that has ended. This one's is free, or is needed.
             self._putlock.freed += job is not None and (job.is_slot_free or not job.ready())
+            if not child.has_booted:
+                self._putlock.freed += 1  # it had none
+                self._note_failed_boot(child)
             on_process_down(child)
 
         self.on_process_down = count_and_forget

@@ -18,6 +18,7 @@ from redis import Redis
 from redis.client import PubSub
 
 from fleet.consumer import Consumer
+from fleet.copies import end_copies
 from fleet.keys import epoch_channel
 from fleet.pool import Pool, children_of
 from fleet.steps.charging import watched
@@ -46,6 +47,7 @@ class FairQueues(bootsteps.StartStopStep):
             worker.pool.Pool = Pool
         if worker.consumer_cls == DEFAULT_CONSUMER:
             worker.consumer_cls = Consumer
+        end_copies(worker.app.tasks)
         if threading.current_thread() is threading.main_thread():
             # Not in a process that runs a worker beside its own work, a test's for example. What is
             # there by now stays: the collector need not look at it again, nor in the children.

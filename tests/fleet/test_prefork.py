@@ -15,6 +15,7 @@ from celery import current_app
 from celery.concurrency.prefork import TaskPool
 from kombu.asynchronous import Hub, set_event_loop
 
+from fleet.pipes import has_read
 from fleet.pool import Pool
 from fleet.steps.held import Held
 from jobs import submit
@@ -185,6 +186,29 @@ def test_a_run_that_its_child_has_read_may_have_begun(
     node.work(until=lambda: not node.gate.held())
     assert states(run) == ["queued", "admitted", *seen, "retrying"]
     assert run.attempts.get().outcome == "child lost"
+
+
+def test_a_run_that_no_process_has_any_more_is_lost(node: PreforkNode, acme: Owner) -> None:
+    """By the worker's own look at it; its retry policy decides, and its message is acknowledged."""
+    node.work(until=lambda: node.pool._pool._all_inqueues)
+    run = submit(nap, 60, owner=acme)
+    node.receive()
+    node.begin()
+    job = node.holds(run).job
+    node.work(until=lambda: has_read(job._write_to, job))
+    children = node.pool._pool
+    [child] = children._pool
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    # All that Celery does with a child that has ended, but for its jobs.
+    children._pool.remove(child)
+    children._process_cleanup_queues(child)
+    children.on_process_down(child)
+    children.maintain_pool()
+    node.work(until=lambda: not node.gate.held())
+    node.channel.settle()
+    assert states(run) == ["queued", "admitted", "running", "retrying"]
+    assert (run.attempts.get().outcome, known()) == ("child lost", [])
 
 
 @pytest.mark.parametrize(("is_recorded", "state"), [(False, "queued"), (True, "retrying")])

@@ -1,5 +1,6 @@
 """Tasks for the flows: one that misbehaves in every way, and ends of chords and links."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -94,6 +95,17 @@ def fan_out(ids: list[str]) -> None:
         group(member, whose.si()).delay()
         chain(whose.si(), link).delay()
         chord([whose.si().set(ignore_result=False) for _ in range(2)], end).delay()
+
+
+@shared_task(name="flows.fork_on")
+def fork_on(copy_raises: bool = False) -> int:
+    """Fork, and go on in both processes; return the process id of the copy, which may raise."""
+    with logged():
+        pass
+    copy = os.fork()
+    if not copy and copy_raises:
+        raise SystemExit("in the copy")
+    return copy
 
 
 @shared_task(name="flows.told")

@@ -15,6 +15,8 @@ AT_GATE: Final = "tests/fleet/test_gate.py::test_"
 AT_EDGE: Final = "tests/fleet/test_edge.py::test_"
 STOPS: Final = "tests/flows/test_worker_stops.py::test_"
 PREFORK: Final = "tests/fleet/test_prefork.py::test_"
+RECONCILING: Final = "tests/fleet/test_reconciling.py::test_"
+BOOTING: Final = "tests/fleet/test_booting.py::test_"
 
 ROWS: Final = (
     Mutation(
@@ -554,5 +556,80 @@ ROWS: Final = (
         'if self._deaf_until and type.startswith("task-") and',
         "if self._deaf_until and",
         ("tests/fleet/test_events.py::test_words_of_workers_are_always_said",),
+    ),
+    Mutation(
+        "a copy that a task forks ends with the body",
+        "G3",
+        "fleet/copies.py",
+        "            end_copy_of(pid)\n",
+        "            pass\n",
+        ("tests/flows/test_forks.py::test_a_copy_of_a_plain_task_ends_with_the_body",),
+    ),
+    Mutation(
+        "a copy of a child says nothing and reads no job",
+        "G3",
+        "fleet/pipes.py",
+        "        end_copy_of(pid)\n",
+        "",
+        (f"{RECONCILING}a_copy_of_a_child_reads_no_job_and_says_nothing",),
+    ),
+    Mutation(
+        "a job that no process has is ended as lost",
+        "G1",
+        "fleet/reconciling.py",
+        "return {**super().timers, self.end_lost_jobs: LOOK_SECONDS}",
+        "return super().timers",
+        (
+            f"{RECONCILING}the_job_of_a_child_that_the_pool_has_forgotten_is_lost",
+            f"{PREFORK}a_run_that_no_process_has_any_more_is_lost",
+        ),
+    ),
+    Mutation(
+        "a job is lost with the copy that has read it",
+        "G1",
+        "fleet/reconciling.py",
+        "return is_at_job and reader != child.pid and not _runs(reader)",
+        "return False",
+        (f"{RECONCILING}a_job_that_a_copy_of_its_child_has_read_is_lost_with_the_copy",),
+    ),
+    Mutation(
+        "a process that ends while it boots does not end its worker",
+        "a worker stays up",
+        "fleet/booting.py",
+        "        self.maintain_pool()\n        return True\n",
+        "        return super().did_start_ok()\n",
+        ("tests/flows/test_boots.py::test_a_worker_outlives_processes_that_end_while_they_boot",),
+    ),
+    Mutation(
+        "there is a pause between tries to boot a process",
+        "a worker stays up",
+        "fleet/booting.py",
+        "if time.monotonic() >= self._creates_at:",
+        "if True:",
+        (f"{BOOTING}no_process_is_created_during_the_pause",),
+    ),
+    Mutation(
+        "a process that boots ends the row of failed tries",
+        "a worker stays up",
+        "fleet/booting.py",
+        "            self._failed_tries = 0\n",
+        "            pass\n",
+        (f"{BOOTING}each_try_comes_after_twice_the_pause",),
+    ),
+    Mutation(
+        "a worker whose processes never boot ends",
+        "a worker stays up",
+        "fleet/booting.py",
+        "        if child.boot_try < TRIES:\n",
+        "        if True:\n",
+        (f"{BOOTING}a_row_of_failed_tries_ends_the_worker",),
+    ),
+    Mutation(
+        "a process that never booted frees no slot",
+        "fairness",
+        POOL,
+        "                self._putlock.freed += 1  # it had none\n",
+        "",
+        (f"{BOOTING}a_child_that_ends_while_it_boots_frees_no_slot",),
     ),
 )
