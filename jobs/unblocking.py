@@ -1,8 +1,9 @@
-"""Unblocking: runs that wait for a cap, a lock or the end of a pause get a hint again.
+"""Unblocking: runs that wait for a cap, a lock, the end of a pause or a worker get a hint again.
 
 A refused hint is dropped, and the row remembers why (`blocked_by`). When a run ends, those
 that waited for its owner's cap or for its lock are published, as many as there is now room
-for; the sweep does the same for all, should a worker die in between.
+for; when a worker boots, those that waited for one that knows their task. The sweep does the same
+for all, should a worker die in between.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def after_end(rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:
-    """Publish blocked runs whose cap, lock or pause lets them go; return how many.
+    """Publish blocked runs whose cap, lock or pause lets them go, or whose task a worker knows.
+
+    Return how many.
 
     None means: of every owner, every lock.
     """
