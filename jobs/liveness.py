@@ -10,7 +10,7 @@ from uuid import UUID
 from fleet import Node
 from jobs import database
 from jobs.rescue import rescue
-from jobs.unblocking import publish_freed
+from jobs.unblocking import publish_known
 
 _BEAT = """
 UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %s WHERE id = %s RETURNING id
@@ -34,7 +34,8 @@ def beat(node: Node, held: Sequence[str]) -> list[str]:
     """
     if not database.query(_BEAT, [node.slots, node.id]):
         _enter(node)
-        publish_freed(owner_ids=None, lock_keys=None)
+        # The rest is left to the sweep: a worker must not boot for as long as a backlog takes.
+        publish_known(is_first_chunk_only=True)
     rescue(worker_id=node.id, held=[UUID(run_id) for run_id in held])
     return [str(row["id"]) for row in database.query(_CANCELLED, [node.id])]
 

@@ -43,25 +43,28 @@ def after_end(rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:
-    """Publish blocked runs whose cap, lock or pause lets them go, or whose task a worker knows.
-
-    Return how many.
+    """Publish blocked runs whose cap, lock or pause lets them go; return how many.
 
     None means: of every owner, every lock.
     """
+    return _publish_all("unblock", {"owners": owner_ids, "locks": lock_keys})
+
+
+def publish_known(*, is_first_chunk_only: bool = False) -> int:
+    """Publish blocked runs whose task a live worker of their queue knows now; return how many."""
+    return _publish_all("unblock_known", {}, is_first_chunk_only=is_first_chunk_only)
+
+
+def _publish_all(
+    name: str, parameters: Mapping[str, Any], *, is_first_chunk_only: bool = False
+) -> int:
+    """Free and publish runs by a statement file, chunk by chunk; return how many."""
+    given = {**parameters, "most": CHUNK, "lease": setting("LEASE_SECONDS")}
     total = 0
     while True:
         with transaction.atomic():
-            rows = prepared.run_over_all(
-                "unblock",
-                {
-                    "owners": owner_ids,
-                    "locks": lock_keys,
-                    "most": CHUNK,
-                    "lease": setting("LEASE_SECONDS"),
-                },
-            )
+            rows = prepared.run_over_all(name, given)
             publish_on_commit([row["id"] for row in rows])
         total += len(rows)
-        if len(rows) < CHUNK:
+        if len(rows) < CHUNK or is_first_chunk_only:
             return total

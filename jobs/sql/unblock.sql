@@ -1,20 +1,14 @@
--- Free runs whose cap, lock or pause no longer keeps them, as many as there is room for; and those
--- whose task a live worker of their queue knows by now.
+-- Free runs whose cap, lock or pause no longer keeps them, as many as there is room for.
 -- Parameters: owners bigint[] or null (all), locks text[] or null (all), most int, lease seconds.
 -- Result: id of each freed run, for the outbox.
 -- Keeps true: admission decides again; freeing one too many only costs a hint. Rows are locked
 -- in id order, and those that others hold are left for the next call.
-WITH known AS MATERIALIZED (
-    SELECT queue, task FROM jobs_known_tasks(%(lease)s)
-), waiting AS (
+WITH waiting AS (
     SELECT r.id, r.owner_id, r.lock_key, r.priority, o.max_running
     FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
-    WHERE r.state = 'queued' AND r.blocked_by <> ''
+    WHERE r.state = 'queued' AND r.blocked_by <> '' AND r.blocked_by IN ('paused', 'lock', 'cap')
       AND (%(owners)s::bigint[] IS NULL OR r.owner_id = ANY(%(owners)s::bigint[])
            OR r.lock_key = ANY(%(locks)s::text[]))
-      AND (r.blocked_by <> 'task'
-           OR (r.queue, r.task) IN (SELECT queue, task FROM known)
-           OR (r.queue, '*') IN (SELECT queue, task FROM known))
       AND NOT (o.paused_at IS NOT NULL
                AND (o.paused_until IS NULL OR o.paused_until > clock_timestamp()))
       AND NOT (r.lock_key <> '' AND EXISTS (
