@@ -7,10 +7,12 @@ goes back to the queue. If not, the row waits for such a worker, and the message
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 import structlog
@@ -23,21 +25,28 @@ logger = structlog.get_logger(__name__)
 celery_logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS: Final = 0.25
-LONGEST_PAUSE_SECONDS: Final = 10.0
-LOG_SECONDS: Final = 60.0
+LONGEST_PAUSE_SECONDS: Final = 2.0
+"""The longest pause of a message while there are few; of many, see RETURNS_A_SECOND."""
+MOST_SECONDS: Final = 10.0
+RETURNS_A_SECOND: Final = 100
+"""How many messages a worker takes only to give them back, about, up to MOST_SECONDS of pause."""
+REMEMBERED_SECONDS: Final = 60.0
 REMEMBERED: Final = 10_000
-"""Messages whose returns are counted; the pauses of older ones begin anew."""
+LOG_SECONDS: Final = 60.0
 
 
-def pause_before(returns: int) -> float:
+def pause_before(returns: int, *, known: int, chance: float) -> float:
     """Return for how many seconds a message rests that this worker has given back so often. Pure.
 
     Every other time not at all: a queue wakes the worker that has waited longest, and that is
-    another one. After a pause it may well be this one, who knows when the pause ends.
+    another one. After a pause it may well be this one, who knows when the pause ends. `known` is
+    how many such messages the worker has met lately. `chance`, from 0 to 1, spreads them: all at
+    once they would find the worker that knows their task busy, and later it would have none.
     """
     if returns % 2 == 0:
         return 0.0
-    return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(returns // 2, 10))
+    longest = min(max(LONGEST_PAUSE_SECONDS, known / RETURNS_A_SECOND), MOST_SECONDS)
+    return min(longest, FIRST_PAUSE_SECONDS * 2.0 ** min(returns // 2, 20)) * (0.5 + chance)
 
 
 class UnknownTasks:
@@ -49,7 +58,7 @@ class UnknownTasks:
         self._edge = edge
         self._later = later
         self._settle = settle
-        self._returns: OrderedDict[str, int] = OrderedDict()
+        self._returns: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._logged_at: dict[str, float] = {}
 
     def on_message(self, message: Any) -> bool:
@@ -79,11 +88,10 @@ class UnknownTasks:
 
     def _give_back(self, message: Any, ask: Ask) -> None:
         """Let other workers have the message: at once, or after a pause when that was in vain."""
-        returns = self._returns.pop(ask.key, 0)
-        self._returns[ask.key] = returns + 1
-        if len(self._returns) > REMEMBERED:
-            self._returns.popitem(last=False)
-        pause = pause_before(returns)
+        returns = self._count_return(ask.key)
+        # Not a secret: any spread will do.
+        chance = random.random()  # noqa: S311
+        pause = pause_before(returns, known=len(self._returns), chance=chance)
         is_fair = message.delivery_tag in getattr(message.channel, "leases", ())
         if pause and is_fair:
             message.channel.qos.put_off(message.delivery_tag, seconds=pause)
@@ -92,6 +100,17 @@ class UnknownTasks:
             self._later(pause, self._requeue, (message,))
         else:
             self._requeue(message)
+
+    def _count_return(self, key: str) -> int:
+        """Return how often a message was given back before, and forget those of long ago."""
+        now = time.monotonic()
+        returns, _ = self._returns.pop(key, (0, now))
+        self._returns[key] = (returns + 1, now)
+        for oldest, (_, at) in list(islice(self._returns.items(), 2)):
+            # Two at a time: each return adds one at most.
+            if len(self._returns) > REMEMBERED or at < now - REMEMBERED_SECONDS:
+                del self._returns[oldest]
+        return returns
 
     def _requeue(self, message: Any) -> None:
         self._settle(message.reject_log_error, celery_logger, (OSError,), requeue=True)

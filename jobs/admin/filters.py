@@ -41,9 +41,7 @@ class StateFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        groups: list[tuple[str, Any]] = [
-            (name, label) for name, (_states, label) in GROUPS.items()
-        ]
+        groups: list[tuple[str, Any]] = [(name, label) for name, (_states, label) in GROUPS.items()]
         groups.append((UNKNOWN, _("without a worker that knows the task")))
         return groups + [(state.value, state.value) for state in State]
 

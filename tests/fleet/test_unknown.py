@@ -16,7 +16,7 @@ from fleet import HEADER
 from fleet import Node as Description
 from fleet.consumer import Consumer
 from fleet.steps import unknown as unknown_module
-from fleet.steps.unknown import LONGEST_PAUSE_SECONDS, UnknownTasks, pause_before
+from fleet.steps.unknown import UnknownTasks, pause_before
 from jobs import submit
 from jobs.dispatch import broker
 from jobs.liveness import beat
@@ -99,10 +99,28 @@ def test_a_hint_that_comes_back_rests_in_the_queue(node: OldNode, acme: Owner) -
 
 def test_pauses_grow_and_end_with_an_offer() -> None:
     """After each pause the message is offered to the other workers before the next, longer one."""
-    pauses = [pause_before(returns) for returns in range(16)]
-    assert pauses[::2] == [0.0] * 8
-    assert pauses[1::2] == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
-    assert pause_before(99_999) == LONGEST_PAUSE_SECONDS
+    pauses = [pause_before(returns, known=1, chance=0.5) for returns in range(12)]
+    assert pauses[::2] == [0.0] * 6
+    assert pauses[1::2] == [0.25, 0.5, 1.0, 2.0, 2.0, 2.0]
+
+
+def test_many_messages_rest_longer_and_are_spread() -> None:
+    """A worker takes about 100 a second only to give them back, and none rests beyond 15 s."""
+    assert pause_before(99_999, known=500, chance=0.5) == 5.0
+    assert pause_before(99_999, known=10_000, chance=0.0) == 5.0
+    assert pause_before(99_999, known=10_000, chance=1.0) == 15.0
+
+
+def test_messages_of_long_ago_are_forgotten(
+    node: OldNode, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that comes again after a minute is as new."""
+    submit(double, 1, owner=acme)
+    knowing_worker()
+    node.has_settled(node.meet())
+    monkeypatch.setattr(unknown_module, "REMEMBERED_SECONDS", -1.0)
+    node.has_settled(node.meet())
+    assert len(node.consumer.unknown._returns) == 0
 
 
 @pytest.mark.parametrize("queues", [(), ("slow",)])
