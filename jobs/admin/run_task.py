@@ -1,4 +1,4 @@
-"""Runs of a task that was renamed or removed: the verbs that move them to another task or fail them."""
+"""The verbs on runs of a task that was renamed or removed: move to another task, and fail."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from jobs.models import Run, Worker
 from jobs.storing import now
 from jobs.unknown_tasks import unknown_tasks
 
-
 LOOKED_AT: Final = 5_000
 """How many runs of each waiting state the page counts unknown tasks among."""
 

@@ -83,6 +83,7 @@ def test_a_hint_goes_back_to_the_queue_when_another_worker_knows_its_task(
     run.refresh_from_db()
     assert (run.state, run.blocked_by) == ("queued", "")
     again = node.channel.basic_get("jobs")
+    assert again is not None, "the hint is in the queue"
     assert again.headers["id"] == str(run.id)
 
 

@@ -1,4 +1,4 @@
-"""jobs/unknown_tasks.py: runs whose task no worker knows are counted, moved to another, or failed."""
+"""jobs/unknown_tasks.py: runs whose task no worker knows: counted, moved to another, or failed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from celery import current_app
 from django.contrib.auth.models import User
 
 from fleet import Node
@@ -115,6 +116,17 @@ def test_a_moved_run_runs_the_other_task(acme: Owner) -> None:
     assert admitted(living_worker(), run).token == run.token + 1
 
 
+def test_a_hint_that_a_worker_holds_is_replaced_too(acme: Owner) -> None:
+    """It cannot be withdrawn, and so the new one is another message."""
+    [run] = renamed(acme)
+    with current_app.connection_for_write() as connected:
+        assert connected.default_channel.basic_get("jobs") is not None
+        move_task("tests.old_record", to=NEW)
+        assert [message["headers"]["task"] for message in messages()] == [NEW]
+        run.refresh_from_db()
+        assert f"{run.id}:{run.token + 1}" in known()
+
+
 def test_a_run_that_waited_for_its_task_is_freed(acme: Owner) -> None:
     """One that waits for something else goes on waiting, under its new task."""
     worker_with(NEW)
@@ -178,7 +190,7 @@ def test_a_dry_run_changes_nothing(acme: Owner) -> None:
 def test_nothing_is_moved_to_a_task_that_is_unknown_here(acme: Owner) -> None:
     """With the near miss; nor with a reason that is too long."""
     [run] = submitted(acme)
-    with pytest.raises(UnknownTask, match="tests.record"):
+    with pytest.raises(UnknownTask, match=r"tests\.record"):
         move_task(OLD, to="tests.recor")
     with pytest.raises(OptionError):
         move_runs([run.id], to=NEW, reason="x" * 501)

@@ -58,7 +58,7 @@ ROWS: Final = (
         "jobs/unknown_tasks.py",
         "token = token + (state = 'queued')::int,",
         "token = token,",
-        (f"{RUNS}a_moved_run_runs_the_other_task",),
+        (f"{RUNS}a_hint_that_a_worker_holds_is_replaced_too",),
     ),
     Mutation(
         "arguments that do not fit the other task keep a run as it is",
