@@ -18,6 +18,7 @@ from kombu.exceptions import OperationalError
 
 from fleet.pool import children_of
 from fleet.steps.gate import Gate
+from fleet.steps.unknown import UnknownTasks
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ class Consumer(consumer.Consumer):
     """Celery's consumer, with another way to wait for a lost broker."""
 
     gate: Gate | None = None
+    unknown: UnknownTasks | None = None
     connection_errors: tuple[type[BaseException], ...]
     first_connection_attempt: bool
     timer_entries_before_start: set[Any] | None = None
@@ -90,6 +92,11 @@ class Consumer(consumer.Consumer):
             # Kombu puts unacknowledged messages back over the connection that it has just
             # closed. Without them it is as well: their rows say who holds them.
             logger.warning("the lost connection did not close well: %r", error)
+
+    def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
+        """Give a hint back for workers that know its task; deal with others as Celery does."""
+        if self.unknown is None or not self.unknown.on_message(message):
+            super().on_unknown_task(body, message, exc)
 
     def on_send_event_buffered(self) -> None:
         """Publish what Flower is told ten times a second, and not at every turn of the loop."""

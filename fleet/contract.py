@@ -61,7 +61,8 @@ class Ask(NamedTuple):
     """One hint that a worker holds and wants admitted.
 
     With `job`, the run has no row: what else is known of it stands in the message alone. `owner`
-    is whom the queue charges for it, `submission` the backfill that it is part of.
+    is whom the queue charges for it, `submission` the backfill that it is part of. Without
+    `is_known` the worker has no such task: it asks whether another live worker has.
     """
 
     run_id: str
@@ -71,6 +72,7 @@ class Ask(NamedTuple):
     submission: int | None = None
     attempt: int = 1
     token: int = 1
+    is_known: bool = True
 
     @property
     def key(self) -> str:
@@ -136,7 +138,7 @@ class Refusal(StrEnum):
     """Why a hint was not admitted."""
 
     GONE = "gone"  # no such run, or not queued any more: drop the hint
-    WAITS = "waits"  # a pause, cap or lock keeps it: the row remembers, drop the hint
+    WAITS = "waits"  # its row remembers what keeps it, and brings another hint: drop this one
     BUSY = "busy"  # not now, and no row of it would bring it again: give the hint back
 
 
@@ -185,7 +187,10 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A booted worker, as its heartbeat describes it."""
+    """A booted worker, as its heartbeat describes it.
+
+    `tasks`: those that it knows, without Celery's own; None when it does not say.
+    """
 
     id: UUID
     hostname: str
@@ -193,14 +198,15 @@ class Node:
     pool: str
     slots: int
     queues: Sequence[str]
+    tasks: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Edges:
     """What a worker asks of the application; what may wait for a server, in a thread of its own.
 
-    `admit` answers every ask by its key; `publish` sends hints of runs that have no row, or raises;
-    `record` returns the state that each run has now,
+    `admit` answers every ask by its key, one of an unknown task with a refusal; `publish` sends
+    hints of runs that have no row, or raises; `record` returns the state that each run has now,
     BUSY_ROW for one that is held elsewhere, and leaves out runs whose token was out of date;
     `beat` is told which runs the worker holds and returns those that are to be cancelled;
     `leave` ends the worker's row; `prime` tells queues that were emptied, or fell back to an older

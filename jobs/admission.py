@@ -36,6 +36,7 @@ _REFUSALS: Final = {
     "window": Refusal.WAITS,
     "lock": Refusal.WAITS,
     "cap": Refusal.WAITS,
+    "task": Refusal.WAITS,
 }
 
 
@@ -48,6 +49,24 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
         return _admit(worker_id, asks, ids, [])
     with transaction.atomic():
         return _admit(worker_id, asks, ids, _Limits.lock(ids))
+
+
+def refuse_unknown(asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
+    """Return why hints of tasks that their worker does not know are refused, by run id.
+
+    A run of which no live worker of its queue knows the task waits until one does: its hint is
+    dropped, and unblocking publishes another.
+    """
+    rows = prepared.run(
+        "block_unknown",
+        [UUID(ask.run_id) for ask in asks],
+        {
+            "ids": database.array(ask.run_id for ask in asks),
+            "tasks": [ask.task for ask in asks],
+            "lease": setting("LEASE_SECONDS"),
+        },
+    )
+    return {str(row["id"]): _REFUSALS[row["verdict"]] for row in rows}
 
 
 class _Limits:

@@ -10,12 +10,17 @@ from uuid import UUID
 from fleet import Node
 from jobs import database
 from jobs.rescue import rescue
+from jobs.unblocking import publish_known
 
 _BEAT = """
-INSERT INTO jobs_worker (id, hostname, pid, pool, slots, queues, version, started_at, heartbeat_at)
-VALUES (%(id)s, %(hostname)s, %(pid)s, %(pool)s, %(slots)s, %(queues)s, %(version)s,
+UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %s WHERE id = %s RETURNING id
+"""
+_ENTER = """
+INSERT INTO jobs_worker
+    (id, hostname, pid, pool, slots, queues, tasks, version, started_at, heartbeat_at)
+VALUES (%(id)s, %(hostname)s, %(pid)s, %(pool)s, %(slots)s, %(queues)s, %(tasks)s, %(version)s,
         clock_timestamp(), clock_timestamp())
-ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp(), slots = EXCLUDED.slots
+ON CONFLICT (id) DO NOTHING
 """
 _CANCELLED = "SELECT id FROM jobs_run WHERE worker_id = %s AND state = 'cancelling'"
 _LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
@@ -24,10 +29,20 @@ _LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
 def beat(node: Node, held: Sequence[str]) -> list[str]:
     """Note that a worker lives and which runs it holds; return the ids of those to be cancelled.
 
-    What was admitted to it and never reached it is taken back.
+    What was admitted to it and never reached it is taken back. The first beat says all about the
+    worker, and frees the runs that have waited for one that knows their task.
     """
+    if not database.query(_BEAT, [node.slots, node.id]):
+        _enter(node)
+        # The rest is left to the sweep: a worker must not boot for as long as a backlog takes.
+        publish_known(is_first_chunk_only=True)
+    rescue(worker_id=node.id, held=[UUID(run_id) for run_id in held])
+    return [str(row["id"]) for row in database.query(_CANCELLED, [node.id])]
+
+
+def _enter(node: Node) -> None:
     database.query(
-        _BEAT,
+        _ENTER,
         {
             "id": node.id,
             "hostname": node.hostname,
@@ -35,11 +50,10 @@ def beat(node: Node, held: Sequence[str]) -> list[str]:
             "pool": node.pool,
             "slots": node.slots,
             "queues": json.dumps(list(node.queues)),
+            "tasks": None if node.tasks is None else json.dumps(list(node.tasks)),
             "version": _version(),
         },
     )
-    rescue(worker_id=node.id, held=[UUID(run_id) for run_id in held])
-    return [str(row["id"]) for row in database.query(_CANCELLED, [node.id])]
 
 
 def leave(worker_id: UUID) -> None:

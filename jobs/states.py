@@ -28,16 +28,17 @@ class State(StrEnum):
 S = State
 
 MOVES: Final[dict[State, frozenset[State]]] = {
-    S.SCHEDULED: frozenset({S.QUEUED, S.HELD, S.CANCELLED, S.EXPIRED}),
-    S.HELD: frozenset({S.QUEUED, S.SCHEDULED, S.CANCELLED, S.EXPIRED}),
-    S.QUEUED: frozenset({S.ADMITTED, S.HELD, S.CANCELLED, S.EXPIRED}),
+    # Failed unstarted: by an operator, when its task is gone.
+    S.SCHEDULED: frozenset({S.QUEUED, S.HELD, S.CANCELLED, S.EXPIRED, S.FAILED}),
+    S.HELD: frozenset({S.QUEUED, S.SCHEDULED, S.CANCELLED, S.EXPIRED, S.FAILED}),
+    S.QUEUED: frozenset({S.ADMITTED, S.HELD, S.CANCELLED, S.EXPIRED, S.FAILED}),
     # Back to queued: a worker that stops, or a start deadline that passed, gives it back unstarted.
     S.ADMITTED: frozenset({S.RUNNING, S.QUEUED, S.RETRYING, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.RUNNING: frozenset({S.SUCCEEDED, S.FAILED, S.RETRYING, S.CANCELLING, S.CANCELLED}),
     # Asked to stop, a task may still finish first: the outcome then stands.
     S.CANCELLING: frozenset({S.CANCELLED, S.SUCCEEDED}),
     # It has started before, so its deadline, which is one for the start, is kept.
-    S.RETRYING: frozenset({S.QUEUED, S.HELD, S.CANCELLED}),
+    S.RETRYING: frozenset({S.QUEUED, S.HELD, S.CANCELLED, S.FAILED}),
     # An operator's retry opens an ended run again; what succeeded stays so.
     S.FAILED: frozenset({S.QUEUED}),
     S.CANCELLED: frozenset({S.QUEUED}),

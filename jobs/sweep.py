@@ -79,7 +79,8 @@ def sweep() -> dict[str, int]:
         "flushed": publish_after_flush() or 0,
         "outbox": publish_outbox(),
         "overdue": publish_overdue(),
-        "freed": unblocking.publish_freed(owner_ids=None, lock_keys=None),
+        "freed": unblocking.publish_freed(owner_ids=None, lock_keys=None)
+        + unblocking.publish_known(),
         "told": tell_untold(),
     }
 

@@ -1,8 +1,9 @@
-"""Unblocking: runs that wait for a cap, a lock or the end of a pause get a hint again.
+"""Unblocking: runs that wait for a cap, a lock, the end of a pause or a worker get a hint again.
 
 A refused hint is dropped, and the row remembers why (`blocked_by`). When a run ends, those
 that waited for its owner's cap or for its lock are published, as many as there is now room
-for; the sweep does the same for all, should a worker die in between.
+for; when a worker boots, those that waited for one that knows their task. The sweep does the same
+for all, should a worker die in between.
 """
 
 from __future__ import annotations
@@ -46,19 +47,24 @@ def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -
 
     None means: of every owner, every lock.
     """
+    return _publish_all("unblock", {"owners": owner_ids, "locks": lock_keys})
+
+
+def publish_known(*, is_first_chunk_only: bool = False) -> int:
+    """Publish blocked runs whose task a live worker of their queue knows now; return how many."""
+    return _publish_all("unblock_known", {}, is_first_chunk_only=is_first_chunk_only)
+
+
+def _publish_all(
+    name: str, parameters: Mapping[str, Any], *, is_first_chunk_only: bool = False
+) -> int:
+    """Free and publish runs by a statement file, chunk by chunk; return how many."""
+    given = {**parameters, "most": CHUNK, "lease": setting("LEASE_SECONDS")}
     total = 0
     while True:
         with transaction.atomic():
-            rows = prepared.run_over_all(
-                "unblock",
-                {
-                    "owners": owner_ids,
-                    "locks": lock_keys,
-                    "most": CHUNK,
-                    "lease": setting("LEASE_SECONDS"),
-                },
-            )
+            rows = prepared.run_over_all(name, given)
             publish_on_commit([row["id"] for row in rows])
         total += len(rows)
-        if len(rows) < CHUNK:
+        if len(rows) < CHUNK or is_first_chunk_only:
             return total

@@ -83,8 +83,11 @@ def _why_queued(run: Run) -> str:
     active = Run.objects.active().filter(owner=owner).count()
     if owner.max_running is not None and active >= owner.max_running:
         return f"Owner {owner.slug} runs {active} of at most {owner.max_running} at once."
-    if not any(run.queue in worker.queues for worker in Worker.objects.alive()):
+    workers = [worker for worker in Worker.objects.alive() if run.queue in worker.queues]
+    if not workers:
         return f"No worker takes from queue {run.queue!r}."
+    if not any(worker.knows(run.task) for worker in workers):
+        return f"No worker of queue {run.queue!r} knows task {run.task}."
     found = _found(run)
     if found is not None:
         return turn(found, queue=run.queue, lock=run.lock_key.partition(":")[2])

@@ -55,10 +55,16 @@ def edges() -> Edges:
 
 def _admit(worker_id: UUID, asks: Sequence[Ask]) -> Mapping[str, Admission | Refusal]:
     """Answer every ask by its key."""
-    kept = [ask for ask in asks if ask.job is None]
-    of_jobs = [ask for ask in asks if ask.job is not None]
+    unknown = [ask for ask in asks if not ask.is_known and ask.job is None]
+    kept = [ask for ask in asks if ask.is_known and ask.job is None]
+    of_jobs = [ask for ask in asks if ask.is_known and ask.job is not None]
+    # No row would bring a run without history again: its hint stays in the queue.
+    answers: dict[str, Admission | Refusal] = {
+        ask.key: Refusal.BUSY for ask in asks if not ask.is_known and ask.job is not None
+    }
     # These first: they hand out nothing that counts, so what fails is repeated without harm.
-    answers = unkept.admit(worker_id, of_jobs) if of_jobs else {}
+    answers |= admission.refuse_unknown(unknown) if unknown else {}
+    answers |= unkept.admit(worker_id, of_jobs) if of_jobs else {}
     return {**answers, **(admission.admit(worker_id, kept) if kept else {})}
 
 

@@ -70,7 +70,7 @@ class Gate:
             else:
                 self._forward(request)
             return
-        ask = ask_of(request)
+        ask = ask_of(request.request_dict)
         if ask is None:
             drop(request)
             return

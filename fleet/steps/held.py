@@ -64,17 +64,17 @@ class Held:
         )
 
 
-def ask_of(request: Request) -> Ask | None:
+def ask_of(headers: Mapping[str, Any]) -> Ask | None:
     """Return what a hint asks for; None when it names no run, or what can be no job's."""
     try:
-        run_id = str(uuid.UUID(request.id))
+        run_id = str(uuid.UUID(headers.get("id")))
     except (ValueError, AttributeError, TypeError):
         return None
-    headers = request.request_dict
-    facts = headers[HEADER]
+    task, facts = headers["task"], headers[HEADER]
     if facts.get("job") is None:
-        return Ask(run_id, request.type)
-    job, token, retries = facts["job"], facts.get("token"), headers.get("retries")
+        return Ask(run_id, task)
+    job, token = facts["job"], facts.get("token")
+    retries: Any = headers.get("retries")
     submission = facts.get("submission")
     limits = (
         *((job, 1, ID_LIMIT), (1 if submission is None else submission, 1, ID_LIMIT)),
@@ -83,7 +83,7 @@ def ask_of(request: Request) -> Ask | None:
     if not all(type(number) is int and least <= number < most for number, least, most in limits):
         return None
     owner = route_of(headers).owner
-    return Ask(run_id, request.type, job, owner, submission, attempt=retries + 1, token=token)
+    return Ask(run_id, task, job, owner, submission, attempt=retries + 1, token=token)
 
 
 def dress(request: Request, admission: Admission) -> None:

@@ -22,6 +22,7 @@ from fleet.edge import Edge
 from fleet.steps.fair_queues import DEFAULT_CONSUMER
 from fleet.steps.gate import Gate
 from fleet.steps.heartbeat import Heartbeat
+from fleet.steps.unknown import UnknownTasks
 from fleet.transport.epochs import when_untold
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class DurableRuns(bootsteps.StartStopStep):
             pool=_pool_of(worker),
             slots=worker.max_concurrency or worker.concurrency,
             queues=sorted(worker.app.amqp.queues.consume_from),
+            tasks=sorted(name for name in worker.app.tasks if not name.startswith("celery.")),
         )
         self._posted: deque[Callable[[], None]] = deque()
         post = partial(_post, worker, self._posted)
@@ -82,6 +84,9 @@ class DurableRuns(bootsteps.StartStopStep):
         self.edges.close()
         self.gate.attach(worker)
         worker.consumer.gate = self.gate
+        worker.consumer.unknown = UnknownTasks(
+            self.edge, later=worker.timer.call_after, settle=worker.consumer.call_soon_ack
+        )
         worker.pool.close = partial(self._before_pool_closes, worker.pool.close)
         self.node = node
         worker.timer.call_repeatedly(LOOK_SECONDS, self.heartbeat.loop_turns)

@@ -93,6 +93,11 @@ class QoS(redis.QoS):
         else:
             self.ack(delivery_tag)
 
+    def put_off(self, delivery_tag: str, *, seconds: float) -> None:
+        """Give a message of a fair queue back; no worker gets it before this many seconds."""
+        self.leases.give_back(delivery_tag, delay_seconds=seconds)
+        self._settled(delivery_tag)
+
     def started(self, delivery_tag: str) -> None:
         """The pool has this message: it runs here, whatever becomes of the connection."""
         self.leases.start(delivery_tag)

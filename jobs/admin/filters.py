@@ -32,18 +32,26 @@ GROUPS: Final = {
 }
 
 
+UNKNOWN: Final = "unknown"
+"""Queued runs that a worker has met, and of which no live worker knows the task."""
+
+
 class StateFilter(admin.SimpleListFilter):
     title = _("state")
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        groups = [(name, label) for name, (_states, label) in GROUPS.items()]
+        groups: list[tuple[str, Any]] = [(name, label) for name, (_states, label) in GROUPS.items()]
+        groups.append((UNKNOWN, _("without a worker that knows the task")))
         return groups + [(state.value, state.value) for state in State]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         value = self.value()
         if value in GROUPS:
             return queryset.filter(state__in=sorted(GROUPS[value][0]))
+        if value == UNKNOWN:
+            # As the index of blocked runs has it.
+            return queryset.filter(state=State.QUEUED, blocked_by="task").exclude(blocked_by="")
         return queryset.filter(state=value) if value else queryset
 
 

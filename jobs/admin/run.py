@@ -14,6 +14,7 @@ from jobs.admin import marks
 from jobs.admin.base import RecordAdmin
 from jobs.admin.filters import AgeFilter, OwnerFilter, StateFilter, linked
 from jobs.admin.override import OVERRIDE
+from jobs.admin.run_task import FAIL, MOVE
 from jobs.admin.searching import HELP, search_runs
 from jobs.admin.story import story_of
 from jobs.admin.verbal import VerbalAdmin
@@ -59,7 +60,7 @@ RETRY = Verb(
 
 @admin.register(Run)
 class RunAdmin(VerbalAdmin, RecordAdmin):
-    verbs = (CANCEL, RETRY, OVERRIDE)
+    verbs = (CANCEL, RETRY, OVERRIDE, MOVE, FAIL)
     change_form_template = "admin/jobs/run/change_form.html"
 
     list_display = (

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -18,6 +18,10 @@ from jobs.admin.base import RecordAdmin
 from jobs.conf import setting
 from jobs.models import Run, Worker
 from jobs.storing import now
+from jobs.unknown_tasks import unknown_tasks
+
+LOOKED_AT: Final = 5_000
+"""How many runs of each waiting state the page counts unknown tasks among."""
 
 
 class LiveFilter(admin.SimpleListFilter):
@@ -62,6 +66,7 @@ class WorkerAdmin(RecordAdmin):
         "pid",
         "pool",
         "queue_names",
+        "task_names",
         "version",
         "started",
         "stopped",
@@ -73,6 +78,14 @@ class WorkerAdmin(RecordAdmin):
         if row is not None:
             self.complete([row], request)
         return row
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        # Of all owners' runs, so only for those who may see them.
+        for found in unknown_tasks(most=LOOKED_AT) if access.sees_all(request.user) else ():
+            text = _("No worker of queue %(queue)s knows task %(task)s: %(count)s runs wait.")
+            facts = {"queue": found.queue, "task": found.task, "count": f"{found.count:,}"}
+            messages.warning(request, text % facts)
+        return super().changelist_view(request, extra_context)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         # A person sees of a worker what it does for the owners that are theirs.
@@ -106,6 +119,10 @@ class WorkerAdmin(RecordAdmin):
     @marks.column(_("queues"))
     def queue_names(self, worker: Worker) -> str:
         return ", ".join(worker.queues)
+
+    @marks.column(_("tasks"))
+    def task_names(self, worker: Worker) -> str:
+        return marks.NOTHING if worker.tasks is None else ", ".join(worker.tasks)
 
     @marks.column(_("started"))
     def started(self, worker: Worker) -> str:

@@ -12,6 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from jobs import calendars
 from jobs.partitions import ALARM_DAYS, days_left
+from jobs.unknown_tasks import unknown_tasks
 
 OLDEST_VERSION = 15
 # Off, a crash of the server could give the same token out twice.
@@ -33,7 +34,7 @@ def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
     return (
         list(_problems(connection))
         or list(_unmigrated(connection))
-        or [*_partitions_end(), *_openings_end()]
+        or [*_partitions_end(), *_openings_end(), *_unknown_tasks()]
     )
 
 
@@ -107,6 +108,17 @@ def _openings_end() -> Iterator[CheckMessage]:
             hint="See why fairshift.system.extend_openings does not run; nothing starts then to"
             " which such a calendar applies.",
             id="fairshift.W107",
+        )
+
+
+def _unknown_tasks() -> Iterator[CheckMessage]:
+    for found in unknown_tasks():
+        yield checks.Warning(
+            f"No worker of queue {found.queue!r} knows task {found.task}: {found.count} runs wait"
+            " for one.",
+            hint="Start workers that know it; or `manage.py fleet move-task` has its runs run"
+            " another task, and `manage.py fleet fail-task` ends them.",
+            id="fairshift.W108",
         )
 
 

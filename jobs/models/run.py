@@ -138,6 +138,7 @@ class Run(models.Model):
         permissions = [
             ("cancel_run", _("Can cancel a run")),
             ("retry_run", _("Can retry a run")),
+            ("move_run", _("Can move a run to another task, or fail it unstarted")),
             ("view_arguments", _("Can see the arguments and the result of a run")),
         ]
 

@@ -27,6 +27,8 @@ class Worker(models.Model):
     pool = models.CharField(_("pool"), max_length=32)
     slots = models.PositiveIntegerField(_("slots"))
     queues = models.JSONField(_("queues"), default=list)
+    # Null: of a version that did not say which it knows.
+    tasks = models.JSONField(_("tasks"), null=True)
     version = models.CharField(_("version"), max_length=32)
     started_at = models.DateTimeField(_("started at"), db_default=Now())
     heartbeat_at = models.DateTimeField(_("last heartbeat"), db_default=Now())
@@ -48,3 +50,7 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.hostname
+
+    def knows(self, task: str) -> bool:
+        """Say whether the worker has this task, or has not said which it has."""
+        return self.tasks is None or task in self.tasks

@@ -6,7 +6,7 @@
 WITH waiting AS (
     SELECT r.id, r.owner_id, r.lock_key, r.priority, o.max_running
     FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
-    WHERE r.state = 'queued' AND r.blocked_by <> ''
+    WHERE r.state = 'queued' AND r.blocked_by <> '' AND r.blocked_by IN ('paused', 'lock', 'cap')
       AND (%(owners)s::bigint[] IS NULL OR r.owner_id = ANY(%(owners)s::bigint[])
            OR r.lock_key = ANY(%(locks)s::text[]))
       AND NOT (o.paused_at IS NOT NULL

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def node() -> Node:
-    return Node(uuid4(), "w1@here", 4711, "prefork", 4, ["jobs", "slow"])
+    return Node(uuid4(), "w1@here", 4711, "prefork", 4, ["jobs", "slow"], ["tests.add"])
 
 
 def test_the_first_beat_makes_the_row(node: Node) -> None:
@@ -34,6 +34,7 @@ def test_the_first_beat_makes_the_row(node: Node) -> None:
         "prefork",
     )
     assert (worker.slots, worker.queues) == (4, ["jobs", "slow"])
+    assert worker.tasks == ["tests.add"]
     assert worker.version
 
 
@@ -42,7 +43,8 @@ def test_a_later_beat_keeps_it_alive(node: Node) -> None:
     beat(node, [])
     silence(node.id, seconds=31)
     assert not Worker.objects.alive().exists()
-    beat(replace(node, slots=2), [])
+    beat(replace(node, slots=2, tasks=[]), [])
+    assert Worker.objects.get().tasks == ["tests.add"], "said once, at the boot"
     assert Worker.objects.alive().get().slots == 2
     assert now() - Worker.objects.get().heartbeat_at < timedelta(seconds=5)
 

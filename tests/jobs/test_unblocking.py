@@ -6,11 +6,12 @@ import pytest
 import redis
 from pytest_django import Settings
 
-from fleet import Admission, Kind
+from fleet import Admission, Ask, Kind
 from jobs import dispatch, submit, unblocking
-from jobs.models import Outbox, Owner, Run
+from jobs.admission import refuse_unknown
+from jobs.models import Outbox, Owner, Run, Worker
 from jobs.pausing import pause_owner, resume_owner
-from jobs.unblocking import publish_freed
+from jobs.unblocking import publish_freed, publish_known
 from tests.jobs.scenes import (
     admitted,
     ask,
@@ -106,6 +107,33 @@ def test_a_pause_that_goes_on_frees_nothing(acme: Owner, northwind: Owner) -> No
     resume_owner(northwind)
     assert blocked() == set(runs[:2])
     assert freed() == 0
+
+
+def test_a_run_that_waits_for_its_task_is_freed_by_a_worker_that_knows_it(acme: Owner) -> None:
+    """Of its queue and alive; neither an end nor another reason's sweep touches it."""
+    runs = submitted(acme, 2)
+    worker = living_worker()
+    Worker.objects.update(tasks=["tests.record"])
+    refuse_unknown([Ask(str(run.id), run.task) for run in runs])
+    lose_hints()
+    assert blocked() == set(runs)
+    assert (freed(), publish_known()) == (0, 0)
+    Worker.objects.update(tasks=["tests.add"], queues=["slow"])
+    assert publish_known() == 0
+    Worker.objects.update(queues=["jobs"])
+    assert publish_known() == 2
+    assert (blocked(), hinted()) == (set(), [run.id for run in runs])
+    admitted(worker, runs[0])
+
+
+def test_a_boot_frees_one_chunk(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker does not boot for as long as a backlog takes: the sweep frees the rest."""
+    monkeypatch.setattr(unblocking, "CHUNK", 10)
+    runs = submitted(acme, 25)
+    Run.objects.update(blocked_by="task")
+    living_worker()
+    assert blocked() == set(runs[10:])
+    assert publish_known() == 15
 
 
 def test_many_are_freed_in_one_go(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,16 @@ def test_without_a_worker(run: Run) -> None:
     assert why(run) == "No worker takes from queue 'jobs'."
 
 
+def test_without_a_worker_that_knows_its_task(run: Run) -> None:
+    """Of its queue none does; a worker that does not say which it knows may know it."""
+    living_worker("w1@here")
+    living_worker("w2@here", queues=["slow"])
+    Worker.objects.filter(hostname="w1@here").update(tasks=["tests.record"])
+    assert why(run) == "No worker of queue 'jobs' knows task tests.add."
+    Worker.objects.filter(hostname="w1@here").update(tasks=["tests.add", "tests.record"])
+    assert why(run) == "In queue 'jobs', next of acme's runs."
+
+
 def test_in_its_queue(acme: Owner, run: Run) -> None:
     """Behind how many of its own owner's runs."""
     living_worker()

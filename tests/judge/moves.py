@@ -5,14 +5,15 @@
 
 MOVES: dict[str, frozenset[str]] = {
     "new": frozenset({"scheduled", "held", "queued"}),
-    "scheduled": frozenset({"queued", "held", "cancelled", "expired"}),
-    "held": frozenset({"queued", "scheduled", "cancelled", "expired"}),
-    "queued": frozenset({"admitted", "held", "cancelled", "expired"}),
+    # To failed, of what waits: an operator fails the runs of a task that is gone.
+    "scheduled": frozenset({"queued", "held", "cancelled", "expired", "failed"}),
+    "held": frozenset({"queued", "scheduled", "cancelled", "expired", "failed"}),
+    "queued": frozenset({"admitted", "held", "cancelled", "expired", "failed"}),
     # To queued: given back before its start. To failed: lost before its start, for the last time.
     "admitted": frozenset({"running", "queued", "retrying", "failed", "cancelling", "cancelled"}),
     "running": frozenset({"succeeded", "failed", "retrying", "cancelling", "cancelled"}),
     "cancelling": frozenset({"cancelled", "succeeded"}),
-    "retrying": frozenset({"queued", "held", "cancelled"}),
+    "retrying": frozenset({"queued", "held", "cancelled", "failed"}),
     "succeeded": frozenset(),
     "failed": frozenset({"queued"}),
     "cancelled": frozenset({"queued"}),

@@ -12,6 +12,7 @@ from tests.mutations import (
     in_recovery,
     in_the_queue,
     of_due_times,
+    of_unknown_tasks,
     on_the_pages,
     without_history,
 )
@@ -25,6 +26,7 @@ TABLE: Final[tuple[Mutation, ...]] = (
     *in_recovery.ROWS,
     *in_the_queue.ROWS,
     *of_due_times.ROWS,
+    *of_unknown_tasks.ROWS,
     *on_the_pages.ROWS,
     *without_history.ROWS,
 )

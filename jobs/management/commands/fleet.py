@@ -1,4 +1,4 @@
-"""`manage.py fleet`: who has the workers, and PeriodicTasks taken over as jobs."""
+"""`manage.py fleet`: who has the workers, unknown tasks, and PeriodicTasks taken over as jobs."""
 
 import json
 import sys
@@ -11,13 +11,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from fleet import BrokerUnavailable, Look
 from jobs.conf import setting
+from jobs.management import unknown
 from jobs.management.arguments import number, whole
 
 PIPE_WIDTH: Final = 200
 
 
 class Command(BaseCommand):
-    help = "See how the workers are shared; take over PeriodicTasks as jobs."
+    help = (
+        "See how the workers are shared; find runs whose task no worker knows; take over "
+        "PeriodicTasks as jobs."
+    )
     # Owners are looked for in Redis only, and wanted most when something is wrong elsewhere.
     requires_system_checks = ()
 
@@ -64,6 +68,7 @@ class Command(BaseCommand):
         beat.add_argument("--owner", required=True, help="whose jobs they become: a slug")
         beat.add_argument("--dry-run", action="store_true", help="report only, change nothing")
         beat.add_argument("--json", action="store_true", help="one JSON object")
+        unknown.add_parts(parts)
 
     def handle(self, *_args: Any, **given: Any) -> None:
         """Import, or look once or again and again.
@@ -72,6 +77,9 @@ class Command(BaseCommand):
         """
         if given["part"] == "import-beat":
             _import_beat(given)
+            return
+        if given["part"] in unknown.PARTS:
+            unknown.handle(given)
             return
         try:
             if given["json"]:

@@ -7,8 +7,9 @@ from django.db import connection
 from django.db.utils import ConnectionHandler
 
 from jobs.checks import database
-from jobs.models import Calendar, Owner
+from jobs.models import Calendar, Owner, Worker
 from jobs.storing import now
+from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of
 
 
@@ -17,6 +18,20 @@ def test_embedded_postgresql_passes() -> None:
     """The server that starts by itself keeps what it commits, and tests are migrated."""
     assert database.check_database(databases=["default"]) == []
     assert database.check_deployed_database() == []
+
+
+@pytest.mark.django_db
+def test_runs_whose_task_no_worker_knows_are_a_warning() -> None:
+    """By queue and task, with the number of runs and both ways out."""
+    worker = living_worker()
+    submitted(Owner.objects.create(slug="acme"), 3)
+    assert database.check_deployed_database() == []
+    Worker.objects.filter(id=worker).update(tasks=["tests.record"])
+    (message,) = database.check_deployed_database()
+    assert message.id == "fairshift.W108"
+    assert message.msg == "No worker of queue 'jobs' knows task tests.add: 3 runs wait for one."
+    assert "fleet move-task" in str(message.hint)
+    assert "fleet fail-task" in str(message.hint)
 
 
 @pytest.mark.django_db

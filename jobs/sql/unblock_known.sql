@@ -1,0 +1,21 @@
+-- Free runs whose task a live worker of their queue knows by now.
+-- Parameters: lease seconds, most int.
+-- Result: id of each freed run, for the outbox; the oldest first.
+-- Keeps true: admission decides on all else. Rows that others hold are left for the next call.
+WITH known AS MATERIALIZED (
+    SELECT queue, task FROM jobs_known_tasks(%(lease)s)
+), locked AS MATERIALIZED (
+    SELECT r.id FROM jobs_run r
+    WHERE r.state = 'queued' AND r.blocked_by = 'task' AND r.blocked_by <> ''
+      AND ((r.queue, r.task) IN (SELECT queue, task FROM known)
+           OR (r.queue, '*') IN (SELECT queue, task FROM known))
+    ORDER BY r.id
+    LIMIT %(most)s
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE jobs_run r SET
+    blocked_by = '',
+    overdue_at = clock_timestamp() + make_interval(secs => %(lease)s)
+FROM locked l
+WHERE r.id = l.id
+RETURNING r.id

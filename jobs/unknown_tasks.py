@@ -1,0 +1,260 @@
+"""Runs whose task no live worker of their queue knows: counted, moved to another task, or failed.
+
+As a deploy leaves them that renames or removes a task. They wait until a worker knows the task.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from celery import Task
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs import database
+from jobs.arguments import ArgumentSchema
+from jobs.callbacks import tell_celery
+from jobs.catalog import resolve
+from jobs.conf import setting
+from jobs.dispatch import publish_on_commit, withdraw_on_commit
+from jobs.errors import ArgumentError
+from jobs.models import AuditEntry, Job, Owner, Run
+from jobs.options import REASON_LIMIT, refuse_text
+from jobs.payloads import UnknownKey, read_body
+from jobs.recording import move
+from jobs.states import WAITING, State
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+CHUNK: Final = 1_000
+MOST: Final = 50_000
+"""How many runs of each waiting state are looked at to count them."""
+NOT_REGISTERED: Final = "celery.exceptions.NotRegistered"
+
+_LOCKED: Final = """
+SELECT id, owner_id, task, state, token, queue, blocked_by, payload, payload_key FROM jobs_run
+WHERE id = ANY(%s) AND state = ANY(%s) ORDER BY id FOR UPDATE
+"""
+# The hint of a queued run names the old task. A new token makes the next hint another message.
+_MOVE: Final = """
+UPDATE jobs_run SET
+    task = %(to)s,
+    token = token + (state = 'queued')::int,
+    blocked_by = CASE blocked_by WHEN 'task' THEN '' ELSE blocked_by END,
+    overdue_at = CASE state WHEN 'queued'
+        THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE overdue_at END
+WHERE id = ANY(%(ids)s)
+RETURNING id, state, blocked_by
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Waiting runs of one task in one queue, of which no live worker knows it."""
+
+    queue: str
+    task: str
+    count: int
+    """At least: of a long backlog only the oldest runs are looked at."""
+    due_count: int
+    """How many of them are queued."""
+
+
+@dataclass(slots=True)
+class Moved:
+    """What became of runs, and of recurring jobs, that were to be moved or failed."""
+
+    runs: int = 0
+    jobs: int = 0
+    refused: int = 0
+    """Runs and jobs that stay as they are: their arguments do not fit the other task."""
+    problems: Counter[str] = field(default_factory=Counter)
+    """Why, and how often."""
+
+
+def unknown_tasks(*, most: int = MOST) -> list[Unknown]:
+    """Return the tasks of waiting runs that no live worker of their queue knows, most runs first.
+
+    Of queues without a live worker nothing is said.
+    """
+    rows = database.run("unknown_tasks", {"lease": setting("LEASE_SECONDS"), "most": most})
+    return [Unknown(**row) for row in rows]
+
+
+def move_task(
+    task: str,
+    *,
+    to: str,
+    queue: str = "",
+    actor: AbstractBaseUser | None = None,
+    reason: str = "",
+    is_dry_run: bool = False,
+) -> Moved:
+    """Have every waiting run and every recurring job of a task run another task instead.
+
+    With `queue`, runs of that queue only, and no jobs. What has arguments that the other task
+    does not take stays as it is. Raises UnknownTask when this process does not know the other
+    task. Repeating it is harmless.
+    """
+    resolve(to)
+    total = Moved()
+    for run_ids in _chunks(task, queue):
+        move_runs(
+            run_ids, to=to, of=task, actor=actor, reason=reason, is_dry_run=is_dry_run, total=total
+        )
+    if not queue:
+        _move_jobs(task, to=to, actor=actor, reason=reason, is_dry_run=is_dry_run, total=total)
+    return total
+
+
+def fail_task(
+    task: str,
+    *,
+    queue: str = "",
+    actor: AbstractBaseUser | None = None,
+    reason: str = "",
+    is_dry_run: bool = False,
+) -> Moved:
+    """End every waiting run of a task as failed; with `queue`, of that queue only.
+
+    Recurring jobs of the task stay as they are, and make more runs: `jobs` counts those that are
+    enabled.
+    """
+    total = Moved(jobs=Job.objects.filter(task=task, enabled=True).count())
+    for run_ids in _chunks(task, queue):
+        if is_dry_run:
+            total.runs += len(run_ids)
+        else:
+            total.runs += len(fail_runs(run_ids, of=task, actor=actor, reason=reason))
+    return total
+
+
+def move_runs(
+    run_ids: Sequence[UUID],
+    *,
+    to: str,
+    of: str = "",
+    actor: AbstractBaseUser | None = None,
+    reason: str = "",
+    is_dry_run: bool = False,
+    total: Moved | None = None,
+) -> Moved:
+    """Have waiting runs run another task, `of` a task only; queued ones get new hints at once.
+
+    What is not waiting, or has arguments that the other task does not take, stays as it is.
+    """
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    total, task = total or Moved(), resolve(to)
+    with transaction.atomic():
+        rows = [row for row in _locked(run_ids, of) if _fits(task, row, total)]
+        total.runs += len(rows)
+        if rows and not is_dry_run:
+            given = {"ids": [row["id"] for row in rows], "to": to}
+            after = database.query(_MOVE, {**given, "lease": setting("LEASE_SECONDS")})
+            _withdraw(rows)
+            publish_on_commit(
+                [row["id"] for row in after if row["state"] == "queued" and not row["blocked_by"]]
+            )
+            _audit("move to task", rows, actor=actor, reason=reason, to=to)
+    return total
+
+
+def fail_runs(
+    run_ids: Sequence[UUID],
+    *,
+    of: str = "",
+    actor: AbstractBaseUser | None = None,
+    reason: str = "",
+) -> list[UUID]:
+    """End waiting runs as failed, `of` a task only; return the ids of those that were waiting.
+
+    An operator's retry opens them again.
+    """
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    with transaction.atomic():
+        rows = _locked(run_ids, of)
+        ids = [row["id"] for row in rows]
+        ended = move(ids, to=State.FAILED, of=WAITING, cause=reason or "unknown task")
+        for task in {row["task"] for row in rows}:
+            failed = Run.objects.filter(id__in=ended, task=task)
+            failed.update(error_type=NOT_REGISTERED, error_message=f"no worker knows task {task}")
+        _withdraw(rows)
+        _audit("fail unstarted", rows, actor=actor, reason=reason)
+        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+    return ended
+
+
+def _chunks(task: str, queue: str) -> Iterator[list[UUID]]:
+    """Yield the ids of waiting runs of a task, state by state, in order."""
+    narrowed = {"queue": queue} if queue else {}
+    for state in sorted(WAITING):
+        last = UUID(int=0)
+        runs = Run.objects.filter(state=state, task=task, **narrowed).order_by("id")
+        while ids := list(runs.filter(id__gt=last).values_list("id", flat=True)[:CHUNK]):
+            yield ids
+            last = ids[-1]
+
+
+def _locked(run_ids: Collection[UUID], of: str) -> list[dict[str, Any]]:
+    """Lock those of the runs that wait, in id order, as admission does; `of` a task only."""
+    rows = database.query(_LOCKED, [list(run_ids), sorted(WAITING)])
+    return [row for row in rows if not of or row["task"] == of]
+
+
+def _fits(task: Task, row: Mapping[str, Any], total: Moved) -> bool:
+    """Say whether a task takes the arguments in a row; count why not."""
+    try:
+        args, kwargs = read_body(row["payload"], key=row["payload_key"])
+        ArgumentSchema.of(task).bind(args, kwargs)
+    except (ArgumentError, UnknownKey, ValueError, TypeError) as error:
+        total.refused += 1
+        total.problems[str(error)] += 1
+        return False
+    return True
+
+
+def _withdraw(rows: Sequence[Mapping[str, Any]]) -> None:
+    withdraw_on_commit(
+        [(row["id"], row["token"], row["queue"]) for row in rows if row["state"] == State.QUEUED]
+    )
+
+
+def _move_jobs(
+    task: str,
+    *,
+    to: str,
+    actor: AbstractBaseUser | None,
+    reason: str,
+    is_dry_run: bool,
+    total: Moved,
+) -> None:
+    with transaction.atomic():
+        jobs = Job.objects.select_for_update(of=("self",)).filter(task=task).order_by("id")
+        facts = jobs.values("id", "owner_id", "task", "payload", "payload_key")
+        rows = [row for row in facts if _fits(resolve(to), row, total)]
+        total.jobs += len(rows)
+        if rows and not is_dry_run:
+            Job.objects.filter(id__in=[row["id"] for row in rows]).update(task=to, changed_at=Now())
+            _audit("move jobs to task", rows, actor=actor, reason=reason, to=to)
+
+
+def _audit(
+    action: str,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    actor: AbstractBaseUser | None,
+    reason: str,
+    **details: Any,
+) -> None:
+    """Write an entry for each owner, with how many of its runs or jobs of which task."""
+    counts = Counter((row["owner_id"], row["task"]) for row in rows)
+    owners = Owner.objects.in_bulk({owner_id for owner_id, _ in counts})
+    for (owner_id, task), count in sorted(counts.items()):
+        if owner_id in owners:
+            facts = {"task": task, "count": count, **details}
+            AuditEntry.write(action, on=owners[owner_id], actor=actor, reason=reason, **facts)

@@ -1,0 +1,74 @@
+"""Tasks that a worker does not know: rolling deploys, and tasks that were renamed or removed."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from jobs import submit
+from jobs.models import Owner, Run, Worker
+from jobs.states import State
+from tests.flows.processes import Process, Processes
+from tests.flows.world import bodies, ended, reached
+from tests.waiting import wait_for
+
+OLD = {"FAIRSHIFT_TASKS": "tests.tasks"}
+TASK = "flows.whose"
+AT_ONCE_SECONDS = 2.0
+
+
+def started_within(run: Run, since: float) -> Run:
+    """Return the run once it has ended; fails when that takes longer than a moment."""
+    run = ended(run)
+    took = time.time() - since
+    assert run.state == State.SUCCEEDED, run.history
+    assert took < AT_ONCE_SECONDS, (took, run.history)
+    return run
+
+
+def log_of(process: Process) -> str:
+    return process.log.read_text()
+
+
+def test_a_task_that_only_newer_workers_know(
+    processes: Processes, owner: Owner, verdict: Any
+) -> None:
+    """Its runs wait without a traceback, and start as soon as such a worker is there."""
+    old = processes.start_worker("old", 2, **OLD)
+    processes.ready()
+    waiting = submit(TASK, owner=owner)
+    wait_for(lambda: Run.objects.get(id=waiting.id).blocked_by == "task", what="the old worker")
+    assert waiting.why_waiting() == f"No worker of queue 'jobs' knows task {TASK}."
+    known = submit("tests.add", x=1, y=2, owner=owner)
+    assert ended(known).state == State.SUCCEEDED
+
+    new = processes.start_worker("new", 2)
+    new.ready()
+    since = time.time()
+    waiting = started_within(waiting, since)
+    # The old worker takes some of these first.
+    later = []
+    for _ in range(10):
+        since = time.time()
+        later.append(started_within(submit(TASK, owner=owner), since))
+    assert "Traceback" not in log_of(old), log_of(old)
+    assert log_of(old).count("unknown_task") == 1
+    assert all(len(bodies(processes.tasks, run)) == 2 for run in (waiting, *later))
+    verdict(waiting, known, *later)
+
+
+def test_a_worker_that_knows_a_task_and_is_busy(processes: Processes, owner: Owner) -> None:
+    """The hint rests between two tries of an idle worker that does not, and is not lost."""
+    old = processes.start_worker("old", 2, **OLD)
+    new = processes.start_worker("new", 1, queue="jobs")
+    processes.ready()
+    word = processes.folder / "go on"
+    busy = submit("flows.until_told", 0, str(word), owner=owner)
+    reached(busy, State.RUNNING)
+    run = submit(TASK, owner=owner)
+    wait_for(lambda: log_of(old).count("unknown_task"), what="the old worker's turn")
+    word.touch()
+    assert ended(run).state == State.SUCCEEDED
+    assert Worker.objects.alive().count() == 2
+    assert old.is_alive
+    assert new.is_alive

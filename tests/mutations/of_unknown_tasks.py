@@ -1,0 +1,71 @@
+"""Guards around tasks that a worker does not know."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.mutation import Mutation
+
+WORKER: Final = "tests/fleet/test_unknown.py::test_"
+RUNS: Final = "tests/jobs/test_unknown_tasks.py::test_"
+FREED: Final = "tests/jobs/test_unblocking.py::test_"
+
+ROWS: Final = (
+    Mutation(
+        "a hint of an unknown task is not Celery's to drop",
+        "G1",
+        "fleet/consumer.py",
+        "if self.unknown is None or not self.unknown.on_message(message):",
+        "if True:",
+        (f"{WORKER}a_hint_goes_back_to_the_queue_when_another_worker_knows_its_task",),
+        is_quick=True,
+    ),
+    Mutation(
+        "a hint that comes back to a worker without its task rests",
+        "G1",
+        "fleet/steps/unknown.py",
+        "    if returns % 2 == 0:\n",
+        "    if True:\n",
+        (f"{WORKER}a_hint_that_comes_back_rests_in_the_queue",),
+    ),
+    Mutation(
+        "a run waits for its task only where no live worker knows it",
+        "G1",
+        "jobs/sql/block_unknown.sql",
+        "      AND (l.queue, l.task) NOT IN (SELECT queue, task FROM known)\n",
+        "",
+        (f"{WORKER}a_hint_goes_back_to_the_queue_when_another_worker_knows_its_task",),
+    ),
+    Mutation(
+        "a boot frees the runs that waited for its tasks",
+        "G1",
+        "jobs/liveness.py",
+        "publish_known(is_first_chunk_only=True)",
+        "pass",
+        (f"{WORKER}a_worker_that_boots_frees_what_has_waited_for_it",),
+    ),
+    Mutation(
+        "the sweep frees runs of a task that a worker of their queue knows, and no others",
+        "G1",
+        "jobs/sql/unblock_known.sql",
+        "      AND ((r.queue, r.task) IN (SELECT queue, task FROM known)\n",
+        "      AND (true\n",
+        (f"{FREED}a_run_that_waits_for_its_task_is_freed_by_a_worker_that_knows_it",),
+    ),
+    Mutation(
+        "a moved run has a hint of its own",
+        "G1",
+        "jobs/unknown_tasks.py",
+        "token = token + (state = 'queued')::int,",
+        "token = token,",
+        (f"{RUNS}a_hint_that_a_worker_holds_is_replaced_too",),
+    ),
+    Mutation(
+        "arguments that do not fit the other task keep a run as it is",
+        "G1",
+        "jobs/unknown_tasks.py",
+        "        ArgumentSchema.of(task).bind(args, kwargs)\n",
+        "",
+        (f"{RUNS}arguments_that_do_not_fit_stay",),
+    ),
+)
