@@ -11,8 +11,8 @@ from celery import current_app
 from fleet.keys import epoch_channel, queue_key
 from fleet.transport import epochs as module
 from fleet.transport import scripts
-from fleet.transport.epochs import when_untold
 from fleet.transport.envelope import ONCE
+from fleet.transport.epochs import when_untold
 from fleet.transport.leases import Leases, Room
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
