@@ -65,15 +65,14 @@ class Consumer(consumer.Consumer):
             set_event_loop(self.hub)
             self.controller.register_with_event_loop(self.hub)
             self._turn(LOOK_SECONDS)
-        connection = super().connect()
-        connection.ensure = _once
-        return connection
+        return super().connect()
 
     def ensure_connected(self, conn: Connection) -> Connection:
         """Return the connection once it is open; retry until then, unless settings forbid it."""
         retries = self._get_connection_retry_type(self.first_connection_attempt)
         if self.hub is None or not self.app.conf[retries]:
             return super().ensure_connected(conn)
+        conn.ensure = _once  # type: ignore[assignment, method-assign]
         while True:
             state.maybe_shutdown()
             try:

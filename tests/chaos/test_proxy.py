@@ -66,7 +66,7 @@ def test_workers_outlive_a_bad_network(proxied: tuple[World, Proxy], seconds: in
     steady = installation.submitter("--count", str(count), "--pause", "0.2", "--seconds", "0.1")
     plain = Caller(installation)
     plain.tell("call", task="chaos.note", count=count, pause=0.2)
-    wait_for(lambda: installation.count(ENDED) > 5, what="runs to end")
+    _until(scene, lambda: installation.count(ENDED) > 5)
 
     proxy.faults = HELLO
     proxy.cut_all()
