@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from celery.worker import consumer, loops, state
@@ -42,6 +44,20 @@ class Consumer(consumer.Consumer):
         # Kombu raises its own error when it has retried a publish, such as mingle's hello, and
         # Celery would end the worker.
         self.connection_errors = (*self.connection_errors, OperationalError)
+        for step in self.steps:
+            if step is not None:
+                step.start = partial(self._start_step, step.start)
+
+    def _start_step(self, start: Callable[[Consumer], None], parent: Consumer) -> None:
+        """Start a boot step; after a lost connection, turn the loop before.
+
+        The steps of a restart wait for some 60 replies of Redis. Over a slow network that is longer
+        than a lease, and a worker whose loop stands still sends no heartbeat.
+        """
+        if self.hub is not None and self.hub._waker is not None and self.restart_count > 0:
+            self.hub._waker.wake()
+            self._turn(0)
+        start(parent)
 
     def connect(self) -> Connection:
         """Return an open connection; after a lost one, rest before the first try."""
@@ -58,6 +74,7 @@ class Consumer(consumer.Consumer):
         retries = self._get_connection_retry_type(self.first_connection_attempt)
         if self.hub is None or not self.app.conf[retries]:
             return super().ensure_connected(conn)
+        conn.ensure = _once  # type: ignore[assignment, method-assign]
         while True:
             state.maybe_shutdown()
             try:
@@ -108,11 +125,11 @@ class Consumer(consumer.Consumer):
             self.hub.call_later(EVENTS_SECONDS, self._flush_events)
 
     def _turn(self, seconds: float) -> None:
-        """Let the event loop work for at least so long."""
+        """Turn the event loop once at least, and for at least this many seconds."""
         until = time.monotonic() + seconds
         timed_before = loops._timer_entries(self.hub.timer)
         loop = self.hub.create_loop()
-        while time.monotonic() < until:
+        while True:
             state.maybe_shutdown()
             try:
                 next(loop)
@@ -121,6 +138,8 @@ class Consumer(consumer.Consumer):
             except self.connection_errors as error:
                 logger.warning("while the broker is away: %r", error)
                 loop = self.hub.create_loop()
+            if time.monotonic() >= until:
+                break
         # Time limits that began just now belong to runs, not to the connection that Celery
         # takes all new entries of the timer for, and cancels with it.
         added = loops._timer_entries(self.hub.timer) - timed_before
@@ -142,3 +161,12 @@ class Consumer(consumer.Consumer):
         connection = getattr(channel.connection, "client", None)
         if is_ours or (self.connection and connection is self.connection):
             p(*args, **kwargs)
+
+
+def _once(_obj: Any, fun: Callable[..., Any], **_policy: Any) -> Callable[..., Any]:
+    """Return `fun` as it is, in place of Kombu's loop of retries around a publish.
+
+    That loop sleeps and blocks in the worker's event loop, for as long as Redis is away; meanwhile
+    no heartbeat is sent. The consumer connects again instead, and turns the loop.
+    """
+    return fun

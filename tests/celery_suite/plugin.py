@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pytest
-from celery.contrib.testing.worker import test_worker_starting
 
 if os.environ["CELERY_SUITE_SIDE"] == "fair":
     import fleet
-    from fleet.steps.fair_queues import FairQueues
 
     fleet.use_fair_transport()
-
-    @test_worker_starting.connect(weak=False)
-    def _add_step(sender: Any, **_signal: Any) -> None:
-        """Give the suite's worker the boot step that `celery worker` gets from `celeryd_init`."""
-        sender.steps["worker"].add(FairQueues)
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,8 +7,8 @@ are in the submitters' log. With FAULT set it dies at the named crash point.
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import django
@@ -75,17 +75,22 @@ def replay(log: SubmitLog, *, ids: list[str], times: int, task: str) -> dict[str
 
 
 def call(log: SubmitLog, *, task: str, count: int, pause: float) -> dict[str, Any]:
-    """Call a plain task this often, with names; return those that the broker has confirmed."""
+    """Call a plain task this often, with names; return those that the broker has confirmed.
+
+    The errors of the others are counted by their class.
+    """
     from celery import current_app
-    from kombu.exceptions import OperationalError
 
     confirmed: list[str] = []
+    errors: Counter[str] = Counter()
     for number in range(count):
-        with suppress(OperationalError):
+        try:
             current_app.send_task(task, [str(number)], queue="jobs", ignore_result=True)
             confirmed.append(str(number))
+        except Exception as error:
+            errors[type(error).__name__] += 1
         time.sleep(pause)
-    return {"confirmed": confirmed}
+    return {"confirmed": confirmed, "errors": errors}
 
 
 def calendar(log: SubmitLog, *, act: str, facts: dict[str, Any]) -> dict[str, Any]:

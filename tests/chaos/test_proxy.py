@@ -12,17 +12,22 @@ from tests.chaos.figures import amount, dice
 from tests.chaos.tasks import noted
 from tests.chaos.world import Caller, World
 from tests.flows.installation import ENDED, installed
+from tests.flows.processes import Process
 from tests.proxy import NONE, Faults, Proxy
 from tests.waiting import wait_for
 
 SECONDS = amount("SECONDS", 240)
 SHORT_SECONDS = 12
 # Longer than a worker waits for Redis (`socket_timeout`), as the lease of an installation is.
-LEASE_SECONDS = 8
+LEASE_SECONDS = 10
+SLOW = Faults(delay_seconds=0.25)
+"""A restart takes longer than a lease, each of its steps less."""
 HELLO = Faults(lost=1.0, command=b"PUBLISH", hangs=False)
-HELLOS_LOST = 10
-"""More than two workers retry before Kombu gives up."""
-FAULTS = Faults(lost=0.1, cut=0.02, delay_seconds=0.3)
+HELLOS_LOST = 6
+"""Kombu gives up after two, and there are two workers."""
+BAD = Faults(lost=0.1, cut=0.02, delay_seconds=0.3)
+"""A restart needs some 60 replies: hardly a worker gets through one."""
+POOR = Faults(lost=0.003, cut=0.001, delay_seconds=0.01)
 DRAINED_SECONDS = 120
 
 
@@ -50,7 +55,7 @@ def proxied(tmp_path: Path) -> Iterator[tuple[World, Proxy]]:
     "seconds", [SHORT_SECONDS, pytest.param(SECONDS, marks=pytest.mark.chaos, id="long")]
 )
 def test_workers_outlive_a_bad_network(proxied: tuple[World, Proxy], seconds: int) -> None:
-    """No process ends, runs and plain tasks end meanwhile, and all of them have ended afterwards.
+    """No process ends; runs and plain tasks end over a poor network; all have ended afterwards.
 
     A durable run starts once, and once more for each lost lease; a plain task that the broker has
     confirmed to its caller runs at least once.
@@ -61,34 +66,61 @@ def test_workers_outlive_a_bad_network(proxied: tuple[World, Proxy], seconds: in
     steady = installation.submitter("--count", str(count), "--pause", "0.2", "--seconds", "0.1")
     plain = Caller(installation)
     plain.tell("call", task="chaos.note", count=count, pause=0.2)
-    wait_for(lambda: installation.count(ENDED) > 5, what="runs to end")
+    _until(scene, lambda: installation.count(ENDED) > 5)
 
     proxy.faults = HELLO
     proxy.cut_all()
     lost = proxy.counts["lost"] + HELLOS_LOST
     _until(scene, lambda: proxy.counts["lost"] >= lost)
 
-    ended, notes = installation.count(ENDED), len(noted(installation.folder))
-    proxy.faults = FAULTS
+    ended, notes = _done(scene)
+    proxy.faults = BAD
     ends_at = time.monotonic() + seconds  # the time is the fault
     _until(scene, lambda: time.monotonic() > ends_at)
-    ended_meanwhile = installation.count(ENDED) - ended
-    noted_meanwhile = len(noted(installation.folder)) - notes
+    runs, plain_tasks = _done(scene)
+    print(f"{seconds} s: {runs - ended} runs and {plain_tasks - notes} plain tasks ended; ", end="")
+    proxy.faults = POOR
+    _until(scene, lambda: _done(scene)[0] > runs and _done(scene)[1] > plain_tasks)
     proxy.faults = NONE
 
     steady.waits(seconds=DRAINED_SECONDS + seconds)
-    confirmed = (plain.answer() or {})["confirmed"]
+    answer = plain.answer()
+    assert answer, "the caller of plain tasks ended"
     plain.close()
     scene.drained(seconds=DRAINED_SECONDS)
-    _until(scene, lambda: set(confirmed) <= set(noted(installation.folder)))
-    print(
-        f"{seconds} s: {dict(proxy.counts)}; meanwhile {ended_meanwhile} runs and "
-        f"{noted_meanwhile} plain tasks ended; {len(confirmed)} of {count} plain calls confirmed"
-    )
+    _until(scene, lambda: set(answer["confirmed"]) <= set(noted(installation.folder)))
+    print(f"{dict(proxy.counts)}; {len(answer['confirmed'])} of {count}, {answer['errors']}")
     figures = scene.verdict().figures
     assert figures["starts"] <= figures["runs"] + figures["lost leases"]
     assert set(scene.states()) == {"succeeded"}
-    assert ended_meanwhile and noted_meanwhile
+
+
+@pytest.mark.chaos
+def test_heartbeats_go_on_while_workers_connect(proxied: tuple[World, Proxy]) -> None:
+    """Over a slow network a restart takes longer than a lease, and the lease does not end."""
+    scene, proxy = proxied
+    workers = [scene.processes[name] for name in scene.workers]
+    before = [_greeted(worker) for worker in workers]
+    proxy.faults = SLOW
+    proxy.cut_all()
+    for worker, count in zip(workers, before, strict=True):
+        _until(scene, lambda w=worker, c=count: _greeted(w) > c)  # type: ignore[misc]
+    assert [_count(worker, "no heartbeat") for worker in workers] == [0, 0]
+
+
+def _greeted(worker: Process) -> int:
+    """Return how often a worker has said hello to the others, at the end of that."""
+    return _count(worker, "mingle: all alone") + _count(worker, "mingle: sync complete")
+
+
+def _count(worker: Process, text: str) -> int:
+    return worker.log.read_text(errors="replace").count(text)
+
+
+def _done(scene: World) -> tuple[int, int]:
+    """Return how many runs and how many plain tasks have ended."""
+    installation = scene.installation
+    return installation.count(ENDED), len(noted(installation.folder))
 
 
 def _until(scene: World, condition: Callable[[], bool]) -> None:

@@ -16,7 +16,8 @@ from tests.proxy import NONE, Faults, Proxy
 from tests.waiting import wait_for
 
 SOCKET_SECONDS = 0.3
-LOSSES = 8
+LOSSES = 4
+"""Kombu gives up after two."""
 
 
 @pytest.fixture

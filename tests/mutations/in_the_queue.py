@@ -52,7 +52,7 @@ ROWS: Final = (
         "what was said ahead and not heard is said again",
         "G1, G6",
         "fleet/transport/saying.py",
-        "            self._put_first(*self._said.pop())\n",
+        "            self.put_first(*self._said.pop())\n",
         "            self._said.pop()\n",
         (
             f"{HELD}what_was_said_ahead_and_not_heard_is_said_again",
