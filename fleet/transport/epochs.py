@@ -9,13 +9,15 @@ from __future__ import annotations
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from redis import Redis
 
 from fleet.transport import scripts
+from fleet.transport.envelope import MalformedMessage
 from fleet.transport.holding import Holding, Lease
 from fleet.transport.saying import Saying
 
@@ -80,10 +82,18 @@ class Epochs:
         """Have a queue that has forgotten it know what this process holds."""
         leases = self.keep(client, queue)
         logger.warning("queue %s began anew: we hold %d of its messages", queue, len(leases))
-        for start in range(0, len(leases), HOLD_AT_ONCE):
-            groups = [lease.group() for lease in leases[start : start + HOLD_AT_ONCE]]
-            values = [value for group in groups for value in group]
+        groups = list(_groups(leases))
+        for start in range(0, len(groups), HOLD_AT_ONCE):
+            values = [value for group in groups[start : start + HOLD_AT_ONCE] for value in group]
             scripts.run(client, queue, "hold", self._worker, *values)
+
+
+def _groups(leases: Iterable[Lease]) -> Iterator[Sequence[Any]]:
+    """Yield leases as `hold.lua` takes them, without those of messages that cannot be read."""
+    for lease in leases:
+        # Such a message is about to be quarantined.
+        with suppress(MalformedMessage):
+            yield lease.group()
 
 
 _primers: list[Callable[[], None]] = []
