@@ -33,7 +33,7 @@ OTHER_SERVERS: Final = ("t/integration/test_backend.py",)
 """Tests that need servers other than Redis: Azure's Blob Storage."""
 PLUGIN: Final = "celery_suite_plugin"
 TEST_SECONDS: Final = 120
-SUITE_SECONDS: Final = 3600
+SUITE_SECONDS: Final = 7200
 
 
 class SuiteBroken(Exception):

@@ -51,10 +51,20 @@ def proxied(tmp_path: Path) -> Iterator[tuple[World, Proxy]]:
             installation.stop()
 
 
+@pytest.fixture
+def plain(proxied: tuple[World, Proxy]) -> Iterator[Caller]:
+    """A process that calls plain tasks through the same proxy."""
+    caller = Caller(proxied[0].installation)
+    yield caller
+    caller.kill()
+
+
 @pytest.mark.parametrize(
     "seconds", [SHORT_SECONDS, pytest.param(SECONDS, marks=pytest.mark.chaos, id="long")]
 )
-def test_workers_outlive_a_bad_network(proxied: tuple[World, Proxy], seconds: int) -> None:
+def test_workers_outlive_a_bad_network(
+    proxied: tuple[World, Proxy], plain: Caller, seconds: int
+) -> None:
     """No process ends; runs and plain tasks end over a poor network; all have ended afterwards.
 
     A durable run starts once, and once more for each lost lease; a plain task that the broker has
@@ -64,7 +74,6 @@ def test_workers_outlive_a_bad_network(proxied: tuple[World, Proxy], seconds: in
     installation = scene.installation
     count = 4 * seconds
     steady = installation.submitter("--count", str(count), "--pause", "0.2", "--seconds", "0.1")
-    plain = Caller(installation)
     plain.tell("call", task="chaos.note", count=count, pause=0.2)
     _until(scene, lambda: installation.count(ENDED) > 5)
 
@@ -86,7 +95,6 @@ def test_workers_outlive_a_bad_network(proxied: tuple[World, Proxy], seconds: in
     steady.waits(seconds=DRAINED_SECONDS + seconds)
     answer = plain.answer()
     assert answer, "the caller of plain tasks ended"
-    plain.close()
     scene.drained(seconds=DRAINED_SECONDS)
     _until(scene, lambda: set(answer["confirmed"]) <= set(noted(installation.folder)))
     print(f"{dict(proxy.counts)}; {len(answer['confirmed'])} of {count}, {answer['errors']}")
