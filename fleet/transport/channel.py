@@ -17,6 +17,7 @@ from typing import Any, Final
 from celery.exceptions import ImproperlyConfigured
 from kombu.exceptions import OperationalError
 from kombu.transport import redis, virtual
+from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import RedisError, ResponseError
 
 from fleet.keys import queue_key
@@ -90,6 +91,9 @@ class FairQueues:
     _talking: Any = None
 
     def _create_client(self, asynchronous: bool = False) -> Any:
+        if self.connection is None:
+            # Kombu would raise AttributeError, which no caller retries.
+            raise LostConnection("the channel has ended with its connection")
         if asynchronous:
             return super()._create_client(asynchronous=True)  # type: ignore[misc]
         # One for all that is asked and answered: each has its connection from the pool.
