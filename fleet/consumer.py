@@ -145,23 +145,6 @@ class Consumer(consumer.Consumer):
         added = loops._timer_entries(self.hub.timer) - timed_before
         self.timer_entries_before_start = (self.timer_entries_before_start or set()) | added
 
-    def call_soon_ack(self, p: Any, *args: Any, **kwargs: Any) -> Any:
-        """Acknowledge later, see `_acknowledge`."""
-        return super().call_soon_ack(self._acknowledge, p, *args, **kwargs)
-
-    def _acknowledge(self, p: Any, *args: Any, **kwargs: Any) -> None:
-        """Acknowledge over the connection that brought the message, if it is still ours.
-
-        Without it a message of a stock queue comes again. Those of fair queues are this
-        process's over all its connections.
-        """
-        message = p.__self__
-        channel = message.channel
-        is_ours = message.delivery_tag in getattr(channel, "leases", ())
-        connection = getattr(channel.connection, "client", None)
-        if is_ours or (self.connection and connection is self.connection):
-            p(*args, **kwargs)
-
 
 def _once(_obj: Any, fun: Callable[..., Any], **_policy: Any) -> Callable[..., Any]:
     """Return `fun` as it is, in place of Kombu's loop of retries around a publish.

@@ -51,6 +51,22 @@ class Message(virtual.Message):
             return read_json(self.body.decode())
         return super()._decode()
 
+    def ack_log_error(self, *args: Any, **kwargs: Any) -> None:
+        if self._may_settle():
+            super().ack_log_error(*args, **kwargs)
+
+    def reject_log_error(self, *args: Any, **kwargs: Any) -> None:
+        if self._may_settle():
+            super().reject_log_error(*args, **kwargs)
+
+    def _may_settle(self) -> bool:
+        """Whether the connection that brought it is still open, or its lease is this process's.
+
+        A message of a stock queue comes again with another connection; leases of fair queues are
+        held over all connections.
+        """
+        return not self.channel.closed or self.delivery_tag in self.channel.leases
+
 
 class FairQueues:
     """Mixed into a Redis channel: the queues of `fair_queues` are fair."""
