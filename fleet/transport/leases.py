@@ -137,12 +137,13 @@ class Leases:
                 reply = _last_result(client, pending, results)
                 del self._pending[pending.queue]
                 epoch, is_told = reply[4:6]
+                is_over = self._epochs.is_over(pending.queue, epoch)
+                if not is_over and self._epochs.meet(client, pending.queue, epoch, is_told):
+                    return NOT_NOW  # what it brought is not confirmed: it comes with the next one
                 taken = self._taken(pending.queue, pending.channel, reply)
-                if self._epochs.is_over(pending.queue, epoch):
+                if is_over:
                     # The queue was emptied on the way: it does not know these messages any more.
                     self._epochs.declare(client, pending.queue)
-                elif self._epochs.meet(client, pending.queue, epoch, is_told):
-                    return NOT_NOW
                 return taken
         except BaseException:
             self.drop_take(pending)
