@@ -55,7 +55,8 @@ class Reconciling(asynpool.AsynPool):
 
     def _has_ended_children(self) -> bool:
         for child in self._pool:
-            if child._is_alive() and not _runs(child.pid):
+            # Asked twice: one that has ended between the two is reaped by the second.
+            if child._is_alive() and not _runs(child.pid) and child._is_alive():
                 # Another library has waited for it: the exit status is unknown.
                 child._popen.returncode = EX_FAILURE
         return not all(child._is_alive() for child in self._pool)

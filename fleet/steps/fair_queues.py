@@ -151,6 +151,7 @@ class Renewal(threading.Thread):
                         heard.subscribe(*channels)
                     leases.has_worker = True
                     while not self._stopped.is_set():
+                        leases.measure_round_trip(client)
                         leases.renew(client)
                         is_lost = False
                         self._rest(heard)

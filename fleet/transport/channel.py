@@ -92,7 +92,7 @@ class FairQueues:
         self.quarantine = Quarantine(self)
         self._arrived: deque[tuple[str, str, bytes]] = deque()
         self._waits: dict[str, float] = {}
-        """The queues that have no more now, and for how long (seconds)."""
+        """The queues that have no more now, and until when by `monotonic()`."""
         super().__init__(connection, **kwargs)  # type: ignore[call-arg]
         if self.fair_queues and self.global_keyprefix:  # type: ignore[attr-defined]
             raise ImproperlyConfigured(
@@ -135,7 +135,7 @@ class FairQueues:
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
         message = super().basic_get(queue, no_ack, **kwargs)  # type: ignore[misc]
         if message is not None and no_ack and queue in self.fair_queues:
-            self.qos.ack(message.delivery_tag)  # type: ignore[attr-defined]
+            self.qos.delivered(message.delivery_tag)  # type: ignore[attr-defined]
         return message
 
     def _note_active(self) -> None:
@@ -203,15 +203,15 @@ class FairQueues:
             super()._brpop_start(timeout)  # type: ignore[misc]
             return
         if self._pending_take is not None:
-            # Its connection was lost.
+            # Kombu asks for a command only where none is on its way: the connection was lost.
             self.leases.drop_take(self._pending_take)
             self._pending_take = None
         if len(self._arrived) > HAND_OVER_AT_ONCE:
             # Who is to get more is chosen when more can be dealt with.
             return
         if self._take_all():
-            wait, self._waits = min(self._waits.values(), default=0.0), {}
-            self._wait(fair, max(AT_ONCE_SECONDS, wait))
+            until, self._waits = min(self._waits.values(), default=0.0), {}
+            self._wait(fair, max(AT_ONCE_SECONDS, until - monotonic()))
 
     def _take_all(self) -> bool:
         """Take from one queue after the other; True when none of them has more now.
@@ -221,7 +221,10 @@ class FairQueues:
         before it has been. In an event loop a take is sent, and this goes on after its reply.
         """
         while self.qos.can_take():  # type: ignore[attr-defined]
-            queue = next((queue for queue in self._in_turn if queue not in self._waits), None)
+            now = monotonic()
+            queue = next(
+                (name for name in self._in_turn if self._waits.get(name, 0.0) <= now), None
+            )
             if queue is None:
                 return True
             room = self.qos.room()  # type: ignore[attr-defined]
@@ -264,6 +267,9 @@ class FairQueues:
             pending.connection.disconnect()
             raise
         self._note_taken(pending.queue, taken)
+        if not self.qos.can_take():  # type: ignore[attr-defined]
+            # All are asked again when there is room, also those that were empty.
+            self._waits = {}
         if pending.queue not in self.active_fair_queues:
             self._give_back_arrived(pending.queue)
 
@@ -278,8 +284,10 @@ class FairQueues:
             raise TimeoutError("Redis does not answer a take")
 
     def _note_wait(self, queue: str, seconds: float | None) -> None:
-        if seconds is not None:
-            self._waits[queue] = seconds
+        if seconds is None:
+            self._waits.pop(queue, None)
+        else:
+            self._waits[queue] = monotonic() + seconds
 
     def _note_taken(self, queue: str, taken: Taken) -> None:
         """Keep what a take has brought, and how long the queue has no more, if known."""
@@ -331,7 +339,7 @@ class FairQueues:
             message = delivered(raw, tag=tag, is_redelivered=is_redelivered)
             self.connection._deliver(message, queue)
             if queue in self._unacknowledged:
-                self.qos.ack(tag)  # type: ignore[attr-defined]
+                self.qos.delivered(tag)  # type: ignore[attr-defined]
         except SHAPE_ERRORS as error:
             self.quarantine.put_aside(tag, raw, error)
         except (RedisError, OSError, OperationalError):
@@ -411,6 +419,9 @@ class FairQueues:
         result = super()._basic_cancel(consumer_tag)  # type: ignore[misc]
         self._note_active()
         if queue in self.fair_queues:
+            if self._pending_take is not None and self._pending_take.queue == queue:
+                # Its messages are for other workers now, and not when the pool has drained.
+                self._close_take(self._pending_take)
             self._give_back_arrived(queue)
         if queue in self.fair_queues and not self._closing:
             # A wake-up that is on its way to us is for somebody else now.

@@ -114,10 +114,11 @@ class Leases:
             if queue in self._pending:
                 return None
             self._meet_first(client, queue, channel)
-            unsaid = self._saying.pop(queue)
+            unsaid = self._saying.pop_next(client, queue)
             take = self._arguments(queue, (lease_us, room.slots, room.budget, most))
             calls = [*unsaid.calls(self.worker), ("take", take)]
-            pending = PendingTake(queue, channel, unsaid, calls, connection)
+            epoch = self._epochs.known[queue].epoch
+            pending = PendingTake(queue, channel, unsaid, calls, connection, epoch=epoch)
             self._pending[queue] = pending
         try:
             pending.send()
@@ -130,7 +131,6 @@ class Leases:
         """Return what a take has brought whose reply is here, or is waited for."""
         try:
             results = pending.results()
-            self._round_trip.note(time.monotonic() - pending.sent_at)
             with self._lock:
                 if pending.is_dropped:
                     return NOT_NOW
@@ -140,6 +140,8 @@ class Leases:
                 is_over = self._epochs.is_over(pending.queue, epoch)
                 if not is_over and self._epochs.meet(client, pending.queue, epoch, is_told):
                     return NOT_NOW  # what it brought is not confirmed: it comes with the next one
+                if pending.epoch not in (0, epoch):
+                    return NOT_NOW  # it brought nothing, and its number is of an epoch before
                 taken = self._taken(pending.queue, pending.channel, reply)
                 if is_over:
                     # The queue was emptied on the way: it does not know these messages any more.
@@ -159,8 +161,14 @@ class Leases:
 
     @property
     def round_trip_us(self) -> int:
-        """How long (us) a take is on its way at least."""
+        """How long (us) a call and its reply are on their way."""
         return self._round_trip.us
+
+    def measure_round_trip(self, client: Redis) -> None:
+        """Take a sample of it, in a thread of its own: an event loop would count its turns."""
+        began_at = time.monotonic()
+        client.ping()
+        self._round_trip.note(time.monotonic() - began_at)
 
     def _taken(self, queue: str, channel: Hashable, reply: list[Any]) -> Taken:
         number, sleep_ms, foreign, _diverted, _epoch, _is_told, *messages = reply
@@ -355,9 +363,9 @@ class Leases:
             for lease in self._holding.leases():
                 if lease.is_acked:
                     self.finish(lease.tag, 0)  # terminated, and nobody will tell of its end
-            self._saying.say(client)
             for pending in list(self._pending.values()):
                 self.drop_take(pending)
+            self._saying.say(client)
             for queue in list(self._epochs.known):
                 while scripts.run(client, queue, "leave", self.worker, 500) == 500:
                     pass

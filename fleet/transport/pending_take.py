@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ class PendingTake:
     """The last one is the take."""
     connection: Any
     sent_at: float = field(default_factory=time.monotonic)
+    epoch: int = 0
+    """The epoch that the take named; 0 for none."""
     is_dropped: bool = False
     """What it brings is put back by the queue: nobody here may have it."""
 
@@ -37,13 +40,26 @@ class PendingTake:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the server has been silent for longer than a connection waits for it."""
+        """Whether the server has been silent for longer than a connection waits for it.
+
+        Not when the reply is here: this process may have been busy for that long.
+        """
         timeout = self.connection.socket_timeout
-        return timeout is not None and time.monotonic() > self.sent_at + timeout
+        is_late = timeout is not None and time.monotonic() > self.sent_at + timeout
+        return is_late and not _is_readable(self.connection)
+
+
+def _is_readable(connection: Any) -> bool:
+    """Say whether a reply, or the end of the connection, is here. It reads nothing."""
+    if not connection.is_connected:
+        return False
+    poll = select.poll()
+    poll.register(connection._sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 class RoundTrip:
-    """The time (us) to the server and back: the least of the last takes.
+    """The time (us) to the server and back: the least of the last samples.
 
     The others also waited for this process.
     """

@@ -19,10 +19,9 @@ UNLIMITED: Final = 1_000
 class QoS(redis.QoS):
     """What a channel holds, and whether it has room for more.
 
-    The window of fair queues is the prefetch count (a worker's slots) and what is worth at most
-    100 ms of expected run time a slot beyond it, and two round trips to a server that is far away;
-    it is filled again when a quarter of that is free:
-    what is taken may have to be admitted before it runs, and that takes a while.
+    The window of fair queues is the prefetch count (a worker's slots), plus 100 ms of expected run
+    time for each slot, plus two round trips of it. It is filled again when a quarter of that is
+    free: what is taken may have to be admitted before it runs, and that takes a while.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -124,12 +123,20 @@ class QoS(redis.QoS):
         # A stock tag is a bare UUID. Ours may be settled already, by a lost connection.
         return delivery_tag in self.leases or "#" in delivery_tag
 
+    def delivered(self, delivery_tag: str) -> None:
+        """Acknowledge a message of a consumer that acknowledges none: delivery is enough."""
+        self.leases.ack(delivery_tag)
+        self._confirm()
+
     def _settled(self, delivery_tag: str) -> None:
         self._quick_ack(delivery_tag)
+        self._confirm()
+
+    def _confirm(self) -> None:
+        """Have the queue told of what was acknowledged: by a worker's loop, else at once."""
         if self.leases.has_worker:
             self._soon()
         else:
-            # Nobody else would say it.
             self.channel.settle_all()
 
     def _soon(self) -> None:

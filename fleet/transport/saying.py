@@ -26,7 +26,7 @@ SAY_WITHIN_SECONDS: Final = 0.1
 """An end and its acknowledgement that come within so long are one word."""
 SAY_AT: Final = 200
 UNHEARD_MOST: Final = 16
-"""Words on their way to a server that answers late."""
+"""At most this many batches are unanswered; the next one waits."""
 _ACTS: Final = ("finish", "done", "ack", "give_back")
 
 _Name = tuple[str, int]
@@ -68,9 +68,8 @@ class Saying:
     def __init__(self, worker: str) -> None:
         self._worker = worker
         self._unsaid: dict[str, Unsaid] = defaultdict(Unsaid)
-        self._said: deque[tuple[str, Unsaid]] = deque()
-        """What was said ahead, and may not have been heard."""
-        self._said_at = 0.0
+        self._said: deque[tuple[str, Unsaid, float]] = deque()
+        """What was said ahead and may not have been heard, and when."""
         self._talk: scripts.Talk | None = None
 
     def __bool__(self) -> bool:
@@ -98,15 +97,14 @@ class Saying:
         """Say what is unsaid of these queues, and do not wait for an answer.
 
         What became of it is heard with a later word: what is refused raises its error then, and is
-        to be said again. At most UNHEARD_MOST words are on their way; the next one waits.
+        to be said again.
         """
         self._hear(client, is_to_wait=len(self._said) >= UNHEARD_MOST)
         try:
             for queue in queues:
                 unsaid = self.pop(queue)
                 if calls := unsaid.calls(self._worker):
-                    self._said.append((queue, unsaid))
-                    self._said_at = time.monotonic()
+                    self._said.append((queue, unsaid, time.monotonic()))
                     if self._talk is None:
                         self._talk = scripts.Talk(client)
                     self._talk.send(queue, calls)
@@ -117,8 +115,16 @@ class Saying:
     @property
     def is_to_hear(self) -> bool:
         """Whether what was said ahead should have been heard by now, and can be without a wait."""
-        is_due = bool(self._said) and time.monotonic() - self._said_at >= SAY_WITHIN_SECONDS
-        return is_due and self._talk is not None and self._talk.is_answered
+        if not self._said or self._talk is None:
+            return False
+        is_due = time.monotonic() - self._said[-1][2] >= SAY_WITHIN_SECONDS
+        return (is_due and self._talk.is_answered) or self._is_overdue
+
+    @property
+    def _is_overdue(self) -> bool:
+        """Whether the server has been silent for longer than a connection waits for it."""
+        timeout = self._talk.timeout if self._talk is not None else None
+        return timeout is not None and time.monotonic() - self._said[0][2] > timeout
 
     def _hear(self, client: Redis, *, is_to_wait: bool = True) -> None:
         """Hear what became of that which was said ahead: all of it, or what is answered by now.
@@ -129,6 +135,8 @@ class Saying:
         try:
             while self._said and self._talk is not None:
                 if not is_to_wait and not self._talk.is_answered:
+                    if self._is_overdue:
+                        raise LostConnection("no answer in time")
                     return
                 scripts.run_again(client, self._talk.hear())
                 self._said.popleft()
@@ -144,7 +152,8 @@ class Saying:
     def _unsay(self) -> None:
         """Take all back of which it is not known that it was heard: twice is harmless."""
         while self._said:
-            self.put_first(*self._said.pop())
+            queue, unsaid, _at = self._said.pop()
+            self.put_first(queue, unsaid)
         self._end_talk()
 
     def _end_talk(self) -> None:
@@ -176,6 +185,16 @@ class Saying:
     def pop(self, queue: str) -> Unsaid:
         """Return all that is to be said of a queue: the caller says it, or puts it back."""
         return self._unsaid.pop(queue, None) or Unsaid()
+
+    def pop_next(self, client: Redis, queue: str) -> Unsaid:
+        """Return it, to be said over another connection; nothing while earlier words are unheard.
+
+        An acknowledgement that overtakes the end of its run would say that it never ran.
+        """
+        with suppress(RedisError):
+            self._hear(client, is_to_wait=False)
+        is_unheard = any(each[0] == queue for each in self._said)
+        return Unsaid() if is_unheard else self.pop(queue)
 
     def put_first(self, queue: str, unsaid: Unsaid) -> None:
         """Have this said again, before what has come since."""

@@ -153,6 +153,12 @@ class Talk:
         send(self._connection, queue, calls)
 
     @property
+    def timeout(self) -> float | None:
+        """How long (seconds) its connection waits for an answer; None for ever."""
+        timeout: float | None = self._connection.socket_timeout
+        return timeout
+
+    @property
     def is_answered(self) -> bool:
         """Whether there is something to hear: an answer, or that the connection is lost."""
         if not self._connection.is_connected:

@@ -224,6 +224,16 @@ def test_the_renewal_outlives_a_lost_broker(
         wait_for(lambda before=before: (broker.zscore(key, worker) or 0) > before)
 
 
+@pytest.fixture
+def _own_app() -> Iterator[None]:
+    """The app of the other tests, after Celery's test kit has put another one in its place."""
+    before = current_app._get_current_object()
+    yield
+    before.set_current()
+    before.set_default()
+
+
+@pytest.mark.usefixtures("_own_app")
 def test_a_worker_of_celery_s_test_kit_renews_its_leases(app: Celery, broker: redis.Redis) -> None:
     """`celery_worker` of pytest boots without Celery's command: a long task runs once all the same.
 

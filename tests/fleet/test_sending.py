@@ -57,8 +57,8 @@ class Kept:
         [known] = client.hkeys(queue_key(QUEUE, "meta"))
         self.known = known
         unpacked = client.eval(UNPACK, 1, queue_key(QUEUE, "meta"), known)
-        owner, submission, lock, task, order, deadline, _published = unpacked
-        self.facts = (owner, submission, lock, task, deadline > 0)
+        owner, submission, lock, task, order, deadline, _published, priority, *_returned = unpacked
+        self.facts = (owner, submission, lock, task, deadline > 0, priority)
         # In seconds from now: its place in line, its deadline, and when it is due.
         self.place = order / 1_000_000 - before
         self.deadline = deadline / 1_000_000 - before if deadline else 0.0

@@ -52,8 +52,8 @@ ROWS: Final = (
         "what was said ahead and not heard is said again",
         "G1, G6",
         "fleet/transport/saying.py",
-        "            self.put_first(*self._said.pop())\n",
-        "            self._said.pop()\n",
+        "            self.put_first(queue, unsaid)\n        self._end_talk()",
+        "            pass\n        self._end_talk()",
         (
             f"{HELD}what_was_said_ahead_and_not_heard_is_said_again",
             f"{HELD}what_is_refused_for_good_is_raised_with_the_next_words",
