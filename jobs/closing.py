@@ -7,6 +7,7 @@ runs; those that let it run leave it.
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from django.db import transaction
@@ -16,12 +17,42 @@ from jobs.recording import move
 from jobs.states import State
 
 CHUNK: Final = 1_000
+LOOK_SECONDS: Final = 1.0
+"""Seconds between two looks for calendars that changed, while a promotion round is busy."""
 
+# An owner whose gating has begun with its newest version was closed before that.
+_CHANGED_OWNERS: Final = """
+SELECT id, calendar_version AS version FROM jobs_owner
+WHERE greatest(gated_version, gating_version) < calendar_version ORDER BY id
+"""
 _CLOSED: Final = """
 SELECT id FROM jobs_run
 WHERE state IN ('admitted', 'running') AND stop_at <= clock_timestamp()
 ORDER BY stop_at LIMIT %s FOR UPDATE SKIP LOCKED
 """
+
+
+class Watch:
+    """Looks for calendars that changed, at most once a second while a round does other work."""
+
+    def __init__(self) -> None:
+        self.closed: dict[int, int] = {}
+        """The calendar version by which each changed owner's active runs were closed."""
+        self._looked_at = time.monotonic()
+
+    def look(self) -> None:
+        """Look when the last look is a second old. Call it between two chunks of other work."""
+        if time.monotonic() - self._looked_at >= LOOK_SECONDS:
+            self.look_now()
+
+    def look_now(self) -> None:
+        """Stop the active runs that changed calendars end, and those whose stop time has come."""
+        for row in database.query(_CHANGED_OWNERS):
+            if self.closed.get(row["id"]) != row["version"]:
+                close_runs(row["id"])
+                self.closed[row["id"]] = row["version"]
+        stop_closed()
+        self._looked_at = time.monotonic()
 
 
 def close_runs(owner_id: int) -> int:

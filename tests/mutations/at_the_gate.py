@@ -164,15 +164,31 @@ AGREEING: Final = (
 
 CLOSES: Final = (
     Mutation(
-        "what runs is told before what waits is gated",
+        "what runs is stopped before what waits is gated",
         "end behaviour",
-        "jobs/gating.py",
-        "            closing.close_runs(owner_id)",
-        "            pass",
+        "jobs/closing.py",
+        '                close_runs(row["id"])',
+        "                pass",
         (
             f"{CLOSING}what_runs_is_stopped_by_a_freeze",
-            f"{CLOSING}what_runs_is_told_before_what_waits_is_gated",
+            f"{CLOSING}what_runs_is_stopped_before_what_waits_is_gated",
         ),
+    ),
+    Mutation(
+        "what runs is stopped while a round promotes what is due",
+        "end behaviour",
+        "jobs/promotion.py",
+        "        total += found\n        watch.look()\n",
+        "        total += found\n",
+        (f"{CLOSING}what_runs_is_stopped_within_a_round_that_is_busy",),
+    ),
+    Mutation(
+        "a promotion gates for a second and no longer",
+        "end behaviour",
+        "jobs/gating.py",
+        "if time.monotonic() >= until:",
+        "if False:",
+        (f"{GATING}a_promotion_gates_for_a_second_and_the_next_goes_on",),
     ),
     Mutation(
         "an attempt is stopped only earlier than it was told",
