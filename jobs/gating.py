@@ -33,8 +33,8 @@ AGAIN: Final = timedelta(hours=1)
 GATING_SECONDS: Final = 1.0
 """Seconds for which one promotion gates what waits of owners whose calendars changed."""
 
-# The version and the place are in the row: the next promotion may be another process's. What changes
-# meanwhile is gated when the owner is done with the version that it is at.
+# The version and the place are in the row: the next promotion may be in another process. A change
+# that comes meanwhile is gated when the owner is done with the version that it is at.
 _BEGIN: Final = """
 UPDATE jobs_owner SET gating_version = %s, gated_to = %s
 WHERE id = %s AND gated_to IS NULL AND gated_version < %s
