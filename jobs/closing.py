@@ -1,4 +1,4 @@
-"""Closing: what runs is told to stop when the window in which it was started is taken from it.
+"""Closing: runs are stopped when the window in which they were started is taken from them.
 
 At a close that was known when it started, an attempt ends as at a time limit, which admission has
 set. This is for a window that was revoked, shortened or frozen since: of calendars that end what
@@ -58,7 +58,7 @@ class Watch:
 def close_runs(owner_id: int) -> int:
     """Have an owner's active runs stop when its calendars, as they are now, end them.
 
-    Returns for how many that has changed. Those that are to stop at once are told so.
+    Returns for how many that has changed. Those that are to stop at once are stopped.
     """
     with transaction.atomic():
         changed = database.run("close_runs", {"owner": owner_id})
@@ -68,7 +68,7 @@ def close_runs(owner_id: int) -> int:
 
 
 def stop_closed() -> int:
-    """Tell the workers to stop every run whose window has been taken; return how many.
+    """Ask the workers to stop every run whose window has been taken; return how many.
 
     Each hears of it with its next heartbeat, as of a cancel.
     """

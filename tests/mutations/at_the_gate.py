@@ -100,15 +100,15 @@ AGREEING: Final = (
         "jobs/agreed.py",
         "if decision.revision == window.revision",
         "if True",
-        (f"{EDITS}a_change_that_may_open_more_asks_again",),
+        (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
     ),
     Mutation(
-        "a material change asks again",
+        "a material change needs a new approval",
         "approval",
         "jobs/window_edits.py",
         "window.revision += 1",
         "pass",
-        (f"{EDITS}a_change_that_may_open_more_asks_again",),
+        (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
     ),
     Mutation(
         "only what narrows a window keeps its approval",
@@ -116,7 +116,7 @@ AGREEING: Final = (
         "jobs/window_edits.py",
         "if before.approved and only_narrows(before, readable(window)):",
         "if before.approved:",
-        (f"{EDITS}a_change_that_may_open_more_asks_again",),
+        (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
     ),
     Mutation(
         "a window that starts later opens no occurrence that was revoked",

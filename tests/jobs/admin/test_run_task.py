@@ -114,7 +114,7 @@ def test_the_list_of_workers_counts_them(as_root: Client, person: Person, rename
     worker = living_worker()
     Worker.objects.update(tasks=["tests.add", "tests.record"])
     changelist = reverse("admin:jobs_worker_changelist")
-    expected = "No worker of queue jobs knows task tests.old: 1 runs wait."
+    expected = "No worker of queue jobs knows task tests.old: 1 run waits."
     assert said(as_root.get(changelist)) == [expected]
     assert said(person("ann", *MAY, acme="operator").get(changelist)) == []
     page = as_root.get(reverse("admin:jobs_worker_change", args=[worker]))
