@@ -1,7 +1,7 @@
 """Approving: somebody agrees to a window, or to one occurrence of it, or takes that back.
 
-A decision is on the window as it is then: a change that may open more asks again. All decisions are
-kept, the newest counts, and each is audited.
+A decision is on the window as it is then: a change that may open more needs a new approval.
+All decisions are kept, the newest counts, and each is audited.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def revoke(
 ) -> WindowDecision:
     """Take back what was agreed to; return the decision. Raises as `approve` does.
 
-    What runs in it is left or told to stop, as its calendar's end behaviour says.
+    What runs in it is left or stopped, as its calendar's end behaviour says.
     """
     return _decide(
         window, Decision.REVOKED, actor=actor, occurrence_at=occurrence_at, reason=reason

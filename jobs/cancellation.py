@@ -1,4 +1,4 @@
-"""Cancel: a run that waits ends at once and for good; one that a worker holds is told to stop."""
+"""Cancel: a run that waits ends at once and for good; one that a worker holds is stopped."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Cancelled(NamedTuple):
 
     cancelled: int = 0
     """Runs that waited: they have ended."""
-    told: int = 0
-    """Runs that a worker holds: it is told to stop them, and they end when it has."""
+    stopping: int = 0
+    """Runs that a worker holds: it is asked to stop them, and they end when it has."""
 
     def __bool__(self) -> bool:
         return self != (0, 0)
@@ -49,23 +49,23 @@ def cancel_runs(
     What waits is cancelled. What a worker holds becomes `cancelling`: its worker hears of it
     with the next heartbeat, and if the worker is lost instead, rescue ends it.
     """
-    ended, told = _cancel(run_ids, actor=actor, reason=reason)
-    return ended + told
+    ended, stopping = _cancel(run_ids, actor=actor, reason=reason)
+    return ended + stopping
 
 
 def _cancel(
     run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None, reason: str
 ) -> tuple[list[UUID], list[UUID]]:
-    """Cancel runs; return the ids of those that have ended, and of those told to stop."""
+    """Cancel runs; return the ids of those that have ended, and of those asked to stop."""
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         # Held through both moves: a run that is given back, or fails and waits for its next
         # attempt, between the two would be missed by each.
         before = database.query(_LOCKED, [list(run_ids)])
         ended = move(run_ids, to=State.CANCELLED, of=WAITING, cause=reason or "cancelled")
-        told = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
+        stopping = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
         if actor is not None:
-            for run in Run.objects.filter(id__in=ended + told).select_related("owner"):
+            for run in Run.objects.filter(id__in=ended + stopping).select_related("owner"):
                 AuditEntry.write("cancel", on=run, actor=actor, reason=reason)
         transaction.on_commit(lambda: tell_celery(ended), robust=True)
         gone = set(ended)
@@ -76,7 +76,7 @@ def _cancel(
                 if row["state"] == State.QUEUED and row["id"] in gone
             ]
         )
-    return ended, told
+    return ended, stopping
 
 
 def cancel_submission(
@@ -90,12 +90,12 @@ def cancel_submission(
     Backfill.objects.filter(submission=submission, done_at=None).update(done_at=Now())
     open_runs = Run.objects.filter(submission=submission).exclude(state__in=ENDED)
     ids = list(open_runs.order_by("id").values_list("id", flat=True))
-    cancelled = told = 0
+    cancelled = stopping = 0
     for start in range(0, len(ids), CHUNK):
-        ended, stopping = _cancel(ids[start : start + CHUNK], actor=None, reason=reason)
+        ended, asked = _cancel(ids[start : start + CHUNK], actor=None, reason=reason)
         cancelled += len(ended)
-        told += len(stopping)
-    moved = Cancelled(cancelled, told)
+        stopping += len(asked)
+    moved = Cancelled(cancelled, stopping)
     if actor is not None:
         AuditEntry.write("cancel", on=submission, actor=actor, reason=reason, **moved._asdict())
     return moved

@@ -1,4 +1,4 @@
-"""Closing: what runs is told to stop when the window in which it was started is taken from it.
+"""Closing: runs are stopped when the window in which they were started is taken from them.
 
 At a close that was known when it started, an attempt ends as at a time limit, which admission has
 set. This is for a window that was revoked, shortened or frozen since: of calendars that end what
@@ -7,6 +7,7 @@ runs; those that let it run leave it.
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from django.db import transaction
@@ -16,7 +17,14 @@ from jobs.recording import move
 from jobs.states import State
 
 CHUNK: Final = 1_000
+LOOK_SECONDS: Final = 1.0
+"""Seconds between two looks for calendars that changed, while a promotion round is busy."""
 
+# An owner whose gating has begun with its newest version was closed before that.
+_CHANGED_OWNERS: Final = """
+SELECT id, calendar_version AS version FROM jobs_owner
+WHERE greatest(gated_version, gating_version) < calendar_version ORDER BY id
+"""
 _CLOSED: Final = """
 SELECT id FROM jobs_run
 WHERE state IN ('admitted', 'running') AND stop_at <= clock_timestamp()
@@ -24,10 +32,33 @@ ORDER BY stop_at LIMIT %s FOR UPDATE SKIP LOCKED
 """
 
 
+class Watch:
+    """Looks for calendars that changed, at most once a second while a round does other work."""
+
+    def __init__(self) -> None:
+        self.closed: dict[int, int] = {}
+        """The calendar version by which each changed owner's active runs were closed."""
+        self._looked_at = time.monotonic()
+
+    def look(self) -> None:
+        """Look when the last look is a second old. Call it between two chunks of other work."""
+        if time.monotonic() - self._looked_at >= LOOK_SECONDS:
+            self.look_now()
+
+    def look_now(self) -> None:
+        """Stop the active runs that changed calendars end, and those whose stop time has come."""
+        for row in database.query(_CHANGED_OWNERS):
+            if self.closed.get(row["id"]) != row["version"]:
+                close_runs(row["id"])
+                self.closed[row["id"]] = row["version"]
+        stop_closed()
+        self._looked_at = time.monotonic()
+
+
 def close_runs(owner_id: int) -> int:
     """Have an owner's active runs stop when its calendars, as they are now, end them.
 
-    Returns for how many that has changed. Those that are to stop at once are told so.
+    Returns for how many that has changed. Those that are to stop at once are stopped.
     """
     with transaction.atomic():
         changed = database.run("close_runs", {"owner": owner_id})
@@ -37,7 +68,7 @@ def close_runs(owner_id: int) -> int:
 
 
 def stop_closed() -> int:
-    """Tell the workers to stop every run whose window has been taken; return how many.
+    """Ask the workers to stop every run whose window has been taken; return how many.
 
     Each hears of it with its next heartbeat, as of a cancel.
     """

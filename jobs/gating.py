@@ -7,7 +7,8 @@ PostgreSQL's clock. A run that is held is looked at again when its calendars ope
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -15,7 +16,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from jobs import agreed, closing, database
+from jobs import agreed, database
+from jobs.closing import Watch
 from jobs.database import alone
 from jobs.dispatch import publish_on_commit, withdraw_on_commit
 from jobs.models import Calendar, WindowPolicy
@@ -28,18 +30,22 @@ from jobs.windows.gate import OPEN
 CHUNK: Final = 1_000
 AGAIN: Final = timedelta(hours=1)
 """A run that no calendar lets start within a year is looked at again so often."""
-LOOK_SECONDS: Final = 1.0
-"""Seconds between two looks for calendars that changed, while runs are gated."""
+GATING_SECONDS: Final = 1.0
+"""Seconds for which one promotion gates what waits of owners whose calendars changed."""
 
-_CHANGED_OWNERS: Final = """
-SELECT id, calendar_version AS version FROM jobs_owner
-WHERE gated_version < calendar_version ORDER BY id
+# The version and the place are in the row: the next promotion may be in another process. A change
+# that comes meanwhile is gated when the owner is done with the version that it is at.
+_BEGIN: Final = """
+UPDATE jobs_owner SET gating_version = %s, gated_to = %s
+WHERE id = %s AND gated_to IS NULL AND gated_version < %s
 """
+_BEGUN: Final = "SELECT id, gated_to FROM jobs_owner WHERE gated_to IS NOT NULL ORDER BY random()"
+_MARK: Final = "UPDATE jobs_owner SET gated_to = %s WHERE id = %s"
+_DONE: Final = "UPDATE jobs_owner SET gated_version = gating_version, gated_to = NULL WHERE id = %s"
 _WAITING_OF: Final = """
 SELECT id FROM jobs_run
 WHERE owner_id = %s AND state IN ('held', 'queued') AND id > %s ORDER BY id LIMIT %s
 """
-_GATED: Final = "UPDATE jobs_owner SET gated_version = %s WHERE id = %s AND gated_version < %s"
 _CALENDARS_OF: Final = """
 SELECT target, jobs_calendars(%s, %s, target) AS ids FROM unnest(%s::bigint[]) AS of (target)
 """
@@ -155,45 +161,44 @@ def _tell(moved: Sequence[dict[str, Any]]) -> None:
 
 
 @alone
-def gate_changed() -> int:
+def gate_changed(watch: Watch) -> int:
     """Gate again what waits of owners whose calendars have changed; return how many runs.
 
-    What runs is told first when it is to stop (`jobs/closing.py`), also of owners whose calendars
-    change while many runs are gated. Repeating it is harmless: an owner is done when all of its
-    runs are. A call that meets another one returns at once, and the next promotion looks again.
+    Active runs of these owners were closed before (`Watch.look_now`). A call works for a second and
+    ends with the chunk that it is at; the next promotion goes on from there. Owners take turns, a
+    chunk each, in a random order: an owner with many runs, or many changes, does not keep others
+    waiting. A call that meets another one returns at once.
     """
+    until = time.monotonic() + GATING_SECONDS
+    for owner_id, version in watch.closed.items():
+        database.query(_BEGIN, [version, UUID(int=0), owner_id, version])
+    turns = deque((row["id"], row["gated_to"]) for row in database.query(_BEGUN))
     total = 0
-    closed: dict[int, int] = {}
-    while owners := _close_changed(closed):
-        looked_at = time.monotonic()
-        for owner_id, version in owners.items():
-            for count in _gate_all_of(owner_id):
-                total += count
-                if time.monotonic() - looked_at > LOOK_SECONDS:
-                    _close_changed(closed)
-                    looked_at = time.monotonic()
-            database.query(_GATED, [version, owner_id, version])
+    while turns:
+        owner_id, last = turns.popleft()
+        count, last = _gate_chunk(owner_id, last)
+        total += count
+        if last is not None:
+            turns.append((owner_id, last))
+        if time.monotonic() >= until:
+            break
+        watch.look()
     return total
 
 
-def _close_changed(closed: dict[int, int]) -> dict[int, int]:
-    """Have active runs of owners whose calendars changed stop; return the owners' versions.
+def _gate_chunk(owner_id: int, last: UUID) -> tuple[int, UUID | None]:
+    """Gate the next chunk of what waits of an owner; return how many runs, and the last of them.
 
-    `closed` has the version of each owner that has been looked at, and is brought up to date.
+    None in place of the last one when the owner is done. A chunk that a crash parts from its mark
+    is gated once more, which is harmless.
     """
-    changed = {row["id"]: row["version"] for row in database.query(_CHANGED_OWNERS)}
-    for owner_id, version in changed.items():
-        if closed.get(owner_id) != version:
-            closing.close_runs(owner_id)
-            closed[owner_id] = version
-    return changed
-
-
-def _gate_all_of(owner_id: int) -> Iterator[int]:
-    """Gate what waits of an owner, chunk by chunk; yield how many runs each has."""
-    last = UUID(int=0)
-    while rows := database.query(_WAITING_OF, [owner_id, last, CHUNK]):
-        last = rows[-1]["id"]
+    rows = database.query(_WAITING_OF, [owner_id, last, CHUNK])
+    if rows:
         with transaction.atomic():
             gate([row["id"] for row in rows], cause="calendar changed")
-        yield len(rows)
+    if len(rows) < CHUNK:
+        database.query(_DONE, [owner_id])
+        return len(rows), None
+    last = rows[-1]["id"]
+    database.query(_MARK, [last, owner_id])
+    return len(rows), last

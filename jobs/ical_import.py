@@ -14,7 +14,7 @@ from jobs.errors import IcalError, OptionError
 from jobs.ical import Reading, read
 from jobs.models import AuditEntry, Calendar, Window, WindowEffect
 from jobs.storing import now
-from jobs.window_edits import KEPT, apply_change
+from jobs.window_edits import UNCHANGED, apply_change
 from jobs.windows import Effect, Entry, in_words
 
 SOURCE_LIMIT: Final = 200
@@ -83,9 +83,9 @@ def import_ical(
     """Make a calendar's windows of this source what a file says; return what that took.
 
     What is as it was is not touched. That and what a change only narrows keep their approvals;
-    what may open more asks again. Times without a zone are by the clock of the calendar's owner,
-    of a shared one UTC. Repeating it is harmless, and so is an import that changes nothing: no run
-    is gated again for it.
+    what may open more needs a new approval. Times without a zone are by the clock of the
+    calendar's owner, of a shared one UTC. Repeating it is harmless, and so is an import that
+    changes nothing: no run is gated again for it.
 
     Raises IcalError with the lines that are wrong, OptionError for a source without a name.
     """
@@ -168,7 +168,7 @@ def _store(plan: _Plan, actor: Any) -> int:
         changed = {
             name: value for name, value in _fields(entry).items() if value != getattr(row, name)
         }
-        kept += apply_change(row, changed, actor=actor) == KEPT
+        kept += apply_change(row, changed, actor=actor) == UNCHANGED
     Window.objects.bulk_update(
         [row for row, _ in plan.changed],
         [*_FIELDS, "revision", "requested_by", "requested_at"],

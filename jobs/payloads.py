@@ -19,8 +19,16 @@ class UnknownKey(LookupError):
 
 def read_body(data: bytes | memoryview, *, key: int) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional and keyword arguments in a stored payload."""
-    args, kwargs, _embed = json.loads(open_bytes(data, key=key))
+    args, kwargs, _embed = read_message(data, key=key)
     return args, kwargs
+
+
+def read_message(
+    data: bytes | memoryview, *, key: int
+) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
+    """Return the arguments in a stored payload, and what Celery embeds (callbacks, a chord)."""
+    args, kwargs, embed = json.loads(open_bytes(data, key=key))
+    return args, kwargs, embed
 
 
 def read_result(data: bytes | memoryview, *, key: int) -> Any:

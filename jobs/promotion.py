@@ -1,8 +1,8 @@
 """Promotion: runs whose time has come are queued, and those whose deadline passed expire.
 
 Where calendars apply, what has come due is queued while they are open, and held else; so is a
-queued run that its worker did not start while it was open. What runs in a window that has been
-taken from it is told to stop.
+queued run that its worker did not start while it was open. A run whose window has been taken from
+it is stopped within about a second, however much the round has to promote.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Final
 from django.db import transaction
 
 from fleet import crash_point
-from jobs import closing, database, gating
+from jobs import database, gating
 from jobs.callbacks import tell_celery
+from jobs.closing import Watch
 from jobs.recording import move
 from jobs.states import DELAYED, FIRST, State
 
@@ -43,13 +44,15 @@ def promote() -> int:
 
     Those that calendars keep are held until these open, and not counted.
     """
-    gating.gate_changed()
-    closing.stop_closed()
-    _hold_late()
+    watch = Watch()
+    watch.look_now()
+    gating.gate_changed(watch)
+    _hold_late(watch)
     total = 0
     while (found := _promote_chunk()) is not None:
         crash_point("promotion.after_move")
         total += found
+        watch.look()
     return total
 
 
@@ -65,7 +68,7 @@ def _promote_chunk() -> int | None:
         return len(moved) + (gating.gate(gated, cause="due") if gated else 0)
 
 
-def _hold_late() -> None:
+def _hold_late(watch: Watch) -> None:
     """Hold queued runs again that were not taken while their calendars were open."""
     is_more = True
     while is_more:
@@ -73,13 +76,15 @@ def _hold_late() -> None:
             ids = [row["id"] for row in database.query(_CLOSED, [CHUNK])]
             gating.gate(ids, cause="due")
             is_more = len(ids) == CHUNK
+        watch.look()
 
 
 def expire() -> int:
     """End every run that has not started by its deadline; return how many."""
-    total = 0
+    watch, total = Watch(), 0
     while moved := _expire_chunk():
         total += moved
+        watch.look()
     return total
 
 

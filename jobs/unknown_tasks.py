@@ -16,15 +16,15 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs import database
-from jobs.arguments import ArgumentSchema
+from jobs.arguments import ArgumentSchema, encode_body
 from jobs.callbacks import tell_celery
 from jobs.catalog import resolve
 from jobs.conf import setting
 from jobs.dispatch import publish_on_commit, withdraw_on_commit
-from jobs.errors import ArgumentError
+from jobs.errors import FairshiftError, OptionError
 from jobs.models import AuditEntry, Job, Owner, Run
 from jobs.options import REASON_LIMIT, refuse_text
-from jobs.payloads import UnknownKey, read_body
+from jobs.payloads import UnknownKey, read_message
 from jobs.recording import move
 from jobs.states import WAITING, State
 
@@ -33,8 +33,12 @@ if TYPE_CHECKING:
 
 CHUNK: Final = 1_000
 MOST: Final = 50_000
-"""How many runs of each waiting state are looked at to count them."""
+"""How many runs that met a worker without their task, and how many others of each waiting state,
+are read at most to count them."""
 NOT_REGISTERED: Final = "celery.exceptions.NotRegistered"
+BY_OPERATOR: Final = "failed by an operator"
+OWN: Final = "fairshift."
+"""The beginning of the names of Fairshift's own tasks: no run is moved to them."""
 
 _LOCKED: Final = """
 SELECT id, owner_id, task, state, token, queue, blocked_by, payload, payload_key FROM jobs_run
@@ -42,15 +46,23 @@ WHERE id = ANY(%s) AND state = ANY(%s) ORDER BY id FOR UPDATE
 """
 # The hint of a queued run names the old task. A new token makes the next hint another message.
 _MOVE: Final = """
-UPDATE jobs_run SET
+UPDATE jobs_run r SET
     task = %(to)s,
+    payload = m.payload,
     token = token + (state = 'queued')::int,
     blocked_by = CASE blocked_by WHEN 'task' THEN '' ELSE blocked_by END,
     overdue_at = CASE state WHEN 'queued'
         THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE overdue_at END
-WHERE id = ANY(%(ids)s)
-RETURNING id, state, blocked_by
+FROM unnest(%(ids)s::uuid[], %(payloads)s::bytea[]) AS m (id, payload)
+WHERE r.id = m.id AND r.id = ANY(%(ids)s)
+RETURNING r.id, r.state, r.blocked_by
 """
+# The last error of an attempt says more than this one.
+_FAILED: Final = """
+UPDATE jobs_run SET error_type = %s, error_message = %s
+WHERE id = ANY(%s) AND error_type = '' AND error_message = ''
+"""
+_KNOWN: Final = "SELECT queue, task FROM jobs_known_tasks(%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +111,9 @@ def move_task(
 
     With `queue`, runs of that queue only, and no jobs. What has arguments that the other task
     does not take stays as it is. Raises UnknownTask when this process does not know the other
-    task. Repeating it is harmless.
+    task, and OptionError when it is one of Fairshift's own. Repeating it is harmless.
     """
-    resolve(to)
+    _target(to)
     total = Moved()
     for run_ids in _chunks(task, queue):
         move_runs(
@@ -146,21 +158,27 @@ def move_runs(
 ) -> Moved:
     """Have waiting runs run another task, `of` a task only; queued ones get new hints at once.
 
-    What is not waiting, or has arguments that the other task does not take, stays as it is.
+    The arguments are stored as a submit of the other task stores them. What is not waiting, or has
+    arguments that the other task does not take, stays as it is. The audit has an entry for each
+    owner; for a single run that was named by its id, an entry for the run.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
-    total, task = total or Moved(), resolve(to)
+    total, task = total or Moved(), _target(to)
     with transaction.atomic():
-        rows = [row for row in _locked(run_ids, of) if _fits(task, row, total)]
+        rows, payloads = _fitting(task, _locked(run_ids, of), total)
         total.runs += len(rows)
         if rows and not is_dry_run:
-            given = {"ids": [row["id"] for row in rows], "to": to}
+            given = {"ids": [row["id"] for row in rows], "payloads": payloads, "to": to}
             after = database.query(_MOVE, {**given, "lease": setting("LEASE_SECONDS")})
             _withdraw(rows)
             publish_on_commit(
                 [row["id"] for row in after if row["state"] == "queued" and not row["blocked_by"]]
             )
-            _audit("move to task", rows, actor=actor, reason=reason, to=to)
+            if len(run_ids) == 1 and not of:
+                facts = {"before": {"task": rows[0]["task"]}, "after": {"task": to}}
+                _audit_run("move to task", rows[0], actor=actor, reason=reason, **facts)
+            else:
+                _audit("move to task", rows, actor=actor, reason=reason, to=to)
     return total
 
 
@@ -173,20 +191,48 @@ def fail_runs(
 ) -> list[UUID]:
     """End waiting runs as failed, `of` a task only; return the ids of those that were waiting.
 
-    An operator's retry opens them again.
+    The error of a run's last attempt stays. A run without one has the error `NotRegistered` if no
+    live worker of its queue knows the task. An operator's retry opens it again. The audit is that
+    of `move_runs`.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
+    ended: list[UUID] = []
     with transaction.atomic():
         rows = _locked(run_ids, of)
-        ids = [row["id"] for row in rows]
-        ended = move(ids, to=State.FAILED, of=WAITING, cause=reason or "unknown task")
-        for task in {row["task"] for row in rows}:
-            failed = Run.objects.filter(id__in=ended, task=task)
-            failed.update(error_type=NOT_REGISTERED, error_message=f"no worker knows task {task}")
+        for (task, is_known), ids in _by_task(rows).items():
+            cause = BY_OPERATOR if is_known else "unknown task"
+            failed = move(ids, to=State.FAILED, of=WAITING, cause=reason or cause)
+            error = ("", BY_OPERATOR) if is_known else (NOT_REGISTERED, f"no worker knows {task}")
+            database.query(_FAILED, [*error, failed])
+            ended += failed
         _withdraw(rows)
-        _audit("fail unstarted", rows, actor=actor, reason=reason)
+        if rows and len(run_ids) == 1 and not of:
+            _audit_run("fail unstarted", rows[0], actor=actor, reason=reason, task=rows[0]["task"])
+        else:
+            _audit("fail unstarted", rows, actor=actor, reason=reason)
         transaction.on_commit(lambda: tell_celery(ended), robust=True)
     return ended
+
+
+def _by_task(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, bool], list[UUID]]:
+    """Return the ids of runs by task, and by whether a live worker of their queue knows it."""
+    known = database.query(_KNOWN, [setting("LEASE_SECONDS")])
+    pairs = {(row["queue"], row["task"]) for row in known}
+    found: dict[tuple[str, bool], list[UUID]] = {}
+    for row in rows:
+        is_known = not pairs.isdisjoint({(row["queue"], row["task"]), (row["queue"], "*")})
+        found.setdefault((row["task"], is_known), []).append(row["id"])
+    return found
+
+
+def _target(name: str) -> Task:
+    """Return the task that runs are moved to; refuse an unknown one and Fairshift's own."""
+    task = resolve(name)
+    if task.name.startswith(OWN):
+        raise OptionError(
+            "to", f"is {task.name}, a task of Fairshift; runs are moved to yours only"
+        )
+    return task
 
 
 def _chunks(task: str, queue: str) -> Iterator[list[UUID]]:
@@ -206,16 +252,25 @@ def _locked(run_ids: Collection[UUID], of: str) -> list[dict[str, Any]]:
     return [row for row in rows if not of or row["task"] == of]
 
 
-def _fits(task: Task, row: Mapping[str, Any], total: Moved) -> bool:
-    """Say whether a task takes the arguments in a row; count why not."""
-    try:
-        args, kwargs = read_body(row["payload"], key=row["payload_key"])
-        ArgumentSchema.of(task).bind(args, kwargs)
-    except (ArgumentError, UnknownKey, ValueError, TypeError) as error:
-        total.refused += 1
-        total.problems[str(error)] += 1
-        return False
-    return True
+def _fitting(
+    task: Task, rows: Sequence[Mapping[str, Any]], total: Moved
+) -> tuple[list[Mapping[str, Any]], list[bytes]]:
+    """Return the rows whose arguments a task takes, each with its new payload; count the others."""
+    schema, most = ArgumentSchema.of(task), setting("PAYLOAD_MAX_BYTES")
+    found, payloads = [], []
+    for row in rows:
+        try:
+            args, kwargs, embed = read_message(row["payload"], key=row["payload_key"])
+            args, kwargs = schema.bind(args, kwargs)
+            names = schema.positional
+            payload = encode_body(args, kwargs, embed, max_bytes=most, positional=names)
+        except (FairshiftError, UnknownKey, ValueError, TypeError) as error:
+            total.refused += 1
+            total.problems[str(error)] += 1
+        else:
+            found.append(row)
+            payloads.append(payload)
+    return found, payloads
 
 
 def _withdraw(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -236,10 +291,12 @@ def _move_jobs(
     with transaction.atomic():
         jobs = Job.objects.select_for_update(of=("self",)).filter(task=task).order_by("id")
         facts = jobs.values("id", "owner_id", "task", "payload", "payload_key")
-        rows = [row for row in facts if _fits(resolve(to), row, total)]
+        rows, payloads = _fitting(_target(to), list(facts), total)
         total.jobs += len(rows)
         if rows and not is_dry_run:
-            Job.objects.filter(id__in=[row["id"] for row in rows]).update(task=to, changed_at=Now())
+            for row, payload in zip(rows, payloads, strict=True):
+                changed = {"task": to, "payload": payload, "changed_at": Now()}
+                Job.objects.filter(id=row["id"]).update(**changed)
             _audit("move jobs to task", rows, actor=actor, reason=reason, to=to)
 
 
@@ -258,3 +315,15 @@ def _audit(
         if owner_id in owners:
             facts = {"task": task, "count": count, **details}
             AuditEntry.write(action, on=owners[owner_id], actor=actor, reason=reason, **facts)
+
+
+def _audit_run(
+    action: str,
+    row: Mapping[str, Any],
+    *,
+    actor: AbstractBaseUser | None,
+    reason: str,
+    **details: Any,
+) -> None:
+    run = Run.objects.select_related("owner").get(id=row["id"])
+    AuditEntry.write(action, on=run, actor=actor, reason=reason, **details)

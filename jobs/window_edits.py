@@ -31,7 +31,7 @@ MATERIAL: Final = frozenset(
     }
 )
 """Columns that say when something may start: approvals are of what they were."""
-KEPT: Final = "kept: the change only narrows the window"
+UNCHANGED: Final = "unchanged: the change only narrows the window"
 ASKED_AGAIN: Final = "asked again"
 FIELDS: Final = frozenset(
     {
@@ -141,7 +141,7 @@ def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> s
     if not MATERIAL & changed.keys():
         return ""
     if before.approved and only_narrows(before, readable(window)):
-        return KEPT
+        return UNCHANGED
     window.revision += 1
     window.requested_by_id = None if actor is None else actor.pk
     window.requested_at = now()

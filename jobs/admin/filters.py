@@ -33,7 +33,7 @@ GROUPS: Final = {
 
 
 UNKNOWN: Final = "unknown"
-"""Queued runs that a worker has met, and of which no live worker knows the task."""
+"""Queued runs that a worker has refused, because no live worker knew their task."""
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -42,7 +42,7 @@ class StateFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         groups: list[tuple[str, Any]] = [(name, label) for name, (_states, label) in GROUPS.items()]
-        groups.append((UNKNOWN, _("without a worker that knows the task")))
+        groups.append((UNKNOWN, _("returned by a worker: unknown task")))
         return groups + [(state.value, state.value) for state in State]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:

@@ -41,7 +41,7 @@ CANCEL = Verb(
     act=_cancel,
     done=_("cancelled"),
     refused=lambda run: _("This run is %s and cannot be cancelled.") % run.state,
-    warning=_("What waits never starts. What a worker has started is told to stop."),
+    warning=_("What waits never starts. What a worker has started is asked to stop."),
     audits_bulk=True,
 )
 RETRY = Verb(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +12,11 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.verbs import Act, ReasonForm, Verb, always
-from jobs.catalog import NAME_LIMIT, resolve
-from jobs.errors import UnknownTask
+from jobs.catalog import NAME_LIMIT, offered
 from jobs.states import WAITING
-from jobs.unknown_tasks import fail_runs, move_runs
+from jobs.unknown_tasks import OWN, fail_runs, move_runs
 
+# Each chunk writes its own entries, with the count of each task: the bulk writes none besides.
 PERMISSION = "jobs.move_run"
 
 
@@ -26,10 +27,17 @@ class TaskForm(ReasonForm):
     field_order = ("to", "reason")
 
     def clean_to(self) -> str:
-        try:
-            return resolve(self.cleaned_data["to"]).name
-        except UnknownTask as error:
-            raise forms.ValidationError(str(error)) from error
+        # The person may move runs of one owner only: as in every form, tasks that are not offered
+        # are not theirs to start.
+        name: str = self.cleaned_data["to"]
+        names = [item.name for item in offered() if not item.name.startswith(OWN)]
+        if name not in names:
+            near = next(iter(get_close_matches(name, names, n=1)), None)
+            hint = _("; did you mean %r?") % near if near else ""
+            raise forms.ValidationError(
+                _("%(name)r is no task that is offered%(hint)s") % {"name": name, "hint": hint}
+            )
+        return name
 
 
 def _waiting(runs: QuerySet[Any]) -> QuerySet[Any]:
@@ -37,12 +45,11 @@ def _waiting(runs: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _move(keys: Sequence[UUID], act: Act) -> int:
-    actor = None if act.is_bulk else act.actor
-    return move_runs(keys, to=act.data["to"], actor=actor, reason=act.reason).runs
+    return move_runs(keys, to=act.data["to"], actor=act.actor, reason=act.reason).runs
 
 
 def _fail(keys: Sequence[UUID], act: Act) -> int:
-    return len(fail_runs(keys, actor=None if act.is_bulk else act.actor, reason=act.reason))
+    return len(fail_runs(keys, actor=act.actor, reason=act.reason))
 
 
 MOVE = Verb(
@@ -56,7 +63,6 @@ MOVE = Verb(
     warning=_("Runs whose arguments do not fit that task stay as they are."),
     form=TaskForm,
     mark=lambda run: f"{run.state} {run.task}",
-    audits_bulk=True,
 )
 FAIL = Verb(
     name="fail",
@@ -66,7 +72,6 @@ FAIL = Verb(
     act=_fail,
     done=_("failed"),
     refused=lambda run: _("This run is %s and cannot be failed.") % run.state,
-    warning=_("They end without a start, as runs of a task that no worker knows."),
+    warning=_("The selected runs end as failed. No worker starts them again."),
     mark=lambda run: run.state,
-    audits_bulk=True,
 )

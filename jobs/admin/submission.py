@@ -38,11 +38,11 @@ def _cancel(keys: Sequence[int], act: Act) -> int:
 def cancelled_in_words(row: Any, act: Act) -> str:
     """Say of how many runs a submission or a backfill was cancelled."""
     [moved] = act.results
-    said = _("%(row)s: %(cancelled)s of its runs cancelled, %(told)s told to stop.")
+    said = _("%(row)s: %(cancelled)s of its runs cancelled, %(stopping)s asked to stop.")
     return said % {
         "row": row,
         "cancelled": f"{moved.cancelled:,}",
-        "told": f"{moved.told:,}",
+        "stopping": f"{moved.stopping:,}",
     }
 
 

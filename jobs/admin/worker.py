@@ -12,6 +12,7 @@ from django.contrib import admin, messages
 from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from jobs.admin import access, marks
 from jobs.admin.base import RecordAdmin
@@ -82,7 +83,11 @@ class WorkerAdmin(RecordAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         # Of all owners' runs, so only for those who may see them.
         for found in unknown_tasks(most=LOOKED_AT) if access.sees_all(request.user) else ():
-            text = _("No worker of queue %(queue)s knows task %(task)s: %(count)s runs wait.")
+            text = ngettext(
+                "No worker of queue %(queue)s knows task %(task)s: %(count)s run waits.",
+                "No worker of queue %(queue)s knows task %(task)s: %(count)s runs wait.",
+                found.count,
+            )
             facts = {"queue": found.queue, "task": found.task, "count": f"{found.count:,}"}
             messages.warning(request, text % facts)
         return super().changelist_view(request, extra_context)

@@ -114,8 +114,8 @@ def _openings_end() -> Iterator[CheckMessage]:
 def _unknown_tasks() -> Iterator[CheckMessage]:
     for found in unknown_tasks():
         yield checks.Warning(
-            f"No worker of queue {found.queue!r} knows task {found.task}: {found.count} runs wait"
-            " for one.",
+            f"No worker of queue {found.queue!r} knows task {found.task}:"
+            f" {found.count:,} {'run waits' if found.count == 1 else 'runs wait'} for one.",
             hint="Start workers that know it; or `manage.py fleet move-task` has its runs run"
             " another task, and `manage.py fleet fail-task` ends them.",
             id="fairshift.W108",

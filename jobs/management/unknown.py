@@ -93,10 +93,15 @@ def _change(given: dict[str, Any]) -> None:
         return
     would = "would be " if given["dry_run"] else ""
     if not is_move:
-        print(f"{moved.runs:,} runs {would}failed.")
+        print(f"{_counted(moved.runs, 'run')} {would}failed.")
         if moved.jobs:
-            print(f"{moved.jobs:,} enabled jobs of {given['task']} will make more runs.")
+            print(f"{_counted(moved.jobs, 'enabled job')} of {given['task']} will make more runs.")
         return
-    print(f"{moved.runs:,} runs and {moved.jobs:,} jobs {would}moved to {given['to']}.")
+    moved_ones = f"{_counted(moved.runs, 'run')} and {_counted(moved.jobs, 'job')}"
+    print(f"{moved_ones} {would}moved to {given['to']}.")
     for problem, count in moved.problems.most_common():
         print(f"{count:,} refused: {problem}")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -72,6 +72,9 @@ class Owner(models.Model):
     calendar_version = models.PositiveIntegerField(db_default=0, editable=False)
     # The version by which its waiting runs were gated last.
     gated_version = models.PositiveIntegerField(db_default=0, editable=False)
+    # The version by which they are being gated, and the last run that was; null: none is gated now.
+    gating_version = models.PositiveIntegerField(db_default=0, editable=False)
+    gated_to = models.UUIDField(null=True, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
 
     objects = OwnerQuerySet.as_manager()

@@ -115,7 +115,7 @@ class Run(models.Model):
     not_after = models.DateTimeField(_("not after"), null=True)
     # When its calendars end its newest attempt, as they were at the admission; null: never.
     closes_at = models.DateTimeField(_("closes at"), null=True)
-    # When a worker is told to stop it; of an active run whose window has changed.
+    # When a worker is asked to stop it; of an active run whose window has changed.
     stop_at = models.DateTimeField(_("stop at"), null=True)
     window_policy = models.CharField(
         _("windows"), max_length=10, choices=WindowPolicy, db_default=WindowPolicy.OBEY
@@ -190,7 +190,7 @@ class Run(models.Model):
 
     def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> bool:
         """Cancel the run; say whether it was moved: `state` is `cancelled`, or `cancelling` when a
-        worker is told to stop it. Repeating it is harmless.
+        worker is asked to stop it. Repeating it is harmless.
         """
         from jobs.cancellation import cancel_runs
 

@@ -92,7 +92,7 @@ class Submission(models.Model):
         return progress
 
     def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> Cancelled:
-        """Cancel every run that has not ended; return how many were cancelled, and told to stop.
+        """Cancel every run that has not ended; return how many were cancelled, and asked to stop.
 
         True when there was any, as of a run. Repeating it is harmless.
         """

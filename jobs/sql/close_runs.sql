@@ -3,7 +3,7 @@
 -- Result: id and stop_at of each run for which that has changed.
 -- Keeps true: a run is stopped only by a calendar that ends what runs, and only earlier than its
 -- attempt was told at its admission: an end that was told is a time limit. What was overridden, and
--- what is told to stop already, is left. Rows are locked in id order.
+-- what is stopping already, is left. Rows are locked in id order.
 WITH active AS MATERIALIZED (
     SELECT id, job_id, target_id, closes_at, window_policy FROM jobs_run
     WHERE owner_id = %(owner)s AND state IN ('admitted', 'running')

@@ -1,13 +1,14 @@
 -- Count waiting runs whose task no live worker of their queue knows.
--- Parameters: lease seconds; most int: how many runs of each state are looked at, the oldest first.
--- Result: queue, task, count (of all that have met a worker without their task, and of those others
--- that were looked at), due_count (how many of them are queued). Queues without a live worker are left
--- out: there the worker is missing, and not the task.
--- Cost: what has met such a worker is in the index of blocked runs; of the others `most` rows a state.
+-- Parameters: lease seconds; most int: how many runs that met a worker without their task are read, and
+-- how many others of each state, the oldest first.
+-- Result: queue, task, count (of the runs that were read), due_count (how many of them are queued).
+-- Queues without a live worker are left out: there the worker is missing, and not the task.
+-- Cost: `most` rows of the index of blocked runs, and of the other runs `most` rows a state.
 WITH known AS MATERIALIZED (
     SELECT queue, task FROM jobs_known_tasks(%(lease)s)
 ), waiting AS (
-    SELECT queue, task, state FROM jobs_run WHERE state = 'queued' AND blocked_by = 'task' AND blocked_by <> ''
+    (SELECT queue, task, state FROM jobs_run
+        WHERE state = 'queued' AND blocked_by = 'task' AND blocked_by <> '' LIMIT %(most)s)
     UNION ALL
     SELECT looked.* FROM unnest(ARRAY['queued', 'retrying', 'held', 'scheduled']) AS s (state)
     CROSS JOIN LATERAL (

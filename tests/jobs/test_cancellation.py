@@ -1,4 +1,4 @@
-"""jobs/cancellation.py: what waits ends at once and for good, what runs is told to stop."""
+"""jobs/cancellation.py: what waits ends at once and for good, what runs is stopped."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_submission_is_cancelled_with_what_is_left_of_it(
     runs, others = submitted(acme, 25), submitted(acme, 2)
     recorded(admitted(living_worker(), runs[0]), Kind.SUCCEEDED)
     submission = Submission.objects.get(pk=runs[0].submission_id)
-    assert submission.cancel() == Cancelled(cancelled=24, told=0)
+    assert submission.cancel() == Cancelled(cancelled=24, stopping=0)
     assert submission.progress.counts == {State.SUCCEEDED: 1, State.CANCELLED: 24}
     assert submission.progress.is_done
     assert [states(run) for run in others] == [["queued"]] * 2
@@ -142,9 +142,9 @@ def test_what_is_told_is_not_counted_as_cancelled(acme: Owner) -> None:
     recorded(at[0], Kind.STARTED)
     submission = Submission.objects.get(pk=runs[0].submission_id)
     moved = submission.cancel()
-    assert (moved.cancelled, moved.told, bool(moved)) == (3, 2, True)
+    assert (moved.cancelled, moved.stopping, bool(moved)) == (3, 2, True)
     again = submission.cancel()
-    assert (again.cancelled, again.told, bool(again)) == (0, 0, False)
+    assert (again.cancelled, again.stopping, bool(again)) == (0, 0, False)
     assert recorded(at[0], Kind.SUCCEEDED) == "succeeded"
 
 
@@ -171,4 +171,4 @@ def test_who_cancelled_and_why_is_in_the_audit(acme: Owner) -> None:
     assert more.submission is not None
     more.submission.cancel(actor=actor, reason="again")
     newest = AuditEntry.objects.latest("id")
-    assert (newest.object_type, newest.details) == ("submission", {"cancelled": 1, "told": 0})
+    assert (newest.object_type, newest.details) == ("submission", {"cancelled": 1, "stopping": 0})

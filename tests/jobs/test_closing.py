@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
 
 from fleet import Kind
-from jobs import calendars, gating, promotion
+from jobs import calendars, closing, database, gating, promotion
 from jobs.approving import approve, revoke
 from jobs.models import Calendar, Owner, Run
 from jobs.overriding import override_windows
@@ -136,28 +138,73 @@ def test_what_was_overridden_goes_on(acme: Owner, root: User) -> None:
     assert states(run)[-1] == "running"
 
 
-def test_what_runs_is_told_before_what_waits_is_gated(
+def test_what_runs_is_stopped_before_what_waits_is_gated(
     acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of a calendar that changes while many runs of another owner are gated."""
     monkeypatch.setattr(gating, "CHUNK", 1)
-    monkeypatch.setattr(gating, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(closing, "LOOK_SECONDS", 0.0)
     ours, theirs = calendar_of(acme, end="hard"), calendar_of(northwind, end="hard")
     mine, other = running(acme), running(northwind)
     submitted(acme, 3)
-    gate_all, seen = gating._gate_all_of, []
+    gate, seen = gating.gate, []
 
-    def watched(owner_id: int) -> Iterator[int]:
-        for count in gate_all(owner_id):
-            seen.append((states(mine)[-1], states(other)[-1]))
-            if len(seen) == 1:
-                freeze(theirs)
-            yield count
+    def watched(run_ids: list[UUID], *, cause: str) -> int:
+        seen.append((states(mine)[-1], states(other)[-1]))
+        if len(seen) == 1:
+            freeze(theirs)
+        return gate(run_ids, cause=cause)
 
-    monkeypatch.setattr(gating, "_gate_all_of", watched)
+    monkeypatch.setattr(gating, "gate", watched)
     freeze(ours)
     promotion.promote()
     assert seen[:2] == [("cancelling", "running"), ("cancelling", "cancelling")]
+
+
+def due(owner: Owner) -> None:
+    """Have two runs come due."""
+    submitted(owner, 2, countdown=60)
+    Run.objects.filter(state="scheduled").update(next_at="2026-01-01T00:00Z")
+
+
+def too_late(owner: Owner) -> None:
+    """Have two runs that no worker took while their calendar was open."""
+    runs = [run.id for run in submitted(owner, 2)]
+    Run.objects.filter(id__in=runs).update(not_after="2026-01-01T00:00Z")
+
+
+def expired(owner: Owner) -> None:
+    """Have two runs whose deadline has passed."""
+    runs = [run.id for run in submitted(owner, 2, countdown=60)]
+    Run.objects.filter(id__in=runs).update(deadline_at="2026-01-01T00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("waiting", "step"),
+    [(due, "_promote_chunk"), (too_late, "_hold_late"), (expired, "_expire_chunk")],
+)
+def test_what_runs_is_stopped_within_a_round_that_is_busy(
+    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch, waiting: Any, step: str
+) -> None:
+    """A freeze that comes between two chunks does not wait for the last of them."""
+    monkeypatch.setattr(promotion, "CHUNK", 1)
+    monkeypatch.setattr(closing, "LOOK_SECONDS", 0.0)
+    calendar = calendar_of(acme, end="hard")
+    run = running(acme)
+    waiting(northwind)
+    query, seen = database.query, []
+    chunk = {"_promote_chunk": "_DUE", "_hold_late": "_CLOSED", "_expire_chunk": "_TOO_LATE"}[step]
+
+    def watched(sql: str, parameters: Any = ()) -> Any:
+        if sql == getattr(promotion, chunk):
+            seen.append(states(run)[-1])
+            if len(seen) == 1:
+                freeze(calendar)
+        return query(sql, parameters)
+
+    monkeypatch.setattr(database, "query", watched)
+    promotion.expire() if step == "_expire_chunk" else promotion.promote()
+    assert seen[:2] == ["running", "cancelling"]
 
 
 def test_its_next_attempt_has_a_stop_of_its_own(acme: Owner) -> None:

@@ -497,6 +497,53 @@ def test_a_promotion_that_meets_a_gating_leaves_it_to_the_next(acme: Owner) -> N
     assert states(run) == ["queued", "held"]
 
 
+def test_a_promotion_gates_for_a_second_and_the_next_goes_on(
+    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Due runs do not wait for all of it; an owner whose calendar changes on and on gets done."""
+    monkeypatch.setattr(gating, "CHUNK", 1)
+    monkeypatch.setattr(gating, "GATING_SECONDS", 0.0)
+    calendar = calendar_of(acme)
+    runs = [held(acme) for _ in range(3)]
+    free = held(northwind, countdown=60)
+    age(free, "next_at", seconds=1)
+    for held_count in (1, 2, 3):
+        freeze(calendar)
+        promotion.promote()
+        assert [states(run)[-1] for run in runs].count("held") == held_count
+        assert states(free)[-1] == "queued"
+    # What has changed meanwhile is gated after that.
+    assert not is_gated(acme)
+    for _ in range(5):
+        promotion.promote()
+    assert is_gated(acme)
+
+
+def is_gated(owner: Owner) -> bool:
+    owner.refresh_from_db()
+    return owner.gated_to is None and owner.gated_version == owner.calendar_version
+
+
+def test_owners_whose_calendars_changed_are_gated_in_turns(
+    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One with many runs does not keep the other waiting."""
+    monkeypatch.setattr(gating, "CHUNK", 1)
+    gate, order = gating.gate, []
+
+    def watched(run_ids: list[UUID], *, cause: str) -> int:
+        order.extend(Run.objects.filter(id__in=run_ids).values_list("owner__slug", flat=True))
+        return gate(run_ids, cause=cause)
+
+    for owner in (acme, northwind):
+        calendar = calendar_of(owner)
+        submitted(owner, 3)
+        freeze(calendar)
+    monkeypatch.setattr(gating, "gate", watched)
+    promotion.promote()
+    assert sorted(order[:2]) == sorted(order[2:4]) == ["acme", "northwind"]
+
+
 def test_openings_are_made_anew_long_before_they_end(acme: Owner) -> None:
     """From half of the time ahead on; what is known for longer is left."""
     calendar = calendar_of(acme)

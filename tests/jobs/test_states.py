@@ -54,7 +54,7 @@ def test_each_state_is_waiting_active_or_ended() -> None:
 
 
 def test_what_has_not_ended_can_be_cancelled() -> None:
-    """What waits is cancelled at once, what a worker holds is told to stop."""
+    """What waits is cancelled at once, what a worker holds is asked to stop."""
     assert sources(State.CANCELLED) >= WAITING
     assert sources(State.CANCELLING) == ACTIVE - {State.CANCELLING}
 

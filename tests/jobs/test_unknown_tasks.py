@@ -9,13 +9,14 @@ import pytest
 from celery import current_app
 from django.contrib.auth.models import User
 
-from fleet import Node
+from fleet import Kind, Node
 from jobs import dispatch, submit, unknown_tasks
 from jobs.admission import refuse_unknown
 from jobs.errors import OptionError, UnknownTask
 from jobs.liveness import beat
 from jobs.models import AuditEntry, Job, Owner, Run, Worker
 from jobs.pausing import pause_owner
+from jobs.payloads import read_message
 from jobs.reopening import reopen_runs
 from jobs.states import State
 from jobs.unknown_tasks import Unknown, fail_runs, fail_task, move_runs, move_task
@@ -26,6 +27,7 @@ from tests.jobs.scenes import (
     known,
     living_worker,
     messages,
+    recorded,
     states,
     submitted,
 )
@@ -84,12 +86,12 @@ def test_a_queue_without_a_worker_is_not_counted(acme: Owner) -> None:
 
 
 def test_a_long_backlog_hides_no_run_that_met_a_worker(acme: Owner) -> None:
-    """Others are counted among the oldest runs of each state only."""
-    ready, first = submitted(acme, 2)
+    """Others are counted among the oldest runs of each state only; as many of those are read."""
+    ready, first, second = submitted(acme, 3)
     Run.objects.filter(id=ready.id).update(task=NEW)
     worker_with(NEW)
     assert unknown_tasks.unknown_tasks(most=1) == []
-    refuse_unknown([Ask(str(first.id), OLD)])
+    refuse_unknown([Ask(str(first.id), OLD), Ask(str(second.id), OLD)])
     assert unknown_tasks.unknown_tasks(most=1) == [Unknown("jobs", OLD, count=1, due_count=1)]
 
 
@@ -167,6 +169,25 @@ def test_arguments_that_do_not_fit_stay(acme: Owner) -> None:
     assert (run.task, run.token) == (OLD, 0)
 
 
+@pytest.mark.parametrize("stored", [b'[["7"], {}, null]', b'[[], {"n": "7"}, null]'])
+def test_a_moved_run_has_the_arguments_of_a_submit(acme: Owner, stored: bytes) -> None:
+    """In the types and by the names of the new task: it is not called with what it never was."""
+    [run] = renamed(acme)
+    Run.objects.update(payload=stored.replace(b"null", b'{"chain": null}'))
+    assert move_task("tests.old_record", to=NEW).runs == 1
+    run.refresh_from_db()
+    assert read_message(run.payload, key=0) == ([], {"n": 7}, {"chain": None})
+
+
+def test_a_moved_job_has_the_arguments_of_an_upsert(acme: Owner) -> None:
+    """Its next runs are called with them."""
+    job = job_without_history(acme, task="tests.old_add")
+    Job.objects.update(payload=b'[["7", "8"], {}, {}]')
+    assert move_task("tests.old_add", to=OLD).jobs == 1
+    job.refresh_from_db()
+    assert read_message(job.payload, key=0) == ([], {"x": 7, "y": 8}, {})
+
+
 def test_recurring_jobs_are_moved_with_their_runs(acme: Owner, northwind: Owner) -> None:
     """Else they would go on to make runs of the old task; not where one queue is meant."""
     job = job_without_history(acme, task="tests.old_add")
@@ -196,6 +217,31 @@ def test_nothing_is_moved_to_a_task_that_is_unknown_here(acme: Owner) -> None:
         move_runs([run.id], to=NEW, reason="x" * 501)
 
 
+@pytest.mark.parametrize("own", ["fairshift.delete_jobs", "fairshift.management_command"])
+def test_nothing_is_moved_to_a_task_of_fairshift(acme: Owner, own: str) -> None:
+    """They act for all owners, or outside of the project's code; also when they are registered."""
+    [run] = submitted(acme)
+    for move in (
+        lambda: move_task(OLD, to=own),
+        lambda: move_runs([run.id], to=own),
+        lambda: move_task(OLD, to=own, is_dry_run=True),
+    ):
+        with pytest.raises(OptionError, match="a task of Fairshift"):
+            move()
+
+
+def test_the_move_of_one_run_is_in_its_own_audit(acme: Owner) -> None:
+    """With both names: the run itself has only the new one."""
+    [run] = renamed(acme)
+    anna = User(pk=4711, username="anna")
+    move_runs([run.id], to=NEW, actor=anna, reason="renamed")
+    entry = AuditEntry.objects.get()
+    assert (entry.object_type, entry.object_id, entry.owner) == ("run", str(run.id), acme)
+    assert entry.details == {"before": {"task": "tests.old_record"}, "after": {"task": NEW}}
+    fail_runs([run.id], actor=anna)
+    assert AuditEntry.objects.latest("id").object_id == str(run.id)
+
+
 def test_a_move_is_audited_by_owner(acme: Owner, northwind: Owner) -> None:
     """Who, why, from which task to which, and how many runs."""
     anna = User(pk=4711, username="anna")
@@ -223,10 +269,36 @@ def test_a_failed_run_says_why_and_may_be_opened_again(acme: Owner, options: Any
     assert fail_task("tests.old_record").runs == 1
     assert states(run)[-1] == "failed"
     assert run.error_type == "celery.exceptions.NotRegistered"
-    assert run.error_message == "no worker knows task tests.old_record"
+    assert run.error_message == "no worker knows tests.old_record"
     assert known() == []
     reopen_runs([run.id])
     assert states(run)[-1] == "queued"
+
+
+def test_a_failed_run_of_a_known_task_was_failed_by_an_operator(acme: Owner) -> None:
+    """No worker is said not to know it."""
+    known_run, unknown_run = submitted(acme, 2)
+    worker_with(OLD)
+    Run.objects.filter(id=unknown_run.id).update(queue="slow")
+    assert set(fail_runs([known_run.id, unknown_run.id])) == {known_run.id, unknown_run.id}
+    known_run.refresh_from_db()
+    unknown_run.refresh_from_db()
+    assert (known_run.error_type, known_run.error_message) == ("", "failed by an operator")
+    assert known_run.moves[-1][2] == "failed by an operator"
+    assert unknown_run.error_type == "celery.exceptions.NotRegistered"
+
+
+def test_the_last_error_of_a_failed_run_stays(acme: Owner) -> None:
+    """Of a run that waited for its next attempt: why that is wanted is in its history."""
+    run = submit(NEW, n=1, owner=acme)
+    at = admitted(living_worker(), run)
+    recorded(at, Kind.STARTED)
+    recorded(at, Kind.RETRYING, delay=60.0, error_type="ValueError", error_message="no such host")
+    Run.objects.update(task="tests.old_record")
+    assert fail_task("tests.old_record", reason="removed in 2.0").runs == 1
+    run.refresh_from_db()
+    assert (run.error_type, run.error_message) == ("ValueError", "no such host")
+    assert run.moves[-1][2] == "removed in 2.0"
 
 
 def test_only_waiting_runs_of_the_task_fail(acme: Owner) -> None:

@@ -111,7 +111,7 @@ def test_an_unknown_field_is_refused_with_the_near_miss(nights: Calendar) -> Non
     ],
     ids=str,
 )
-def test_a_change_that_may_open_more_asks_again(
+def test_a_change_that_may_open_more_needs_a_new_approval(
     nights: Calendar, anna: User, ben: User, fields: dict[str, Any]
 ) -> None:
     """An approval of what it was does not count, and who changed it is who asked."""
@@ -140,14 +140,14 @@ def test_a_change_that_may_open_more_asks_again(
 def test_a_change_that_only_narrows_keeps_its_approval(
     nights: Calendar, anna: User, ben: User, fields: dict[str, Any]
 ) -> None:
-    """It holds at once, and the audit says so; to take it back asks again."""
+    """It holds at once, and the audit says so; to take it back needs a new approval."""
     window = request_window(nights, **NIGHTS, actor=anna)
     approve(window, actor=ben)
     changed = change_window(window, actor=ben, **fields)
     assert (changed.revision, changed.requested_by, is_agreed(window)) == (1, anna, True)
     entry = AuditEntry.objects.get(action="change window")
     assert entry.actor == ben
-    assert entry.details["approval"] == "kept: the change only narrows the window"
+    assert entry.details["approval"] == "unchanged: the change only narrows the window"
     given = {**NIGHTS, "excluded": (), "valid_until": None}
     assert change_window(window, actor=ben, **given).revision == 2
     assert not is_agreed(window)
@@ -179,7 +179,7 @@ def test_what_is_narrowed_without_an_approval_has_none(
 def test_one_occurrence_stays_approved_or_revoked_when_a_window_is_narrowed(
     nights: Calendar, anna: User, ben: User
 ) -> None:
-    """Decisions on one go by its start: while that is the same they stand, else it asks again."""
+    """Decisions on one go by its start; if that changes, it needs a new approval."""
     window = request_window(nights, **NIGHTS, actor=anna)
     approve(window, actor=ben)
     gone = Opening.objects.filter(calendar=nights, opens_at__gt=now()).earliest("opens_at").opens_at

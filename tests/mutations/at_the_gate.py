@@ -100,15 +100,15 @@ AGREEING: Final = (
         "jobs/agreed.py",
         "if decision.revision == window.revision",
         "if True",
-        (f"{EDITS}a_change_that_may_open_more_asks_again",),
+        (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
     ),
     Mutation(
-        "a material change asks again",
+        "a material change needs a new approval",
         "approval",
         "jobs/window_edits.py",
         "window.revision += 1",
         "pass",
-        (f"{EDITS}a_change_that_may_open_more_asks_again",),
+        (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
     ),
     Mutation(
         "only what narrows a window keeps its approval",
@@ -116,7 +116,7 @@ AGREEING: Final = (
         "jobs/window_edits.py",
         "if before.approved and only_narrows(before, readable(window)):",
         "if before.approved:",
-        (f"{EDITS}a_change_that_may_open_more_asks_again",),
+        (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
     ),
     Mutation(
         "a window that starts later opens no occurrence that was revoked",
@@ -164,15 +164,31 @@ AGREEING: Final = (
 
 CLOSES: Final = (
     Mutation(
-        "what runs is told before what waits is gated",
+        "what runs is stopped before what waits is gated",
         "end behaviour",
-        "jobs/gating.py",
-        "            closing.close_runs(owner_id)",
-        "            pass",
+        "jobs/closing.py",
+        '                close_runs(row["id"])',
+        "                pass",
         (
             f"{CLOSING}what_runs_is_stopped_by_a_freeze",
-            f"{CLOSING}what_runs_is_told_before_what_waits_is_gated",
+            f"{CLOSING}what_runs_is_stopped_before_what_waits_is_gated",
         ),
+    ),
+    Mutation(
+        "what runs is stopped while a round promotes what is due",
+        "end behaviour",
+        "jobs/promotion.py",
+        "        total += found\n        watch.look()\n",
+        "        total += found\n",
+        (f"{CLOSING}what_runs_is_stopped_within_a_round_that_is_busy",),
+    ),
+    Mutation(
+        "a promotion gates for a second and no longer",
+        "end behaviour",
+        "jobs/gating.py",
+        "if time.monotonic() >= until:",
+        "if False:",
+        (f"{GATING}a_promotion_gates_for_a_second_and_the_next_goes_on",),
     ),
     Mutation(
         "an attempt is stopped only earlier than it was told",

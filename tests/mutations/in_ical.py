@@ -16,10 +16,10 @@ READ: Final = "tests/jobs/ical/test_reading.py::test_"
 
 ROWS: Final = (
     Mutation(
-        "an import that may open more asks again",
+        "an import that may open more needs a new approval",
         "G14",
         IMPORT,
-        "kept += apply_change(row, changed, actor=actor) == KEPT",
+        "kept += apply_change(row, changed, actor=actor) == UNCHANGED",
         "row.__dict__.update(changed)",
         (f"{IMPORTED}what_is_as_it_was_keeps_its_approval_and_the_rest_asks_again",),
     ),

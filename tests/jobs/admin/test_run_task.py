@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -10,8 +11,10 @@ from django.urls import reverse
 
 from jobs import submit
 from jobs.models import AuditEntry, Owner, Run, Worker
-from tests.jobs.admin.conftest import confirm, said
+from tests.jobs.admin.conftest import confirm, confirm_bulk, said
 from tests.jobs.scenes import living_worker, submitted
+
+pytestmark = pytest.mark.usefixtures("offered")
 
 Person = Callable[..., Client]
 MAY = ("view_run", "view_worker", "move_run")
@@ -37,7 +40,38 @@ def test_a_run_is_moved_to_another_task(as_root: Client, renamed: Run) -> None:
     confirm(as_root, url(renamed, "move"), to="tests.record", reason="renamed")
     renamed.refresh_from_db()
     assert (renamed.task, renamed.blocked_by) == ("tests.record", "")
-    assert AuditEntry.objects.get().actor_name == "root"
+    entry = AuditEntry.objects.get()
+    assert (entry.actor_name, entry.object_id) == ("root", str(renamed.id))
+
+
+@pytest.mark.parametrize(
+    "task", ["fairshift.delete_jobs", "fairshift.http_request", "tests.record"]
+)
+def test_a_run_is_moved_to_an_offered_task_only(
+    as_root: Client, renamed: Run, settings: Any, task: str
+) -> None:
+    """A task that no form offers, and one of Fairshift's own, is refused as if it were unknown."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ()}
+    page = confirm(as_root, url(renamed, "move"), to=task)
+    assert "is no task that is offered" in page.content.decode()
+    renamed.refresh_from_db()
+    assert renamed.task == "tests.old"
+
+
+@pytest.mark.parametrize(("verb", "action"), [("move", "move to task"), ("fail", "fail unstarted")])
+def test_a_bulk_is_audited_once_with_its_actor(
+    as_root: Client, acme: Owner, renamed: Run, verb: str, action: str
+) -> None:
+    """An entry for the owner, with how many runs of which task."""
+    other = submit("tests.record", n=2, owner=acme)
+    Run.objects.update(task="tests.old")
+    keys = [str(renamed.pk), str(other.pk)]
+    confirm_bulk(
+        as_root, reverse("admin:jobs_run_changelist"), verb, keys, to="tests.record", reason="old"
+    )
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.actor_name, entry.reason) == (action, "root", "old")
+    assert (entry.owner, entry.details["task"], entry.details["count"]) == (acme, "tests.old", 2)
 
 
 def test_arguments_that_do_not_fit_are_said(as_root: Client, renamed: Run) -> None:
@@ -80,7 +114,7 @@ def test_the_list_of_workers_counts_them(as_root: Client, person: Person, rename
     worker = living_worker()
     Worker.objects.update(tasks=["tests.add", "tests.record"])
     changelist = reverse("admin:jobs_worker_changelist")
-    expected = "No worker of queue jobs knows task tests.old: 1 runs wait."
+    expected = "No worker of queue jobs knows task tests.old: 1 run waits."
     assert said(as_root.get(changelist)) == [expected]
     assert said(person("ann", *MAY, acme="operator").get(changelist)) == []
     page = as_root.get(reverse("admin:jobs_worker_change", args=[worker]))

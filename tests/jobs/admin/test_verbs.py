@@ -200,10 +200,10 @@ def test_a_submission_is_cancelled(as_root: Client, acme: Owner) -> None:
     admitted(living_worker(), runs[0])
     url = reverse("admin:jobs_submission_actions", args=[runs[0].submission_id, "cancel"])
     answer = confirm(as_root, url, reason="wrong ruleset")
-    assert said(answer)[-1].endswith(": 2 of its runs cancelled, 1 told to stop.")
+    assert said(answer)[-1].endswith(": 2 of its runs cancelled, 1 asked to stop.")
     assert set(Run.objects.values_list("state", flat=True)) == {"cancelled", "cancelling"}
     [entry] = AuditEntry.objects.all()
-    assert (entry.object_type, entry.details) == ("submission", {"cancelled": 2, "told": 1})
+    assert (entry.object_type, entry.details) == ("submission", {"cancelled": 2, "stopping": 1})
     assert "Every run of this submission has ended." in said(as_root.get(url, follow=True))
 
 

@@ -83,8 +83,8 @@ def test_a_removed_task_is_failed(acme: Owner, capsys: pytest.CaptureFixture[str
     job_without_history(acme)
     fail = ("fail-task", "tests.add")
     assert "0 runs failed." in told(capsys, *fail, "--queue", "slow")
-    assert "1 runs would be failed." in told(capsys, *fail, "--dry-run")
+    assert "1 run would be failed." in told(capsys, *fail, "--dry-run")
     said = told(capsys, *fail)
-    assert "1 runs failed." in said
-    assert "1 enabled jobs of tests.add will make more runs." in said
+    assert "1 run failed." in said
+    assert "1 enabled job of tests.add will make more runs." in said
     assert Run.objects.get(task="tests.add").state == "failed"
