@@ -22,13 +22,130 @@ SENT: Final = "tests/fleet/test_sending.py::test_"
 MENDED: Final = "tests/fleet/test_mending.py::test_"
 MEND: Final = f"{LUA}/mend.lua"
 ADOPTED: Final = "tests/fleet/test_adopting.py::test_"
+PENDING: Final = "tests/fleet/test_pending_take.py::test_"
+REJECTED: Final = "tests/fleet/test_rejected.py::test_"
+ENVELOPE: Final = "tests/fleet/test_envelope.py::test_"
+WITHOUT_WORKER: Final = "tests/fleet/test_without_worker.py::test_"
 
 ROWS: Final = (
+    Mutation(
+        "a plain message is known by its publish",
+        "G25",
+        "fleet/transport/envelope.py",
+        'delivery_tag = _text(properties.get("delivery_tag"))',
+        'delivery_tag = _text(headers.get("id"))',
+        (f"{ENVELOPE}a_plain_call_is_the_shared_owner_s",),
+    ),
+    Mutation(
+        "no delivery tag passes for a hint",
+        "G8",
+        "fleet/transport/envelope.py",
+        'delivery_tag and ":" not in delivery_tag',
+        "delivery_tag",
+        (f"{ENVELOPE}no_delivery_tag_passes_for_a_hint",),
+    ),
+    Mutation(
+        "a rejected message goes behind its line",
+        "G25",
+        LEASES,
+        "message.order = state.sequence - message.priority * AGEING",
+        "message.order = message.order",
+        (f"{REJECTED}a_rejected_message_goes_behind_its_line",),
+    ),
+    Mutation(
+        "a submission whose message was rejected comes after its sisters",
+        "G25",
+        MESSAGES,
+        "owner.turn + (is_rejected and REJECTED or 0)",
+        "owner.turn",
+        (f"{REJECTED}a_rejected_message_waits_for_its_owner_s_other_submissions",),
+    ),
+    Mutation(
+        "a message that comes again says so",
+        "G25",
+        LEASES,
+        "message.returned = true",
+        "message.returned = false",
+        (f"{REJECTED}a_message_that_comes_again_says_so",),
+    ),
+    Mutation(
+        "without a worker an acknowledgement is said at once",
+        "G25",
+        "fleet/transport/qos.py",
+        "            self.channel.settle_all()",
+        "            pass",
+        (f"{WITHOUT_WORKER}an_acknowledged_message_of_a_simple_queue_is_gone",),
+    ),
+    Mutation(
+        "a deleted queue keeps no lease",
+        "G25",
+        "fleet/transport/channel.py",
+        'scripts.run(client, queue, "delete")',
+        "pass",
+        (f"{WITHOUT_WORKER}a_deleted_queue_is_empty",),
+    ),
+    Mutation(
+        "a dropped take brings nothing",
+        "G3",
+        "fleet/transport/leases.py",
+        "if pending.is_dropped:",
+        "if False:",
+        (f"{PENDING}a_dropped_take_brings_nothing",),
+    ),
+    Mutation(
+        "what was said with a lost take is said again",
+        "G1, G6",
+        "fleet/transport/leases.py",
+        "self._saying.put_first(pending.queue, pending.unsaid)",
+        "pass",
+        (f"{PENDING}what_a_lost_connection_took_along_comes_back",),
+    ),
+    Mutation(
+        "the number of a take counts in its own epoch",
+        "G3",
+        "fleet/transport/leases.py",
+        "if pending.epoch not in (0, epoch):",
+        "if False:",
+        (f"{PENDING}the_number_of_an_epoch_before_is_not_taken_over",),
+    ),
+    Mutation(
+        "an untold queue keeps the messages of the take that found it so",
+        "G1",
+        "fleet/transport/leases.py",
+        "if not is_over and self._epochs.meet(client, pending.queue, epoch, is_told):",
+        "if self._taken(pending.queue, pending.channel, reply) and not is_over "
+        "and self._epochs.meet(client, pending.queue, epoch, is_told):",
+        (f"{PENDING}a_queue_that_is_told_first_keeps_its_messages",),
+    ),
+    Mutation(
+        "no acknowledgement overtakes the end of its run",
+        "G15",
+        "fleet/transport/saying.py",
+        "return Unsaid() if is_unheard else self.pop(queue)",
+        "return self.pop(queue)",
+        (f"{PENDING}an_end_is_not_overtaken_by_its_acknowledgement",),
+    ),
+    Mutation(
+        "a queue that was empty is asked again beside a busy one",
+        "G15",
+        "fleet/transport/channel.py",
+        "            self._waits = {}\n        if pending.queue",
+        "            pass\n        if pending.queue",
+        (f"{PENDING}a_queue_that_was_empty_is_asked_again_beside_a_busy_one",),
+    ),
+    Mutation(
+        "a cancelled consumer keeps no take that is on its way",
+        "G20",
+        "fleet/transport/channel.py",
+        "                self._close_take(self._pending_take)\n            self._give",
+        "                pass\n            self._give",
+        (f"{PENDING}a_cancelled_queue_keeps_nothing_that_is_on_its_way",),
+    ),
     Mutation(
         "a hung server is not waited for without need",
         "G21",
         "fleet/transport/saying.py",
-        "return is_due and self._talk is not None and self._talk.is_answered",
+        "return (is_due and self._talk.is_answered) or self._is_overdue",
         "return is_due",
         (f"{HELD}what_a_hung_server_was_told_is_not_waited_for",),
     ),
