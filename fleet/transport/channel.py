@@ -82,6 +82,7 @@ class FairQueues:
     active_queues: list[str]
     conn_or_acquire: Callable[..., Any]
     _in_poll: Any
+    _in_listen: Any
     _closing: bool
     _in_turn: list[str]
     _brpop_sent_at: float | None
@@ -382,6 +383,27 @@ class FairQueues:
         self.client.connection.send_command("BRPOP", *wakes, *plain, seconds)
 
     def _brpop_read(self, **options: Any) -> Any:
+        try:
+            result = self._read(**options)
+        except self.connection_errors as error:  # type: ignore[attr-defined]
+            if self.client.connection.is_connected or not self.connection.cycle.outlives(error):
+                raise
+            raise Empty from error
+        except Empty:
+            self.connection.cycle.answered()
+            raise
+        self.connection.cycle.answered()
+        return result
+
+    def _receive(self) -> Any:
+        try:
+            return super()._receive()  # type: ignore[misc]
+        except self.connection_errors as error:  # type: ignore[attr-defined]
+            if self._in_listen is not None or not self.connection.cycle.outlives(error):
+                raise
+            raise Empty from error
+
+    def _read(self, **options: Any) -> Any:
         if self._pending_take is not None:
             return self._end_take(self._pending_take)
         try:

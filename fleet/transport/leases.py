@@ -179,6 +179,11 @@ class Leases:
             bool(foreign),
         )
 
+    def doubt(self, channel: Hashable) -> None:
+        """Meet the server anew before the next take: what answers may be another one."""
+        with self._lock:
+            self._met = {pair for pair in self._met if pair[1] != channel}
+
     def _meet_first(self, client: Redis, queue: str, channel: Hashable) -> None:
         if (queue, channel) not in self._met:
             if not any(channel == met for _queue, met in self._met):
@@ -311,7 +316,7 @@ class Leases:
                 self.give_back(lease.tag)
             # Nothing names this channel any more.
             self._holding.forget(channel)
-            self._met = {pair for pair in self._met if pair[1] != channel}
+            self.doubt(channel)
 
     # --- saying ------------------------------------------------------------------------
 

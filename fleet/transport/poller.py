@@ -1,11 +1,23 @@
-"""The poller: what a worker's loop does for its channels on every turn."""
+"""The poller: what a worker's loop does for its channels on every turn.
+
+A lost connection is opened again here, while the loop goes on turning. Celery would start its whole
+consumer anew, for which Redis must answer some 60 times in a row.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from time import monotonic
+from typing import Any, Final
 
 from kombu.asynchronous import get_event_loop
 from kombu.transport import redis
+
+logger = logging.getLogger(__name__)
+
+REST_SECONDS: Final = 0.5
+PATIENCE_SECONDS: Final = 60.0
+"""Celery's consumer starts anew when Redis has answered nothing for so long."""
 
 
 class Poller(redis.MultiChannelPoller):
@@ -14,8 +26,52 @@ class Poller(redis.MultiChannelPoller):
     has_delivered = False
     is_in_loop = False
     """Whether an event loop reads the replies."""
+    _lost_since: float | None = None
+    _rests_until = 0.0
+
+    def outlives(self, error: Exception) -> bool:
+        """Say whether a lost connection is opened again in a moment; if not, raise the error.
+
+        Not without an event loop, which must go on turning meanwhile; not where Celery knows
+        another broker; and not for longer than `PATIENCE_SECONDS`.
+        """
+        now = monotonic()
+        self._lost_since = now if self._lost_since is None else self._lost_since
+        brokers = next((channel.connection.client.alt for channel in self._channels), ())
+        is_over = now > self._lost_since + PATIENCE_SECONDS
+        if not self.is_in_loop or is_over or len(brokers) > 1:
+            return False
+        logger.warning("Redis was lost, and is asked again: %r", error)
+        self._rests_until = now + REST_SECONDS
+        for channel in self._channels:
+            channel.leases.doubt(channel.holder)
+        hub = get_event_loop()
+        if hub is not None:
+            hub.call_later(REST_SECONDS, _turn_again)
+        return True
+
+    def answered(self) -> None:
+        """Note that Redis has answered."""
+        self._lost_since = None
 
     def on_poll_start(self) -> None:
+        if monotonic() >= self._rests_until:
+            try:
+                self._talk()
+            except self._connection_errors() as error:
+                if not self.outlives(error):
+                    raise
+        self.has_delivered = False
+        for channel in list(self._channels):
+            self.has_delivered |= channel.hand_over_some()
+        if self.has_delivered:
+            _turn_again()
+
+    def _connection_errors(self) -> tuple[type[Exception], ...]:
+        return next((channel.connection_errors for channel in self._channels), ())
+
+    def _talk(self) -> None:
+        """Say what is due, take what there is room for, and wait for more."""
         for channel in self._channels:
             channel.refuse_overdue()
         # They have what is to be said in common: one of them says it.
@@ -23,11 +79,6 @@ class Poller(redis.MultiChannelPoller):
         if channel is not None and channel.leases.has_unsaid:
             channel.settle(waits=False)
         super().on_poll_start()
-        self.has_delivered = False
-        for channel in list(self._channels):
-            self.has_delivered |= channel.hand_over_some()
-        if self.has_delivered:
-            _turn_again()
 
     def get(self, callback: Any, timeout: float | None = None) -> Any:
         # Without an event loop: what a take has delivered is the answer to this call.

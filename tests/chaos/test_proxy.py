@@ -26,7 +26,7 @@ HELLO = Faults(lost=1.0, command=b"PUBLISH", hangs=False)
 HELLOS_LOST = 6
 """Kombu gives up after two, and there are two workers."""
 BAD = Faults(lost=0.1, cut=0.02, delay_seconds=0.3)
-"""A restart needs some 60 replies: hardly a worker gets through one."""
+"""A restart of a worker's consumer needs some 60 replies: it would hardly get through one."""
 POOR = Faults(lost=0.003, cut=0.001, delay_seconds=0.01)
 DRAINED_SECONDS = 120
 
@@ -82,12 +82,16 @@ def test_workers_outlive_a_bad_network(
     lost = proxy.counts["lost"] + HELLOS_LOST
     _until(scene, lambda: proxy.counts["lost"] >= lost)
 
+    proxy.faults = NONE
+    ended, notes = _done(scene)
+    _until(scene, lambda: _done(scene)[0] > ended and _done(scene)[1] > notes)
     ended, notes = _done(scene)
     proxy.faults = BAD
     ends_at = time.monotonic() + seconds  # the time is the fault
     _until(scene, lambda: time.monotonic() > ends_at)
     runs, plain_tasks = _done(scene)
     print(f"{seconds} s: {runs - ended} runs and {plain_tasks - notes} plain tasks ended; ", end="")
+    assert runs > ended or seconds == SHORT_SECONDS
     proxy.faults = POOR
     _until(scene, lambda: _done(scene)[0] > runs and _done(scene)[1] > plain_tasks)
     proxy.faults = NONE

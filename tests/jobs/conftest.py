@@ -72,8 +72,12 @@ def _real_commits(
 
 
 @pytest.fixture
-def broker() -> Iterator[redis.Redis]:
-    """A client of the Redis that is the broker, empty before and after."""
+def broker(settings: Any) -> Iterator[redis.Redis]:
+    """A client of the Redis that is the broker, empty before and after.
+
+    A publish may take longer than in production: each scene connects anew, on a busy machine.
+    """
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PUBLISH_TIMEOUT_SECONDS": 10.0}
     dispatch.broker.cache_clear()
     # What a scene before this one has held is not to be put back into this one's queues.
     leases._of_broker.clear()
@@ -88,10 +92,12 @@ def broker() -> Iterator[redis.Redis]:
 def no_ticks(db: None) -> None:
     """No ticks, and a cursor at this moment."""
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM jobs_tick")
+        # A scene of processes before this one may have left no row.
+        cursor.execute("DELETE FROM jobs_tick; DELETE FROM jobs_cursor")
         cursor.execute(
-            "UPDATE jobs_cursor SET slot = floor(extract(epoch FROM clock_timestamp()) * 2), "
-            "beat_at = clock_timestamp(), again_seen = pg_current_snapshot()"
+            "INSERT INTO jobs_cursor (slot, beat_at, again_seen) VALUES "
+            "(floor(extract(epoch FROM clock_timestamp()) * 2), clock_timestamp(), "
+            "pg_current_snapshot())"
         )
 
 

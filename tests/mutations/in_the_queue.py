@@ -150,6 +150,14 @@ ROWS: Final = (
         (f"{HELD}what_a_hung_server_was_told_is_not_waited_for",),
     ),
     Mutation(
+        "a cut connection is opened again where it was",
+        "G21",
+        "fleet/transport/poller.py",
+        "if not self.is_in_loop or is_over or len(brokers) > 1:",
+        "if True:",
+        ("tests/flows/test_lost_connections.py::test_cut_connections_cost_a_moment_and_no_restart",),
+    ),
+    Mutation(
         "a connection that was given up is not waited for",
         "G21",
         "fleet/transport/scripts.py",

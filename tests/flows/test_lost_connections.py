@@ -1,0 +1,58 @@
+"""A worker's connections to Redis break: they are opened again where they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import group
+from django.conf import settings
+
+from jobs import submit_many
+from jobs.models import Run
+from jobs.states import State
+from tests.flows.processes import Processes
+from tests.judge import read_task_events
+from tests.proxy import Proxy
+from tests.tasks import record
+from tests.waiting import wait_for
+
+RUNS = 40
+CUTS = 4
+RESTARTED = "Connection to broker lost"
+"""What Celery's consumer says when it starts anew."""
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    """Between the worker and Redis; callers go past it."""
+    with Proxy(settings.REDIS_URL) as proxy:
+        yield proxy
+
+
+def test_cut_connections_cost_a_moment_and_no_restart(
+    processes: Processes, owner: Any, proxy: Proxy
+) -> None:
+    """Each run and each plain task starts once, whatever was on its way; the worker hears again.
+
+    A restart of the consumer needs some 60 replies of Redis in a row, and a network that loses each
+    tenth of them never gives it.
+    """
+    worker = processes.start_worker("cut", 2, REDIS_URL=proxy.url)
+    processes.ready()
+    submit_many("tests.record", [{"n": n, "seconds": 0.2} for n in range(RUNS)], owner="acme")
+    group(record.s(RUNS + n, 0.2) for n in range(RUNS)).delay()
+    for cut in range(CUTS):
+        wait_for(lambda cut=cut: _starts(processes) > cut * RUNS // CUTS)  # type: ignore[misc]
+        proxy.cut_all()
+    wait_for(lambda: _starts(processes) >= 2 * RUNS, seconds=60)
+    wait_for(lambda: not Run.objects.exclude(state=State.SUCCEEDED).exists())
+    assert _starts(processes) == 2 * RUNS
+    assert worker.is_alive
+    assert RESTARTED not in worker.log.read_text()
+    assert record.app.control.ping(timeout=2), "remote control is not heard any more"
+
+
+def _starts(processes: Processes) -> int:
+    return sum(event.event == "start" for event in read_task_events(processes.tasks.path))
