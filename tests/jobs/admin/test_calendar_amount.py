@@ -1,4 +1,4 @@
-"""A calendar with too many openings: refused at each save and at import, and harmless if written."""
+"""Too many openings of a calendar: refused at each save and at import, harmless if written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ LIMIT = "20,000 openings in 62 days"
 
 
 def often(calendar: Calendar, **changes: object) -> Window:
-    given = {"starts": datetime(2026, 1, 1), "duration": timedelta(minutes=1), "zone": "UTC"}
+    starts = datetime.fromisoformat("2026-01-01T00:00")
+    given = {"starts": starts, "duration": timedelta(minutes=1), "zone": "UTC"}
     return request_window(calendar, **{**given, "rule": OFTEN, **changes})
 
 
@@ -71,8 +72,13 @@ def test_the_form_says_so_beside_the_rule(as_root: Client, acme: Owner) -> None:
     answer = as_root.post(
         reverse("admin:jobs_window_add"),
         {
-            **{"calendar": hours.pk, "effect": "window", "starts_0": "2026-01-01"},
-            **{"starts_1": "00:00", "duration": "1 min", "zone": "UTC", "repeat": "rule"},
+            "calendar": hours.pk,
+            "effect": "window",
+            "starts_0": "2026-01-01",
+            "starts_1": "00:00",
+            "duration": "1 min",
+            "zone": "UTC",
+            "repeat": "rule",
             "rule": OFTEN,
         },
     )
@@ -113,7 +119,7 @@ def test_what_is_written_past_all_checks_is_closed_and_stops_no_page(
 def test_lists_read_stored_openings(as_root: Client, acme: Owner) -> None:
     """No rule is followed for the list: what is stored is what it tells."""
     hours = calendar_of(acme)
-    often(hours, starts=datetime(2020, 1, 1), rule="FREQ=DAILY", duration=timedelta(hours=1))
+    often(hours, rule="FREQ=DAILY", duration=timedelta(hours=1))
     opens = now() + timedelta(days=3)
     Opening.objects.all().delete()
     Opening.objects.create(calendar=hours, opens_at=opens, closes_at=opens + timedelta(hours=1))
