@@ -48,7 +48,8 @@ class AuditEntry(models.Model):
         indexes = [models.Index(name="audit_object", fields=("object_type", "object_id"))]
 
     def __str__(self) -> str:
-        return f"{self.actor_name}: {self.action} {self.object_type} {self.object_id}"
+        said = f"{self.action} {self.object_type} {self.object_id}"
+        return f"{self.actor_name}: {said}" if self.actor_name else said
 
     @classmethod
     def write(
