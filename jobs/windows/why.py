@@ -55,7 +55,7 @@ def _too_late(calendars: Sequence[Named], *, now: datetime, needed: timedelta) -
     if cut_off and closes is not None and now + cut_off >= closes:
         at = _moment(closes, _zone(calendars))
         return f"Nothing starts in the last {length_in_words(cut_off)} before the close, {at}"
-    cut = f", {length_in_words(cut_off)} of which are cut off" if cut_off else ""
+    cut = f", {length_in_words(cut_off)} of which are cut off," if cut_off else ""
     return f"What is left of this opening{cut} is too short for {length_in_words(needed)}"
 
 

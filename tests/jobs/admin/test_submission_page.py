@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from fleet import Kind
+from jobs.admin import forecast
 from jobs.admin.pace import Pace
 from jobs.models import AuditEntry, Owner, Run, Submission
 from jobs.states import State
@@ -42,6 +43,15 @@ def test_the_page_says_how_much_how_fast_and_how_long(
     page = as_root.get(address(submission)).content.decode()
     assert "60 % (3 / 5)" in page
     assert "so far" in page
+
+
+def test_there_is_an_estimate_at_once_when_a_forecast_takes_too_long(
+    as_root: Client, submission: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never a dash while runs wait: two of them, on four slots."""
+    monkeypatch.setattr(forecast, "foresee_rest", lambda _submission: None)
+    page = as_root.get(address(submission)).content.decode()
+    assert "left: 2; about" in page and "if all slots are its own" in page
 
 
 @pytest.mark.parametrize(
