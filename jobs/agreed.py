@@ -11,10 +11,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.utils import timezone
+
 from jobs import database
 from jobs.errors import WindowError
 from jobs.models import Calendar, Decision, Window, WindowDecision, WindowEffect
-from jobs.storing import now
 from jobs.windows import MOST_OPENINGS, Effect, Entry, Said, agreed, checked, first_beyond
 from jobs.windows import Calendar as Hours
 
@@ -69,7 +70,7 @@ def read_with_windows(calendar: Calendar) -> tuple[Hours, list[Window]]:
     """Do so, and return the windows and freezes beside, in the order of its entries."""
     windows = sorted(calendar.windows.all(), key=lambda window: window.pk)
     entries = tuple(map(readable, windows))
-    if first_beyond(entries, after=now()) is not None:
+    if first_beyond(entries, after=timezone.now()) is not None:
         # Written past every check, or before there was this one. In doubt nothing starts.
         logger.error("calendar %s: more than %s openings in 62 days", calendar.pk, MOST_OPENINGS)
         entries = (_TOO_MANY,) * len(windows)
@@ -81,7 +82,7 @@ def has_too_many(windows: Iterable[Window], *more: Entry) -> bool:
 
     A calendar that has too many is closed.
     """
-    return first_beyond((*map(readable, windows), *more), after=now()) is not None
+    return first_beyond((*map(readable, windows), *more), after=timezone.now()) is not None
 
 
 def readable(window: Window) -> Entry:
