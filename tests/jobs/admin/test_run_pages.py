@@ -280,3 +280,12 @@ def test_a_submissions_progress_is_told_in_words(as_root: Client, acme: Owner) -
     submission = Submission.objects.get()
     detail = as_root.get(reverse("admin:jobs_submission_change", args=[submission.pk]))
     assert f"submission={submission.pk}" in detail.content.decode()
+
+
+def test_the_list_begins_with_what_tells_most(as_root: Client, failed_run: Run) -> None:
+    """State, task and origin come before the id, which a narrow screen may cut off."""
+    page = as_root.get(reverse(RUNS)).content.decode()
+    columns = ("state_mark", "task_name", "origin", "id_link", "took")
+    places = [page.index(f'class="column-{name}"') for name in columns if name != "id_link"]
+    assert places == sorted(places)
+    assert page.index("field-task_name") < page.index("field-origin") < page.index("field-id_link")
