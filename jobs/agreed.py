@@ -11,11 +11,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.utils import timezone
+
 from jobs import database
 from jobs.errors import WindowError
 from jobs.models import Calendar, Decision, Window, WindowDecision, WindowEffect
+from jobs.windows import MOST_OPENINGS, Effect, Entry, Said, agreed, checked, first_beyond
 from jobs.windows import Calendar as Hours
-from jobs.windows import Effect, Entry, Said, agreed, checked
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,7 @@ _CLOSED: Final = Entry(
     rule="FREQ=DAILY",
     reason="a window of this calendar cannot be read",
 )
+_TOO_MANY: Final = replace(_CLOSED, reason="this calendar has too many openings")
 
 
 def hours(ids: Collection[int]) -> dict[int, Hours]:
@@ -66,7 +69,20 @@ def read(calendar: Calendar) -> Hours:
 def read_with_windows(calendar: Calendar) -> tuple[Hours, list[Window]]:
     """Do so, and return the windows and freezes beside, in the order of its entries."""
     windows = sorted(calendar.windows.all(), key=lambda window: window.pk)
-    return Hours(tuple(map(readable, windows)), cut_off=calendar.cut_off), windows
+    entries = tuple(map(readable, windows))
+    if first_beyond(entries, after=timezone.now()) is not None:
+        # Written past every check, or before there was this one. In doubt nothing starts.
+        logger.error("calendar %s: more than %s openings in 62 days", calendar.pk, MOST_OPENINGS)
+        entries = (_TOO_MANY,) * len(windows)
+    return Hours(entries, cut_off=calendar.cut_off), windows
+
+
+def has_too_many(windows: Iterable[Window], *more: Entry) -> bool:
+    """Tell whether these windows of a calendar, and more entries, make more openings than any may.
+
+    A calendar that has too many is closed.
+    """
+    return first_beyond((*map(readable, windows), *more), after=timezone.now()) is not None
 
 
 def readable(window: Window) -> Entry:

@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Min
 
 from jobs import agreed, database
-from jobs.errors import OptionError
+from jobs.errors import OptionError, WindowError
 from jobs.models import (
     Attachment,
     Calendar,
@@ -30,7 +30,7 @@ from jobs.models import (
     WindowEffect,
 )
 from jobs.storing import now
-from jobs.windows import open_spans
+from jobs.windows import MOST_OPENINGS, open_spans
 
 AHEAD: Final = timedelta(days=62)
 """So far ahead openings are in the table; at half of it they are made anew."""
@@ -69,7 +69,8 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
 
     Gives the calendar as it is now, locked, to be saved by the caller. Inside another block of the
     same calendar it is part of that one: many changes are one. Raises OptionError, with nothing
-    changed, when the last window would be gone: nobody has agreed to what that would open.
+    changed, when the last window would be gone: nobody has agreed to what that would open; and
+    WindowError when it would make more openings than any calendar may.
     """
     if (open_one := _open.get().get(calendar.pk)) is not None:
         yield open_one
@@ -79,6 +80,7 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
         # Here too, or what is read in this block would be kept as what was there before it.
         _renew(locked)
         had_windows = _has_windows(locked)
+        had_too_many = _has_too_many(locked)
         token = _open.set({**_open.get(), locked.pk: locked})
         try:
             yield locked
@@ -90,11 +92,23 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
                 f"is the last one of calendar {locked.name!r}, which would always be open without"
                 " it: ask for another one first, or detach or delete the calendar",
             )
+        # One that has too many already is closed, and each step back to fewer is allowed.
+        if not had_too_many and _has_too_many(locked):
+            raise too_many(locked)
         of = [row["id"] for row in database.query(_OWNERS, [locked.pk])]
         _alone(of)
         _renew(locked)
         make_openings(Calendar.objects.get(pk=locked.pk))
         _mark_changed(of)
+
+
+def too_many(calendar: Calendar) -> WindowError:
+    """Return the refusal of a change that would give a calendar too many openings."""
+    return WindowError(
+        "rule",
+        f"would give calendar {calendar.name!r} more than {MOST_OPENINGS:,} openings in 62 days, "
+        "which is the limit; let it come less often",
+    )
 
 
 def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attachment:
@@ -201,6 +215,11 @@ def _renew(calendar: Calendar) -> None:
 
 def _has_windows(calendar: Calendar) -> bool:
     return calendar.windows.filter(effect=WindowEffect.WINDOW).exists()
+
+
+def _has_too_many(calendar: Calendar) -> bool:
+    rows = calendar.windows.order_by("id").select_related("calendar")
+    return agreed.has_too_many(rows.prefetch_related("decisions"))
 
 
 def _alone(owner_ids: Collection[int]) -> None:

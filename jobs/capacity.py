@@ -29,6 +29,9 @@ MOST_OTHERS: Final = 100
 RECENT: Final = timedelta(days=30)
 BUSY: Final = 0.6
 """A sample of runs that filled this part of the slots is taken to have found no slot free."""
+MOST_OVERHEAD: Final = 4.0
+"""Of runs that had waited for a slot, one is taken for up to so many times its run time: more was
+what others had of the slots."""
 
 
 def slots_of(queue: str) -> int:
@@ -63,6 +66,10 @@ def known_of(owner: Owner, task: str, queue: str, *, now: datetime) -> Known | N
         return None if average is None else Known(average)
     filled = (row["at_once"] or 0.0) / max(1, slots_of(queue))
     overhead = 1 / filled if BUSY <= filled < 1 else 1.0
+    if row["backlogged"] and not owner.max_running and not owner.rate_limit_per_minute:
+        # They found no slot free, however little they filled: so long a slot took for each.
+        part = row["backlogged"] / max(1, slots_of(queue))
+        overhead = max(overhead, min(MOST_OVERHEAD, 1 / part))
     return Known(max(row["seconds"], 0.001) * overhead, row["again"], row["failures"])
 
 

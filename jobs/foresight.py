@@ -9,14 +9,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from celery import Task
 
 from jobs import agreed, database, preparing
-from jobs.capacity import Known, capacity_of, known_of
+from jobs.capacity import Known, capacity_of, known_of, slots_of
 from jobs.catalog import resolve
 from jobs.conf import setting
 from jobs.errors import OptionError, UnknownTask
@@ -24,6 +25,7 @@ from jobs.gating import calendars_of
 from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.run_policies import delay_after
 from jobs.storing import needed_of, now
+from jobs.windows import open_spans
 from jobs.windows.forecast import NAMES, Forecast, forecast
 from jobs.windows.simulation import Group
 
@@ -31,6 +33,11 @@ UNKNOWN_SECONDS: Final = 1.0
 """What a run is taken to need when nothing is known of its task and its owner."""
 PROMOTION_SECONDS: Final = 1.0
 """What is tried again is queued by the first promotion after its wait."""
+PACE_RUNS: Final = 20
+"""So many runs that have ended lately, and so many that wait, tell how fast a submission goes."""
+PACE_SECONDS: Final = 0.8
+MOST_CORRECTED: Final = 10.0
+"""A pace makes a forecast longer or shorter by this factor at most."""
 SPREAD_PARTS: Final = 20
 """Starts that a calendar spreads are told in so many parts."""
 
@@ -102,17 +109,62 @@ def foresee_rest(submission: Submission) -> Forecast | None:
     )
     dues = [row["due_at"] for row in rows]
     deadlines = [row["deadline_at"] for row in rows]
-    found = forecast(
-        groups,
-        capacity,
+    asked = partial(
+        forecast,
+        capacity=capacity,
         now=moment,
         not_before=_resumed(owner, None if None in dues else min(dues), at=moment),
         start_by=None if None in deadlines else max(deadlines),
     )
+    found = asked(groups)
+    pace = _pace(submission, groups)
+    if pace is not None and found.share:
+        # How fast it goes is known better than how long a run takes: with what others take, too.
+        expected = capacity.slots * found.share / seconds
+        factor = min(MOST_CORRECTED, max(1 / MOST_CORRECTED, expected / pace))
+        found = asked([replace(group, seconds=group.seconds * factor) for group in groups])
     count = sum(row["count"] for row in rows)
     with suppress(UnknownTask):
         found = _tried_again(found, known, resolve(submission.task), count=count)
     return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstEstimate:
+    """How many runs have not ended, and how long they take on all slots; `is_known` by history."""
+
+    count: int
+    length: timedelta
+    is_known: bool
+
+
+def first_estimate(submission: Submission) -> FirstEstimate | None:
+    """Tell roughly how long the rest of a submission takes; None when nothing is left of it.
+
+    Cheap: neither calendars nor others' work are looked at. Without a worker one slot is assumed.
+    """
+    counts = submission.progress
+    left = counts.total - counts.ended
+    if not left:
+        return None
+    known = known_of(submission.owner, submission.task, submission.queue, now=now())
+    seconds = known.seconds if known else UNKNOWN_SECONDS
+    rounds = math.ceil(left / max(1, slots_of(submission.queue)))
+    return FirstEstimate(left, timedelta(seconds=rounds * seconds), is_known=known is not None)
+
+
+def _pace(submission: Submission, groups: Sequence[Group]) -> float | None:
+    """Return how many runs of a submission end in a second; None while that is not known.
+
+    It is known of one that has waited for slots for a second and more, in one kind of opening.
+    """
+    [row] = database.run("ended_lately", {"submission": submission.pk})
+    calendars = {group.calendars for group in groups}
+    if row["count"] < PACE_RUNS or row["queued"] < PACE_RUNS or len(calendars) > 1:
+        return None
+    spans = open_spans(*calendars, start=row["since"], end=row["now"])
+    seconds = sum((span.length for span in spans), timedelta(0)).total_seconds()
+    return (row["count"] - 1) / seconds if seconds >= PACE_SECONDS else None
 
 
 def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:

@@ -7,6 +7,7 @@ source, or made by hand, are never touched.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from jobs import agreed, calendars
@@ -15,7 +16,7 @@ from jobs.ical import Reading, read
 from jobs.models import AuditEntry, Calendar, Window, WindowEffect
 from jobs.storing import now
 from jobs.window_edits import UNCHANGED, apply_change
-from jobs.windows import Effect, Entry, in_words
+from jobs.windows import MOST_OPENINGS, Effect, Entry, first_beyond, in_words
 
 SOURCE_LIMIT: Final = 200
 _FIELDS: Final = (
@@ -140,6 +141,7 @@ def _planned(calendar: Calendar, reading: Reading, *, source: str) -> _Plan:
         else:
             unchanged += 1
     gone += known.values()
+    _refuse_too_many(calendar, reading, source=source)
     _refuse_to_open(calendar, reading, source=source)
     removed = [(row, agreed.entry_of(row)) for row in gone]
     return _Plan(added, changed, removed, unchanged)
@@ -156,6 +158,26 @@ def _refuse_to_open(calendar: Calendar, reading: Reading, *, source: str) -> Non
             "would leave the calendar without any window, and so always open; "
             "if that is meant, remove its windows by hand",
         )
+
+
+def _refuse_too_many(calendar: Calendar, reading: Reading, *, source: str) -> None:
+    """Refuse an import after which a calendar makes more openings than any may."""
+    others = (
+        calendar.windows.exclude(source=source)
+        .order_by("id")
+        .select_related("calendar")
+        .prefetch_related("decisions")
+    )
+    entries = chain(map(agreed.readable, others), (found.entry for found in reading.found))
+    beyond = first_beyond(entries, after=now())
+    if beyond is None:
+        return
+    line = next((found.line for found in reading.found if found.entry is beyond), None)
+    raise IcalError(
+        line,
+        f"RRULE: with this event the calendar would have more than {MOST_OPENINGS:,} openings in "
+        "62 days, which is the limit; let its events come less often",
+    )
 
 
 def _store(plan: _Plan, actor: Any) -> int:

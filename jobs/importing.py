@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,6 +21,7 @@ from jobs.models import AuditEntry, Owner
 from jobs.upserting import Upserted
 
 DELIMITERS: Final = ",;\t"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 COLUMNS: Final = (*FIELDS, "arguments")
 
 
@@ -133,6 +135,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{twice!r:.100} is given twice in one object")
+    for name in made:
+        if not name.isascii() and _SURROGATE.search(name):
+            raise ValueError(f"{name!a:.100} holds a lone surrogate, which is no character")
     return made
 
 

@@ -27,7 +27,7 @@ def as_rows(look: Look, *, since: Look, names: Collection[str] = ()) -> list[dic
     """Return a row an owner, or of these owners, for JSON.
 
     Shares are parts of 1, of all owners together; received is since the earlier look. `running`
-    counts messages that workers hold: those at work, and those held in advance.
+    counts messages that workers have leased: those at work, and those taken in advance.
     """
     entitled, received = look.entitled(), look.received(since=since)
     return [
@@ -63,7 +63,7 @@ def as_table(look: Look, *, since: Look, most: int, names: Collection[str] = ())
         caption_justify="left",
     )
     table.add_column("owner")
-    for name in ("weight", "backlog", "held", "oldest", "worker s", "entitled", "received"):
+    for name in ("weight", "backlog", "leased", "oldest", "worker s", "entitled", "received"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
     for row in rows[:most]:

@@ -88,12 +88,18 @@ def _why_queued(run: Run) -> str:
         return f"No worker takes from queue {run.queue!r}."
     if not any(worker.knows(run.task) for worker in workers):
         return f"No worker of queue {run.queue!r} knows task {run.task}."
-    found = _found(run)
+    is_silent = False
+    try:
+        found = _found(run)
+    except BrokerUnavailable:
+        found, is_silent = None, True
     if found is not None:
         return turn(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
     ahead = waiting.filter(queued_at__lt=run.queued_at).count() if run.queued_at else 0
     place = f"behind {ahead} of {owner.slug}'s runs" if ahead else f"next of {owner.slug}'s runs"
+    if is_silent:
+        return f"Redis does not answer, so no worker is given a run of {run.queue!r}; {place}."
     return f"In queue {run.queue!r}, {place}."
 
 
@@ -135,18 +141,18 @@ def _place(found: Found, *, queue: str) -> str:
 
 
 def _found(run: Run) -> Found | None:
-    """Return where the run's hint is in its fair queue; None when nobody can say."""
+    """Return where the run's hint is in its fair queue; None of another queue or hint.
+
+    Raises BrokerUnavailable.
+    """
     from jobs.dispatch import owners
 
     known = owners()
     if run.queue not in known.queues:
         return None
-    try:
-        return known.find(
-            run.queue, f"{run.id}:{run.token + 1}", timeout=setting("PUBLISH_TIMEOUT_SECONDS")
-        )
-    except BrokerUnavailable:
-        return None
+    return known.find(
+        run.queue, f"{run.id}:{run.token + 1}", timeout=setting("PUBLISH_TIMEOUT_SECONDS")
+    )
 
 
 def _span(seconds: float) -> str:

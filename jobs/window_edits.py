@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.agreed import entry_of, readable
-from jobs.calendars import changing
+from jobs.agreed import entry_of, has_too_many, readable
+from jobs.calendars import changing, too_many
 from jobs.errors import OptionError, WindowError
 from jobs.models import AuditEntry, Calendar, Window
 from jobs.options import REASON_LIMIT, refuse_text
@@ -128,6 +128,17 @@ def change_window(
             **({"approval": approval} if approval else {}),
         )
     return before
+
+
+def check_amount(calendar: Calendar, entry: Entry, *, instead_of: int | None = None) -> None:
+    """Raise WindowError when a calendar would make too many openings with one more entry.
+
+    `instead_of` is the key of the window whose place it takes, if any.
+    """
+    others = list(calendar.windows.prefetch_related("decisions").select_related("calendar"))
+    rest = [window for window in others if window.pk != instead_of]
+    if has_too_many(rest, entry) and not has_too_many(others):
+        raise too_many(calendar)
 
 
 def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> str:

@@ -15,7 +15,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from jobs.admin import access
-from jobs.admin.counting import EstimatingPaginator
+from jobs.admin.counting import EstimatingPaginator, RoundCount
 from jobs.models import AuditEntry, Owner, Run
 
 
@@ -30,7 +30,26 @@ class PageChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.result_list = list(self.result_list)
+        self._count_what_is_shown()
         self.model_admin.complete(self.result_list, request)
+
+    def _count_what_is_shown(self) -> None:
+        """Say exactly how many rows there are where the last of them is on this page."""
+        if not isinstance(self.result_count, RoundCount):
+            return
+        before, shown = (self.page_num - 1) * self.list_per_page, len(self.result_list)
+        if self.show_all or shown >= self.list_per_page:
+            return
+        if before and not shown:
+            # They end on a page before this one: at most so many are known of.
+            # One more, or Django would not show the page that was asked for.
+            count: int = RoundCount(before + 1, _("at most %s") % f"{before:,}")
+        else:
+            count = before + shown
+        self.paginator.__dict__.pop("num_pages", None)
+        self.paginator.count = self.result_count = count
+        self.multi_page = count > self.list_per_page
+        self.can_show_all = count <= self.list_max_show_all
 
 
 class OwnedAdmin(admin.ModelAdmin):

@@ -166,6 +166,7 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
         found = super().get_object(request, object_id, from_field)
         if found is not None:
             self.complete([found], request)
+            calendar_status.look_far(found, now=timezone.now())
         return found
 
     def save_model(self, request: HttpRequest, obj: Calendar, form: Any, change: bool) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from operator import attrgetter
 from typing import Any, Final
 
 from jobs.windows import Span
 from jobs.windows.clocks import moment_at, shown_at
+from jobs.windows.spans import joined
 
 FIRST: Final = date(1970, 1, 1)
 LAST: Final = date(2099, 12, 31)
 MOST_PIECES: Final = 12
 """Of a day: a window of every hour would hide the others."""
+MOST_ALIKE: Final = 3
+"""Pieces of one window, or openings, that a day lists one by one; more are told as a count."""
+MOST_STRIPS: Final = 48
+"""Strips of a day; where there are more, those less than 1 % of the day apart become one."""
 ALL_DAY: Final = "00:00–24:00"
 _DAY: Final = timedelta(days=1)
 
@@ -134,12 +141,14 @@ def _day(
     planned: int,
 ) -> Day:
     whole = Span(_midnight(day, zone), _midnight(day + _DAY, zone))
-    opened = [cut for span in open_spans for cut in _cut(span, whole)]
-    pieces = tuple(
-        Piece(_hours(cut, whole, zone), mark.told)
-        for mark in marks
-        for cut in _cut(mark.span, whole)
-    )
+    # Openings are in order and apart: only those that touch the day are looked at.
+    near = open_spans[
+        bisect_right(open_spans, whole.start, key=attrgetter("end")) : bisect_left(
+            open_spans, whole.end, key=attrgetter("start")
+        )
+    ]
+    opened = [cut for span in near for cut in _cut(span, whole)]
+    pieces = _pieces(marks, whole, zone)
     return Day(
         day=day,
         is_in_month=is_in_month,
@@ -147,10 +156,40 @@ def _day(
         is_past=day < today,
         pieces=pieces[:MOST_PIECES],
         more_pieces=max(0, len(pieces) - MOST_PIECES),
-        strips=tuple(_strip(cut, whole) for cut in opened),
-        open_hours=tuple(_hours(cut, whole, zone) for cut in opened),
+        strips=_strips(opened, whole),
+        open_hours=_collapsed(opened, whole, zone),
         planned=planned,
     )
+
+
+def _pieces(marks: Iterable[Mark], whole: Span, zone: str) -> tuple[Piece, ...]:
+    """Return the pieces of a day in order; many of the same window as one, with their count."""
+    cuts: dict[Any, list[Span]] = {}
+    for mark in marks:
+        if found := _cut(mark.span, whole):
+            cuts.setdefault(mark.told, []).extend(found)
+    found_pieces = [
+        (alike[0].start, max(cut.end for cut in alike), Piece(hours, told))
+        for told, every in cuts.items()
+        for alike in ([every] if len(every) > MOST_ALIKE else [[cut] for cut in every])
+        for hours in _collapsed(alike, whole, zone)
+    ]
+    return tuple(piece for _, _, piece in sorted(found_pieces, key=lambda one: one[:2]))
+
+
+def _collapsed(cuts: Sequence[Span], whole: Span, zone: str) -> tuple[str, ...]:
+    """Return the hours of spans in order; of many one text, as 39 × 00:00–19:30."""
+    if len(cuts) <= MOST_ALIKE:
+        return tuple(_hours(cut, whole, zone) for cut in cuts)
+    every = Span(cuts[0].start, max(cut.end for cut in cuts))
+    return (f"{len(cuts)} × {_hours(every, whole, zone)}",)
+
+
+def _strips(opened: Sequence[Span], whole: Span) -> tuple[Strip, ...]:
+    if len(opened) > MOST_STRIPS:
+        wide = (Span(cut.start, cut.end + whole.length / 100) for cut in opened)
+        opened = [span.clip(end=whole.end) for span in joined(wide)]
+    return tuple(_strip(cut, whole) for cut in opened)
 
 
 def _cut(span: Span, whole: Span) -> list[Span]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import islice
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -21,16 +22,18 @@ from jobs.admin.calendar_layout import Day, Mark
 from jobs.admin.counting import within
 from jobs.admin.window_state import WindowState, state_of
 from jobs.admin.window_times import between
-from jobs.agreed import entry_of, read
+from jobs.agreed import entry_of, has_too_many, read
 from jobs.models import Calendar, Job, Owner, Run, Target, TargetGroup, Window
 from jobs.schedules.zones import zone_names
 from jobs.states import State
-from jobs.windows import Effect, Span, open_spans
+from jobs.windows import MOST_OPENINGS, Effect, Span, open_spans
 
 PLANNED: Final = (State.SCHEDULED, State.HELD, State.RETRYING)
 COUNT_MILLISECONDS: Final = 2_000
 MOST_MARKS: Final = 800
 """Of one window in a view: more than one for each hour of it."""
+MOST_OF_VIEW: Final = 5_000
+"""Of all windows in a view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,10 @@ def view_of(scope: Scope, *, month: str, now: datetime) -> View:
     of = layout.month_of(month, today=today)
     whole = layout.range_of(of, scope.zone)
     problems: list[str] = []
-    marks = [mark for calendar in scope.calendars for mark in _marks(calendar, whole, problems)]
+    every = (mark for calendar in scope.calendars for mark in _marks(calendar, whole, problems))
+    marks = list(islice(every, MOST_OF_VIEW + 1))
+    if len(marks) > MOST_OF_VIEW:
+        problems.append(_("More than %s occurrences: the last are left out.") % f"{MOST_OF_VIEW:,}")
     planned = _planned(scope, whole)
     weeks = layout.month(
         of,
@@ -134,7 +140,14 @@ def _opened(scope: Scope, whole: Span, problems: list[str]) -> Sequence[Span]:
 
 def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mark]:
     now = timezone.now()
-    for window in sorted(calendar.windows.all(), key=lambda one: one.pk):
+    windows = sorted(calendar.windows.all(), key=lambda one: one.pk)
+    if has_too_many(windows):
+        problems.append(
+            _("%(calendar)s is closed: it makes more than %(limit)s openings in 62 days")
+            % {"calendar": calendar, "limit": f"{MOST_OPENINGS:,}"}
+        )
+        return
+    for window in windows:
         try:
             entry, state = entry_of(window), state_of(window, now=now)
             found = list(between(entry, start=whole.start, end=whole.end))

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from jobs.admin import marks
 from jobs.admin.counting import within
-from jobs.foresight import foresee_rest
+from jobs.foresight import UNKNOWN_SECONDS, first_estimate, foresee_rest
 from jobs.models import Submission
 from jobs.windows.forecast import Forecast
 
@@ -43,13 +43,29 @@ def rest_in_words(submission: Submission) -> Any:
     """Return in a line how what still waits of a submission will go."""
     found = within(MILLISECONDS, lambda: foresee_rest(submission))
     if found is None:
-        return marks.NOTHING
+        # Nothing waits any more, or the forecast takes longer than a page does.
+        return rough_in_words(submission)
     said = _("left: %(count)s; finishes by %(at)s") % {
         "count": f"{found.count:,}",
         "at": _moment(found.finishes_at),
     }
     notes = format_html_join("", '<div class="fs-note">{}</div>', ((x,) for x in found.warnings))
     return format_html("{}{}", said, notes)
+
+
+def rough_in_words(submission: Submission) -> Any:
+    """Return a first estimate, by what is left, the slots and the run time of its task alone."""
+    found = within(MILLISECONDS, lambda: first_estimate(submission))
+    if found is None:
+        return marks.NOTHING
+    said = _("left: %(count)s; about %(length)s if all slots are its own and its windows stay open")
+    text = said % {"count": f"{found.count:,}", "length": marks.span(found.length)}
+    note = (
+        ""
+        if found.is_known
+        else _("No run is known yet: each is taken to need %g s.") % UNKNOWN_SECONDS
+    )
+    return format_html('{}<div class="fs-note">{}</div>', text, note) if note else text
 
 
 def _counted() -> tuple[tuple[str, str], ...]:

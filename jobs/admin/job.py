@@ -51,11 +51,11 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
     list_display = (
         "title",
         "life",
-        "owner_link",
-        "words",
+        "task_name",
         "due",
         "results",
-        "task_name",
+        "words",
+        "owner_link",
         "target_link",
     )
     list_display_links = ("title",)

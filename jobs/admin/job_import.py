@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import zlib
-from datetime import timedelta
 from typing import Any, Final
 
 from django import forms
@@ -12,7 +10,6 @@ from django.contrib import admin, messages
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -21,12 +18,12 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin import access
 from jobs.admin.base import OwnedAdmin
-from jobs.importing import COLUMNS, Report, foresee, import_jobs
+from jobs.admin.job_import_open import content_of, opened, report_of, store
+from jobs.importing import COLUMNS, Report, import_jobs
 from jobs.models import Job, JobImport, Owner
 from jobs.models.fields import no_nul
 
 BYTES_LIMIT: Final = 64 * 2**20
-KEPT: Final = timedelta(days=1)
 SHOWN: Final = 1_000
 NAME_LIMIT: Final = 200
 # What a spreadsheet takes for the beginning of a formula.
@@ -94,16 +91,20 @@ class JobImportAdmin(OwnedAdmin):
         """Take a file or text; what it would do is on the next page."""
         if not self.has_import_permission(request):
             raise PermissionDenied
+        status = 200
         form = ImportForm(request.POST or None, request.FILES or None)
         owners = access.narrowed(
             Owner.objects.all(), request.user, path="pk", roles=access.EDITS
         ).order_by("slug")
         form.fields["owner"].queryset = owners  # type: ignore[attr-defined]
         if request.method == "POST" and form.is_valid():
-            kept = _keep(form, request.user)
-            return HttpResponseRedirect(reverse("admin:jobs_job_import_confirm", args=[kept.pk]))
+            kept = _open(form, request.user)
+            if kept is not None:
+                address = reverse("admin:jobs_job_import_confirm", args=[kept.pk])
+                return HttpResponseRedirect(address)
+            status = 400
         context = {"form": form, "columns": COLUMNS, "title": _("Import jobs")}
-        return self._page(request, "admin/jobs/job/import.html", context)
+        return self._page(request, "admin/jobs/job/import.html", context, status=status)
 
     def import_confirm_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what the import would do, and on a POST do it."""
@@ -111,16 +112,17 @@ class JobImportAdmin(OwnedAdmin):
             with transaction.atomic():
                 kept = self._kept(request, pk, is_last=True)
                 report = import_jobs(
-                    _content(kept), owner=kept.owner, actor=request.user, name=kept.name
+                    content_of(kept), owner=kept.owner, actor=request.user, name=kept.name
                 )
                 if report.upserted is not None:
                     kept.delete()
                     messages.success(request, _said(report))
                     return HttpResponseRedirect(reverse("admin:jobs_job_changelist"))
+                store(kept, report)
             messages.error(request, _("Something has changed meanwhile. Nothing was imported."))
         else:
             kept = self._kept(request, pk)
-            report = foresee(_content(kept), owner=kept.owner)
+            report = report_of(kept)
         context = {
             "kept": kept,
             "report": report,
@@ -137,7 +139,7 @@ class JobImportAdmin(OwnedAdmin):
         response["Content-Disposition"] = 'attachment; filename="problems.csv"'
         writer = csv.writer(response)
         writer.writerow(["row", "field", "problem"])
-        for problem in foresee(_content(kept), owner=kept.owner).problems:
+        for problem in report_of(kept).problems:
             cells = (problem.field, problem.problem)
             writer.writerow([problem.row or "", *map(neutral, cells)])
         return response
@@ -146,7 +148,9 @@ class JobImportAdmin(OwnedAdmin):
         """Return what this very person is about to import."""
         if not self.has_import_permission(request):
             raise PermissionDenied
-        rows = JobImport.objects.select_related("owner")
+        rows = JobImport.objects.filter(report__isnull=False).select_related("owner")
+        if not is_last:
+            rows = rows.defer("content")
         if is_last:
             # A double click waits here, and then finds that it is done.
             rows = rows.select_for_update(of=("self",))
@@ -158,29 +162,35 @@ class JobImportAdmin(OwnedAdmin):
             raise PermissionDenied
         return kept
 
-    def _page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    def _page(
+        self, request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+    ) -> HttpResponse:
         request.current_app = self.admin_site.name
         common = self.admin_site.each_context(request)
         return TemplateResponse(
-            request, template, {**common, "opts": self.opts, "media": self.media, **context}
+            request,
+            template,
+            {**common, "opts": self.opts, "media": self.media, **context},
+            status=status,
         )
 
 
-def _keep(form: ImportForm, user: Any) -> JobImport:
-    """Keep what was given until it is confirmed, and drop what nobody has confirmed."""
-    JobImport.objects.filter(created_at__lt=Now() - KEPT).delete()
+def _open(form: ImportForm, user: Any) -> JobImport | None:
+    """Open an import of what was given; None, and the form says why, when it cannot be."""
     file = form.cleaned_data["file"]
     content = file.read() if file else form.cleaned_data["text"].encode()
-    return JobImport.objects.create(
-        owner=form.cleaned_data["owner"],
-        user=user,
-        name=(file.name if file else "")[:NAME_LIMIT],
-        content=zlib.compress(content, 1),
-    )
-
-
-def _content(kept: JobImport) -> bytes:
-    return zlib.decompress(kept.content)
+    name = (file.name if file else "")[:NAME_LIMIT]
+    found = opened(content, owner=form.cleaned_data["owner"], user=user, name=name)
+    if found is None:
+        form.add_error(None, _("Another file of yours is being read. Try again when it is done."))
+        return None
+    for problem in report_of(found).problems:
+        if (problem.row, problem.field) == (None, "file"):
+            # Of a file that cannot be read there is nothing to confirm.
+            found.delete()
+            form.add_error("file" if file else "text", problem.problem)
+            return None
+    return found
 
 
 def _said(report: Report) -> str:

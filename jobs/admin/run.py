@@ -65,6 +65,8 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
 
     list_display = (
         "state_mark",
+        "task_name",
+        "origin",
         "id_link",
         "owner_link",
         "target_name",
@@ -72,8 +74,6 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
         "submitted",
         "took",
         "tries",
-        "task_name",
-        "origin",
     )
     list_display_links = ("id_link",)
     list_select_related = ("owner", "target", "submission", "job")

@@ -18,12 +18,15 @@ from jobs.admin.base import RecordAdmin
 from jobs.admin.filters import OwnerFilter
 from jobs.admin.forecast import rest_in_words
 from jobs.admin.override import OVERRIDE_SUBMISSION
+from jobs.admin.pace import pace_of, took
 from jobs.admin.page_counts import states_by
+from jobs.admin.retry_failed import RETRY_FAILED
 from jobs.admin.submit_page import SubmitPage
 from jobs.admin.verbal import VerbalAdmin
 from jobs.admin.verbs import Act, Verb, always
 from jobs.models import Run, Submission
 from jobs.states import ENDED, State
+from jobs.storing import now
 
 OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
 
@@ -65,8 +68,8 @@ CANCEL = Verb(
 
 @admin.register(Submission)
 class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
-    verbs = (CANCEL, OVERRIDE_SUBMISSION)
-    list_display = ("name", "progress", "owner_link", "submitted", "task_name", "number")
+    verbs = (CANCEL, RETRY_FAILED, OVERRIDE_SUBMISSION)
+    list_display = ("name", "task_name", "progress", "owner_link", "submitted", "number")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)
     list_per_page = 25
@@ -81,6 +84,8 @@ class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
         "queue",
         "submitted",
         "progress",
+        "pace",
+        "took",
         "runs",
         "forecast",
         "errors",
@@ -120,6 +125,16 @@ class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
         if counts is None:
             return marks.runs_link(_("see its runs"), submission=submission.pk)
         return marks.progress_bar(counts, total=submission.run_count)
+
+    @marks.column(_("ended"))
+    def pace(self, submission: Submission) -> str:
+        found = pace_of(submission, now=now())
+        rate = f" · {found.rate}" if found.rate else ""
+        return f"{found.percentage} ({found.ended:,} / {found.total:,}){rate}"
+
+    @marks.column(_("took"))
+    def took(self, submission: Submission) -> str:
+        return took(pace_of(submission, now=now()))
 
     @marks.column(_("submitted"))
     def submitted(self, submission: Submission) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -13,9 +14,10 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.admin import window_text as text
 from jobs.admin.stale import SeenForm, digest
 from jobs.errors import WindowError
-from jobs.models import Window
+from jobs.models import Calendar, Window
 from jobs.models.fields import no_nul
 from jobs.schedules.zones import zone_names
+from jobs.window_edits import check_amount
 from jobs.windows import Effect, Entry, checked
 from jobs.windows.clocks import moment_at, shown_at
 from jobs.windows.words import length_in_words
@@ -173,6 +175,9 @@ class WindowForm(SeenForm):
         # The time zone of all other fields, so it is looked at first.
         if cleaned.get("zone", "UTC") in zone_names():
             self.entry = self._entry(cleaned)
+            self._refuse_too_many(
+                cleaned.get("calendar") or getattr(self.instance, "calendar", None)
+            )
         elif "zone" in cleaned:
             self._refuse(lambda: checked(_only_zone(cleaned["zone"])))
         return cleaned
@@ -213,10 +218,16 @@ class WindowForm(SeenForm):
             )
         )
 
-    def _refuse(self, check: Any) -> Entry | None:
+    def _refuse_too_many(self, calendar: Calendar | None) -> None:
+        """Refuse what would give its calendar more openings than any may make."""
+        entry = self.entry
+        if entry is not None and calendar is not None:
+            self._refuse(lambda: check_amount(calendar, entry, instead_of=self.instance.pk))
+
+    def _refuse(self, check: Callable[[], Entry | None]) -> Entry | None:
         """Return what a check does; its refusal stands beside the field."""
         try:
-            found: Entry = check()
+            found = check()
         except WindowError as error:
             self.add_error(self.field_of(error), error.problem)
             return None

@@ -116,7 +116,7 @@ class WorkerAdmin(RecordAdmin):
     def heartbeat(self, worker: Worker) -> str:
         return marks.moment(worker.heartbeat_at)
 
-    @marks.column(_("holds / slots"))
+    @marks.column(_("at work / slots"))
     def held(self, worker: Worker) -> str:
         text = f"{getattr(worker, 'page_held', 0)} / {worker.slots}"
         return marks.runs_link(text, worker=worker.pk, state="active")

@@ -48,7 +48,11 @@ class AuditEntry(models.Model):
         indexes = [models.Index(name="audit_object", fields=("object_type", "object_id"))]
 
     def __str__(self) -> str:
-        return f"{self.actor_name}: {self.action} {self.object_type} {self.object_id}"
+        # Many actions name their object: "request window 6", and not "request window window 6".
+        is_named = self.action.endswith(self.object_type)
+        said = self.action if is_named else f"{self.action} {self.object_type}"
+        said = f"{said} {self.object_id}"
+        return f"{self.actor_name}: {said}" if self.actor_name else said
 
     @classmethod
     def write(

@@ -26,7 +26,14 @@ class JobImport(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     name = models.CharField(max_length=200, blank=True)
     content = models.BinaryField()
+    # What the import would do: compressed JSON. None while it is being found out.
+    report = models.BinaryField(null=True)
     created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=("user",), name="jobimport_one_per_person"),
+        ]
 
     def __str__(self) -> str:
         return self.name

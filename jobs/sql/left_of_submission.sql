@@ -7,12 +7,13 @@ SELECT calendars, needed, priority, sum(count)::int AS count,
     CASE WHEN bool_and(deadline_at IS NOT NULL) THEN max(deadline_at) END AS deadline_at
 FROM (
     SELECT t.name, jobs_needed(r.policy) AS needed, r.priority,
-        CASE WHEN r.window_policy = 'overridden' THEN '{}'::bigint[]
+        CASE WHEN r.window_policy = 'overridden' OR o.calendar_version = 0 THEN '{}'::bigint[]
             ELSE jobs_calendars(r.owner_id, r.job_id, r.target_id) END AS calendars,
         count(*) AS count, min(r.due_at) AS due_at, max(r.deadline_at) AS deadline_at
-    FROM jobs_run AS r LEFT JOIN jobs_target AS t ON t.id = r.target_id
+    FROM jobs_run AS r JOIN jobs_owner AS o ON o.id = r.owner_id LEFT JOIN jobs_target AS t ON t.id = r.target_id
     WHERE r.submission_id = %(submission)s
         AND r.state IN ('scheduled', 'held', 'queued', 'retrying')
-    GROUP BY r.owner_id, r.job_id, r.target_id, t.name, needed, r.priority, r.window_policy
+    GROUP BY r.owner_id, r.job_id, r.target_id, t.name, needed, r.priority, r.window_policy,
+        o.calendar_version
 ) AS alike
 GROUP BY calendars, needed, priority

@@ -2,7 +2,7 @@
 -- Parameters: owner_id bigint, task text, since uuid (the smallest id that counts).
 -- Result: one row: count; seconds: the mean, all attempts of a run together, of each at most ten
 --   times the median; at_once: how many of a submission's newest were at work at a
---   time; again: the part that was tried again, and failures: how often one of them failed before,
+--   time, and backlogged: of those that had waited for a slot before; again: the part that was tried again, and failures: how often one of them failed before,
 --   at most. Null without any.
 -- Keeps true: a fixed number of rows is looked at, by indexes, however many there are.
 WITH submissions AS (
@@ -13,31 +13,32 @@ WITH submissions AS (
     SELECT id FROM jobs_job WHERE task = %(task)s AND owner_id = %(owner_id)s ORDER BY key LIMIT 20
 ), runs AS (
     SELECT r.*, s.id AS newest_of FROM submissions AS s CROSS JOIN LATERAL (
-        SELECT id, started_at, ended_at, attempt_count FROM jobs_run
+        SELECT id, queued_at, started_at, ended_at, attempt_count FROM jobs_run
         WHERE submission_id = s.id AND state = 'succeeded' AND id >= %(since)s
         ORDER BY id DESC LIMIT 100
     ) AS r
     UNION
     SELECT r.*, NULL FROM submissions AS s CROSS JOIN LATERAL (
-        SELECT id, started_at, ended_at, attempt_count FROM jobs_run
+        SELECT id, queued_at, started_at, ended_at, attempt_count FROM jobs_run
         WHERE submission_id = s.id AND state = 'succeeded' AND id >= %(since)s
         ORDER BY id LIMIT 100
     ) AS r
     UNION
-    SELECT r.id, r.started_at, r.ended_at, r.attempt_count, NULL FROM jobs AS j CROSS JOIN LATERAL (
-        SELECT id, started_at, ended_at, attempt_count, state FROM jobs_run
+    SELECT r.id, r.queued_at, r.started_at, r.ended_at, r.attempt_count, NULL FROM jobs AS j CROSS JOIN LATERAL (
+        SELECT id, queued_at, started_at, ended_at, attempt_count, state FROM jobs_run
         WHERE job_id = j.id AND id >= %(since)s ORDER BY id DESC LIMIT 10
     ) AS r WHERE r.state = 'succeeded'
     UNION
-    SELECT id, started_at, ended_at, attempt_count, NULL FROM (
-        SELECT id, started_at, ended_at, attempt_count, state, task FROM jobs_run
+    SELECT id, queued_at, started_at, ended_at, attempt_count, NULL FROM (
+        SELECT id, queued_at, started_at, ended_at, attempt_count, state, task FROM jobs_run
         WHERE owner_id = %(owner_id)s AND id >= %(since)s ORDER BY id DESC LIMIT 500
     ) AS newest WHERE state = 'succeeded' AND task = %(task)s
 ), spans AS (
     SELECT greatest(0, extract(epoch FROM coalesce(
         (SELECT sum(a.ended_at - a.started_at) FROM jobs_attempt AS a WHERE a.run_id = runs.id),
         ended_at - started_at
-    )))::float8 AS seconds, started_at, ended_at, newest_of, attempt_count - 1 AS failures
+    )))::float8 AS seconds, started_at, ended_at, newest_of, attempt_count - 1 AS failures,
+        started_at - queued_at AS waited
     FROM runs WHERE started_at IS NOT NULL
 ), middle AS (
     SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS seconds FROM spans
@@ -52,13 +53,15 @@ WITH submissions AS (
         ) AS few) AS done
     FROM (SELECT max(id) AS id FROM submissions) AS newest
 ), filled AS (
-    SELECT max(at_once) AS at_once FROM (
-        SELECT sum(seconds) / nullif(extract(epoch FROM max(ended_at) - min(started_at)), 0)
+    SELECT max(at_once) AS at_once, max(at_once) FILTER (WHERE has_waited) AS backlogged FROM (
+        SELECT sum(seconds) / nullif(extract(epoch FROM max(ended_at) - min(started_at)), 0),
+            count(*) >= 50 AND percentile_cont(0.5) WITHIN GROUP (ORDER BY waited)
+                > greatest(make_interval(secs => avg(seconds)), interval '1 second')
         FROM spans WHERE newest_of IS NOT NULL GROUP BY newest_of
-    ) AS each (at_once)
+    ) AS each (at_once, has_waited)
 )
 SELECT count(*) AS count, avg(least(spans.seconds, 10 * middle.seconds)) AS seconds,
-    min(filled.at_once)::float8 AS at_once,
+    min(filled.at_once)::float8 AS at_once, min(filled.backlogged)::float8 AS backlogged,
     greatest(
         avg((spans.failures > 0)::int)::float8,
         min(begun.retrying / nullif(begun.retrying + begun.done, 0))) AS again,

@@ -2,6 +2,7 @@
 
 from jobs.errors import WindowError
 from jobs.windows.agreement import Said, agreed, start_of
+from jobs.windows.amount import MOST_OPENINGS, first_beyond
 from jobs.windows.gate import Gate, gate_of
 from jobs.windows.kinds import Calendar, Effect, Entry, Span
 from jobs.windows.limits import checked
@@ -12,6 +13,7 @@ from jobs.windows.why import Named, why_closed
 from jobs.windows.words import in_words, notes
 
 __all__ = [
+    "MOST_OPENINGS",
     "Calendar",
     "Effect",
     "Entry",
@@ -23,6 +25,7 @@ __all__ = [
     "agreed",
     "checked",
     "closes_at",
+    "first_beyond",
     "gate_of",
     "in_words",
     "is_open",

@@ -11,7 +11,7 @@ from jobs.windows.clocks import shown_at
 from jobs.windows.gate import gate_of
 from jobs.windows.kinds import Calendar, Effect, Entry
 from jobs.windows.occurrences import occurrences
-from jobs.windows.opening import HORIZON, closes_at, next_opening
+from jobs.windows.opening import HORIZON, closes_at, cut_off_of, next_opening
 from jobs.windows.words import length_in_words
 
 _NONE: Final = timedelta(0)
@@ -42,11 +42,21 @@ def why_closed(calendars: Sequence[Named], *, now: datetime, needed: timedelta) 
     zone = found.zone if found else _zone(calendars)
     opens = _moment(gate.opens_at, zone)
     if found is None:
-        length = length_in_words(needed)
-        return f"What is left of this opening is too short for {length}; the next one is {opens}."
+        return f"{_too_late(calendars, now=now, needed=needed)}; the next one is {opens}."
     if gate.opens_at > found.until:
         return f"{found.says}; it may start {opens}."
     return f"{found.says}."
+
+
+def _too_late(calendars: Sequence[Named], *, now: datetime, needed: timedelta) -> str:
+    """Say what keeps a run from starting near the end of an opening."""
+    hours = [one.hours for one in calendars]
+    closes, cut_off = closes_at(hours, at=now), cut_off_of(hours)
+    if cut_off and closes is not None and now + cut_off >= closes:
+        at = _moment(closes, _zone(calendars))
+        return f"Nothing starts in the last {length_in_words(cut_off)} before the close, {at}"
+    cut = f", {length_in_words(cut_off)} of which are cut off," if cut_off else ""
+    return f"What is left of this opening{cut} is too short for {length_in_words(needed)}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -10,7 +10,7 @@ from django.db import connection
 
 from jobs import calendars, will_it_fit
 from jobs.errors import ArgumentError, OptionError, UnknownTask
-from jobs.foresight import foresee_rest
+from jobs.foresight import UNKNOWN_SECONDS, FirstEstimate, first_estimate, foresee_rest
 from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup
 from jobs.storing import now
 from jobs.windows.forecast import Forecast
@@ -170,6 +170,76 @@ def test_what_a_slot_does_between_runs_and_waits_after_failures_count(acme: Owne
     )
     twice = seconds_to(told(acme, expected_seconds=None).finishes_at)
     assert twice - seconds_to(found.finishes_at) > once + 2
+
+
+def in_flight(runs: list[Run], *, ended: int, each: float, gap: float) -> None:
+    """Have the first runs of a submission end one after the other, the last one just now."""
+    with connection.cursor() as cursor:
+        # In one statement, by one clock: on a busy machine each takes its time.
+        cursor.execute(
+            "UPDATE jobs_run AS r SET state = 'succeeded', queued_at = now() - interval '60 s', "
+            "started_at = now() - make_interval(secs => (%s - u.number) * %s + %s), "
+            "ended_at = now() - make_interval(secs => (%s - u.number) * %s) "
+            "FROM unnest(%s) WITH ORDINALITY AS u (id, number) WHERE r.id = u.id",
+            [ended, gap, each, ended, gap, [run.id for run in runs[:ended]]],
+        )
+
+
+def test_two_seconds_after_a_submit_its_own_pace_counts(acme: Owner) -> None:
+    """Runs of 0.05 s that end 20 times a second fill no slot, and still take 20 s for 400."""
+    living_worker()
+    runs = submitted(acme, 440)
+    in_flight(runs, ended=40, each=0.05, gap=0.05)
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None
+    assert seconds_to(rest.finishes_at) == pytest.approx(20, rel=0.3)
+
+
+def test_in_windows_the_pace_is_that_of_their_open_time(acme: Owner) -> None:
+    """What ended in the opening before, with a shut time between, says no slower pace."""
+    living_worker()
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=-8, seconds=2)
+    window(calendar, opens_in=-1, seconds=3_600)
+    runs = submitted(acme, 440)
+    in_flight(runs, ended=60, each=0.05, gap=0.05)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs_run SET started_at = started_at - interval '5 s', "
+            "ended_at = ended_at - interval '5 s' "
+            "WHERE ended_at < clock_timestamp() - interval '1 s'"
+        )
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None
+    assert seconds_to(rest.finishes_at) == pytest.approx(19, rel=0.3)
+
+
+def test_runs_that_had_waited_say_how_long_a_slot_takes(acme: Owner) -> None:
+    """They found no slot free, so the next submission is told as slow, before it begins."""
+    living_worker()
+    in_flight(submitted(acme, 100), ended=100, each=0.08, gap=0.05)
+    found = told(acme, expected_seconds=None)
+    assert seconds_to(found.finishes_at) == pytest.approx(40 * 0.05, rel=0.3)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE jobs_run SET queued_at = started_at")
+    # Those that did not wait left the slots empty themselves.
+    assert seconds_to(told(acme, expected_seconds=None).finishes_at) < 1.2
+
+
+def test_a_first_estimate_needs_neither_calendars_nor_an_end(acme: Owner) -> None:
+    """What is left, by slots and by run times or the assumption: at once, and it says which."""
+    living_worker()
+    runs = submitted(acme, 40)
+    submission = Submission.objects.get()
+    found = first_estimate(submission)
+    assert found == FirstEstimate(40, timedelta(seconds=10 * UNKNOWN_SECONDS), is_known=False)
+    for run in runs[:20]:
+        has_ended(run, seconds=3)
+    found = first_estimate(submission)
+    assert found is not None and (found.count, found.is_known) == (20, True)
+    assert found.length.total_seconds() == pytest.approx(15, rel=0.3)
+    Run.objects.update(state="cancelled")
+    assert first_estimate(submission) is None
 
 
 def test_a_guess_is_said(acme: Owner) -> None:

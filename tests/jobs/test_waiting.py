@@ -192,14 +192,16 @@ def test_the_hint_of_the_next_attempt_is_meant(acme: Owner, broker: redis.Redis)
 def test_while_the_broker_is_away_the_row_answers(
     acme: Owner, broker: redis.Redis, settings: Settings
 ) -> None:
-    """Within the deadline of a publish."""
+    """Within the deadline of a publish, and it says that Redis does not answer."""
     living_worker()
     [run] = submitted(acme)
     Queue(broker).put("acme", f"{run.id}:1")
     settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
     dispatch.broker.cache_clear()
     broker.client_pause(500)
-    assert why(run) == "In queue 'jobs', next of acme's runs."
+    assert why(run) == (
+        "Redis does not answer, so no worker is given a run of 'jobs'; next of acme's runs."
+    )
     dispatch.broker.cache_clear()
 
 

@@ -31,8 +31,8 @@ class Command(BaseCommand):
             "owners",
             help="owners by what they received of the workers",
             description=(
-                "Per owner: weight; backlog, the messages that wait; held (in JSON: running), the "
-                "messages that workers hold, at work or next, and the most that they may; how "
+                "Per owner: weight; backlog, the messages that wait; leased (in JSON: running), "
+                "the messages that workers have, at work or next, and the most they may; how "
                 "long the oldest waits; worker seconds received since the queues began; the "
                 "share that its weight entitles it to among those that have work now; the share "
                 "that it received in the last seconds; and its state. The state is eligible, at "

@@ -97,6 +97,29 @@ def test_a_day_does_not_list_more_than_can_be_read() -> None:
     assert (len(third.pieces), third.more_pieces) == (layout.MOST_PIECES, 24 - layout.MOST_PIECES)
 
 
+def test_many_openings_of_one_window_are_one_line_of_a_day() -> None:
+    """39 of a day are told with their count, and three are still told one by one."""
+    begin = datetime(2026, 11, 3, tzinfo=UTC)
+    many = [
+        Span(begin + timedelta(minutes=30 * each), begin + timedelta(minutes=30 * each + 10))
+        for each in range(39)
+    ]
+    marks = [Mark(one, "often") for one in many] + [Mark(many[0], "once")]
+    [day] = [
+        day
+        for week in layout.month(
+            NOVEMBER, zone="UTC", marks=marks, open_spans=many, now=NOW, planned={}
+        )
+        for day in week
+        if day.day == begin.date()
+    ]
+    assert pieces(day) == [("00:00–00:10", "once"), ("39 × 00:00–19:10", "often")]
+    assert (day.open_hours, day.more_pieces) == (("39 × 00:00–19:10",), 0)
+    assert len(day.strips) == 39
+    few = days(*many[:3], opened=tuple(many[:3]))[begin.date()]
+    assert few.open_hours == ("00:00–00:10", "00:30–00:40", "01:00–01:10")
+
+
 @pytest.mark.parametrize(
     "text", ["", "2026-13", "0000-01", "1969-12", "2100-01", "9999-12", "<b>", "2026-11-01"]
 )

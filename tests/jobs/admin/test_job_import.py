@@ -146,3 +146,50 @@ def test_what_nobody_confirms_does_not_stay(as_root: Client, acme: Owner) -> Non
         cursor.execute("UPDATE jobs_jobimport SET created_at = now() - interval '25 hours'")
     look(as_root, acme, GOOD)
     assert as_root.get(old).status_code == 404
+
+
+def test_what_is_shown_was_found_out_once(as_root: Client, acme: Owner) -> None:
+    """The page that asks, and its CSV, read a stored report: no look at them checks all rows."""
+    rows = [{"key": f"k{each}"} for each in range(3)]
+    answer = look(as_root, acme, json.dumps(rows))
+    JobImport.objects.update(content=b"not even compressed")
+    again = as_root.get(address(answer))
+    assert "3 of 3 rows are wrong" in again.content.decode()
+    table = as_root.get(address(answer) + "problems.csv").content.decode()
+    assert len(table.splitlines()) == 4
+
+
+def test_a_person_has_one_open_import(as_root: Client, acme: Owner) -> None:
+    """A new file takes the place of the one before; beside one that is being read it is refused."""
+    first = address(look(as_root, acme, GOOD))
+    second = address(look(as_root, acme, GOOD))
+    assert (as_root.get(first).status_code, as_root.get(second).status_code) == (404, 200)
+    JobImport.objects.update(report=None)
+    refused = as_root.post(URL, {"owner": acme.pk, "text": GOOD})
+    assert refused.status_code == 400
+    assert "is being read" in refused.content.decode()
+    assert as_root.get(second).status_code == 404
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE jobs_jobimport SET created_at = now() - interval '11 minutes'")
+    assert as_root.get(address(look(as_root, acme, GOOD))).status_code == 200
+    assert JobImport.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'[{"key": "a", "task": "tests.add", "\ud800": 1}]',
+        r'[{"key": "a", "task": "tests.add", "arguments": {"\ud800": 1}}]',
+        r'[{"key": "a", "task": "tests.add", "labels": {"\udfff": "x"}}]',
+        'key,task,arguments\na,tests.add,"{""\\ud800"": 1}"\n',
+    ],
+)
+def test_a_lone_surrogate_in_a_name_is_refused(as_root: Client, acme: Owner, text: str) -> None:
+    """No page can show one, and no row hold it: the answer is a refusal, and not an error."""
+    answer = as_root.post(URL, {"owner": acme.pk, "text": text})
+    if answer.status_code == 302:
+        answer = as_root.get(answer.url)
+        assert "surrogate" in answer.content.decode()
+    else:
+        assert answer.status_code == 400 and "surrogate" in answer.content.decode()
+    assert not Job.objects.exists()

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from fleet import Kind
 from jobs.admin import counting
+from jobs.admin.run import RunAdmin
 from jobs.models import AuditEntry, Backfill, Job, Missed, Owner, Run, Submission
 from jobs.pausing import pause_owner
 from tests.bench.rows import fill
@@ -197,8 +198,27 @@ def test_a_count_that_takes_too_long_is_given_up(
         [before] = cursor.fetchone()
     assert before in ("0", "0ms") or not before.startswith("20")
     monkeypatch.setattr(counting, "within", lambda _milliseconds, _ask: None)
-    page = as_root.get(reverse(RUNS), {"owner": "acme"})
-    assert str(page.context["cl"].result_count) == "many"
+    monkeypatch.setattr(RunAdmin, "list_per_page", 3)
+    submitted(acme, 5)
+    full = as_root.get(reverse(RUNS), {"owner": "acme"}).context["cl"]
+    assert (str(full.result_count), full.multi_page) == ("many", True)
+
+
+@pytest.mark.parametrize(("page", "count"), [(1, 2), (2, 5), (3, "at most 6")])
+def test_a_list_that_ends_on_its_page_has_an_exact_count(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch, page: int, count: object
+) -> None:
+    """However long counting takes: "many" is never said of a page without a row."""
+    monkeypatch.setattr(counting, "within", lambda _milliseconds, _ask: None)
+    monkeypatch.setattr(RunAdmin, "list_per_page", 3)
+    submitted(acme, 2 if page == 1 else 5)
+    asked = {"owner": "acme", "p": str(page)}
+    answer = as_root.get(reverse(RUNS), asked)
+    assert str(answer.context["cl"].result_count) == str(count)
+    assert "many" not in answer.content.decode()
+    if page == 1:
+        none = as_root.get(reverse(RUNS), {"owner": "acme", "state": "failed"})
+        assert "0 runs" in none.content.decode()
 
 
 QUESTIONS: tuple[dict[str, str], ...] = (
@@ -260,3 +280,12 @@ def test_a_submissions_progress_is_told_in_words(as_root: Client, acme: Owner) -
     submission = Submission.objects.get()
     detail = as_root.get(reverse("admin:jobs_submission_change", args=[submission.pk]))
     assert f"submission={submission.pk}" in detail.content.decode()
+
+
+def test_the_list_begins_with_what_tells_most(as_root: Client, failed_run: Run) -> None:
+    """State, task and origin come before the id, which a narrow screen may cut off."""
+    page = as_root.get(reverse(RUNS)).content.decode()
+    columns = ("state_mark", "task_name", "origin", "id_link", "took")
+    places = [page.index(f'class="column-{name}"') for name in columns if name != "id_link"]
+    assert places == sorted(places)
+    assert page.index("field-task_name") < page.index("field-origin") < page.index("field-id_link")

@@ -90,7 +90,7 @@ def test_the_table_says_the_same_to_people(
 
 
 LONG = "the-department-with-the-longest-name-of-them-all"
-FIGURES = ["weight", "backlog", "held", "oldest", "worker s", "entitled", "received", "state"]
+FIGURES = ["weight", "backlog", "leased", "oldest", "worker s", "entitled", "received", "state"]
 
 
 def test_a_pipe_has_names_as_they_are(queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,8 @@ def test_an_entry_tells_who_did_what_to_whose_object(entry: AuditEntry, acme: Ow
     assert str(entry) == f"ada: pause owner {acme.pk}"
     [run] = submitted(acme)
     assert AuditEntry.write("cancel", on=run).owner == acme
+    # Of no person, and of an action that names its object, too.
+    assert str(AuditEntry.write("request owner", on=acme)) == f"request owner {acme.pk}"
 
 
 def test_it_outlives_the_account(entry: AuditEntry) -> None:

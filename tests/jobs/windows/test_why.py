@@ -26,8 +26,10 @@ YEAR_END = Entry(
 )
 
 
-def named(*entries: Entry, name: str = "Acme") -> Named:
-    return Named(name, Calendar(entries), ("by anna at 2026-11-19 08:00 UTC",) * len(entries))
+def named(*entries: Entry, name: str = "Acme", cut_off: timedelta = timedelta(0)) -> Named:
+    return Named(
+        name, Calendar(entries, cut_off), ("by anna at 2026-11-19 08:00 UTC",) * len(entries)
+    )
 
 
 def why(*calendars: Named, needed: timedelta = HOUR) -> str:
@@ -96,6 +98,21 @@ def test_an_opening_that_is_too_short() -> None:
     )
     assert why(named(short), needed=3 * HOUR) == (
         "No opening long enough (needs 3 h) within a year."
+    )
+
+
+def test_near_the_end_of_an_opening_the_cut_off_is_named() -> None:
+    """What needs no time is never called too long; NOW is 12:00 UTC, 13:00 in Berlin."""
+    noon = replace(NIGHTS, starts=datetime(2026, 11, 20, 12), rule="FREQ=DAILY", duration=2 * HOUR)
+    long = replace(noon, starts=datetime(2026, 11, 20, 10), duration=6 * HOUR)
+    for needed in (timedelta(0), HOUR):
+        assert why(named(long, cut_off=4 * HOUR), needed=needed) == (
+            "Nothing starts in the last 4 h before the close, Fri 2026-11-20 16:00 Europe/Berlin; "
+            "the next one is Sat 2026-11-21 10:00 Europe/Berlin."
+        )
+    assert why(named(noon, cut_off=HOUR / 2), needed=HOUR) == (
+        "What is left of this opening, 30 min of which are cut off, is too short for 1 h; "
+        "the next one is Sat 2026-11-21 12:00 Europe/Berlin."
     )
 
 

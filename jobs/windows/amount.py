@@ -1,0 +1,88 @@
+"""How many openings a calendar makes: too many would stop every page and process that reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from typing import Final
+
+from jobs.windows.clocks import moment_at
+from jobs.windows.kinds import Entry
+from jobs.windows.occurrences import FARTHEST, step_of
+from jobs.windows.recurring import LAST, wall_starts
+from jobs.windows.rules import SUB_DAILY, Rule, read_rule
+
+DAYS: Final = 62
+MOST_OPENINGS: Final = 20_000
+"""Occurrences of all windows and freezes of a calendar in 62 days: more than one in 5 minutes."""
+_SPAN: Final = timedelta(days=DAYS)
+_LOOK: Final = timedelta(days=366)
+_EPOCH: Final = datetime(1970, 1, 1)
+_LAST_MOMENT: Final = LAST.replace(tzinfo=UTC)
+
+
+def first_beyond(entries: Iterable[Entry], *, after: datetime) -> Entry | None:
+    """Return the entry with which these pass the limit of openings; None when they do not.
+
+    Time is cut into spans of 62 days, and no span may have more than `MOST_OPENINGS` occurrences,
+    approved or not. Single dates after `after` count wherever they lie, a rule for the year from
+    its first occurrence after `after` on. The cost is bounded by the limit, whatever the rules
+    are. Raises WindowError for a rule that cannot be read.
+    """
+    counts: Counter[int] = Counter()
+    wall = after.astimezone(UTC).replace(tzinfo=None)
+    for entry in entries:
+        for span, count in _counts(entry, after=wall):
+            counts[span] += count
+            if counts[span] > MOST_OPENINGS:
+                return entry
+    return None
+
+
+def _counts(entry: Entry, *, after: datetime) -> Iterator[tuple[int, int]]:
+    """Yield numbers of spans, each with how many occurrences are to be added to it."""
+    single = entry.added if entry.rule else (*entry.added, entry.starts)
+    yield from ((_span_of(date), 1) for date in single if date + entry.duration > after)
+    if not entry.rule:
+        return
+    rule = read_rule(entry.rule)
+    first = max(after - entry.duration, entry.starts)
+    if entry.valid_from is not None:
+        first = max(first, _wall(entry.valid_from) - FARTHEST)
+    last = LAST if entry.valid_until is None else _wall(entry.valid_until) + FARTHEST
+    if rule.frequency in SUB_DAILY:
+        yield from _elapsed(entry, rule, first=first, last=min(last, first + _LOOK))
+        return
+    found = wall_starts(entry.rule, entry.starts, first=first, last=min(last, LAST))
+    begin = next(found, None)
+    if begin is not None:
+        yield _span_of(begin), 1
+        until = begin + _LOOK
+        yield from ((_span_of(wall), 1) for wall in takewhile(lambda wall: wall < until, found))
+
+
+def _elapsed(
+    entry: Entry, rule: Rule, *, first: datetime, last: datetime
+) -> Iterator[tuple[int, int]]:
+    """Yield the counts of a rule of hours or minutes, by arithmetic."""
+    step = step_of(rule)
+    if rule.until is not None:
+        until = rule.until
+        last = min(last, _wall(until) if until.tzinfo else until + FARTHEST)
+    if rule.count is not None:
+        last = min(last, _wall(moment_at(entry.starts, entry.zone)) + rule.count * step)
+    while first < last:
+        number = _span_of(first)
+        end = min(last, _EPOCH + (number + 1) * _SPAN)
+        yield number, -((first - end) // step)
+        first = end
+
+
+def _wall(moment: datetime) -> datetime:
+    return min(moment, _LAST_MOMENT).astimezone(UTC).replace(tzinfo=None)
+
+
+def _span_of(wall: datetime) -> int:
+    return (wall - _EPOCH) // _SPAN
