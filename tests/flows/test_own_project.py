@@ -194,6 +194,13 @@ def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
         assert here - there == set()
 
 
+def test_commands_of_fairshift_s_own_project_are_not_installed(installed: Path) -> None:
+    """`demo` and `up` make owners, users and processes: nothing for another's project."""
+    commands = {path.stem for path in installed.glob("*/management/commands/*.py")}
+    assert commands == {"__init__", "fleet"}
+    assert not [path for path in installed.rglob("*demo*") if path.suffix in {"", ".py"}]
+
+
 def files(folder: Path) -> set[str]:
     """Return the files of a package, below its folder."""
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from jobs.demo.processes import Places
-from jobs.demo.screen import Screen
-from jobs.demo.verdict import UpgradeVerdict, Verdict, unfinished
-from jobs.demo.world import Login
+from config.demo.processes import Places
+from config.demo.screen import Screen
+from config.demo.verdict import UpgradeVerdict, Verdict, unfinished
+from config.demo.world import Login
 from jobs.models import Submission
 
 

@@ -2,7 +2,7 @@
 
 from io import StringIO
 
-from jobs.demo.screen import Line, Part, Screen
+from config.demo.screen import Line, Part, Screen
 
 HALF_WAY = Line(
     "ruleset 42", total=3000, succeeded=1490, failed=10, running=16, retrying=4, seconds=10.0

@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from config.demo.screen import Part
 from fleet import BrokerUnavailable
 from fleet.sight import Look
 from jobs.conf import setting
-from jobs.demo.screen import Part
 from jobs.dispatch import owners
 
 SPAN_SECONDS: Final = 2.0

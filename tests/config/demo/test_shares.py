@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from jobs.demo.screen import Part
-from jobs.demo.shares import parts_of
+from config.demo.screen import Part
+from config.demo.shares import parts_of
 from tests.fleet.test_sight import BUSY, look
 
 

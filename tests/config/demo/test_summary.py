@@ -3,9 +3,9 @@
 from dataclasses import replace
 from io import StringIO
 
-from jobs.demo.screen import Screen
-from jobs.demo.summary import _show_upgrade
-from tests.jobs.demo.test_upgrade_verdict import GOOD
+from config.demo.screen import Screen
+from config.demo.summary import _show_upgrade
+from tests.config.demo.test_upgrade_verdict import GOOD
 
 
 def test_what_was_held_is_said_to_be_cancelled() -> None:
