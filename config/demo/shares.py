@@ -1,7 +1,8 @@
-"""The owners' parts of the workers, as the fair queues tell them now and then."""
+"""The owners' parts of the workers over the last seconds, as looks at the fair queues show them."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from config.demo.screen import Part
@@ -14,7 +15,7 @@ SPAN_SECONDS: Final = 2.0
 
 
 class Shares:
-    """Looks at the queues; what was received is what ended within the last two seconds."""
+    """Looks at the queues, and compares the looks of the last two seconds."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
@@ -29,15 +30,59 @@ class Shares:
         self._looks.append(now)
         while now.at - self._looks[0].at > SPAN_SECONDS:
             self._looks.popleft()
-        return parts_of(now, since=self._looks[0])
+        return parts_of(tuple(self._looks))
 
 
-def parts_of(now: Look, *, since: Look) -> list[Part]:
-    """Return the parts between two looks, by name; none while nobody is entitled to any."""
-    entitled, received = now.entitled(), now.received(since=since)
+def parts_of(looks: Sequence[Look], /) -> list[Part]:
+    """Return the parts between the first and the last of these looks, by name.
+
+    Both shares are of that span. None when no owner had work in it, and for a single look.
+    """
+    first, now = looks[0], looks[-1]
+    entitled, received = _entitled_over(looks), now.received(since=first)
     if not any(entitled.values()):
         return []
-    return [
-        Part(name, entitled[name], received[name], owner.backlog, owner.running)
-        for name, owner in sorted(now.owners.items())
-    ]
+    parts = []
+    for name, owner in sorted(now.owners.items()):
+        share = entitled.get(name, 0.0)
+        has_work = share > 0 or received[name] > 0 or owner.has_work
+        part = Part(name, share, received[name], owner.backlog, owner.running, has_work)
+        parts.append(part)
+    return parts
+
+
+def _entitled_over(looks: Sequence[Look]) -> Mapping[str, float]:
+    """Return each owner's mean share, of the time in which any owner had work."""
+    sums: dict[str, float] = {}
+    for look, following in pairwise(looks):
+        for name, share in entitled_now(look).items():
+            sums[name] = sums.get(name, 0.0) + share * (following.at - look.at)
+    total = sum(sums.values())
+    return {name: amount / total if total else 0.0 for name, amount in sums.items()}
+
+
+def entitled_now(look: Look, /) -> Mapping[str, float]:
+    """Return each owner's share by weight; one with nothing that waits has no more than it runs.
+
+    What such an owner leaves over is shared by the others: max-min fairness, as in Bertsekas and
+    Gallager, "Data Networks".
+    """
+    shares = look.entitled()
+    running = sum(owner.running for owner in look.owners.values())
+    asks = {
+        name: owner.running / running
+        for name, owner in look.owners.items()
+        if owner.running and not owner.backlog
+    }
+    sharing = {name for name, share in shares.items() if share}
+    free = 1.0
+    while sharing:
+        weights = sum(look.owners[name].weight for name in sharing)
+        by_weight = {name: free * look.owners[name].weight / weights for name in sharing}
+        content = {name for name in sharing if asks.get(name, 1.0) < by_weight[name]}
+        if not content or content == sharing:
+            return shares | by_weight
+        shares |= {name: asks[name] for name in content}
+        free -= sum(asks[name] for name in content)
+        sharing -= content
+    return shares
