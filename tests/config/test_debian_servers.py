@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import redis
 
-from config.embedded.places import Account, server_account
+from config.embedded.accounts import Account, server_account
 from config.state import PROJECT
 from fleet.stack import free_port
 from tests.own_servers import new_state_dir
