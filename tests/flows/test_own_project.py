@@ -130,7 +130,7 @@ class Shop:
         path.write_text(text.replace(old, new))
 
     def found(self) -> set[str]:
-        """Return the ids of ours in what `check --deploy` says, but for the embedded Redis's age."""
+        """Return the ids of ours in what `check --deploy` says; the embedded Redis is old."""
         said = self.run("python manage.py check --deploy").stderr
         return set(re.findall(r"fairshift\.[EW]\d+", said)) - {"fairshift.W205"}
 
