@@ -75,6 +75,7 @@ REDIS_URL = env.url("REDIS_URL", schemes=REDIS_SCHEMES, default=embedded_urls.ge
 
 # --- Django ---------------------------------------------------------------------------------
 INSTALLED_APPS = [
+    "config",  # manage.py demo and up, which only this project has
     "jobs",
     "django.contrib.admin",
     "django.contrib.auth",

@@ -11,7 +11,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from config.embedded.places import Account, Places
+from config.embedded.accounts import Account
+from config.embedded.places import Places
 
 # Distribution, package, and the folders that the program needs, beside each other.
 POSTGRES_WHEEL = (

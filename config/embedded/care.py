@@ -6,8 +6,9 @@ import time
 from signal import Signals
 from typing import Protocol
 
+from config.embedded.accounts import Account
 from config.embedded.children import spawn, tail
-from config.embedded.places import Account, Places
+from config.embedded.places import Places
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -22,6 +23,8 @@ class Server(Protocol):
     url: str
     stop_signal: Signals
     kill_signal: Signals
+    refusal: str
+    """Why it did not answer when it was asked last."""
 
     def prepare(self) -> None: ...
     def command(self) -> list[str]: ...
@@ -51,10 +54,13 @@ class Care:
         process = self._spawn()
         deadline = time.monotonic() + START_SECONDS
         while not self.server.answers():
-            if process.poll() is not None or time.monotonic() > deadline:
+            has_ended = process.poll() is not None
+            if has_ended or time.monotonic() > deadline:
                 self.stop()
-                log = self._places.log(self.server.name)
-                raise OSError(f"{self.server.name} did not start. The end of {log}:\n{tail(log)}")
+                log, name = self._places.log(self.server.name), self.server.name
+                late = f"{name} did not answer within {START_SECONDS:.0f} s: {self.server.refusal}"
+                what = f"{name} did not start." if has_ended else late
+                raise OSError(f"{what} The end of {log}:\n{tail(log)}")
             time.sleep(0.02)
 
     def watch(self, now: float) -> None:
@@ -83,13 +89,14 @@ class Care:
             return
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        self._process = spawn(
-            self.server.command(),
-            account=self._account,
-            log=self._places.log(self.server.name),
-            folder=self._places.state,
-            death_signal=self.server.stop_signal,
-        )
+        with self._places.open_log(self.server.name) as log:
+            self._process = spawn(
+                self.server.command(),
+                account=self._account,
+                log=log,
+                folder=self._places.state,
+                death_signal=self.server.stop_signal,
+            )
         self._started_at = time.monotonic()
         self._restart_at = None
         return self._process

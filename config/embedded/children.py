@@ -3,8 +3,9 @@
 import signal
 import subprocess
 from pathlib import Path
+from typing import BinaryIO
 
-from config.embedded.places import Account
+from config.embedded.accounts import Account
 from fleet.tether import tether
 
 # No locale and no library path of the caller: the same start everywhere.
@@ -15,47 +16,44 @@ def spawn(
     command: list[str],
     *,
     account: Account,
-    log: Path,
+    log: BinaryIO,
     folder: Path,
     death_signal: signal.Signals,
 ) -> subprocess.Popen[bytes]:
     """Start a server that gets `death_signal` when this process dies, however it dies."""
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=folder,
-            env=ENVIRONMENT,
-            start_new_session=True,
-            preexec_fn=tether(death_signal),
-            user=account.uid,
-            group=account.gid,
-            extra_groups=account.extra_groups,
-        )
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        cwd=folder,
+        env=ENVIRONMENT,
+        start_new_session=True,
+        preexec_fn=tether(death_signal),
+        user=account.uid,
+        group=account.gid,
+        extra_groups=account.extra_groups,
+    )
 
 
-def run(command: list[str], *, account: Account, log: Path, folder: Path, text: str = "") -> None:
-    """Run a command to its end; raises OSError with the log's tail when it fails."""
-    with log.open("ab") as output:
-        done = subprocess.run(
-            command,
-            input=text.encode(),
-            stdout=output,
-            stderr=output,
-            cwd=folder,
-            env=ENVIRONMENT,
-            preexec_fn=tether(signal.SIGKILL),
-            user=account.uid,
-            group=account.gid,
-            extra_groups=account.extra_groups,
-            check=False,
-        )
-    if done.returncode != 0:
-        raise OSError(
-            f"{Path(command[0]).name} ended with {done.returncode}. The end of {log}:\n{tail(log)}"
-        )
+def run(
+    command: list[str], *, account: Account, log: BinaryIO, folder: Path, text: str = ""
+) -> int:
+    """Run a command to its end and return its exit status."""
+    done = subprocess.run(
+        command,
+        input=text.encode(),
+        stdout=log,
+        stderr=log,
+        cwd=folder,
+        env=ENVIRONMENT,
+        preexec_fn=tether(signal.SIGKILL),
+        user=account.uid,
+        group=account.gid,
+        extra_groups=account.extra_groups,
+        check=False,
+    )
+    return done.returncode
 
 
 def tail(log: Path, *, lines: int = 15) -> str:

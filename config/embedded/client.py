@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config.embedded.children import tail
 from config.embedded.locks import take_lock
 from config.embedded.places import Places
+from config.embedded.postgres import forget_variables
 from config.state import PROJECT
 
 ENSURE_SECONDS = 120.0
@@ -23,11 +24,14 @@ ENSURE_SECONDS = 120.0
 _held: list[socket.socket] = []
 
 
-def ensure(servers: Iterable[str], *, state_dir: Path) -> dict[str, str]:
+def ensure(servers: Collection[str], *, state_dir: Path) -> dict[str, str]:
     """Return {server: URL} of answering servers, started if needed, kept while this process lives.
 
+    With PostgreSQL, the variables of libpq are removed from this process's environment.
     Raises ImproperlyConfigured with the end of the server's log when one does not start.
     """
+    if "postgres" in servers:
+        forget_variables()
     places = Places(state_dir)
     line = " ".join(["use", *servers])
     deadline = time.monotonic() + ENSURE_SECONDS
@@ -95,7 +99,8 @@ def _start(places: Places) -> subprocess.Popen[bytes] | None:
     if lock is None:
         return None
     try:
-        with places.log("supervisor").open("wb") as log:
+        with places.open_log("supervisor") as log:
+            log.truncate(0)
             return subprocess.Popen(
                 [sys.executable, "-m", "config.embedded", "serve", "--lock", str(lock)],
                 cwd=PROJECT,

@@ -1,35 +1,15 @@
-"""Where the embedded servers live, and as whom they run."""
+"""Where the embedded servers live."""
 
 import hashlib
 import os
-import pwd
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-UNPRIVILEGED_USER = "nobody"
+from config.embedded.accounts import Account
 
-
-@dataclass(frozen=True)
-class Account:
-    """The user that the servers run as; all None when that is who we are already."""
-
-    uid: int | None = None
-    gid: int | None = None
-    extra_groups: tuple[int, ...] | None = None
-
-    def give(self, path: Path) -> None:
-        """Make the account the owner of this file or folder."""
-        if self.uid is not None and self.gid is not None:
-            os.chown(path, self.uid, self.gid)
-
-
-def server_account() -> Account:
-    """Return who runs the servers: PostgreSQL refuses to run as root, so root uses `nobody`."""
-    if os.geteuid() != 0:
-        return Account()
-    entry = pwd.getpwnam(UNPRIVILEGED_USER)
-    return Account(uid=entry.pw_uid, gid=entry.pw_gid, extra_groups=())
+SERVERS = ("supervisor", "postgres", "redis")
 
 
 @dataclass(frozen=True)
@@ -56,12 +36,26 @@ class Places:
 
     def log(self, name: str) -> Path:
         """The log of `supervisor`, `postgres` or `redis`."""
-        return self.state / f"{name}.log"
+        return self.state / "server-logs" / f"{name}.log"
+
+    def open_log(self, name: str) -> BinaryIO:
+        """Open a log to write at its end; only its owner reads it, or sees that it is there."""
+        path = self.log(name)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return os.fdopen(descriptor, "ab")
+
+    def remove_old_logs(self) -> None:
+        """Remove the logs of an earlier version, which every user could read."""
+        for name in SERVERS:
+            (self.state / f"{name}.log").unlink(missing_ok=True)
 
     def folder(self, name: str, *, account: Account) -> Path:
         """Make a private folder for the servers in the state folder, unless it exists."""
         path = self.state / name
-        if not path.exists():
+        if path.exists():
+            account.take_over(path)
+        else:
             path.mkdir(mode=0o700)
             account.give(path)
         return path

@@ -8,15 +8,39 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import psycopg
+from psycopg.pq import Conninfo
 
+from config.embedded.accounts import Account
 from config.embedded.binaries import postgres_folder
-from config.embedded.children import run
-from config.embedded.places import Account, Places
+from config.embedded.children import run, tail
+from config.embedded.places import Places
 
 DATABASE = "fairshift"
 SUPERUSER = "postgres"
+PORT = 5432  # a part of the socket's name; nothing listens on TCP
+# Statements and their values are the users': the client is told of an error, the log is not.
+QUIET_LOG = {
+    "log_min_messages": "log",  # above errors in the server's order: starts, stops and crashes
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",  # no DETAIL, which quotes rows and the statement of a crash
+    "log_statement": "none",
+    "log_min_duration_statement": "-1",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+}
 # Of a server left behind by a killed supervisor; it was told to stop when that one died.
 LEFTOVER_GRACE_SECONDS = 10.0
+
+
+def forget_variables() -> None:
+    """Remove the variables of libpq, such as PGHOST, from the environment of this process.
+
+    They are meant for another database, and PGSERVICE or PGHOSTADDR would lead each connection
+    there, whatever its URL says. Children inherit what is left.
+    """
+    for option in Conninfo.get_defaults():
+        if option.envvar:
+            os.environ.pop(option.envvar.decode(), None)
 
 
 class Postgres:
@@ -25,18 +49,22 @@ class Postgres:
     name = "postgres"
     stop_signal = signal.SIGINT  # ends sessions and stops cleanly
     kill_signal = signal.SIGQUIT  # stops at once; the next start recovers
+    refusal = ""
 
     def __init__(self, places: Places, *, account: Account) -> None:
         self._places = places
         self._account = account
         self._data = places.state / "postgres18"
-        self.url = f"postgresql://{SUPERUSER}@/{DATABASE}?" + urlencode({"host": places.sockets})
+        # All of it is named: libpq takes what is left out from PGPORT and other variables.
+        where = urlencode({"host": places.sockets, "port": PORT})
+        self.url = f"postgresql://{SUPERUSER}@/{DATABASE}?{where}"
 
     def prepare(self) -> None:
         """Make the database at the first start and clear what a killed server left behind."""
         self._programs = postgres_folder(self._places, account=self._account)
         if self._data.exists():
             self._end_leftover()
+            self._account.take_over(self._data)
         else:
             self._make()
 
@@ -45,9 +73,11 @@ class Postgres:
         options = {
             "listen_addresses": "",
             "unix_socket_directories": str(self._places.sockets),
+            "port": str(PORT),
             "max_connections": "200",
             "timezone": "UTC",
             "log_timezone": "UTC",
+            **QUIET_LOG,
         }
         settings = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
         return [str(self._programs / "postgres"), "-D", str(self._data), *settings]
@@ -56,7 +86,8 @@ class Postgres:
         """Say whether a connection to the database works now."""
         try:
             psycopg.connect(self.url, connect_timeout=2).close()
-        except psycopg.OperationalError:
+        except psycopg.OperationalError as error:
+            self.refusal = " ".join(str(error).split())
             return False
         return True
 
@@ -85,13 +116,19 @@ class Postgres:
         draft.rename(self._data)
 
     def _run(self, command: list[str], *, text: str = "") -> None:
-        run(
-            [str(self._programs / command[0]), *command[1:]],
-            account=self._account,
-            log=self._places.log(self.name),
-            folder=self._places.state,
-            text=text,
-        )
+        with self._places.open_log(self.name) as log:
+            status = run(
+                [str(self._programs / command[0]), *command[1:]],
+                account=self._account,
+                log=log,
+                folder=self._places.state,
+                text=text,
+            )
+        if status != 0:
+            path = self._places.log(self.name)
+            raise OSError(
+                f"{command[0]} ended with status {status}. The end of {path}:\n{tail(path)}"
+            )
 
     def _end_leftover(self) -> None:
         """Wait for, then kill, a server of a supervisor that was killed."""
@@ -104,7 +141,7 @@ class Postgres:
             time.sleep(0.1)
         # Its number may belong to another process by now, which would stop the next start.
         pid_file.unlink(missing_ok=True)
-        (self._places.sockets / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
+        (self._places.sockets / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
 
     def _running_pid(self, pid_file: Path) -> int | None:
         try:

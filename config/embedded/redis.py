@@ -4,8 +4,9 @@ import signal
 
 import redis
 
+from config.embedded.accounts import Account
 from config.embedded.binaries import redis_folder
-from config.embedded.places import Account, Places
+from config.embedded.places import Places
 
 
 class Redis:
@@ -14,6 +15,7 @@ class Redis:
     name = "redis"
     stop_signal = signal.SIGTERM
     kill_signal = signal.SIGKILL
+    refusal = ""
 
     def __init__(self, places: Places, *, account: Account) -> None:
         self._places = places
@@ -45,7 +47,8 @@ class Redis:
         client = redis.Redis(unix_socket_path=str(self._socket), socket_timeout=2)
         try:
             return bool(client.ping())
-        except redis.RedisError:
+        except redis.RedisError as error:
+            self.refusal = str(error)
             return False
         finally:
             client.close()

@@ -15,10 +15,11 @@ import socket
 import time
 from types import FrameType
 
+from config.embedded.accounts import server_account
 from config.embedded.care import Care
 from config.embedded.locks import take_lock
-from config.embedded.places import Places, server_account
-from config.embedded.postgres import Postgres
+from config.embedded.places import Places
+from config.embedded.postgres import Postgres, forget_variables
 from config.embedded.redis import Redis
 
 LINGER_SECONDS = 3.0
@@ -34,8 +35,12 @@ def serve(places: Places, *, lock: int | None) -> None:
     if held is None:
         raise SystemExit(f"A supervisor runs already: {places.lock} is locked.")
     os.set_inheritable(held, False)
+    forget_variables()
     try:
+        places.remove_old_logs()
         Supervisor(places).run()
+    except OSError as error:
+        raise SystemExit(str(error)) from error
     finally:
         # The lock file goes while it is still locked: who waits for it takes a new one.
         places.lock.unlink(missing_ok=True)

@@ -5,23 +5,33 @@ from typing import Any
 
 from celery import current_app
 from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as Caution
 from django.db import DatabaseError, connections
 from redis import Redis
 
 from fleet import installation_key
+from jobs.checks.broker_versions import REDIS_FLOORS, VALKEY_FLOORS, oldest_patched
 
 OLDEST_VERSION = (6, 2)
 
 
 @register("fairshift", deploy=True)
 def check_broker(**_arguments: Any) -> list[CheckMessage]:
-    """Refuse a Redis that is old, that drops messages when full, or that is another's."""
+    """Refuse a Redis that is old, that drops messages when full, or that is another's.
+
+    Warns of one with published security faults.
+    """
     try:
         with current_app.connection_for_write(connect_timeout=5) as connection:
             # Without this, Celery's patience with a broker that comes up later applies.
             connection.ensure_connection(max_retries=1, timeout=5)
             client = connection.default_channel.client
-            return [*_age(client), *_eviction(client), *_installation(client)]
+            return [
+                *_age(client),
+                *_known_faults(client),
+                *_eviction(client),
+                *_installation(client),
+            ]
     except Exception as error:
         # Kombu, redis-py and sockets each raise classes of their own here.
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -43,6 +53,23 @@ def _age(client: Redis) -> Iterator[CheckMessage]:
             f"Redis {version} is too old.",
             hint=f"Use Redis {oldest} or newer, or Valkey.",
             id="fairshift.E202",
+        )
+
+
+def _known_faults(client: Redis) -> Iterator[CheckMessage]:
+    server = client.info("server")
+    is_valkey = "valkey_version" in server
+    name = "Valkey" if is_valkey else "Redis"
+    version = str(server["valkey_version" if is_valkey else "redis_version"])
+    patched = oldest_patched(version, VALKEY_FLOORS if is_valkey else REDIS_FLOORS)
+    if patched is not None:
+        yield Caution(
+            f"{name} {version} has published security faults, by which who may send it commands"
+            " can run code on its machine.",
+            hint=f"Use {name} {patched} or newer. A distribution may have put the fixes into an"
+            " older version: if yours has, add fairshift.W205 to SILENCED_SYSTEM_CHECKS."
+            " The embedded Redis is for demo, tests and first steps.",
+            id="fairshift.W205",
         )
 
 

@@ -1,6 +1,7 @@
 """Debian's own PostgreSQL and Redis, given as URLs, are as good as the embedded ones."""
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -14,7 +15,7 @@ import psycopg
 import pytest
 import redis
 
-from config.embedded.places import Account, server_account
+from config.embedded.accounts import Account, server_account
 from config.state import PROJECT
 from fleet.stack import free_port
 from tests.own_servers import new_state_dir
@@ -124,7 +125,8 @@ def test_migrated_installation_passes_every_check(urls: dict[str, str]) -> None:
     assert migrated.returncode == 0, migrated.stderr
     checked = manage(urls, "check", "--deploy", "--database", "default")
     assert checked.returncode == 0, checked.stderr
-    assert "fairshift." not in checked.stderr
+    # Debian puts the fixes into its Redis 7.0, of which Redis itself has no patched release.
+    assert set(re.findall(r"fairshift\.\w+", checked.stderr)) <= {"fairshift.W205"}
 
 
 def test_unsafe_servers_are_found(urls: dict[str, str]) -> None:

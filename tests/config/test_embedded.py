@@ -2,9 +2,11 @@
 
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from config.embedded.accounts import server_account
 from config.embedded.client import ask, connect
-from config.embedded.places import Places, server_account
+from config.embedded.places import Places
+from config.state import PROJECT
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
@@ -32,11 +36,14 @@ class World:
         self.places = places
         self.clients: list[subprocess.Popen[str]] = []
 
-    def client(self, *servers: str) -> tuple[subprocess.Popen[str], dict[str, str]]:
+    def client(
+        self, *servers: str, **variables: str
+    ) -> tuple[subprocess.Popen[str], dict[str, str]]:
         """Start a process that uses the servers until its input ends; return it and the URLs."""
         command = [sys.executable, "-c", CLIENT, str(self.places.state)]
         process = subprocess.Popen(
             [*command, *(servers or ("postgres", "redis"))],
+            env=os.environ | variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -209,6 +216,126 @@ def test_start_that_fails_says_why(world: World) -> None:
     assert process.returncode == 1
     assert "ImproperlyConfigured: postgres did not start. The end of" in process.stderr
     assert "postgresql.conf" in process.stderr, process.stderr
+
+
+# For a database of the user's, as psql has them. Each alone would lead a connection elsewhere.
+FOREIGN = {
+    "PGHOST": "db.example",
+    "PGHOSTADDR": "192.0.2.1",
+    "PGPORT": "6432",
+    "PGUSER": "ann",
+    "PGDATABASE": "shop",
+    "PGOPTIONS": "-c search_path=shop",
+    "PGSERVICE": "shop",
+    "PGREQUIREAUTH": "scram-sha-256",
+    "PGSSLMODE": "verify-full",
+}
+ASK = """
+import django
+django.setup()
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute("SELECT current_user, current_database()")
+    print(*cursor.fetchone())
+"""
+
+
+def test_variables_of_libpq_lead_nowhere_else(world: World) -> None:
+    """With PGHOST, PGPORT, PGUSER and others set, servers start, and the project reaches them."""
+    begun = time.monotonic()
+    client, urls = world.client("postgres", **FOREIGN)
+    assert time.monotonic() - begun < 30
+    assert "port=5432" in urls["postgres"]
+    assert answer(urls["postgres"]) == "18"
+    ours = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    asked = subprocess.run(
+        [sys.executable, "-c", ASK],
+        cwd=PROJECT,
+        env=ours
+        | FOREIGN
+        | {
+            "FAIRSHIFT_STATE_DIR": str(world.places.state),
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert asked.stdout.split() == ["postgres", "fairshift"], asked.stderr
+    end(client)
+
+
+def test_a_failed_start_is_one_clear_error(world: World) -> None:
+    """A command of the project ends with the reason and the log's end, without a traceback."""
+    (world.places.state / "postgres18").mkdir()
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=PROJECT,
+        env=os.environ | {"FAIRSHIFT_STATE_DIR": str(world.places.state)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("ImproperlyConfigured: postgres did not start.")
+    assert "Traceback" not in done.stderr
+
+
+def test_logs_are_their_owners_and_name_no_values(world: World) -> None:
+    """Files 0600 in a folder 0700; of a statement that failed nothing is in PostgreSQL's log.
+
+    Older logs lay where every user could read them: they are removed.
+    """
+    old = world.places.state / "postgres.log"
+    old.write_text("secret of before")
+    _, urls = world.client()
+    with psycopg.connect(urls["postgres"], autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept (name text UNIQUE, number int)")
+        connection.execute("INSERT INTO kept VALUES ('secret-1', 1)")
+        for statement, values in (
+            ("INSERT INTO kept VALUES (%s, 2)", ("secret-1",)),
+            ("SELECT 'secret-2'::int", ()),
+            ("SELECT %s / 0, 'secret-3'", (1,)),
+            ("SELECT nothing FROM secret_4", ()),
+        ):
+            with pytest.raises(psycopg.Error):
+                connection.execute(statement, values)
+    log = world.places.log("postgres")
+    text = log.read_text()
+    assert "ready to accept connections" in text
+    assert "secret" not in text
+    assert not old.exists()
+    assert log.parent.stat().st_mode & 0o777 == 0o700
+    logs = {path.name: path.stat().st_mode & 0o777 for path in log.parent.iterdir()}
+    assert logs == {"postgres.log": 0o600, "redis.log": 0o600, "supervisor.log": 0o600}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the user")
+def test_as_root_the_servers_have_a_user_of_their_own(world: World) -> None:
+    """Not `nobody`, as whom other programs run: they could read and write all of the data.
+
+    Data of an earlier version, which `nobody` has, becomes that user's.
+    """
+    client, urls = world.client()
+    report = world.status()
+    assert report is not None
+    end(client)
+    os.kill(report["pid"], signal.SIGTERM)
+    wait_for(world.is_empty, what="everything stopped and removed")
+    data = world.places.state / "postgres18"
+    subprocess.run(["chown", "-R", "nobody:nogroup", str(data)], check=True)
+    _, urls = world.client()
+    assert answer(urls["postgres"]) == "18"
+    report = world.status()
+    assert report is not None
+    owners = {Path(f"/proc/{pid}").stat().st_uid for pid in report["pids"].values()}
+    [uid] = owners
+    assert pwd.getpwuid(uid).pw_name == "fairshift-servers"
+    found = {path.lstat().st_uid for path in (data, *data.rglob("*"))}
+    assert found == {uid}
+    assert data.stat().st_mode & 0o777 == 0o700
 
 
 def _works(url: str) -> bool:

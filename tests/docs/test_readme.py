@@ -8,8 +8,8 @@ import pytest
 from celery import current_app
 from django.contrib.auth import get_user_model
 
+from config.demo.verdict import UpgradeVerdict, Verdict
 from jobs.catalog import offer_of
-from jobs.demo.verdict import UpgradeVerdict, Verdict
 from jobs.models import Job, Opening, Owner, Run
 from jobs.options import NAMES
 from jobs.policies import CHECKS

@@ -25,8 +25,8 @@ IDLE = OwnerLook(
 BUSY = replace(IDLE, backlog=5, running=2)
 
 
-def look(*owners: OwnerLook) -> Look:
-    return Look(0.0, {owner.name: owner for owner in owners})
+def look(*owners: OwnerLook, at: float = 0.0) -> Look:
+    return Look(at, {owner.name: owner for owner in owners})
 
 
 def test_who_has_work_is_entitled_by_weight() -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import psycopg
 import redis
 
+from config.embedded.accounts import Account, server_account
 from config.embedded.care import Care, Server
-from config.embedded.places import Account, Places, server_account
+from config.embedded.places import Places
 from config.embedded.postgres import Postgres
 from config.embedded.redis import Redis
 from tests.waiting import wait_for

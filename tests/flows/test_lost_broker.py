@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from config.embedded.places import Places, server_account
+from config.embedded.accounts import server_account
+from config.embedded.places import Places
 from config.embedded.redis import Redis
 from fleet import Broker
 from jobs import dispatch, submit

@@ -16,6 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 LINE_SECONDS = 2.0
+NO_WORK = "–"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An owner's part of the workers: shares are parts of 1, `received` of the last moment's."""
+    """An owner's part of the workers: shares are parts of 1, both of the same last seconds.
+
+    `has_work`: whether anything of it ran or waited in them.
+    """
 
     owner: str
     entitled: float
     received: float
     waiting: int
     running: int
+    has_work: bool = True
 
 
 class Screen:
@@ -164,6 +169,8 @@ def _table(lines: Sequence[Line]) -> Table:
 
 
 def _share(part: Part) -> str:
+    if not part.has_work:
+        return f"{part.owner} {NO_WORK}"
     return f"{part.owner} {part.received:.0%} of {part.entitled:.0%}"
 
 
@@ -171,10 +178,11 @@ def _shares(parts: Sequence[Part]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("owner", no_wrap=True)
     table.add_column("", min_width=8, max_width=32)
-    for name in ("worker time", "entitled to", "waiting", "held"):
+    for name in ("worker time", "entitled to", "waiting", "running"):
         table.add_column(name, justify="right", no_wrap=True)
     for part in parts:
-        figures = (f"{part.received:.0%}", f"{part.entitled:.0%}", part.waiting, part.running)
+        shares = (f"{part.received:.0%}", f"{part.entitled:.0%}")
+        figures = (*(shares if part.has_work else (NO_WORK, NO_WORK)), part.waiting, part.running)
         bar = ProgressBar(total=1, completed=part.received)
         table.add_row(part.owner, bar, *map(str, figures))
     return table

@@ -1,4 +1,4 @@
-"""manage.py up: the whole stack in one terminal."""
+"""config/management/commands/up.py: the whole stack in one terminal."""
 
 import base64
 import os
@@ -15,9 +15,9 @@ import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
 
+from config.demo.world import make_world
+from config.management.commands.up import admin_login
 from config.state import PROJECT
-from jobs.demo.world import make_world
-from jobs.management.commands.up import admin_login
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.processes import descendants, is_running
 from tests.waiting import wait_for

@@ -11,6 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from config.playground import mark_database, refuse_foreign_database
 from fleet.programs import beat, flower, job_worker, system_worker, web
 from fleet.stack import Program, Stack, StackError, free_port
 from jobs.management.arguments import PORTS, interrupt, number, whole
@@ -44,11 +45,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **given: Any) -> None:
-        """Run until SIGINT or SIGTERM."""
+        """Run until SIGINT or SIGTERM; a database that is another's is refused unchanged."""
+        refuse_foreign_database()
         signal.signal(signal.SIGTERM, interrupt)
         stack = None
         try:
             call_command("migrate", interactive=False, verbosity=0)
+            mark_database()
             self.check(databases=["default"])
             logs = settings.STATE_DIR / "logs"
             stack = Stack(self._programs(given), log_folder=logs, restart=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from jobs.demo import tasks
-from jobs.demo.devices import PLANNED_FAILURES
-from tests.jobs.demo.conftest import RunningServer
+from config.demo import tasks
+from config.demo.devices import PLANNED_FAILURES
+from tests.config.demo.conftest import RunningServer
 
 Start = Callable[..., RunningServer]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from django.conf import settings
 from django.urls import reverse
 
+from config.demo.tasks import activate_ruleset
+from config.demo.world import Login
 from fleet.programs import beat, flower, job_worker, system_worker, web
 from fleet.stack import Program, Stack, free_port
 from jobs.conf import setting
-from jobs.demo.tasks import activate_ruleset
-from jobs.demo.world import Login
 from jobs.models import Worker
 
 DEVICES_PORT = 8901
@@ -93,7 +93,7 @@ def live_workers() -> set[object]:
 
 def _device_server(places: Places, *, devices: int, lab_devices: int) -> Program:
     port = _port(places.devices)
-    command = [sys.executable, "-m", "jobs.demo.device_server", f"--port={port}"]
+    command = [sys.executable, "-m", "config.demo.device_server", f"--port={port}"]
     command += [f"--devices={devices}", f"--lab-devices={lab_devices}"]
     command += [f"--customers={places.customers}"]
     return Program("devices", command, ready_port=port)

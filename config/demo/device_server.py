@@ -28,8 +28,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
-from jobs.demo.agreed_hours import read_customers
-from jobs.demo.devices import (
+from config.demo.agreed_hours import read_customers
+from config.demo.devices import (
     ANSWER_LOST,
     CLIENT_GONE,
     DROPPED,
@@ -42,8 +42,8 @@ from jobs.demo.devices import (
     make_devices,
     report,
 )
-from jobs.demo.firmware import Firmware, make_firmware
-from jobs.demo.http_wire import MAX_HEAD_BYTES, BadRequest, HttpRequest, answer, read_request
+from config.demo.firmware import Firmware, make_firmware
+from config.demo.http_wire import MAX_HEAD_BYTES, BadRequest, HttpRequest, answer, read_request
 
 SLOW_SECONDS = 4.0
 MAX_VERSION = 2**31 - 1

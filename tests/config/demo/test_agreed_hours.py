@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jobs.demo.agreed_hours import (
+from config.demo.agreed_hours import (
     AGREED,
     FROZEN,
     OPEN_SECONDS,
@@ -13,7 +13,7 @@ from jobs.demo.agreed_hours import (
     read_customers,
     write_customers,
 )
-from jobs.demo.firmware import Firmware, make_firmware
+from config.demo.firmware import Firmware, make_firmware
 
 NOON = 1_800_000_000.0
 

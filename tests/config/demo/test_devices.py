@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.demo.devices import (
+from config.demo.devices import (
     ANSWER_LOST,
     FIRST_VERSION,
     MAX_FAILURES_IN_A_ROW,

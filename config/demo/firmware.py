@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobs.demo.agreed_hours import Customer
-from jobs.demo.devices import Device, doubled, make_devices
+from config.demo.agreed_hours import Customer
+from config.demo.devices import Device, doubled, make_devices
 
 
 @dataclass

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from django.db.models import Count, F, Max, Q, Sum
 from django.db.models.functions import Now
 
-from jobs.demo.screen import Line
+from config.demo.screen import Line
 from jobs.models import Run, Submission
 from jobs.states import ACTIVE, State
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.core.management.base import CommandError
 
+from config.demo.devices import FIRST_VERSION
+from config.demo.tasks import activate_ruleset, check_health
 from jobs import delete_jobs, upsert_jobs
 from jobs.cancellation import cancel_runs
-from jobs.demo.devices import FIRST_VERSION
-from jobs.demo.tasks import activate_ruleset, check_health
 from jobs.models import Job, Membership, Owner, Role, Run, Submission, Target
 
 LARGE_OWNER = "northwind"
@@ -29,6 +31,9 @@ OWNERS = {
     "adatum": 1,
 }
 USER = "demo"
+GROUP = "made by manage.py demo and up"
+"""A group without permissions. Its presence marks a database that `demo` or `up` has set up (see
+config/playground.py); its members are the users that the demo has made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,13 @@ class Login:
 
 
 def make_world(*, large: Sequence[str], small: Sequence[str]) -> Login:
-    """Create what is missing of owners and targets; return a login with a new password."""
+    """Create what is missing of owners and targets; return a login with a new password.
+
+    Raises CommandError when another person's user has the name of the demo's.
+    """
+    refuse_foreign_user()
     user, _ = get_user_model().objects.get_or_create(username=USER)
+    user.groups.add(Group.objects.get_or_create(name=GROUP)[0])
     user.is_staff = user.is_superuser = True
     login = Login(USER, secrets.token_urlsafe(12))
     user.set_password(login.password)
@@ -62,6 +72,17 @@ def make_world(*, large: Sequence[str], small: Sequence[str]) -> Login:
         ignore_conflicts=True,
     )
     return login
+
+
+def refuse_foreign_user() -> None:
+    """Raise CommandError when a user named `demo` exists that the demo has not made."""
+    named = get_user_model().objects.filter(username=USER)
+    if named.exists() and not named.filter(groups__name=GROUP).exists():
+        raise CommandError(
+            f"The database has a user {USER!r} that the demo did not make. The demo would make that"
+            " user a superuser with a new password, so it does not start. Rename the user, or use"
+            " another database."
+        )
 
 
 def make_checks(devices: Sequence[str]) -> None:

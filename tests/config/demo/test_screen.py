@@ -2,7 +2,7 @@
 
 from io import StringIO
 
-from jobs.demo.screen import Line, Part, Screen
+from config.demo.screen import Line, Part, Screen
 
 HALF_WAY = Line(
     "ruleset 42", total=3000, succeeded=1490, failed=10, running=16, retrying=4, seconds=10.0
@@ -88,4 +88,18 @@ def test_each_owner_has_its_part_beside_what_it_is_entitled_to() -> None:
     screen.console.width = 80
     with screen.follow() as progress:
         progress.show([HALF_WAY], parts)
-    assert all(text in stream.getvalue() for text in ("worker time", "48%", "2990", "held"))
+    assert all(text in stream.getvalue() for text in ("worker time", "48%", "2990", "running"))
+
+
+def test_an_owner_without_work_has_a_dash_in_place_of_shares() -> None:
+    """0% of 0% would read as an owner that is starved."""
+    parts = [Part("acme", 0, 0, waiting=0, running=0, has_work=False), Part("globex", 1, 1, 9, 3)]
+    stream = StringIO()
+    with Screen(stream).follow() as progress:
+        progress.show([HALF_WAY], parts)
+    assert "shares: acme –, globex 100% of 100%" in stream.getvalue()
+    stream = StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    with Screen(stream).follow() as progress:
+        progress.show([HALF_WAY], parts)
+    assert "–" in stream.getvalue() and "0%  " not in stream.getvalue().replace("100%", "")

@@ -15,20 +15,17 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from fleet.stack import Stack
-from jobs import submit_many
-from jobs.capacity import known_of
-from jobs.demo.agreed_hours import make_customers, write_customers
-from jobs.demo.customers import make_calendars, names_of
-from jobs.demo.devices import device_names, lab_names
-from jobs.demo.processes import choose_places, live_workers, make_stack
-from jobs.demo.screen import Bars, Line, Lines, Screen
-from jobs.demo.shares import Shares
-from jobs.demo.summary import show_hanging, show_places, show_verdict
-from jobs.demo.tasks import activate_ruleset
-from jobs.demo.upgrade import Upgrade, begin_upgrade
-from jobs.demo.verdict import Verdict, ask_devices, judge, line_of
-from jobs.demo.world import (
+from config.demo.agreed_hours import make_customers, write_customers
+from config.demo.customers import make_calendars, names_of
+from config.demo.devices import device_names, lab_names
+from config.demo.processes import choose_places, live_workers, make_stack
+from config.demo.screen import Bars, Line, Lines, Screen
+from config.demo.shares import Shares
+from config.demo.summary import show_hanging, show_places, show_verdict
+from config.demo.tasks import activate_ruleset
+from config.demo.upgrade import Upgrade, begin_upgrade
+from config.demo.verdict import Verdict, ask_devices, judge, line_of
+from config.demo.world import (
     CHECKING_OWNER,
     LARGE_OWNER,
     SMALL_OWNER,
@@ -37,6 +34,10 @@ from jobs.demo.world import (
     make_world,
     next_version,
 )
+from config.playground import mark_database
+from fleet.stack import Stack
+from jobs import submit_many
+from jobs.capacity import known_of
 from jobs.foresight import UNKNOWN_SECONDS, foresee_rest
 from jobs.models import Submission
 
@@ -92,6 +93,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
         screen.heading("Preparing the database")
         ending.enter_context(_only_demo())
         call_command("migrate", verbosity=0, stdout=sys.stderr)
+        mark_database()
         login = make_world(large=large, small=small)
         version = next_version()
         strangers = live_workers()

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from jobs.demo.processes import Places
-from jobs.demo.screen import Screen
-from jobs.demo.verdict import UpgradeVerdict, Verdict, unfinished
-from jobs.demo.world import Login
+from config.demo.processes import Places
+from config.demo.screen import Screen
+from config.demo.verdict import UpgradeVerdict, Verdict, unfinished
+from config.demo.world import Login
 from jobs.models import Submission
 
 
@@ -24,7 +24,7 @@ def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen:
     """Show when each submission finished, and what the devices and the history say."""
     asked = verdict.devices + verdict.lab_devices
     large, small = submissions
-    screen.heading("Done" if verdict.is_good else "Not as it should be")
+    screen.heading(headline(verdict))
     for submission, seconds in ((large, verdict.large_seconds), (small, verdict.small_seconds)):
         screen.say(
             f"  {submission.owner.slug}: {submission.label}, {submission.run_count} devices: "
@@ -49,6 +49,25 @@ def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen:
     )
     screen.say(f"  {verdict.retries} retries, {verdict.runs_recorded} runs recorded as succeeded")
     _show_upgrade(verdict.upgrade, version=verdict.version, screen=screen)
+
+
+def headline(verdict: Verdict, /) -> str:
+    """Return the verdict in one line: OK, or what was lost, doubled or done outside of hours."""
+    if verdict.is_good:
+        return "OK: nothing lost, nothing doubled, nothing outside hours"
+    upgrade = verdict.upgrade
+    there = min(verdict.verified, verdict.runs_recorded)
+    missing = max(0, upgrade.asked - upgrade.upgraded)
+    held = upgrade.held_for_approval + upgrade.held_by_freeze
+    counts = {
+        "lost": verdict.devices + verdict.lab_devices - there + missing,
+        "doubled": verdict.doubled + verdict.checks_doubled + upgrade.doubled,
+        "outside hours": upgrade.outside,
+        "upgraded without agreement": max(0, upgrade.upgraded - upgrade.asked),
+        "not held": upgrade.not_approved + upgrade.frozen - held,
+    }
+    found = [f"{count} {what}" for what, count in counts.items() if count]
+    return "NOT OK: " + (", ".join(found) or "the counts below do not agree")
 
 
 def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> None:

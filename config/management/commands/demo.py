@@ -36,10 +36,15 @@ class Command(BaseCommand):
         parser.add_argument("--deadline", type=seconds, default=300, help="seconds for it all")
 
     def handle(self, *_args: Any, **given: Any) -> None:
-        """Play the demo; the exit status is 1 when anything is missing or doubled."""
-        from jobs.demo.scenario import DemoError, Options, played_demo
-        from jobs.demo.screen import Screen
+        """Play the demo; the exit status is 1 when anything is missing or doubled.
 
+        A database that is another's is refused before anything is written.
+        """
+        from config.demo.scenario import DemoError, Options, played_demo
+        from config.demo.screen import Screen
+        from config.playground import refuse_foreign_database
+
+        refuse_foreign_database(with_user=True)
         options = Options(
             devices=given["devices"],
             workers=given["workers"],

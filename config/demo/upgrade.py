@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from config.demo.agreed_hours import AGREED, FROZEN, UNAPPROVED, Customer
+from config.demo.customers import names_of
+from config.demo.screen import Line
+from config.demo.tasks import upgrade_firmware
+from config.demo.verdict import UpgradeVerdict, line_of_all
 from jobs import submit_many
 from jobs.cancellation import cancel_runs
-from jobs.demo.agreed_hours import AGREED, FROZEN, UNAPPROVED, Customer
-from jobs.demo.customers import names_of
-from jobs.demo.screen import Line
-from jobs.demo.tasks import upgrade_firmware
-from jobs.demo.verdict import UpgradeVerdict, line_of_all
 from jobs.foresight import will_it_fit
 from jobs.models import Run, Submission
 from jobs.states import ENDED, State

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.demo.verdict import UpgradeVerdict
+from config.demo.verdict import UpgradeVerdict
 
 GOOD = UpgradeVerdict(
     asked=240,

@@ -30,7 +30,7 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., RunningServer]]:
 
     def start(*options: str) -> RunningServer:
         port_file = tmp_path / f"port-{len(started)}"
-        command = [sys.executable, "-m", "jobs.demo.device_server", "--port-file", str(port_file)]
+        command = [sys.executable, "-m", "config.demo.device_server", "--port-file", str(port_file)]
         process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
         started.append(process)
         wait_for(lambda: port_file.exists() or process.poll() is not None, seconds=20)

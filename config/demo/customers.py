@@ -7,9 +7,7 @@ from typing import Final
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 
-from jobs import calendars
-from jobs.approving import approve
-from jobs.demo.agreed_hours import (
+from config.demo.agreed_hours import (
     AGREED,
     CUT_OFF_SECONDS,
     FROZEN,
@@ -17,6 +15,8 @@ from jobs.demo.agreed_hours import (
     UNAPPROVED,
     Customer,
 )
+from jobs import calendars
+from jobs.approving import approve
 from jobs.models import Calendar, Owner, Target, TargetGroup
 from jobs.window_edits import remove_window, request_window
 

@@ -1,0 +1,78 @@
+"""As whom the embedded servers run: PostgreSQL refuses to run as root."""
+
+import os
+import pwd
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+SYSTEM_USER = "fairshift-servers"
+"""Runs nothing else: each process of the servers' user is the database's superuser."""
+USERADD = (
+    *("useradd", "--system", "--user-group", "--no-create-home"),
+    *("--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", SYSTEM_USER),
+)
+# useradd lies in a folder that not every PATH has.
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+
+
+@dataclass(frozen=True)
+class Account:
+    """The user that the servers run as; all None when that is who we are already."""
+
+    uid: int | None = None
+    gid: int | None = None
+    extra_groups: tuple[int, ...] | None = None
+
+    def give(self, path: Path) -> None:
+        """Make the account the owner of this file or folder."""
+        if self.uid is not None and self.gid is not None:
+            os.chown(path, self.uid, self.gid)
+
+    def take_over(self, folder: Path) -> None:
+        """Make the account the owner of a folder and of all in it that had the same owner.
+
+        Earlier versions ran the servers as `nobody`. No process may use the folder meanwhile.
+        """
+        before = folder.stat().st_uid
+        if self.uid is None or self.gid is None or before == self.uid:
+            return
+        for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
+            for name in (*folders, *files):
+                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if found.st_uid == before:
+                    os.chown(name, self.uid, self.gid, dir_fd=descriptor, follow_symlinks=False)
+        # Last: when we are interrupted, the next start does the rest.
+        self.give(folder)
+
+
+def server_account() -> Account:
+    """Return who runs the servers; as root a system user of their own, made when it is missing.
+
+    Raises OSError when it can't be made.
+    """
+    if os.geteuid() != 0:
+        return Account()
+    try:
+        entry = pwd.getpwnam(SYSTEM_USER)
+    except KeyError:
+        entry = _make_user()
+    return Account(uid=entry.pw_uid, gid=entry.pw_gid, extra_groups=())
+
+
+def _make_user() -> pwd.struct_passwd:
+    try:
+        done = subprocess.run(
+            USERADD, env=ENVIRONMENT, capture_output=True, text=True, errors="replace", check=False
+        )
+        problem = done.stderr.strip()
+    except OSError as error:
+        problem = str(error)
+    try:
+        # Also when useradd failed because another process has just made the user.
+        return pwd.getpwnam(SYSTEM_USER)
+    except KeyError:
+        raise OSError(
+            f"PostgreSQL does not run as root, and its system user could not be made: {problem}."
+            f" Run `{' '.join(USERADD)}`, or set DATABASE_URL and REDIS_URL."
+        ) from None

@@ -1,0 +1,96 @@
+"""Which databases `manage.py demo` and `manage.py up` may write to.
+
+Both migrate, and make users and owners. So they write only to a database that they have marked
+as theirs, or that holds nobody's work yet.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.core.management.base import CommandError
+from django.db import connection
+
+from config.demo.world import (
+    CHECKING_OWNER,
+    GROUP,
+    LARGE_OWNER,
+    OWNERS,
+    SMALL_OWNER,
+    USER,
+    refuse_foreign_user,
+)
+from jobs.models import Membership, Owner, Role
+
+NAMED_COUNT = 3
+"""How many owners or tables an error names."""
+
+
+def refuse_foreign_database(*, with_user: bool = False) -> None:
+    """Raise CommandError, before anything is written, when the database may be another's.
+
+    Accepted: a database without tables; one that `mark_database` has marked; one without owners;
+    and one with only what a demo made before there were marks. `with_user`: also refuse a user
+    with the name of the demo's that the demo has not made.
+    """
+    tables = set(connection.introspection.table_names())
+    if Owner._meta.db_table not in tables:
+        _refuse_other_project(tables)
+        return
+    if Group.objects.filter(name=GROUP).exists():
+        if with_user:
+            refuse_foreign_user()
+        return
+    owners = sorted(Owner.objects.values_list("slug", flat=True))
+    if _is_of_earlier_demo():
+        return
+    if owners:
+        raise _foreign(f"owners that `demo` and `up` did not make ({_few(owners)})")
+    if with_user:
+        refuse_foreign_user()
+
+
+def mark_database() -> None:
+    """Mark the migrated database as one that `demo` and `up` may write to from now on."""
+    is_of_earlier_demo = _is_of_earlier_demo()
+    group, is_new = Group.objects.get_or_create(name=GROUP)
+    if is_new and is_of_earlier_demo:
+        get_user_model().objects.get(username=USER).groups.add(group)
+
+
+def _refuse_other_project(tables: set[str]) -> None:
+    """Raise CommandError when there are tables or users, and none of Fairshift's tables.
+
+    The tables of a first `migrate` that was interrupted are no reason.
+    """
+    known = {"django_migrations", *connection.introspection.django_table_names()}
+    if unknown := sorted(tables - known):
+        raise _foreign(f"tables of another project ({_few(unknown)})")
+    users = get_user_model()
+    if users._meta.db_table in tables and users.objects.values_list("pk").exists():
+        raise _foreign("users of another project")
+
+
+def _is_of_earlier_demo() -> bool:
+    """Say whether the owners are those of a demo, and its superuser is an admin of each."""
+    owners = set(Owner.objects.values_list("slug", flat=True))
+    memberships = Membership.objects.filter(
+        user__username=USER, user__is_superuser=True, role=Role.ADMIN
+    )
+    looked_after = set(memberships.values_list("owner__slug", flat=True))
+    is_known = {LARGE_OWNER, SMALL_OWNER, CHECKING_OWNER} <= owners <= OWNERS.keys()
+    return is_known and looked_after == owners
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - NAMED_COUNT
+    return ", ".join(names[:NAMED_COUNT]) + (f" and {more} more" if more > 0 else "")
+
+
+def _foreign(what: str) -> CommandError:
+    return CommandError(
+        f"The database {settings.DATABASES['default']['NAME']!r} holds {what}. Nothing was written."
+        " `demo` and `up` need a database of their own: set DATABASE_URL to an empty one, or leave"
+        " it out and set FAIRSHIFT_STATE_DIR to an empty folder."
+    )
