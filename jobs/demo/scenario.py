@@ -38,6 +38,7 @@ from jobs.demo.world import (
     next_version,
 )
 from jobs.foresight import UNKNOWN_SECONDS, foresee_rest
+from jobs.locks import LockClass
 from jobs.models import Submission
 
 LAB_DEVICES = 4
@@ -47,7 +48,6 @@ UPGRADED_LEAST, UPGRADED_MOST = 30, 300
 SMALL_AFTER_SECONDS = 1.0
 READY_SECONDS = 60.0
 LOOK_SECONDS = 0.25
-LOCK = 0xFA15DE30  # of PostgreSQL's advisory locks: one demo at a time on one database
 
 
 class DemoError(Exception):
@@ -159,7 +159,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
 def _only_demo() -> Iterator[None]:
     """Hold the demo's lock in PostgreSQL, which frees it however we end."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        cursor.execute("SELECT pg_try_advisory_lock(%s, 0)", [LockClass.DEMO])
         if not cursor.fetchone()[0]:
             raise DemoError("Another demo is running on this database; end it first.")
     try:
