@@ -1,4 +1,4 @@
-"""config: what protects the site itself. Statement timeout, content security policy, throttled logins."""
+"""config: what protects the site itself: statement timeout, CSP, throttled logins."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
 from django.core import signing
 from django.test import Client
 from django.urls import reverse
