@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
@@ -48,3 +51,17 @@ def postgresql_settings(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
+
+
+def limit_statements() -> None:
+    """Have PostgreSQL end each statement of this process after WEB_STATEMENT_TIMEOUT_SECONDS.
+
+    For the web process: its connections are made from here on.
+    """
+    connection_created.connect(_limit_statements, dispatch_uid="statement timeout")
+
+
+def _limit_statements(connection: BaseDatabaseWrapper, **_signal: object) -> None:
+    milliseconds = round(settings.WEB_STATEMENT_TIMEOUT_SECONDS * 1000)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, false)", [str(milliseconds)])

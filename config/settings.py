@@ -4,6 +4,7 @@ Bad values are refused here, by name, before anything starts.
 """
 
 import os
+from datetime import timedelta
 from typing import Any
 
 from kombu import Exchange, Queue
@@ -70,6 +71,10 @@ DATABASES = {
         env.url("DATABASE_URL", schemes=DATABASE_SCHEMES, default=embedded_urls.get("postgres"))
     )
 }
+# In the web process alone, see config/databases.py.
+WEB_STATEMENT_TIMEOUT_SECONDS = env.seconds(
+    "WEB_STATEMENT_TIMEOUT_SECONDS", default=30, minimum=0.1, maximum=3600
+)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=REDIS_SCHEMES, default=embedded_urls.get("redis"))
 
@@ -87,9 +92,11 @@ INSTALLED_APPS = [
     "django_celery_beat",
     "django_celery_results",
     "django_object_actions",
+    "axes",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -98,6 +105,11 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
 ]
 TEMPLATES = [
     {
@@ -159,6 +171,25 @@ SECURE_PROXY_SSL_HEADER = (
 )
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# Scripts and styles are files of ours and of Django's admin; none stands in a page.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+# Logins of one name from one address. By name alone, anyone could lock a person out.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 
 # --- Celery ---------------------------------------------------------------------------------
 CELERY_BROKER_URL = REDIS_URL

@@ -13,6 +13,9 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         from jobs import checks  # noqa: F401  registers the system checks
+        from jobs.ical_logs import hide_feed_secrets
+
+        hide_feed_secrets()
 
         # Here already: what reads a value of a wrong type would fail without naming it.
         conf.refuse_wrong_settings()

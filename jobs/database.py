@@ -10,13 +10,12 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import DatabaseError, connection
 
+from jobs.locks import LockClass
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _FOLDER = Path(__file__).parent / "sql"
-# The classes of advisory locks: 1717 partitions, 1718 caps of owners, 1719 lock keys, 1720 verbs
-# that are alone, 1721 what fair queues are told, 1722 calendars, 1723 PeriodicTasks of jobs.
-_ALONE: Final = 1720
 _BOUNDS: Final = """
 SELECT set_config('lock_timeout', '2s', true),
     set_config('idle_in_transaction_session_timeout', '30s', true)
@@ -72,7 +71,7 @@ def alone(verb: Callable[P, R]) -> Callable[P, R | None]:
     A call that meets another one returns None at once: a round that takes longer than the
     time between two is not overtaken by the next.
     """
-    key = [_ALONE, verb.__qualname__]
+    key = [LockClass.VERB, verb.__qualname__]
 
     @wraps(verb)
     def sole(*args: P.args, **kwargs: P.kwargs) -> R | None:

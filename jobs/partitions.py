@@ -14,11 +14,11 @@ from django.db import connection, transaction
 from jobs import database
 from jobs.conf import setting
 from jobs.ids import first_id_of
+from jobs.locks import LockClass
 
 TABLES: Final = (("jobs_run", "id"), ("jobs_attempt", "run_id"))
 LOCK_TIMEOUT: Final = "5s"
 ALARM_DAYS: Final = 7
-_LOCK: Final = 1717
 
 
 def make_partitions(*, days_ahead: int | None = None) -> list[str]:
@@ -30,7 +30,7 @@ def make_partitions(*, days_ahead: int | None = None) -> list[str]:
     for offset in range(-1, days + 1):
         day = midnight + timedelta(days=offset)
         with transaction.atomic():
-            database.query("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            database.query("SELECT pg_advisory_xact_lock(%s, 0)", [LockClass.PARTITIONS])
             made += [
                 _make(table, column, day=day) for table, column in TABLES if not _exists(table, day)
             ]

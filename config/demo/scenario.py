@@ -39,6 +39,7 @@ from fleet.stack import Stack
 from jobs import submit_many
 from jobs.capacity import known_of
 from jobs.foresight import UNKNOWN_SECONDS, foresee_rest
+from jobs.locks import LockClass
 from jobs.models import Submission
 
 LAB_DEVICES = 4
@@ -48,7 +49,6 @@ UPGRADED_LEAST, UPGRADED_MOST = 30, 300
 SMALL_AFTER_SECONDS = 1.0
 READY_SECONDS = 60.0
 LOOK_SECONDS = 0.25
-LOCK = 0xFA15DE30  # of PostgreSQL's advisory locks: one demo at a time on one database
 
 
 class DemoError(Exception):
@@ -161,7 +161,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
 def _only_demo() -> Iterator[None]:
     """Hold the demo's lock in PostgreSQL, which frees it however we end."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        cursor.execute("SELECT pg_try_advisory_lock(%s, 0)", [LockClass.DEMO])
         if not cursor.fetchone()[0]:
             raise DemoError("Another demo is running on this database; end it first.")
     try:

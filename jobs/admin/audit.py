@@ -56,7 +56,16 @@ class AuditEntryAdmin(RecordAdmin):
     search_help_text = _("The id of what was acted on, or a person's name.")
     ordering = ("-id",)
     sortable_by = ()
-    fields = ("when_exactly", "actor_name", "action", "subject", "owner_link", "reason", "facts")
+    fields = (
+        "when_exactly",
+        "actor_name",
+        "action",
+        "subject",
+        "owner_link",
+        "reason",
+        "facts",
+        "database_role",
+    )
     readonly_fields = fields
 
     @marks.column(_("when"))

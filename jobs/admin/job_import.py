@@ -26,8 +26,8 @@ from jobs.models.fields import no_nul
 BYTES_LIMIT: Final = 64 * 2**20
 SHOWN: Final = 1_000
 NAME_LIMIT: Final = 200
-# What a spreadsheet takes for the beginning of a formula.
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+# What a spreadsheet takes for the beginning of a formula, also after white space.
+FORMULA: Final = tuple("=+-@＝＋－＠\t\r\n")
 
 
 class ImportForm(forms.Form):
@@ -202,4 +202,4 @@ def _said(report: Report) -> str:
 
 def neutral(cell: str) -> str:
     """Return a cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell.startswith(FORMULA) else cell
+    return f"'{cell}" if cell.startswith(FORMULA) or cell.lstrip().startswith(FORMULA) else cell

@@ -80,12 +80,17 @@ def is_odd_address(host: str) -> bool:
         return True
 
 
-def is_allowed(host: str, port: int, *, allowed: Iterable[str]) -> bool:
+def is_allowed(host: str, port: int, *, allowed: Iterable[str], owner: str | None = None) -> bool:
     """Return whether a host is on the list; its entries are `host` or `host:port`.
 
-    IPv6 addresses in entries with a port stand in brackets. Case does not matter.
+    An entry `owner@host` or `owner@host:port` is for the runs of that owner alone. IPv6 addresses
+    in entries with a port stand in brackets. The case of a host does not matter.
     """
     host = host.lower()
     bracketed = f"[{host}]" if ":" in host else host
     forms = {host, bracketed, f"{bracketed}:{port}"}
-    return any(entry.strip().lower() in forms for entry in allowed)
+    for entry in allowed:
+        of_owner, separator, listed = entry.strip().rpartition("@")
+        if listed.lower() in forms and (not separator or (of_owner and of_owner == owner)):
+            return True
+    return False

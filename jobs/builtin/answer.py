@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from email.message import Message
 from email.utils import parsedate_to_datetime
-from http.client import HTTPMessage
 from typing import Final
 
 from jobs.builtin.errors import HttpRequestFailed, HttpRequestRefused
@@ -32,7 +33,7 @@ def refuse_unexpected(request: Request, answer: Answer, *, expected: str) -> Non
     raise HttpRequestRefused(str(request), problem)
 
 
-def retry_after(headers: HTTPMessage) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a Retry-After header asks to wait, at most a day."""
     text = (headers.get("Retry-After") or "").strip()
     if text.isascii() and text.isdigit():
@@ -54,12 +55,14 @@ def _http_date(text: str) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def kept_headers(headers: HTTPMessage) -> dict[str, str]:
+def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers that say something about the answer's body or what to do next."""
-    return {name: headers[name][:HEADER_LIMIT] for name in KEPT_HEADERS if headers[name]}
+    return {name: value[:HEADER_LIMIT] for name in KEPT_HEADERS if (value := headers.get(name))}
 
 
 def text_of(answer: Answer) -> str:
     """Return the body as text; bytes that are none become U+FFFD."""
-    charset = (answer.headers.get_content_charset() or "utf-8").lower()
+    header = Message()
+    header["Content-Type"] = answer.headers.get("Content-Type") or ""
+    charset = (header.get_content_charset() or "utf-8").lower()
     return answer.body.decode(charset if charset in CHARSETS else "utf-8", errors="replace")

@@ -12,6 +12,8 @@ from jobs.builtin.errors import CommandFailed
 from jobs.catalog import job
 from jobs.conf import setting
 
+SECRET_LENGTH: Final = 4
+"""In characters; shorter arguments are no secrets, and stand in error texts as they are."""
 OUTPUT_LIMIT: Final = 64 * 1024
 """In characters; of a longer output the end is kept, where errors are."""
 SHOWN_LIMIT: Final = 1_000
@@ -26,7 +28,8 @@ def management_command(
 
     `args` are written as on a command line, an item each: `["--days", "30"]`. What the
     command writes with Python's `print` goes to the worker's log. Tried once by default,
-    because few commands may be repeated. Raises CommandFailed.
+    because few commands may be repeated. Raises CommandFailed, whose text has `•••` in place
+    of each argument of 4 or more characters: more people see errors than arguments.
     """
     allowed = setting("MANAGEMENT_COMMANDS")
     if name not in allowed:
@@ -36,13 +39,29 @@ def management_command(
     try:
         call_command(name, *args, stdout=output, stderr=output, no_color=True)
     except CommandError as error:
-        raise CommandFailed(name, str(error), output.text()[-SHOWN_LIMIT:]) from error
+        # Without the cause: a traceback would have its text.
+        raise _failed(name, args, str(error), output) from None
     except SystemExit as error:
         # As for a shell: 0 and nothing mean success.
         if error.code not in (None, 0):
-            problem = f"ended with exit code {error.code}"
-            raise CommandFailed(name, problem, output.text()[-SHOWN_LIMIT:]) from error
+            raise _failed(name, args, f"ended with exit code {error.code}", output) from None
     return {"output": output.text(), "is_cut": output.is_cut}
+
+
+def _failed(name: str, args: list[str], problem: str, output: Tail) -> CommandFailed:
+    # Masked before it is cut: a cut argument would not be found.
+    written = without_arguments(output.text(), args)
+    return CommandFailed(name, without_arguments(problem, args), written[-SHOWN_LIMIT:])
+
+
+def without_arguments(text: str, args: list[str]) -> str:
+    """Return a text with `•••` in place of each argument, and of what follows `=` in one."""
+    values = {part for arg in args for part in (arg, arg.partition("=")[2])}
+    # The longest first: one may be part of another.
+    for value in sorted(values, key=len, reverse=True):
+        if len(value) >= SECRET_LENGTH:
+            text = text.replace(value, "•••")
+    return text
 
 
 class Tail(io.TextIOBase):

@@ -1,4 +1,6 @@
-"""How the built-in tasks fail. Texts name no query, header or body: these may hold secrets."""
+"""How the built-in tasks fail. Texts name no path, query, header, body or command argument:
+these may hold secrets.
+"""
 
 from __future__ import annotations
 

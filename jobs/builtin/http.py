@@ -11,6 +11,8 @@ from json import dumps
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, JsonValue
+from urllib3.exceptions import HTTPError
+from urllib3.exceptions import TimeoutError as HttpTimeoutError
 
 from jobs.builtin.addresses import is_allowed, is_odd_address, why_not_public
 from jobs.builtin.answer import kept_headers, refuse_unexpected, text_of
@@ -18,13 +20,13 @@ from jobs.builtin.errors import HttpRequestFailed, HttpRequestRefused
 from jobs.builtin.request import (
     METHODS,
     Request,
-    Url,
     checked_header,
     checked_statuses,
     parsed_url,
 )
 from jobs.builtin.wire import (
     Answer,
+    AnswerTooLarge,
     Deadline,
     Dialler,
     Resolver,
@@ -35,8 +37,11 @@ from jobs.builtin.wire import (
 )
 from jobs.catalog import job
 from jobs.conf import setting
+from jobs.context import current_run
 
 TIMEOUT_LIMIT: Final = 300
+PORTS: Final = (443, 8443)
+"""The ports of hosts that are not allow-listed."""
 
 
 def _checked_url(url: str) -> str:
@@ -76,11 +81,12 @@ def http_request(  # noqa: PLR0917  Celery callers may pass arguments by positio
     (connection errors, 408, 425, 429 and 5xx) and HttpRequestRefused for the rest.
     """
     request = build_request(method, url, headers=headers, body=body, json=json)
-    started = time.monotonic()
+    started, run = time.monotonic(), current_run()
     answer = fetch(
         request,
         timeout_seconds=_checked_timeout(request, timeout_seconds),
         allowed=setting("HTTP_ALLOWED_HOSTS"),
+        owner=run.owner if run else None,
     )
     seconds = time.monotonic() - started
     refuse_unexpected(request, answer, expected=expect_status)
@@ -131,6 +137,7 @@ def fetch(
     *,
     timeout_seconds: float,
     allowed: Iterable[str],
+    owner: str | None = None,
     resolve: Resolver = addresses,
     dial: Dialler = socket.create_connection,
     tls: ssl.SSLContext | None = None,
@@ -141,19 +148,23 @@ def fetch(
     checked: a name that points elsewhere a moment later changes nothing.
     """
     url, deadline = request.url, Deadline(timeout_seconds)
-    is_listed = is_allowed(url.host, url.port, allowed=allowed)
+    is_listed = is_allowed(url.host, url.port, allowed=allowed, owner=owner)
     if not is_listed:
         _refuse_spelling(request)
     try:
         found = resolved(resolve, url, deadline)
         if not is_listed:
             _refuse_special(request, found)
+            _refuse_port(request)
         connection = connected(found, url, deadline, dial=dial, tls=tls)
         return exchange(connection, request, deadline)
-    except TimeoutError as error:
+    except (TimeoutError, HttpTimeoutError) as error:
         problem = f"took longer than the limit of {timeout_seconds:g} s"
         raise HttpRequestFailed(str(request), problem) from error
-    except (OSError, HTTPException, UnicodeError) as error:
+    except AnswerTooLarge as error:
+        raise HttpRequestRefused(str(request), str(error)) from error
+    # ValueError: a name that is none, and a negative length in the answer.
+    except (OSError, HTTPException, HTTPError, ValueError) as error:
         raise HttpRequestFailed(str(request), _connection_problem(error)) from error
 
 
@@ -168,7 +179,7 @@ def _refuse_spelling(request: Request) -> None:
     """Refuse what no look-up is needed for."""
     if request.url.scheme != "https":
         raise HttpRequestRefused(
-            str(request), f"http is for allow-listed hosts; {_advice(request.url)}"
+            str(request), f"http is for allow-listed hosts; {_advice(request.url.host)}"
         )
     if is_odd_address(request.url.host):
         raise HttpRequestRefused(str(request), "the host is a number; write an address as a.b.c.d")
@@ -179,12 +190,20 @@ def _refuse_special(request: Request, found: list[str]) -> None:
         kind = why_not_public(address)
         # One is enough: a name with public and private addresses is a trap.
         if kind is not None:
-            problem = f"the host's address is {kind}; {_advice(request.url)}"
+            problem = f"the host's address is {kind}; {_advice(request.url.host)}"
             raise HttpRequestRefused(str(request), problem)
 
 
-def _advice(url: Url) -> str:
-    return f"to allow it, add {url.host!r} to FAIRSHIFT['HTTP_ALLOWED_HOSTS']"
+def _refuse_port(request: Request) -> None:
+    if request.url.port not in PORTS:
+        ports = " or ".join(str(port) for port in PORTS)
+        entry = f"{request.url.bracketed_host}:{request.url.port}"
+        problem = f"the port of a host that is not allow-listed is {ports}; {_advice(entry)}"
+        raise HttpRequestRefused(str(request), problem)
+
+
+def _advice(entry: str) -> str:
+    return f"to allow it, add {entry!r} to FAIRSHIFT['HTTP_ALLOWED_HOSTS']"
 
 
 def _connection_problem(error: Exception) -> str:

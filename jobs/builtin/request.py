@@ -24,21 +24,30 @@ _STATUS: Final = re.compile(r"[1-5](?:[0-9]{2}|xx)")
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """An address split into what a connection needs; `shown` is fit for error texts."""
+    """A URL split into what a connection needs."""
 
     scheme: str
     host: str
     port: int
     path: str
     """Path and query, in ASCII."""
-    shown: str
 
     @property
     def authority(self) -> str:
         """The value of the Host header."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
         usual = {"http": 80, "https": 443}[self.scheme]
+        host = self.bracketed_host
         return host if self.port == usual else f"{host}:{self.port}"
+
+    @property
+    def bracketed_host(self) -> str:
+        """The host, an IPv6 address in brackets."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def shown(self) -> str:
+        """Scheme, host and port, for error texts: paths and queries may hold secrets."""
+        return f"{self.scheme}://{self.bracketed_host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +83,8 @@ def parsed_url(url: str) -> Url:
     if port is None:
         port = 443 if parts.scheme == "https" else 80
     path = quote(parts.path or "/", safe=_URL_SAFE)
-    shown_host = f"[{host}]" if ":" in host else host
     query = f"?{quote(parts.query, safe=_URL_SAFE + '?[]')}" if parts.query else ""
-    return Url(
-        scheme=parts.scheme,
-        host=host,
-        port=port,
-        path=path + query,
-        shown=f"{parts.scheme}://{shown_host}:{port}{path[:200]}",
-    )
+    return Url(scheme=parts.scheme, host=host, port=port, path=path + query)
 
 
 def _ascii_host(parts: SplitResult) -> str:

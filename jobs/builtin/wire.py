@@ -1,4 +1,7 @@
-"""Sending one HTTP request to an address that was checked, within one limit of time."""
+"""Sends one HTTP request to an address that was checked, with limits of time and bytes.
+
+urllib3 writes the request and reads the answer; it neither looks up nor connects.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,30 @@ import io
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPMessage, IncompleteRead
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Final
 
+from urllib3.connection import HTTPConnection
+
 from jobs.builtin.request import Request, Url
 
 BODY_LIMIT: Final = 64 * 1024
+"""In bytes; of a longer body the beginning is kept."""
+HEADERS_LIMIT: Final = 64 * 1024
+"""In bytes on the wire, with the status line and any informational answers before it."""
+BODY_WIRE_LIMIT: Final = 8 * BODY_LIMIT
+"""In bytes on the wire: in chunks of one byte a body takes six for each."""
+PIECE: Final = 16 * 1024
 
 Resolver = Callable[[str, int], list[str]]
 Dialler = Callable[[tuple[str, int], float], socket.socket]
+
+
+class AnswerTooLarge(Exception):
+    """More bytes arrived than an answer may have."""
 
 
 class Deadline:
@@ -40,7 +54,7 @@ class Answer:
     """What came back; `body` holds at most BODY_LIMIT bytes of it."""
 
     status: int
-    headers: HTTPMessage
+    headers: Mapping[str, str]
     body: bytes
     is_cut: bool
 
@@ -109,38 +123,58 @@ def connected(
 
 
 def exchange(connection: socket.socket, request: Request, deadline: Deadline) -> Answer:
-    """Send a request and return its answer; closes the connection."""
+    """Send a request and return its answer; closes the connection.
+
+    Raises AnswerTooLarge for headers or a body of more bytes than they may have on the wire.
+    """
+    bounded = _BoundedSocket(connection, deadline)
     http = HTTPConnection(request.url.host)
-    # A socket that is there already keeps http.client from looking up and connecting.
-    http.sock = _TimedSocket(connection, deadline)
+    # A socket that is there already keeps urllib3 from looking up and connecting.
+    http.sock = bounded
     try:
-        http.putrequest(request.method, request.url.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in request.headers.items():
-            http.putheader(name, value)
-        http.endheaders(request.body or None)
+        http.request(
+            request.method,
+            request.url.path,
+            body=request.body or None,
+            headers=request.headers,
+            preload_content=False,
+            decode_content=False,
+        )
         response = http.getresponse()
-        body = response.read(BODY_LIMIT + 1)
-        # http.client notices an early end by itself only when it is asked for all.
-        if len(body) <= BODY_LIMIT and response.length:
-            raise IncompleteRead(body, response.length)
+        bounded.allow(BODY_WIRE_LIMIT, what=f"a body of {BODY_LIMIT // 1024} KiB")
+        body = bytearray()
+        for piece in response.stream(PIECE, decode_content=False):
+            body += piece
+            if len(body) > BODY_LIMIT:
+                break
         return Answer(
-            response.status, response.headers, body[:BODY_LIMIT], is_cut=len(body) > BODY_LIMIT
+            response.status,
+            response.headers,
+            bytes(body[:BODY_LIMIT]),
+            is_cut=len(body) > BODY_LIMIT,
         )
     finally:
         http.close()
         connection.close()
 
 
-class _TimedSocket:
-    """What http.client needs of a socket, with the time left set anew for each call.
+class _BoundedSocket:
+    """What urllib3 needs of a socket, with limits that hold for the whole answer.
 
-    A socket's own timeout is for one call: a peer that sends a byte a second would
-    never exceed it.
+    A socket's own timeout is for one call: a peer that sends a byte a second would never exceed
+    it. The bytes are counted here, below urllib3, because lengths in an answer may lie: urllib3
+    and http.client read a chunk of -1 bytes to the end of the connection.
     """
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
         self.connection = connection
         self.deadline = deadline
+        self.allow(HEADERS_LIMIT, what="headers")
+
+    def allow(self, size: int, *, what: str) -> None:
+        """Let `size` more bytes arrive; `what` they are is for the error's text."""
+        self.bytes_left = size
+        self.limit = f"sent more than {size // 1024} KiB for {what}"
 
     def sendall(self, data: bytes) -> None:
         view = memoryview(data)
@@ -148,20 +182,31 @@ class _TimedSocket:
             self.connection.settimeout(self.deadline.left())
             view = view[self.connection.send(view) :]
 
+    def receive_into(self, buffer: Any) -> int:
+        """Read some bytes into a buffer; return how many."""
+        self.connection.settimeout(self.deadline.left())
+        size = self.connection.recv_into(buffer)
+        self.bytes_left -= size
+        if self.bytes_left < 0:
+            raise AnswerTooLarge(self.limit)
+        return size
+
     def makefile(self, *_args: Any) -> io.BufferedReader:
-        return io.BufferedReader(_TimedReader(self))
+        return io.BufferedReader(_BoundedReader(self))
+
+    def settimeout(self, _seconds: float | None) -> None:
+        """Keep the time left: urllib3 would set a time for each call."""
 
     def close(self) -> None:
-        """Leave the connection open: the answer is read after http.client has let go of it."""
+        """Leave the connection open: the answer is read after urllib3 has let go of it."""
 
 
-class _TimedReader(io.RawIOBase):
-    def __init__(self, timed: _TimedSocket) -> None:
-        self.timed = timed
+class _BoundedReader(io.RawIOBase):
+    def __init__(self, bounded: _BoundedSocket) -> None:
+        self.bounded = bounded
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self.timed.connection.settimeout(self.timed.deadline.left())
-        return self.timed.connection.recv_into(buffer)
+        return self.bounded.receive_into(buffer)

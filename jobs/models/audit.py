@@ -1,4 +1,4 @@
-"""The audit: what operators did. Rows are only ever added; a trigger holds that."""
+"""The audit: what operators did. Rows are only ever added; triggers see to that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from jobs.models.owner import Owner
 class AuditEntry(models.Model):
     """One action of one person: on what, why, and with which details."""
 
+    # A trigger sets both, whatever an insert says.
     at = models.DateTimeField(_("at"), db_default=Now())
+    database_role = models.CharField(
+        _("database role"), max_length=63, db_default="", editable=False
+    )
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.DO_NOTHING,

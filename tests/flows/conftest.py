@@ -17,6 +17,7 @@ from jobs.models import Owner, Run, Submission
 from jobs.partitions import make_partitions
 from jobs.states import ACTIVE
 from jobs.system_schedule import keep_periodic_tasks
+from tests.audit import EMPTY_AUDIT
 from tests.flows.processes import QUICK, Layout, Processes, database_url
 from tests.flows.world import broker_client, make_owner
 from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
@@ -203,6 +204,7 @@ def _empty() -> None:
         if model._meta.managed
     ]
     with connection.cursor() as cursor:
+        cursor.execute(EMPTY_AUDIT)
         cursor.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
     make_partitions()
     keep_periodic_tasks(periodic_tasks=PeriodicTask, intervals=IntervalSchedule)

@@ -13,6 +13,7 @@ import tests.tasks  # noqa: F401  registers the tasks that scenes submit
 from fleet.transport import leases
 from jobs import dispatch
 from jobs.models import Owner
+from tests.audit import EMPTY_AUDIT
 from tests.flows.world import broker_client
 
 # In the order of their keys. Deleting is faster than TRUNCATE over a hundred partitions.
@@ -66,8 +67,7 @@ def _real_commits(
         with connection.cursor() as cursor:
             for table in TABLES:
                 cursor.execute(f"DELETE FROM {table}")
-            # Its trigger lets nobody delete.
-            cursor.execute("TRUNCATE jobs_auditentry")
+            cursor.execute(EMPTY_AUDIT)
         connections.close_all()
 
 

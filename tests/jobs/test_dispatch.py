@@ -94,6 +94,7 @@ def test_a_large_bulk_is_published_in_slices(
     acme: Owner, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the time is up, the caller goes on and the rest stays in the outbox."""
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 1}
     monkeypatch.setattr(dispatch, "SLICE", 10)
     # Two seconds from each look at the clock to the next.
     monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=count(0, 2).__next__))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
 from django.core import signing
 from django.test import Client
 from django.urls import reverse
@@ -46,10 +47,10 @@ def test_a_post_that_was_never_asked_changes_nothing(as_root: Client, failed_run
     assert failed_run.state == "failed"
 
 
-def test_forgery_from_another_site_is_refused(root: object, failed_run: Run) -> None:
+def test_forgery_from_another_site_is_refused(root: User, failed_run: Run) -> None:
     """A POST needs the CSRF token."""
     client = Client(enforce_csrf_checks=True)
-    client.login(username="root", password="root")
+    client.force_login(root)
     assert client.post(run_url(failed_run, "retry"), {}).status_code == 403
 
 

@@ -17,6 +17,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pytest_django import Settings
 
+HOSTILE_BYTES = 256 * 2**20
+"""Where a hostile answer ends when its reader does not end it."""
+
 
 class Behaviour(BaseHTTPRequestHandler):
     """Answers by path: /echo, /status/N, /bytes/N, /drip/headers, /drip/body, /flood/ …"""
@@ -81,12 +84,29 @@ class Behaviour(BaseHTTPRequestHandler):
         self.wfile.write(b"220 mail.example ESMTP\r\n")
         self.close_connection = True
 
+    def hostile(self, kind: str) -> None:
+        """Send an answer that never ends, at full speed and in a form that a client may trust."""
+        ok, chunked = b"HTTP/1.1 200 OK\r\n", b"Transfer-Encoding: chunked\r\n\r\n"
+        beginning, repeated = {
+            "chunk-1": (ok + chunked + b"-1\r\n", b"x" * 65_536),
+            "chunk-5": (ok + chunked + b"-5\r\n", b"x" * 65_536),
+            "extensions": (ok + chunked, b"1;" + b"x" * 60_000 + b"\r\nx\r\n"),
+            "chunk-line": (ok + chunked + b"1;", b"x" * 65_536),
+            "trailers": (ok + chunked + b"0\r\n", b"X-A: b\r\n" * 1000),
+            "headers": (ok, (b"X-A: " + b"x" * 60_000 + b"\r\n")),
+            "continue": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+        }[kind]
+        self.close_connection = True
+        self.wfile.write(beginning)
+        while self.server.sent < HOSTILE_BYTES and not self.server.stopping.is_set():
+            self.server.sent += self.wfile.write(repeated)
+
     def log_message(self, *_: Any) -> None:
         """Keep the test output clean."""
 
 
 class Server(ThreadingHTTPServer):
-    """The server; `requests` are those that arrived."""
+    """The server; `requests` are those that arrived, `sent` the bytes of a hostile answer."""
 
     daemon_threads = True
 
@@ -95,6 +115,7 @@ class Server(ThreadingHTTPServer):
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_side=True)
         self.requests: list[str] = []
+        self.sent = 0
         self.stopping = Event()
 
     @property

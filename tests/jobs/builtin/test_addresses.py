@@ -99,3 +99,22 @@ def test_entries_for_ipv6_may_have_a_port() -> None:
     assert is_allowed("::1", 80, allowed=["[::1]:80"])
     assert is_allowed("::1", 80, allowed=["::1"])
     assert not is_allowed("::1", 81, allowed=["[::1]:80"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "owner", "is_match"),
+    [
+        ("acme@device.test", "acme", True),
+        ("acme@device.test:8443", "acme", True),
+        ("acme@device.test:443", "acme", False),
+        ("acme@device.test", "Acme", False),
+        ("acme@device.test", "other", False),
+        ("acme@device.test", None, False),
+        ("@device.test", "", False),
+        ("@device.test", None, False),
+        ("device.test", "acme", True),
+    ],
+)
+def test_an_entry_may_be_for_one_owner(entry: str, owner: str | None, is_match: bool) -> None:
+    """An inner host of one owner is not opened for all the others."""
+    assert is_allowed("device.test", 8443, allowed=[entry], owner=owner) is is_match

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
+from traceback import format_exception
 from typing import Any
 
 import pytest
@@ -23,8 +24,10 @@ class Scene(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("act")
         parser.add_argument("--times", type=int, default=1)
+        parser.add_argument("--token", default="")
 
-    def handle(self, *_: Any, act: str, times: int, **__: Any) -> None:
+    def handle(self, *_: Any, act: str, times: int, token: str, **__: Any) -> None:
+        self.token = token
         getattr(self, act)(times)
 
     def write(self, times: int) -> None:
@@ -35,6 +38,10 @@ class Scene(BaseCommand):
     def refuse(self, _times: int) -> None:
         self.stdout.write("half done")
         raise CommandError("disk is full")
+
+    def repeat(self, _times: int) -> None:
+        self.stdout.write(f"logged in with {self.token}")
+        raise CommandError(f"token {self.token!r} has expired")
 
     def leave(self, times: int) -> None:
         self.stdout.write("half done")
@@ -89,6 +96,17 @@ def test_wrong_arguments_of_the_command_are_a_readable_failure() -> None:
     """As the command line would say it."""
     with pytest.raises(CommandFailed, match="invalid int value: 'x'"):
         management_command("scene", ["write", "--times", "x"])
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["--token", "s3cret"], ["--token=s3cret"], ["--tokn", "s3cret"], ["s3cret"], ["--s3cret=1"]],
+)
+def test_errors_do_not_repeat_arguments(args: list[str]) -> None:
+    """Whoever sees a run's error need not be allowed to see its arguments."""
+    with pytest.raises(CommandFailed) as caught:
+        management_command("scene", ["repeat", *args])
+    assert "s3cret" not in "".join(format_exception(caught.value))
 
 
 def test_a_command_that_does_not_exist_is_a_readable_failure() -> None:

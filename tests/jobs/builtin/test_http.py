@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from fleet import HEADER
 from jobs.arguments import ArgumentSchema
 from jobs.builtin.answer import retry_after
 from jobs.builtin.errors import HttpRequestFailed, HttpRequestRefused
@@ -20,7 +21,8 @@ from jobs.builtin.http import build_request, fetch, http_request
 from jobs.builtin.wire import BODY_LIMIT
 from jobs.catalog import offer_of, resolve
 from jobs.errors import ArgumentError
-from tests.jobs.builtin.conftest import Certificate, Server
+from tests.jobs.builtin.conftest import HOSTILE_BYTES, Certificate, Server
+from tests.jobs.test_context import FACTS, RUN, in_task
 
 LIMIT_SECONDS = 0.3
 Resolver = Callable[..., Callable[[str, int], list[str]]]
@@ -148,14 +150,58 @@ def test_a_broken_answer_may_be_tried_again(allowed: str, path: str) -> None:
         http_request("GET", f"{allowed}/{path}?token=s3cret")
 
 
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("chunk-1", HttpRequestRefused),
+        ("chunk-5", HttpRequestFailed),
+        ("extensions", HttpRequestRefused),
+        ("chunk-line", HttpRequestFailed),
+        ("trailers", HttpRequestRefused),
+        ("headers", HttpRequestRefused),
+        ("continue", HttpRequestRefused),
+    ],
+)
+def test_no_answer_makes_the_worker_read_without_end(
+    allowed: str, server: Server, kind: str, error: type[Exception]
+) -> None:
+    """Headers and body are limited in bytes as they arrive, whatever the answer says of itself.
+
+    What the server gets rid of beyond that lies in the buffers of the two sockets.
+    """
+    with pytest.raises(error):
+        http_request("GET", f"{allowed}/hostile/{kind}", timeout_seconds=20)
+    assert server.sent < HOSTILE_BYTES / 8
+
+
+def test_an_unusual_port_is_for_allowed_hosts(resolver: Resolver) -> None:
+    """Public hosts are reached on 443 and 8443; other ports belong to other protocols."""
+
+    def dial(address: tuple[str, int], _timeout: float) -> socket.socket:
+        raise ConnectionRefusedError(f"dialled {address}")
+
+    def request(url: str, *allowed: str) -> None:
+        public = resolver(["93.184.216.34"])
+        fetch(get(url), timeout_seconds=5, allowed=allowed, resolve=public, dial=dial)
+
+    for url in ("https://device.test:25/", "https://device.test:9200/", "https://device.test:80/"):
+        with pytest.raises(HttpRequestRefused, match=r"443 or 8443; .* add 'device\.test:\d+'"):
+            request(url)
+    for url in ("https://device.test/", "https://device.test:8443/"):
+        with pytest.raises(HttpRequestFailed, match="no answer"):
+            request(url)
+    with pytest.raises(HttpRequestFailed, match="no answer"):
+        request("https://device.test:9200/", "device.test:9200")
+
+
 def test_nobody_listening_may_be_tried_again(settings: Settings) -> None:
-    """A refused connection is a passing trouble; the error has no query in it."""
+    """A refused connection is a passing trouble; the error has neither path nor query."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     settings.FAIRSHIFT = {"HTTP_ALLOWED_HOSTS": ["127.0.0.1"]}
     with pytest.raises(HttpRequestFailed) as caught:
-        http_request("GET", f"http://127.0.0.1:{port}/a?token=s3cret")
-    assert str(caught.value).startswith(f"GET http://127.0.0.1:{port}/a: no answer (Connection")
+        http_request("GET", f"http://127.0.0.1:{port}/s3cret?token=s3cret")
+    assert str(caught.value).startswith(f"GET http://127.0.0.1:{port}: no answer (Connection")
 
 
 @pytest.mark.parametrize(
@@ -178,6 +224,23 @@ def test_plain_http_is_for_allowed_hosts(server: Server) -> None:
         http_request("GET", "http://device.test/")
     with pytest.raises(HttpRequestRefused, match="HTTP_ALLOWED_HOSTS"):
         http_request("GET", f"http://127.0.0.1:{server.port}/echo")
+
+
+def test_an_entry_for_an_owner_is_for_its_runs_alone(server: Server, settings: Settings) -> None:
+    """The owner is that of the run. A call outside of a run has none."""
+    # `run`, as a worker calls it: a call of the task itself begins a request of its own.
+    address = f"127.0.0.1:{server.port}"
+    settings.FAIRSHIFT = {"HTTP_ALLOWED_HOSTS": [f"acme@{address}"]}
+    for owner in ("acme", "other"):
+        with in_task(id=RUN, **{HEADER: {**FACTS, "owner": owner}}):
+            if owner == "acme":
+                assert http_request.run("GET", f"http://{address}/echo")["status"] == 200
+                continue
+            with pytest.raises(HttpRequestRefused, match="HTTP_ALLOWED_HOSTS"):
+                http_request.run("GET", f"http://{address}/echo")
+    with pytest.raises(HttpRequestRefused, match="HTTP_ALLOWED_HOSTS"):
+        http_request.run("GET", f"http://{address}/echo")
+    assert server.requests == ["GET /echo"]
 
 
 def test_another_port_of_an_allowed_host_is_refused(allowed: str, settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection, transaction
 
@@ -40,6 +41,8 @@ def test_it_outlives_the_account(entry: AuditEntry) -> None:
         "UPDATE jobs_auditentry SET reason = 'nothing happened'",
         "DELETE FROM jobs_auditentry",
         "UPDATE jobs_auditentry SET id = id",
+        "TRUNCATE jobs_auditentry",
+        "TRUNCATE jobs_owner, jobs_auditentry RESTART IDENTITY CASCADE",
     ],
 )
 def test_nobody_changes_or_removes_an_entry(entry: AuditEntry, statement: str) -> None:
@@ -59,3 +62,52 @@ def test_nor_does_the_model(entry: AuditEntry) -> None:
     for act in (entry.save, entry.delete, AuditEntry.objects.all().delete):
         with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
             act()
+
+
+def test_an_empty_table_may_be_truncated(db: None) -> None:
+    """Django's TransactionTestCase truncates every table of a user's test database."""
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE jobs_auditentry")
+
+
+def test_the_database_says_when_and_as_which_role(acme: Owner) -> None:
+    """An INSERT that claims another time or role is recorded with the real ones."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp(), session_user")
+        before, role = cursor.fetchone()
+        cursor.execute(
+            "INSERT INTO jobs_auditentry (at, database_role, actor_name, action, object_type,"
+            " object_id, reason, details)"
+            " VALUES ('2001-01-01', 'someone', 'ada', 'pause', 'owner', '1', '', '{}')"
+        )
+    entry = AuditEntry.objects.get(actor_name="ada")
+    assert (entry.at >= before, entry.database_role) == (True, role)
+    assert AuditEntry.write("pause", on=acme).at >= entry.at
+
+
+def test_a_role_that_owns_nothing_works_and_cannot_touch_the_audit(
+    entry: AuditEntry, acme: Owner
+) -> None:
+    """The grants that SECURITY.md names: enough to submit, too little to change an entry."""
+    page = (settings.BASE_DIR / "SECURITY.md").read_text()
+    grants = page.partition("```sql\n")[2].partition("```")[0]
+    assert "GRANT" in grants
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE fairshift_app")
+        cursor.execute(grants)
+        cursor.execute("SET LOCAL ROLE fairshift_app")
+    [run] = submitted(acme)
+    AuditEntry.write("cancel", on=run)
+    for statement in (
+        "UPDATE jobs_auditentry SET reason = ''",
+        "DELETE FROM jobs_auditentry",
+        "TRUNCATE jobs_auditentry",
+        "ALTER TABLE jobs_auditentry DISABLE TRIGGER USER",
+        "DROP TABLE jobs_auditentry",
+    ):
+        with (
+            pytest.raises(DatabaseError, match=r"permission denied|must be owner"),
+            transaction.atomic(),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(statement)

@@ -1,0 +1,26 @@
+-- The time and the database role of an audit entry are the server's own, whatever an INSERT says.
+-- The person stays what the application says: PostgreSQL knows no accounts of Django.
+CREATE FUNCTION jobs_audit_by_database() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.at := statement_timestamp();
+    -- Not current_user, which SET ROLE changes.
+    NEW.database_role := session_user;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER audit_by_database BEFORE INSERT ON jobs_auditentry
+    FOR EACH ROW EXECUTE FUNCTION jobs_audit_by_database();
+
+-- Entries are not truncated away. An empty table may be truncated: Django's TransactionTestCase
+-- truncates every table of a test database.
+CREATE FUNCTION jobs_audit_is_not_truncated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM jobs_auditentry) THEN
+        RAISE EXCEPTION 'audit entries are append-only' USING HINT =
+            'In a test database: ALTER TABLE jobs_auditentry DISABLE TRIGGER audit_not_truncated';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_not_truncated BEFORE TRUNCATE ON jobs_auditentry
+    FOR EACH STATEMENT EXECUTE FUNCTION jobs_audit_is_not_truncated();

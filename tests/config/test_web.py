@@ -1,0 +1,87 @@
+"""config: what protects the site itself: statement timeout, CSP, throttled logins."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from tests.flows.processes import environment
+
+LOGIN = reverse("admin:login")
+ASK = """
+import {module}
+import django
+django.setup()
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute("SHOW statement_timeout")
+    print(cursor.fetchone()[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "given", "shown"),
+    [
+        ("config.wsgi", {}, "30s"),
+        ("config.asgi", {}, "30s"),
+        ("config.wsgi", {"WEB_STATEMENT_TIMEOUT_SECONDS": "2.5"}, "2500ms"),
+        ("config.celery", {}, "0"),
+    ],
+)
+def test_statements_of_the_web_process_end_in_time(
+    db: None, tmp_path: Path, module: str, given: dict[str, str], shown: str
+) -> None:
+    """A page that asks too much is an error, not a busy database. Others set their own limits."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASK.format(module=module)],
+        env={
+            **environment(tmp_path / "tasks.log"),
+            **given,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == shown, done.stderr
+
+
+def test_pages_run_no_script_but_their_own_files(db: None) -> None:
+    """What somebody slipped into a page's text stays text; tests/browser shows that pages work."""
+    policy = Client().get(LOGIN)["Content-Security-Policy"]
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert directives["default-src"] == "'self'"
+    assert directives["frame-ancestors"] == directives["object-src"] == "'none'"
+    assert "unsafe" not in policy
+
+
+def attempt(password: str, *, name: str = "ada", address: str = "192.0.2.1") -> int:
+    """Try to log in; return the answer's status, 302 when it worked."""
+    form = {"username": name, "password": password}
+    return Client().post(LOGIN, form, REMOTE_ADDR=address).status_code
+
+
+def test_guessing_passwords_is_throttled(db: None) -> None:
+    """After ten wrong ones the right one is refused as well, for this name from this address."""
+    User.objects.create_superuser("ada", password="right")
+    User.objects.create_superuser("bob", password="right")
+    assert [attempt(f"wrong {number}") for number in range(10)] == [*[200] * 9, 429]
+    assert attempt("right") == 429
+    assert attempt("right", address="192.0.2.2") == 302
+    assert attempt("right", name="bob") == 302
+
+
+def test_a_throttled_login_is_free_again_after_a_while(db: None) -> None:
+    """Attempts meanwhile do not prolong it."""
+    User.objects.create_superuser("ada", password="right")
+    for number in range(12):
+        attempt(f"wrong {number}")
+    assert attempt("right") == 429
+    with override_settings(AXES_COOLOFF_TIME=0):
+        assert attempt("right") == 302
