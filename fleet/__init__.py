@@ -5,6 +5,9 @@ This is the front door; `route_calls` and `install` are called once, in `config/
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+
 from celery import Celery
 
 from fleet.contract import (
@@ -25,6 +28,8 @@ from fleet.hints import Broker, BrokerUnavailable
 from fleet.inbox import Call
 from fleet.keys import installation_key
 from fleet.owners import Owners, OwnerSettings
+from fleet.plural import counted
+from fleet.refusal import Refused
 from fleet.router import (
     OWNER_NAME,
     SHARED,
@@ -57,11 +62,13 @@ __all__ = [
     "OwnerSettings",
     "Owners",
     "Refusal",
+    "Refused",
     "Report",
     "RouteError",
     "Standing",
     "acting_as",
     "acting_for",
+    "counted",
     "crash_point",
     "fair_queues",
     "install",
@@ -81,7 +88,20 @@ def use_fair_transport() -> None:
     """Have Redis URLs mean the fair transport, in this process; before the app connects."""
     from fleet.transport import register
 
+    _refuse_other_jobs()
     register()
+
+
+def _refuse_other_jobs() -> None:
+    """Refuse a package of the project's own with the name of ours: it hides Fairshift's."""
+    ours = Path(__file__).resolve().parent.parent / "jobs"
+    found = find_spec("jobs")
+    places = list(found.submodule_search_locations or ()) if found else []
+    if ours.is_dir() and places and ours not in [Path(place).resolve() for place in places]:
+        raise Refused(
+            f"The package `jobs` in {places[0]} hides Fairshift's: rename it. A project may have"
+            " neither a package nor an app named `jobs` or `fleet` (docs/own-project.md)."
+        )
 
 
 def is_fair(app: Celery) -> bool:
@@ -96,8 +116,12 @@ def is_fair(app: Celery) -> bool:
 
 def install(app: Celery, edges: Edges) -> None:
     """Give every worker of an app the edges of durable runs."""
+    from fleet.steps.fair_queues import FairQueues
     from fleet.steps.node import DurableRuns
 
+    # Also where use_fair_transport() was forgotten: this step says so, and Celery would only say
+    # that it knows no such step.
+    app.steps["worker"].add(FairQueues)
     app.steps["worker"].add(type("DurableRuns", (DurableRuns,), {"edges": edges}))
     app.events.dispatcher_cls = "fleet.events:EventDispatcher"
 

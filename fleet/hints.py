@@ -7,11 +7,12 @@ not published stays in the outbox, and the sweep publishes it.
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from celery import Celery
@@ -69,6 +70,22 @@ class Broker:
         with self._connected(timeout=timeout) as connection:
             channel: Any = connection.default_channel
             return int(channel._size(queue))
+
+    def waiting(self, queue: str, *, header: str, timeout: float) -> set[str]:
+        """Return the values that a header has in the ready messages of a stock queue.
+
+        Reads all of them. What is no message of Celery's is left out.
+        """
+        with self._connected(timeout=timeout) as connection:
+            channel: Any = connection.default_channel
+            steps = channel.priority_steps
+            lists = [channel._q_for_pri(queue, step) for step in steps]
+            texts = [text for name in lists for text in channel.client.lrange(name, 0, -1)]
+        found = set()
+        for text in texts:
+            with suppress(ValueError, TypeError, KeyError, RecursionError):
+                found.add(str(json.loads(text)["headers"][header]))
+        return found
 
     @contextmanager
     def client(self, *, timeout: float) -> Iterator[Redis]:

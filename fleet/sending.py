@@ -15,6 +15,7 @@ from typing import Any, Final
 from celery import Celery, signals
 
 from fleet.contract import HEADER, HIGHEST, Hint
+from fleet.plural import counted
 from fleet.router import is_route, is_sole_receiver
 from fleet.transport import fair_queues, scripts
 from fleet.transport.template import Capture, Template, kind, marked, values
@@ -50,7 +51,7 @@ class Sender:
         fair = fair_queues(self._app) if self._is_alone() else ()
         for start in range(0, len(hints), CHUNK):
             if time.monotonic() > until:
-                raise TimeoutError(f"{start} of {len(hints)} hints went out in time")
+                raise TimeoutError(f"{start:,} of {counted(len(hints), 'hint')} went out in time")
             alike: dict[tuple[str, Template], list[Any]] = defaultdict(list)
             for hint in hints[start : start + CHUNK]:
                 if hint.queue in fair and is_route(hint.owner, lock=hint.lock):

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, transaction
 
-from fleet import Admission, Ask, Kind, Refusal, Report
+from fleet import Admission, Ask, Kind, Refusal, Report, counted
 from jobs import database, prepared
 from jobs.callbacks import tell_celery
 from jobs.conf import setting
@@ -117,7 +117,9 @@ def _fail(unreadable: Sequence[Report]) -> list[dict[str, Any]]:
         with transaction.atomic():
             return write(unreadable)
     except DatabaseError:
-        logger.exception("%d runs with unreadable payloads are left to a rescue", len(unreadable))
+        logger.exception(
+            "%s with unreadable payloads left to a rescue", counted(len(unreadable), "run")
+        )
         return []
 
 

@@ -63,6 +63,11 @@ class ArgumentSchema:
         """The names of the arguments, in the signature's order."""
         return tuple(self.fields.values())
 
+    @property
+    def takes_any(self) -> bool:
+        """Whether the task takes keywords of any name (`**kwargs`)."""
+        return self.model.model_config.get("extra") == "allow"
+
     def bind(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> tuple[list[Any], dict[str, Any]]:

@@ -31,6 +31,7 @@ from fleet.lead import Lead, Sending
 from jobs import database, leading
 from jobs.conf import setting
 from jobs.dispatch import broker
+from jobs.system_schedule import PERIODIC
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,13 @@ PULSE: Final = "fairshift.system.pulse"
 
 PILE: Final = 5_000
 """So many messages may wait for the system's workers; the first of a kind does the work of all."""
+
+ROUNDS: Final = frozenset(task for task, _ in PERIODIC.values())
+"""Tasks of which a round does all that there is: one message of each waits at most."""
+NAME_HEADER: Final = "periodic_task_name"
+EXPIRES_SECONDS: Final = 60.0
+"""The shortest time after which the message of a round expires. After its interval of one second
+it would be dropped each time by a worker that is that late, or whose clock is."""
 
 _NOTE_RUN: Final = """
 UPDATE django_celery_beat_periodictask SET last_run_at = %s, total_run_count = %s
@@ -138,7 +146,23 @@ class Scheduler(Led, DatabaseScheduler):
         """Publish a send, but no more of the system's own where none of them is taken."""
         if not self.is_noted(entry) and self._is_full(entry.options.get("queue")):
             return False
+        if entry.task in ROUNDS:
+            if self._waits(entry):
+                return False
+            entry.options.setdefault("expires", _expires(entry))
         return super()._publish(entry, sending, producer)
+
+    def _waits(self, entry: Any) -> bool:
+        """Say whether the last message of this entry still waits."""
+        queue = entry.options.get("queue")
+        timeout = setting("PUBLISH_TIMEOUT_SECONDS")
+        try:
+            if not queue or broker().backlog(queue, timeout=timeout) == 0:
+                return False
+            return entry.name in broker().waiting(queue, header=NAME_HEADER, timeout=timeout)
+        except BrokerUnavailable:
+            # The publish finds out, and says so.
+            return False
 
     def _is_full(self, queue: str | None) -> bool:
         try:
@@ -206,3 +230,9 @@ class Scheduler(Led, DatabaseScheduler):
         except (DatabaseError, InterfaceError) as error:
             log.warning("beat: writes last runs later: %s", " ".join(str(error).split()))
             connection.close()
+
+
+def _expires(entry: Any) -> float:
+    """Return the seconds after which a message of a round is dropped where it waits."""
+    every = getattr(entry.schedule, "run_every", timedelta())
+    return max(EXPIRES_SECONDS, every.total_seconds())

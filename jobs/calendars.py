@@ -2,13 +2,14 @@
 
 Each verb is one transaction: the openings that admission reads are made anew in it, so that what
 is admitted after its commit has seen the change. The caller waits for no run: the next promotion,
-within a second, gates again what waits and stops what runs (`jobs/gating.py`).
+within a second, gates again what waits and stops what runs (`jobs/gating.py`). What changes rows
+without these verbs is noted by triggers (calendar_changes.sql), and the next promotion renews it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -55,6 +56,8 @@ WHERE a.calendar_id = %s
 _CHANGED: Final = """
 UPDATE jobs_owner SET calendar_version = calendar_version + 1 WHERE id = ANY(%s)
 """
+_STALE: Final = "SELECT id FROM jobs_calendar WHERE is_stale ORDER BY id"
+_MADE: Final = "UPDATE jobs_calendar SET computed_until = %s, is_stale = false WHERE id = %s"
 # In one order, and alone: see lock_limited.sql.
 _ALONE: Final = """
 SELECT pg_advisory_xact_lock(1722, key) FROM (
@@ -130,7 +133,6 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
             make_openings(locked)
         key: dict[str, Any] = {_key(to): to.pk}
         made, _ = Attachment.objects.get_or_create(calendar=calendar, **key)
-        _mark_changed([of.pk])
     return made
 
 
@@ -140,7 +142,6 @@ def detach(attachment: Attachment) -> None:
     with transaction.atomic():
         _alone([of.pk])
         attachment.delete()
-        _mark_changed([of.pk])
 
 
 @contextmanager
@@ -160,7 +161,6 @@ def delete(calendar: Calendar) -> None:
         of = [row["id"] for row in database.query(_OWNERS, [calendar.pk])]
         _alone(of)
         calendar.delete()
-        _mark_changed(of)
 
 
 def make_openings(calendar: Calendar) -> int:
@@ -178,8 +178,22 @@ def make_openings(calendar: Calendar) -> int:
     ):
         for span in spans:
             copy.write_row((calendar.pk, span.start, span.end))
-    Calendar.objects.filter(pk=calendar.pk).update(computed_until=until)
+    database.query(_MADE, [until, calendar.pk])
     return len(spans)
+
+
+def renew_stale() -> int:
+    """Make openings anew of calendars that changed outside of `changing`; return how many.
+
+    The ORM can change any row. The triggers of calendar_changes.sql note which calendars that
+    concerns, and nothing starts in these until this is done.
+    """
+    stale = [row["id"] for row in database.query(_STALE)]
+    for calendar in Calendar.objects.filter(id__in=stale).order_by("pk"):
+        # One that is gone by now is no longer to be renewed.
+        with suppress(Calendar.DoesNotExist), changing(calendar):
+            pass
+    return len(stale)
 
 
 def extend_openings() -> int:

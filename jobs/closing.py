@@ -8,6 +8,7 @@ runs; those that let it run leave it.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from django.db import transaction
@@ -35,7 +36,9 @@ ORDER BY stop_at LIMIT %s FOR UPDATE SKIP LOCKED
 class Watch:
     """Looks for calendars that changed, at most once a second while a round does other work."""
 
-    def __init__(self) -> None:
+    def __init__(self, renew: Callable[[], object]) -> None:
+        """`renew` is called before each look: openings are made of calendars that have none."""
+        self._renew = renew
         self.closed: dict[int, int] = {}
         """The calendar version by which each changed owner's active runs were closed."""
         self._looked_at = time.monotonic()
@@ -47,6 +50,7 @@ class Watch:
 
     def look_now(self) -> None:
         """Stop the active runs that changed calendars end, and those whose stop time has come."""
+        self._renew()
         for row in database.query(_CHANGED_OWNERS):
             if self.closed.get(row["id"]) != row["version"]:
                 close_runs(row["id"])

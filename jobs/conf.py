@@ -7,6 +7,7 @@ variables (`config/settings.py`). Spans are in seconds, sizes in bytes.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
@@ -124,6 +125,12 @@ def setting(name: str) -> Any:
     if _given() is not given:
         values = _checked()
     return values[name]
+
+
+def how_to_set(name: str) -> str:
+    """Return where a reader sets this key: in the dict, or in our own project a variable."""
+    is_ours = os.environ.get("DJANGO_SETTINGS_MODULE") == "config.settings"
+    return f"FAIRSHIFT_{name}" if is_ours else f'FAIRSHIFT = {{"{name}": ...}}'
 
 
 def _checked() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from uuid import UUID
 from celery import current_app
 from django.db import transaction
 
-from fleet import Broker, BrokerUnavailable, Hint, Owners, crash_point, fair_queues
+from fleet import Broker, BrokerUnavailable, Hint, Owners, counted, crash_point, fair_queues
 from jobs import database
 from jobs.conf import setting
 
@@ -83,7 +83,9 @@ def publish_slices(
             if time.monotonic() > until:
                 break
     except BrokerUnavailable as error:
-        logger.warning("%d hints stay in the outbox: %s", len(run_ids) - published, error)
+        logger.warning(
+            "%s left in the outbox: %s", counted(len(run_ids) - published, "hint"), error
+        )
     return run_ids[published:]
 
 

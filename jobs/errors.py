@@ -6,6 +6,8 @@ survives pickling, which Celery does to what a task raises.
 
 from __future__ import annotations
 
+from fleet import counted
+
 
 class FairshiftError(Exception):
     """Base of all errors raised by Fairshift."""
@@ -206,4 +208,5 @@ class BatchError(FairshiftError):
         shown = "; ".join(f"element {index}: {error}" for index, error in self.problems[:5])
         more = f"; and {len(self.problems) - 5} more" if len(self.problems) > 5 else ""
         wrong = len({index for index, _ in self.problems})
-        return f"{wrong} of {self.size} elements are wrong: {shown}{more}"
+        verb = "is" if wrong == 1 else "are"
+        return f"{wrong:,} of {counted(self.size, 'element')} {verb} wrong: {shown}{more}"

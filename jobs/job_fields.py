@@ -11,6 +11,7 @@ from celery import Task
 
 from jobs import preparing
 from jobs.catalog import resolve
+from jobs.error_names import refuse_unknown_names
 from jobs.errors import OptionError
 from jobs.models import HistoryPolicy, MisfirePolicy, OverlapPolicy, ScheduleKind
 from jobs.options import KEY_LIMIT, LOCK_LIMIT, Options, refuse_labels, refuse_text
@@ -99,6 +100,7 @@ def _error_names(name: str, value: Any) -> tuple[str, ...]:
     names: tuple[str, ...] = CHECKS[name](name, value)
     for one in names:
         refuse_text(name, one, most=NAME_LIMIT)
+    refuse_unknown_names(name, names)
     return names
 
 

@@ -151,6 +151,7 @@ def unknown_fields(names: Iterable[Any]) -> Iterator[OptionError]:
     for name in names:
         if name not in known:
             near = get_close_matches(str(name), known, n=1)
+            near = [preparing.OF_CELERY[name]] if name in preparing.OF_CELERY else near
             hint = f"; did you mean {near[0]}?" if near else ""
             yield OptionError(str(name)[:NAME_LIMIT], f"is unknown{hint}")
 

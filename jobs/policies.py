@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
@@ -10,6 +10,10 @@ from typing import Any, Final
 from jobs.errors import OptionError
 
 MONTH_SECONDS: Final = 30 * 86_400
+NAMES_LIMIT: Final = 100
+"""Most names in `retry_on`, and in `give_up_on`."""
+NAME_LIMIT: Final = 255
+"""Most characters of each of them."""
 
 
 def _count(minimum: int, maximum: int) -> Callable[[str, Any], int]:
@@ -43,15 +47,22 @@ def _one_of(*choices: str) -> Callable[[str, Any], str]:
 
 def _error_names(option: str, value: Any) -> tuple[str, ...]:
     """Return the names of exception classes that are given as classes or as names."""
-    given: Iterable[Any] = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+    given: Collection[Any] = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+    if len(given) > NAMES_LIMIT:
+        raise OptionError(option, f"holds at most {NAMES_LIMIT} names; these are {len(given):,}")
     return tuple(_error_name(option, item) for item in given)
 
 
 def _error_name(option: str, item: Any) -> str:
-    if isinstance(item, type) and issubclass(item, BaseException):
-        return f"{item.__module__}.{item.__qualname__}"
-    if isinstance(item, str) and all(part.isidentifier() for part in item.split(".")):
-        return item
+    is_class = isinstance(item, type) and issubclass(item, BaseException)
+    name = f"{item.__module__}.{item.__qualname__}" if is_class else item
+    # The length first: to look at each part of a text of megabytes takes long.
+    if isinstance(name, str) and len(name) > NAME_LIMIT:
+        raise OptionError(
+            option, f"holds names of at most {NAME_LIMIT} characters; one has {len(name):,}"
+        )
+    if isinstance(name, str) and (is_class or all(map(str.isidentifier, name.split(".")))):
+        return name
     raise OptionError(option, "holds exception classes, or their names with or without module")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from datetime import timedelta
+from difflib import get_close_matches
+from itertools import islice
 from string import Formatter
 from typing import Any, Final
 from uuid import UUID
@@ -12,8 +14,9 @@ from celery import Task, current_app
 
 from jobs import gating
 from jobs.arguments import ArgumentSchema, encode_body
-from jobs.catalog import offer_of
-from jobs.conf import setting
+from jobs.catalog import REPLACED, offer_of
+from jobs.conf import how_to_set, setting
+from jobs.error_names import refuse_unknown_errors
 from jobs.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
 from jobs.gating import Applying, calendars_of
 from jobs.models import Owner, Target
@@ -24,6 +27,8 @@ from jobs.storing import Shared, needed_of, now
 from jobs.targets import targets_of
 from jobs.windows import Gate
 
+OF_CELERY: Final = {**REPLACED, "expires": "deadline_seconds"}
+"""Options of Celery's, and what they are called here."""
 DEFAULT_PRIORITY: Final = 5
 BATCH_LIMIT: Final = 100_000
 LABEL_LIMIT: Final = 200
@@ -38,7 +43,8 @@ def split(
         if not isinstance(arguments, Mapping):
             raise ArgumentError("arguments", "is a mapping of argument names to values")
         return options(given), arguments
-    taken = ArgumentSchema.of(task).names
+    schema = ArgumentSchema.of(task)
+    taken = schema.names
     for name in given:
         if name in NAMES and name in taken:
             raise OptionError(
@@ -46,13 +52,34 @@ def split(
             )
     chosen = {name: value for name, value in given.items() if name in NAMES}
     keywords = {name: value for name, value in given.items() if name not in NAMES}
+    if not schema.takes_any:
+        for name in keywords.keys() - set(taken):
+            _refuse_near_option(name, taken)
     return options(chosen), keywords
+
+
+def _refuse_near_option(name: str, arguments: Collection[str]) -> None:
+    """Raise OptionError for what is no argument, and likely an option that is spelt otherwise."""
+    refuse_replaced(name)
+    near = get_close_matches(name, {*NAMES, *arguments}, n=1)
+    if near and near[0] not in arguments:
+        raise OptionError(name, f"is unknown; did you mean {near[0]}?")
+
+
+def refuse_replaced(name: str) -> None:
+    """Raise OptionError for an option of Celery's that has another name here."""
+    if (ours := OF_CELERY.get(name)) is not None:
+        raise OptionError(name, f"is Celery's and unknown here; use {ours}")
 
 
 def options(given: Mapping[str, Any]) -> Options:
     """Return checked options; raise OptionError for an unknown one, with the near miss."""
+    for name in given:
+        refuse_replaced(name)
     refuse_unknown(given, known=NAMES)
-    return Options(**given)
+    chosen = Options(**given)
+    refuse_unknown_errors(chosen.policy)
+    return chosen
 
 
 def payload(
@@ -102,11 +129,19 @@ def refuse_size(calls: Sequence[Any], label: str) -> None:
     refuse_text("label", label, most=LABEL_LIMIT)
 
 
-def listed(option: str, given: Any, *, of: str) -> list[Any]:
-    """Return what was given as a list; refuse one text or mapping, which would fall to pieces."""
+def listed(option: str, given: Any, *, of: str, most: int = BATCH_LIMIT) -> list[Any]:
+    """Return what was given as a list; refuse one text or mapping, which would fall to pieces.
+
+    An iterator may have no end: at most `most` + 1 elements of it are read.
+    """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise OptionError(option, f"is a list of {of}, not {type(given).__name__}")
-    return list(given)
+    if isinstance(given, Sized):
+        return list(given)
+    read = list(islice(given, most + 1))
+    if len(read) > most:
+        raise OptionError(option, f"holds at most {most:,} elements; these are more")
+    return read
 
 
 def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -186,13 +221,20 @@ def queue(chosen: Options) -> str:
     known = set(current_app.amqp.queues) - {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
     if name in known:
         return name
+    if not current_app.set_as_current and current_app.main == "default":
+        raise OptionError(
+            "queue",
+            "is not known: this process has Celery's default app, not the project's; write `from"
+            " .celery import app as celery_app` into the __init__.py beside settings.py"
+            " (docs/own-project.md)",
+        )
     listed = ", ".join(sorted(known)) or "none"
     if chosen.queue:
         raise OptionError("queue", f"is one of: {listed}")
     raise OptionError(
         "queue",
         f"is {name!r} where none is given, and this Celery app has: {listed}; add it to "
-        "CELERY_TASK_QUEUES, or name another in FAIRSHIFT['JOBS_QUEUE']",
+        f"CELERY_TASK_QUEUES, or name another in {how_to_set('JOBS_QUEUE')}",
     )
 
 

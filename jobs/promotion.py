@@ -12,7 +12,7 @@ from typing import Final
 from django.db import transaction
 
 from fleet import crash_point
-from jobs import database, gating
+from jobs import calendars, database, gating
 from jobs.callbacks import tell_celery
 from jobs.closing import Watch
 from jobs.recording import move
@@ -44,7 +44,7 @@ def promote() -> int:
 
     Those that calendars keep are held until these open, and not counted.
     """
-    watch = Watch()
+    watch = Watch(calendars.renew_stale)
     watch.look_now()
     gating.gate_changed(watch)
     _hold_late(watch)
@@ -81,7 +81,7 @@ def _hold_late(watch: Watch) -> None:
 
 def expire() -> int:
     """End every run that has not started by its deadline; return how many."""
-    watch, total = Watch(), 0
+    watch, total = Watch(calendars.renew_stale), 0
     while moved := _expire_chunk():
         total += moved
         watch.look()

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from fleet import Kind, Report, crash_point
+from fleet import Kind, Report, counted, crash_point
 from jobs import database, unblocking
 from jobs.callbacks import tell_celery
 from jobs.conf import setting
@@ -67,7 +67,7 @@ def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
         ended = [row["id"] for row in rows if row["state"] in ENDED]
         transaction.on_commit(lambda: tell_celery(ended), robust=True)
     if rows:
-        logger.warning("rescued %d runs of lost workers", len(rows))
+        logger.warning("rescued %s of lost workers", counted(len(rows), "run"))
         unblocking.after_end(rows)
     return len(rows)
 

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from fleet import BrokerUnavailable, crash_point
+from fleet import BrokerUnavailable, counted, crash_point
 from jobs import database, sharing, unblocking
 from jobs.callbacks import tell_untold
 from jobs.conf import setting
@@ -101,7 +101,9 @@ def publish_outbox() -> int:
             crash_point("sweep.after_publish")
             shrink_outbox(batch["id"], batch["run_ids"], rest=rest)
         if rest:
-            raise BrokerUnavailable(f"{len(rest)} hints of one batch stay in the outbox")
+            raise BrokerUnavailable(
+                f"{counted(len(rest), 'hint')} of one batch not published, left in the outbox"
+            )
         total += len(batch["run_ids"])
 
 
@@ -168,5 +170,5 @@ def _publish_overdue(queue: str) -> int:
         if not is_empty or len(rows) < most:
             break
     if is_empty and total:
-        logger.warning("%d hints of queue %s were lost: published again", total, queue)
+        logger.warning("queue %s had lost %s: published again", queue, counted(total, "hint"))
     return total

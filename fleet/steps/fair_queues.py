@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from celery import bootsteps, signals
 from celery.concurrency import prefork
-from celery.exceptions import ImproperlyConfigured
 from celery.worker import state as worker_state
 from redis import Redis
 from redis.client import PubSub
@@ -21,6 +20,7 @@ from fleet.consumer import Consumer
 from fleet.copies import end_copies
 from fleet.keys import epoch_channel
 from fleet.pool import Pool, children_of
+from fleet.refusal import Refused
 from fleet.steps.charging import watched
 from fleet.transport import Transport, fair_queues
 from fleet.transport.leases import Leases
@@ -187,14 +187,14 @@ def refuse_stock_transport(app: Any) -> None:
         return
     if app.conf.broker_transport:
         # Beside a URL it is ignored, stock, or one that does not know Sentinel.
-        raise ImproperlyConfigured(
+        raise Refused(
             f"broker_transport_options names fair_queues, and broker_transport is "
             f"{app.conf.broker_transport!r}: leave it unset, the URL's scheme decides"
         )
     connection = app.connection_for_write()
     found = connection.get_transport_cls()
     if not issubclass(found, Transport):
-        raise ImproperlyConfigured(
+        raise Refused(
             f"broker_transport_options names fair_queues, and {connection.transport_cls} is "
             f"{found.__module__}.{found.__qualname__}: use Redis, and call "
             "fleet.use_fair_transport() before the app connects"

@@ -1,6 +1,6 @@
-"""A worker that nobody has handed the edges of durable runs is refused at its boot.
+"""A worker that would break a promise is refused at its boot, with a sentence and the cure.
 
-It would start a run's task without arguments, outside of the row.
+Servers that do not answer refuse no worker: it waits for them.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from celery import bootsteps
-from celery.exceptions import ImproperlyConfigured
 from celery.signals import celeryd_init
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 
 import fleet
+from jobs.checks.broker import installation_problems
 from jobs.conf import setting
 
 
@@ -19,13 +21,52 @@ class RefusesUnwired(bootsteps.Step):
     """Looks when the steps are built: all hooks of worker_init have been called by then."""
 
     def create(self, worker: Any) -> None:
+        consumed = set(worker.app.amqp.queues.consume_from)
         queue = setting("JOBS_QUEUE")
-        if queue in worker.app.amqp.queues.consume_from and not fleet.is_installed(worker.app):
-            raise ImproperlyConfigured(
-                f"this worker takes durable runs of queue {queue!r}, and nothing has called "
-                "fleet.install(app, edges()): connect a function that does so to worker_init, "
-                "where the Celery app is made (docs/own-project.md)"
-            )
+        if queue in consumed:
+            _refuse_unwired(worker.app, queue)
+        if consumed & {queue, setting("SYSTEM_QUEUE")}:
+            try:
+                _refuse_unmigrated()
+                for problem in installation_problems(worker.app):
+                    raise fleet.Refused(f"{problem.msg} {problem.hint}")
+            finally:
+                # The pool's processes must not share it.
+                if not connection.in_atomic_block:
+                    connection.close()
+
+
+def _refuse_unwired(app: Any, queue: str) -> None:
+    """It would start a run's task without arguments, outside of the row; or owners would wait."""
+    if not fleet.is_installed(app):
+        raise fleet.Refused(
+            f"This worker takes durable runs of queue {queue!r}, and nothing has called "
+            "fleet.install(app, edges()): connect a function that does so to worker_init, "
+            "where the Celery app is made (docs/own-project.md)."
+        )
+    if queue not in fleet.fair_queues(app):
+        raise fleet.Refused(
+            f"The queue {queue!r} is not fair: owners would wait behind one another. Add"
+            f' "fair_queues": [{queue!r}] to CELERY_BROKER_TRANSPORT_OPTIONS (docs/own-project.md).'
+        )
+
+
+def _refuse_unmigrated() -> None:
+    """Look for the tables of Fairshift alone: those of other apps are not this worker's."""
+    try:
+        missing = _missing_migrations()
+    except DatabaseError:
+        return
+    if missing:
+        raise fleet.Refused(
+            f"{fleet.counted(missing, 'migration')} of Fairshift not applied to database"
+            f" {connection.settings_dict['NAME']!r}: run `python manage.py migrate`."
+        )
+
+
+def _missing_migrations() -> int:
+    executor = MigrationExecutor(connection)
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes("jobs")))
 
 
 @celeryd_init.connect

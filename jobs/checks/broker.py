@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from celery import current_app
+from celery import Celery, current_app
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 from django.db import DatabaseError, connections
@@ -43,6 +43,16 @@ def check_broker(**_arguments: Any) -> list[CheckMessage]:
                 id="fairshift.E201",
             )
         ]
+
+
+def installation_problems(app: Celery) -> list[CheckMessage]:
+    """Return what is wrong with whose Redis it is; nothing when a server does not answer."""
+    try:
+        with app.connection_for_write(connect_timeout=5) as connection:
+            connection.ensure_connection(max_retries=1, timeout=5)
+            return list(_installation(connection.default_channel.client))
+    except Exception:  # as above
+        return []
 
 
 def _age(client: Redis) -> Iterator[CheckMessage]:

@@ -10,6 +10,7 @@ from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
+from fleet import counted
 from jobs import calendars
 from jobs.partitions import ALARM_DAYS, days_left
 from jobs.unknown_tasks import unknown_tasks
@@ -83,7 +84,7 @@ def _unmigrated(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
         return
     if missing:
         yield Error(
-            f"{len(missing)} migrations are not applied, the first is {missing[0][0]}.",
+            f"{counted(len(missing), 'migration')} not applied; the first is {missing[0][0]}.",
             hint="Run manage.py migrate.",
             id="fairshift.E105",
         )
@@ -93,7 +94,7 @@ def _partitions_end() -> Iterator[CheckMessage]:
     days = days_left()
     if days < ALARM_DAYS:
         yield checks.Warning(
-            f"Partitions for runs are made for only {max(days, 0)} more days.",
+            f"Partitions for runs are made only for {counted(max(days, 0), 'more day')}.",
             hint="See why fairshift.system.make_partitions does not run; later runs go to the"
             " default partition and are moved once it does.",
             id="fairshift.W106",

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 
-from jobs.conf import DEFAULTS, unknown_settings
+from jobs.conf import DEFAULTS, how_to_set, unknown_settings
 
 SAFE_CONTENT = {"json", "application/json"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -52,7 +52,7 @@ def check_patience(**_arguments: Any) -> list[CheckMessage]:
             f"A worker waits {patience} for a Redis that hangs, and its lease is {lease:g} s: live"
             " runs would be started again.",
             hint="Set socket_timeout in CELERY_BROKER_TRANSPORT_OPTIONS to at least"
-            f" {REPLY_SECONDS:g} s less than FAIRSHIFT_LEASE_SECONDS, or that to more.",
+            f" {REPLY_SECONDS:g} s less than the lease, or {how_to_set('LEASE_SECONDS')} to more.",
             id="fairshift.E007",
         )
     ]
@@ -71,7 +71,8 @@ def _lease() -> Iterator[CheckMessage]:
         yield Error(
             f"A lease of {lease:g} s ends before a heartbeat that is missed once, at"
             f" {2 * heartbeat:g} s: live runs would be started again.",
-            hint="Set FAIRSHIFT_LEASE_SECONDS to at least twice FAIRSHIFT_HEARTBEAT_SECONDS.",
+            hint=f"Set {how_to_set('LEASE_SECONDS')} to at least twice"
+            f" {how_to_set('HEARTBEAT_SECONDS')}.",
             id="fairshift.E002",
         )
 

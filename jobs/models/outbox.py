@@ -10,6 +10,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from fleet import counted
+
 
 class Outbox(models.Model):
     """One batch of runs whose hints are to be published."""
@@ -18,4 +20,4 @@ class Outbox(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:
-        return f"{len(self.run_ids)} hints"
+        return counted(len(self.run_ids), "hint")

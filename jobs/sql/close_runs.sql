@@ -16,7 +16,11 @@ WITH active AS MATERIALIZED (
     FROM active a
     CROSS JOIN now
     LEFT JOIN LATERAL (
-        SELECT jobs_ends(jobs_calendars(%(owner)s, a.job_id, a.target_id), now.at) AS at
+        -- A stale calendar has no openings yet and would seem closed; its owner is judged again soon.
+        SELECT jobs_ends(ARRAY(
+            SELECT c.id FROM jobs_calendar AS c
+            WHERE c.id = ANY(jobs_calendars(%(owner)s, a.job_id, a.target_id)) AND NOT c.is_stale
+        ), now.at) AS at
     ) AS ends ON a.window_policy <> 'overridden'
 )
 UPDATE jobs_run r SET stop_at = j.stop_at

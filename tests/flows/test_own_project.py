@@ -283,3 +283,60 @@ def test_a_worker_that_is_not_wired_does_not_boot(copied: Shop) -> None:
     worker, *_ = block("processes", language="sh").splitlines()
     answer = copied.run(worker)
     assert answer.returncode != 0 and "fleet.install(app, edges())" in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_an_app_of_the_project_named_jobs_does_not_boot(copied: Shop) -> None:
+    """It hides Fairshift's package; the sentence says which one is to be renamed."""
+    (copied.folder / "jobs").mkdir()
+    (copied.folder / "jobs/__init__.py").touch()
+    answer = copied.run("python manage.py check")
+    assert answer.returncode != 0 and "hides Fairshift's: rename it" in answer.stderr
+    assert str(copied.folder / "jobs") in answer.stderr and "Traceback" not in answer.stderr
+
+
+def test_what_has_no_app_of_the_project_to_boot_with_names_the_line(copied: Shop) -> None:
+    """With an empty __init__.py a process has Celery's default app: the error says so."""
+    (copied.folder / "shop/__init__.py").write_text("")
+    said = copied.shell(
+        "from jobs import submit\nfrom jobs.models import Owner\nfrom shop.tasks import greet\n"
+        "Owner.objects.get_or_create(slug='southwind')\n"
+        "try:\n    submit(greet, owner='southwind', name='Ada')\n"
+        "except Exception as error:\n    print(error)"
+    )
+    assert "from .celery import app as celery_app" in said
+
+
+def test_a_worker_without_the_fair_transport_does_not_boot(copied: Shop) -> None:
+    """A sentence names the call, and not an unknown boot step."""
+    copied.change("celery.py", "fleet.use_fair_transport()", "")
+    worker, *_ = block("processes", language="sh").splitlines()
+    answer = copied.run(worker)
+    assert answer.returncode != 0 and "fleet.use_fair_transport()" in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["of jobs", "of the system"])
+def test_a_worker_of_an_unmigrated_database_does_not_boot(
+    copied: Shop, servers: Servers, number: int
+) -> None:
+    """A sentence says what to run."""
+    _create(servers, f"empty{number}")
+    copied.change("settings.py", '"NAME": "shop"', f'"NAME": "empty{number}"')
+    worker = block("processes", language="sh").splitlines()[number]
+    answer = copied.run(worker)
+    assert answer.returncode != 0 and "python manage.py migrate" in answer.stderr
+    assert f"'empty{number}'" in answer.stderr and "Traceback" not in answer.stderr
+
+
+def test_a_worker_on_the_redis_of_another_project_does_not_boot(
+    copied: Shop, servers: Servers
+) -> None:
+    """Both would take each other's messages; a check on deploy alone comes too late."""
+    _create(servers, "other")
+    copied.change("settings.py", '"NAME": "shop"', '"NAME": "other"')
+    assert copied.run("python manage.py migrate").returncode == 0
+    worker, *_ = block("processes", language="sh").splitlines()
+    answer = copied.run(worker)
+    assert answer.returncode != 0 and "belongs to the installation with" in answer.stderr
+    assert "CELERY_BROKER_URL" in answer.stderr and "Traceback" not in answer.stderr

@@ -236,6 +236,29 @@ def test_the_system_s_own_tasks_do_not_pile_up(
     assert [name for name, _ in beat.turn()] == ["system"]
 
 
+def test_one_message_of_a_system_task_waits_at_most(beat: Beat) -> None:
+    """On an overloaded machine they would pile up; it expires, and other entries are sent."""
+    every(1, name="system", last_run_at=now() - timedelta(seconds=10))
+    PeriodicTask.objects.update(task="fairshift.system.promote")
+    every(1, name="other", last_run_at=now() - timedelta(seconds=10))
+    beat.client.lpush(QUEUE, "no message", "[]")
+    for _ in range(3):
+        PeriodicTask.objects.update(last_run_at=now() - timedelta(seconds=10))
+        beat.read()
+        while beat.scheduler.tick() == 0:
+            pass
+    waiting = beat.client.lrange(QUEUE, 0, -1)[:-2]
+    headers = [json.loads(text)["headers"] for text in waiting]
+    names = [found["periodic_task_name"] for found in headers]
+    assert (names.count("system"), names.count("other")) == (1, 3)
+    [expires] = [found["expires"] for found in headers if found["task"].endswith("promote")]
+    assert 50 < (datetime.fromisoformat(expires) - now()).total_seconds() <= 60
+    beat.client.delete(QUEUE)
+    PeriodicTask.objects.update(last_run_at=now() - timedelta(seconds=10))
+    beat.read()
+    assert {name for name, _ in beat.turn()} == {"system", "other"}
+
+
 def test_an_entry_that_somebody_holds_does_not_stop_the_beat(
     as_installed: None, beat: Beat
 ) -> None:

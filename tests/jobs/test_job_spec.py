@@ -107,6 +107,8 @@ def test_times_come_in_utc_and_once_on_the_minute() -> None:
         ({"priority": 10}, "priority", "0 to 9"),
         ({"max_attempts": 2.0}, "max_attempts", "whole number"),
         ({"retry_on": ["a b"]}, "retry_on", "exception classes"),
+        ({"retry_on": ["NoSuch"]}, "retry_on", "no exception class of this name"),
+        ({"max_retries": 3}, "max_retries", "did you mean max_attempts"),
         ({"give_up_on": ["x" * 201]}, "give_up_on", "at most 200"),
         ({"time_limit_seconds": 1, "soft_time_limit_seconds": 1}, "soft_time_limit_seconds", ""),
         ({"enabled": 1}, "enabled", "true or false"),

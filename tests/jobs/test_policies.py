@@ -25,6 +25,9 @@ from jobs.policies import checked_policy, refuse_unknown
         ("history", "some", "full, none"),
         ("retry_on", [int], "exception classes"),
         ("give_up_on", "no name", "exception classes"),
+        ("retry_on", ["E"] * 101, "at most 100 names; these are 101"),
+        ("give_up_on", ["E" * 256], "at most 255 characters; one has 256"),
+        ("retry_on", ["E." * 1_000_000 + "E"], "one has 2,000,001"),
     ],
 )
 def test_values_out_of_limits_are_refused(option: str, value: Any, limit: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from celery import current_app, shared_task
 from kombu import Queue
 from pytest_django import Settings
 
-from jobs import preparing
+from jobs import preparing, submit_many
 from jobs.catalog import job, resolve
 from jobs.errors import ArgumentError, BatchError, OptionError, UnknownOwner
 from jobs.models import Owner, Run, Target
@@ -20,6 +21,10 @@ CALLS = [{"host": "fw-1", "site": {"name": "berlin"}}, {"host": "fw-2", "site": 
 
 @shared_task(name="tests.preparing.clash")
 def clash(target: str, priority: int = 1) -> None: ...
+
+
+@shared_task(name="tests.preparing.cached")
+def cached(expires: int) -> None: ...
 
 
 @job(name="tests.preparing.declared", max_attempts=9, soft_time_limit_seconds=60, priority=8)
@@ -38,6 +43,55 @@ def test_with_a_mapping_of_arguments_every_keyword_is_an_option() -> None:
     """A misspelt one is refused with the near miss."""
     with pytest.raises(OptionError, match=r"priorty: is unknown; did you mean priority\?"):
         preparing.split(resolve("tests.add"), {"priorty": 3}, {"x": 1, "y": 2})
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("max_attempt", r"is unknown; did you mean max_attempts\?"),
+        ("max_retries", "is Celery's and unknown here; use max_attempts"),
+        ("expires", "is Celery's and unknown here; use deadline_seconds"),
+        ("time_limit", "is Celery's and unknown here; use time_limit_seconds"),
+    ],
+)
+def test_a_misspelt_option_beside_arguments_names_the_near_miss(name: str, problem: str) -> None:
+    """Also among a submit's arguments, and among the options of a bulk."""
+    with pytest.raises(OptionError, match=f"option {name}: {problem}"):
+        preparing.split(resolve("tests.add"), {"x": 1, "y": 2, name: 3}, None)
+    with pytest.raises(OptionError, match=f"option {name}: "):
+        preparing.options({name: 3})
+
+
+def test_a_name_that_is_near_an_argument_stays_one() -> None:
+    """A task may also take an argument that has the name of an option of Celery's."""
+    task = resolve(cached)
+    _, arguments = preparing.split(task, {"expires": 3}, None)
+    assert arguments == {"expires": 3}
+
+
+@pytest.mark.parametrize("option", ["retry_on", "give_up_on"])
+def test_an_error_that_no_class_has_is_refused(option: str) -> None:
+    """A run that waits for an error which cannot come would never be tried again, in silence."""
+    with pytest.raises(OptionError, match=f"option {option}: holds 'NoSuch', and no exception"):
+        preparing.options({option: ["NoSuch"]})
+    with pytest.raises(OptionError, match="did you mean ValueError"):
+        preparing.options({option: "ValueEror"})
+    for known in ("ValueError", "OptionError", "WorkerLostError", "elsewhere.NoSuch", OSError):
+        preparing.options({option: [known]})
+
+
+def test_an_endless_bulk_is_read_to_the_limit() -> None:
+    """At most one element more than allowed is read, and the error says the limit."""
+    read = count()
+    with pytest.raises(OptionError, match="holds at most 100,000 elements; these are more"):
+        submit_many("tests.add", ({"x": n} for n in read), owner="northwind")
+    assert next(read) == 100_001
+
+
+def test_one_element_is_spoken_of_as_one() -> None:
+    """Messages count in proper English."""
+    with pytest.raises(BatchError, match="1 of 1 element is wrong: element 0"):
+        raise BatchError([(0, OptionError("x", "is wrong"))], 1)
 
 
 @pytest.mark.parametrize("arguments", [[1, 2], "x", 7])

@@ -92,7 +92,7 @@ def test_an_impossible_time_is_refused_and_nothing_is_stored(acme: Owner, eta: d
 def test_one_bad_element_of_a_bulk_and_nothing_is_stored(acme: Owner) -> None:
     """All bad ones are listed at once."""
     calls = [{"x": n, "y": "one" if n in {3, 7} else 1} for n in range(1_000)]
-    with pytest.raises(BatchError, match="2 of 1000 elements are wrong: element 3: argument y"):
+    with pytest.raises(BatchError, match="2 of 1,000 elements are wrong: element 3: argument y"):
         submit_many("tests.add", calls, owner=acme, target="fw-{x}", idempotency_key="night")
     assert_nothing_is_stored()
 
@@ -107,7 +107,7 @@ def test_more_than_the_limit_is_refused_at_once(acme: Owner) -> None:
     ("arguments", "error", "field"),
     [
         ({"x": 1}, ArgumentError, "argument y: is required"),
-        ({"x": 1, "y": 2, "priorty": 3}, ArgumentError, "argument priorty: "),
+        ({"x": 1, "y": 2, "priorty": 3}, OptionError, "option priorty: "),
         ({"x": 1, "y": 2, "owner_id": 3}, ArgumentError, "argument owner_id: "),
         ({"x": 1, "y": 2, "token": 3}, ArgumentError, "argument token: "),
         ({"x": 1, "y": 2, "state": "succeeded"}, ArgumentError, "argument state: "),

@@ -76,7 +76,7 @@ def test_what_is_published_of_a_batch_stays_so(
             broker.client_pause(500)
 
     monkeypatch.setattr(dispatch, "crash_point", hang_before_the_third)
-    with pytest.raises(BrokerUnavailable, match="1 hints"):
+    with pytest.raises(BrokerUnavailable, match="1 hint of one batch"):
         publish_outbox()
     assert [row.run_ids for row in Outbox.objects.all()] == [[second[2].id]]
     dispatch.broker.cache_clear()

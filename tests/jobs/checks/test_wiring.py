@@ -154,6 +154,7 @@ def worker(app: Celery, *queues: str) -> Any:
     return SimpleNamespace(app=app)
 
 
+@pytest.mark.django_db
 def test_a_worker_without_edges_does_not_boot() -> None:
     """Only where it takes durable runs: the system's worker could do without."""
     app = app_with()

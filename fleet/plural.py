@@ -1,0 +1,8 @@
+"""Counts in messages: one of a thing is not many of it."""
+
+from __future__ import annotations
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a count with its noun, such as "1 hint" and "1,200 hints"; the plural ends in s."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
