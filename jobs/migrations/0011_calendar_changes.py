@@ -20,7 +20,7 @@ ALTER TABLE jobs_calendar DROP COLUMN is_stale;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0008_gating_in_turns"),
+        ("jobs", "0010_audit_by_database"),
     ]
 
     operations = [
