@@ -78,7 +78,7 @@ def _name_facts(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Give a line of `fleet.logs` its name as the event, and its facts as fields."""
     record = event["_record"]
     if facts := getattr(record, "facts", None):
-        event |= {**facts, "event": record.event}
+        event.update(facts, event=record.event)
     return event
 
 

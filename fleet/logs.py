@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 
 def log_event(
-    logger: logging.Logger, level: int, name: str, /, *, exc_info: bool = False, **facts: Any
+    logger: logging.Logger,
+    level: int,
+    name: str,
+    facts: Mapping[str, Any],
+    *,
+    exc_info: bool = False,
 ) -> None:
     """Write a line `name key=value …`; with `exc_info`, also the traceback being handled.
 

@@ -7,13 +7,26 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any, Final, NoReturn
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    overload,
+)
 
 from celery import Task, current_app, shared_task
 
 from jobs.conf import setting
 from jobs.errors import OptionError, RowRequired, UnknownTask
 from jobs.policies import CHECKS, checked_policy, refuse_unknown
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
 
 NAME_LIMIT: Final = 255
 INTERNAL: Final = ("celery.", "fairshift.system.")
@@ -62,6 +75,32 @@ class OfferedTask:
     name: str
     task: Task
     offer: Offer
+
+
+class JobTask(Protocol[P, R_co]):
+    """A Celery task for a type checker: called as its function is, other attributes are Any."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    def __getattr__(self, name: str, /) -> Any: ...
+
+
+@overload
+def job(
+    function: Callable[P, R_co], *, label: str | None = None, plain: bool = False, **options: Any
+) -> JobTask[P, R_co]: ...
+
+
+@overload
+def job(
+    *, bind: Literal[True], label: str | None = None, plain: bool = False, **options: Any
+) -> Callable[[Callable[Concatenate[Any, P], R_co]], JobTask[P, R_co]]: ...
+
+
+@overload
+def job(
+    *, label: str | None = None, plain: bool = False, **options: Any
+) -> Callable[[Callable[P, R_co]], JobTask[P, R_co]]: ...
 
 
 def job(

@@ -106,14 +106,14 @@ def _answer(known: _Known, row: Mapping[str, Any]) -> Admission | Refusal:
     if row["owner"] != ask.owner:
         # Another one would be charged for it, and its limits would not count.
         facts = {"run": ask.run_id, "job": ask.job, "owner": ask.owner}
-        log_event(logger, logging.WARNING, "hint_of_another_owner", **facts)
+        log_event(logger, logging.WARNING, "hint_of_another_owner", facts)
         return Refusal.GONE
     try:
         return _admission(known, row)
     except (FairshiftError, LookupError, ValueError, TypeError):
         # It ends its own run, and nobody else's admission.
         facts = {"run": ask.run_id, "job": ask.job}
-        log_event(logger, logging.ERROR, "run_without_history_unreadable", exc_info=True, **facts)
+        log_event(logger, logging.ERROR, "run_without_history_unreadable", facts, exc_info=True)
         return Refusal.GONE
 
 

@@ -211,17 +211,15 @@ def _has_ended_otherwise(report: Report, state: str | None) -> bool:
 
 def _log_failed(held: Held, report: Report) -> None:
     """Say once what no row will tell."""
-    log_event(
-        logger,
-        logging.ERROR,
-        "run_without_history_failed",
-        run=report.run_id,
-        task=held.request.name,
-        attempt=held.admission.attempt,
+    facts = {
+        "run": report.run_id,
+        "task": held.request.name,
+        "attempt": held.admission.attempt,
         **{name: held.admission.context.get(name) for name in ("job", "owner", "due_at")},
-        cause=report.cause or report.error_type,
-        error=report.error_message,
-    )
+        "cause": report.cause or report.error_type,
+        "error": report.error_message,
+    }
+    log_event(logger, logging.ERROR, "run_without_history_failed", facts)
 
 
 def drop(request: Request) -> None:

@@ -121,4 +121,4 @@ class UnknownTasks:
         now = time.monotonic()
         if now - self._logged_at.get(task, -LOG_SECONDS) >= LOG_SECONDS:
             self._logged_at[task] = now
-            log_event(logger, logging.WARNING, "unknown_task", task=task, outcome=outcome)
+            log_event(logger, logging.WARNING, "unknown_task", {"task": task, "outcome": outcome})

@@ -16,7 +16,9 @@ def test_an_installation_without_structlog_reads_the_facts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Python's own formatters write the name and every fact."""
-    log_event(logger, logging.WARNING, "unknown_task", task="shop.greet", outcome="100 % lost")
+    log_event(
+        logger, logging.WARNING, "unknown_task", {"task": "shop.greet", "outcome": "100 % lost"}
+    )
     assert caplog.messages == ["unknown_task task=shop.greet outcome=100 % lost"]
 
 
@@ -32,7 +34,7 @@ def test_json_lines_have_the_name_and_a_field_a_fact(capsys: pytest.CaptureFixtu
         try:
             raise ValueError("no such row")
         except ValueError:
-            log_event(logger, logging.ERROR, "unreadable", exc_info=True, run="r1", job=7)
+            log_event(logger, logging.ERROR, "unreadable", {"run": "r1", "job": 7}, exc_info=True)
         logger.error("plain %s", "line")
     finally:
         logger.removeHandler(handler)

@@ -123,8 +123,14 @@ def _print_json(given: dict[str, Any]) -> None:
 
 
 def _show(given: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.live import Live
+    try:
+        from rich.console import Console
+        from rich.live import Live
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            "The table needs rich: pip install 'rich>=14', or fairshift with its extra "
+            "`terminal`. --json does without."
+        ) from error
 
     from jobs.owner_table import as_table
 
