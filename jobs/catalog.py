@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import (
@@ -29,6 +29,8 @@ P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
 NAME_LIMIT: Final = 255
+NEAR: Final = 0.75
+"""From which likeness on, of 0 to 1, another task's own name may be the one that was meant."""
 INTERNAL: Final = ("celery.", "fairshift.system.")
 """Beginnings of the names of tasks that Celery and Fairshift call for themselves."""
 
@@ -225,8 +227,15 @@ def _is_internal(name: str) -> bool:
 
 
 def _near_miss(name: str) -> str | None:
-    known = [candidate for candidate in _registered() if not _is_internal(candidate)]
-    return next(iter(get_close_matches(name, known, n=1)), None)
+    # Names of one module share most of their letters: the task's own name decides.
+    own = name.rpartition(".")[2]
+    known = [
+        candidate
+        for candidate in _registered()
+        if not _is_internal(candidate)
+        and SequenceMatcher(None, own, candidate.rpartition(".")[2]).ratio() >= NEAR
+    ]
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.4)), None)
 
 
 def _title(name: str) -> str:

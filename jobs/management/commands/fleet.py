@@ -108,8 +108,8 @@ def _import_beat(given: dict[str, Any]) -> None:
         return
     for row in report:
         why = ": ".join(part for part in (row.field, row.problem) if part)
-        print(f"{row.verdict:9} {row.name}{' – ' if why else ''}{why}")
-    count = sum(row.verdict == "imported" for row in report)
+        print(f"{row.verdict:13} {row.name}{' – ' if why else ''}{why}")
+    count = sum(row.job is not None for row in report)
     would = "would become jobs" if given["dry_run"] else "became jobs"
     print(f"{count} of {len(report)} {would} of {given['owner']}")
 
