@@ -4,14 +4,17 @@
 .PHONY: help demo up test proof celery-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
-BIN := .venv/bin
-READY := .venv/.ready
+# DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
+VENV := .venv$(if $(DJANGO),-django-$(DJANGO))
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
 # The first one that is new enough makes the environment; PYTHON=... puts another one first.
 PYTHONS := $(PYTHON) python3.11 python3 python3.12 python3.13
 
 help: ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo '  ARGS="..." is passed on by demo, up, test, proof, celery-suite, chaos and bench.'
+	@echo '  DJANGO=6.0 runs any target on that Django, in an environment of its own.'
 
 demo: $(READY) ## Submit 3,000 device jobs and watch them run (ARGS="--exit --json")
 	@$(BIN)/python manage.py demo $(ARGS)
@@ -55,20 +58,24 @@ lock: $(READY) ## Choose the newest allowed versions and pin them with hashes
 
 clean: ## Remove the environment, the caches and the embedded servers with their data
 	@if [ -e $(READY) ]; then $(BIN)/python -m config.embedded erase; fi
-	@rm -rf .venv .fairshift .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .venv .venv-django-* .fairshift .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A .pth instead of an editable install: nothing is built, so nothing more is fetched.
 $(READY): requirements.lock
 	@set -e; \
 	for python in $(PYTHONS); do \
 		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-			echo "Setting up .venv with $$python"; found=$$python; break; \
+			echo "Setting up $(VENV) with $$python"; found=$$python; break; \
 		fi; \
 	done; \
 	if [ -z "$$found" ]; then echo "Python 3.11 or newer is needed." >&2; exit 1; fi; \
-	$$found -m venv .venv; \
+	$$found -m venv $(VENV); \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --requirement requirements.lock; \
+	if [ -n "$(DJANGO)" ]; then \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check "Django==$(DJANGO).*"; \
+		$(BIN)/python -m pip check; \
+	fi; \
 	$(BIN)/python -c 'import pathlib, sysconfig; \
 		pathlib.Path(sysconfig.get_path("purelib"), "fairshift.pth").write_text( \
 			f"{pathlib.Path.cwd()}\n")'

@@ -39,7 +39,7 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
         "formatters": {
             "fairshift": {
                 "()": structlog.stdlib.ProcessorFormatter,
-                "foreign_pre_chain": SHARED_PROCESSORS,
+                "foreign_pre_chain": [*SHARED_PROCESSORS, _name_facts],
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     *_renderers(form),
@@ -72,6 +72,14 @@ def _renderers(form: str) -> list[Any]:
     # Tracebacks as Python writes them: a prettier one takes minutes over a message of a
     # megabyte, and shows local variables, which may be secrets.
     return [structlog.processors.format_exc_info, _clip, last]
+
+
+def _name_facts(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Give a line of `fleet.logs` its name as the event, and its facts as fields."""
+    record = event["_record"]
+    if facts := getattr(record, "facts", None):
+        event.update(facts, event=record.event)
+    return event
 
 
 def _clip(_logger: object, _method: str, event: EventDict) -> EventDict:

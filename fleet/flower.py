@@ -18,7 +18,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from celery.bin.celery import celery
-from flower import command
+
+try:
+    from flower import command
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        "Flower is not installed: pip install 'flower>=2.2,<3', or fairshift with its extra "
+        "`flower`."
+    ) from error
 from flower.app import Flower
 from flower.options import default_options
 from flower.urls import settings

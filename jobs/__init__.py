@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from jobs.submission import asubmit, asubmit_many, submit, submit_many
     from jobs.upserting import delete_jobs, upsert_jobs
 
+__version__ = "0.1.0"
+
 __all__ = [
+    "__version__",
     "asubmit",
     "asubmit_many",
     "backfill",
@@ -39,10 +42,16 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import on first use: models may not be loaded before Django has loaded its apps."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker would take any name for one of ours
 
-    return getattr(import_module(_HOMES[name]), name)
+    def __getattr__(name: str) -> Any:
+        """Import on first use: models may not be loaded before Django has loaded its apps."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+
+    def __dir__() -> list[str]:
+        """Name what is public, also before it has been imported."""
+        return sorted({*globals(), *__all__})

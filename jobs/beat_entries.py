@@ -17,12 +17,15 @@ from cronsim import CronSimError
 from cronsim.cronsim import Field
 from django.conf import settings
 
+from fleet import HEADER
 from jobs.arguments import ArgumentSchema
 from jobs.catalog import resolve
 from jobs.errors import ArgumentError, OptionError
 
-# What a message could be told that a run is not.
-_MESSAGE_FIELDS: Final = ("exchange", "routing_key", "priority")
+# Ways of a message to its queue, beside the queue itself.
+_ROUTING: Final = ("exchange", "routing_key")
+_LAST: Final = 9
+"""On Redis Celery serves priority 0 first and 9 last, and takes what is above 9 for 9."""
 
 # Of each field of a crontab: cronsim's reader, and how many values it has.
 _CRON: Final = (
@@ -34,17 +37,16 @@ _CRON: Final = (
 )
 
 
-def job_of(entry: Any, *, now: datetime) -> dict[str, Any]:
+def job_of(entry: Any, *, owner: str, now: datetime) -> dict[str, Any]:
     """Return a PeriodicTask as `jobs.upsert_jobs` takes a job: its name becomes the key.
 
     Raises OptionError, ArgumentError or UnknownTask, naming the entry's field, for what a job
     cannot do in the same way. Limits of the job's own fields are for the upsert to check.
     """
-    for name in _MESSAGE_FIELDS:
+    for name in _ROUTING:
         if getattr(entry, name) is not None:
-            raise OptionError(name, "is about Celery's message, of which a job has none")
-    if _json(entry, "headers", dict):
-        raise OptionError("headers", "are about Celery's message, of which a job has none")
+            raise OptionError(name, "has no counterpart: a job names its `queue` alone; clear it")
+    _refuse_headers(_json(entry, "headers", dict), owner=owner)
     if entry.expires is not None and entry.expires <= now:
         raise OptionError("expires", "has passed: it would never be due")
     job = {
@@ -55,9 +57,21 @@ def job_of(entry: Any, *, now: datetime) -> dict[str, Any]:
         "queue": entry.queue or "",
         **_schedule(entry, now=now),
     }
+    if entry.priority is not None:
+        job["priority"] = _LAST - min(entry.priority, _LAST)
     if entry.expire_seconds:
         job["deadline_seconds"] = entry.expire_seconds
     return job
+
+
+def _refuse_headers(headers: dict[str, Any], *, owner: str) -> None:
+    """Refuse headers, but for the owner: it becomes the job's, where it is the same one."""
+    named = headers.get(HEADER)
+    other = named.get("owner", owner) if isinstance(named, dict) else owner
+    if other != owner:
+        raise OptionError("headers", f"name the owner {other!s:.100}, not {owner}: import it there")
+    if headers and headers != {HEADER: {"owner": owner}}:
+        raise OptionError("headers", "have no counterpart: a run has no headers; clear them")
 
 
 def _arguments(entry: Any) -> dict[str, Any]:
@@ -83,13 +97,15 @@ def _json(entry: Any, field: str, kind: type) -> Any:
 
 def _schedule(entry: Any, *, now: datetime) -> dict[str, Any]:
     if entry.solar is not None:
-        raise OptionError("solar", "has no counterpart: jobs know no sun")
+        raise OptionError("solar", "has no counterpart: a job has no solar schedule")
     if entry.clocked is not None:
         if entry.clocked.clocked_time <= now:
             raise OptionError("clocked", "has passed")
         return {"once_at": entry.clocked.clocked_time}
     if entry.one_off:
-        raise OptionError("one_off", "with a schedule that repeats: make it a clocked one")
+        raise OptionError(
+            "one_off", "has no counterpart with a schedule that repeats: make it a clocked one"
+        )
     bounds = {"start_at": entry.start_time, "end_at": entry.expires}
     if entry.interval is not None:
         return {**_interval(entry.interval), **bounds}

@@ -27,7 +27,8 @@ class Imported:
 
     name: str
     verdict: str
-    """"imported", "refused" (the first wrong field and its problem) or "left out" (why)."""
+    """"imported" (in a dry run "would import"), "refused" (the first wrong field and its problem)
+    or "left out" (why)."""
     field: str = ""
     problem: str = ""
     job: dict[str, Any] | None = None
@@ -48,7 +49,11 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
         entries = PeriodicTask.objects.select_for_update(of=("self",)).select_related(*related)
         known = set(Job.objects.filter(owner=of).values_list("key", flat=True))
         at = now()
-        report = [_judged(entry, known, now=at) for entry in entries.order_by("name")]
+        verdict = "would import" if is_dry_run else "imported"
+        report = [
+            _judged(entry, known, owner=of.slug, verdict=verdict, now=at)
+            for entry in entries.order_by("name")
+        ]
         chosen = {row.name: row.job for row in report if row.job is not None}
         if chosen and not is_dry_run:
             upsert_jobs(of, chosen.values())
@@ -57,21 +62,23 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
     return report
 
 
-def _judged(entry: Any, known: set[str], *, now: datetime) -> Imported:
+def _judged(entry: Any, known: set[str], *, owner: str, verdict: str, now: datetime) -> Imported:
     if is_ours(entry):
-        return Imported(name=entry.name, verdict="left out", problem="drives the system itself")
+        return Imported(
+            name=entry.name, verdict="left out", problem="belongs to Fairshift or Celery"
+        )
     if not entry.enabled:
         return Imported(name=entry.name, verdict="left out", problem="is switched off")
     if entry.name in known:
         return _refused(entry, "name", "is the key of a job of this owner already")
     try:
-        job = job_of(entry, now=now)
+        job = job_of(entry, owner=owner, now=now)
     except FairshiftError as error:
         return _refused(entry, *fault_of(error))
     _, faults = job_spec(job)
     if faults:
         return _refused(entry, *fault_of(faults[0]))
-    return Imported(name=entry.name, verdict="imported", job=job)
+    return Imported(name=entry.name, verdict=verdict, job=job)
 
 
 def _refused(entry: Any, wrong: str, problem: str) -> Imported:

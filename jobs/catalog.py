@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any, Final, NoReturn
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    overload,
+)
 
 from celery import Task, current_app, shared_task
 
@@ -15,7 +25,12 @@ from jobs.conf import setting
 from jobs.errors import OptionError, RowRequired, UnknownTask
 from jobs.policies import CHECKS, checked_policy, refuse_unknown
 
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
 NAME_LIMIT: Final = 255
+NEAR: Final = 0.75
+"""From which likeness on, of 0 to 1, another task's own name may be the one that was meant."""
 INTERNAL: Final = ("celery.", "fairshift.system.")
 """Beginnings of the names of tasks that Celery and Fairshift call for themselves."""
 
@@ -62,6 +77,32 @@ class OfferedTask:
     name: str
     task: Task
     offer: Offer
+
+
+class JobTask(Protocol[P, R_co]):
+    """A Celery task for a type checker: called as its function is, other attributes are Any."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    def __getattr__(self, name: str, /) -> Any: ...
+
+
+@overload
+def job(
+    function: Callable[P, R_co], *, label: str | None = None, plain: bool = False, **options: Any
+) -> JobTask[P, R_co]: ...
+
+
+@overload
+def job(
+    *, bind: Literal[True], label: str | None = None, plain: bool = False, **options: Any
+) -> Callable[[Callable[Concatenate[Any, P], R_co]], JobTask[P, R_co]]: ...
+
+
+@overload
+def job(
+    *, label: str | None = None, plain: bool = False, **options: Any
+) -> Callable[[Callable[P, R_co]], JobTask[P, R_co]]: ...
 
 
 def job(
@@ -186,8 +227,15 @@ def _is_internal(name: str) -> bool:
 
 
 def _near_miss(name: str) -> str | None:
-    known = [candidate for candidate in _registered() if not _is_internal(candidate)]
-    return next(iter(get_close_matches(name, known, n=1)), None)
+    # Names of one module share most of their letters: the task's own name decides.
+    own = name.rpartition(".")[2]
+    known = [
+        candidate
+        for candidate in _registered()
+        if not _is_internal(candidate)
+        and SequenceMatcher(None, own, candidate.rpartition(".")[2]).ratio() >= NEAR
+    ]
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.4)), None)
 
 
 def _title(name: str) -> str:

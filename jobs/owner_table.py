@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final
-
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, Final
 
 from fleet import Look, OwnerLook, Standing
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 RUNNING: Final = "running"
 """The state of an owner of whom nothing waits, and something is at work."""
@@ -53,6 +53,9 @@ def as_table(look: Look, *, since: Look, most: int, names: Collection[str] = ())
 
     It fits 80 columns: where there is no room, names are cut and figures are not.
     """
+    from rich.table import Table
+    from rich.text import Text
+
     rows = as_rows(look, since=since, names=names)
     more = len(rows) - most
     table = Table(

@@ -10,16 +10,17 @@ What the broker forgets is gone.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-import structlog
 from celery import Task
 
 from fleet import Admission, Ask, Hint, Refusal
+from fleet.logs import log_event
 from jobs import database, preparing
 from jobs.admission import least
 from jobs.catalog import offer_of, resolve
@@ -30,7 +31,7 @@ from jobs.ids import time_of
 from jobs.options import POLICY_OPTIONS
 from jobs.payloads import open_bytes
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 _REFUSALS: Final = {"busy": Refusal.BUSY, "gone": Refusal.GONE, "window": Refusal.GONE}
 
@@ -104,13 +105,15 @@ def _answer(known: _Known, row: Mapping[str, Any]) -> Admission | Refusal:
         return _REFUSALS[row["verdict"]]
     if row["owner"] != ask.owner:
         # Another one would be charged for it, and its limits would not count.
-        logger.warning("hint_of_another_owner", run=ask.run_id, job=ask.job, owner=ask.owner)
+        facts = {"run": ask.run_id, "job": ask.job, "owner": ask.owner}
+        log_event(logger, logging.WARNING, "hint_of_another_owner", facts)
         return Refusal.GONE
     try:
         return _admission(known, row)
     except (FairshiftError, LookupError, ValueError, TypeError):
         # It ends its own run, and nobody else's admission.
-        logger.exception("run_without_history_unreadable", run=ask.run_id, job=ask.job)
+        facts = {"run": ask.run_id, "job": ask.job}
+        log_event(logger, logging.ERROR, "run_without_history_unreadable", facts, exc_info=True)
         return Refusal.GONE
 
 

@@ -8,12 +8,12 @@ Of a run without a row nothing is recorded: its message goes when that of its ne
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import signal
 from collections.abc import Callable
 from typing import Any, Final
 
-import structlog
 from billiard.common import human_status
 from billiard.einfo import ExceptionInfo, ExceptionWithTraceback
 from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
@@ -25,11 +25,12 @@ from fleet.contract import NOT_BEGUN, Edges, Hint, Kind, NotBegun, Report
 from fleet.edge import Edge
 from fleet.failures import class_names, failure
 from fleet.faults import crash_point
+from fleet.logs import log_event
 from fleet.pipes import has_read
 from fleet.router import acting_as
 from fleet.steps.held import Held
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 CHILD_LOST: Final = "child lost"
 TIME_LIMIT: Final = "time limit"
@@ -210,15 +211,15 @@ def _has_ended_otherwise(report: Report, state: str | None) -> bool:
 
 def _log_failed(held: Held, report: Report) -> None:
     """Say once what no row will tell."""
-    logger.error(
-        "run_without_history_failed",
-        run=report.run_id,
-        task=held.request.name,
-        attempt=held.admission.attempt,
+    facts = {
+        "run": report.run_id,
+        "task": held.request.name,
+        "attempt": held.admission.attempt,
         **{name: held.admission.context.get(name) for name in ("job", "owner", "due_at")},
-        cause=report.cause or report.error_type,
-        error=report.error_message,
-    )
+        "cause": report.cause or report.error_type,
+        "error": report.error_message,
+    }
+    log_event(logger, logging.ERROR, "run_without_history_failed", facts)
 
 
 def drop(request: Request) -> None:

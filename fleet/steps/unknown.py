@@ -15,14 +15,12 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-import structlog
-
 from fleet.contract import Admission, Ask, Refusal, is_hint
 from fleet.edge import Edge
+from fleet.logs import log_event
 from fleet.steps.held import ask_of
 
-logger = structlog.get_logger(__name__)
-celery_logger = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS: Final = 0.25
 LONGEST_PAUSE_SECONDS: Final = 2.0
@@ -113,14 +111,14 @@ class UnknownTasks:
         return returns
 
     def _requeue(self, message: Any) -> None:
-        self._settle(message.reject_log_error, celery_logger, (OSError,), requeue=True)
+        self._settle(message.reject_log_error, logger, (OSError,), requeue=True)
 
     def _drop(self, message: Any) -> None:
-        self._settle(message.ack_log_error, celery_logger, (OSError,))
+        self._settle(message.ack_log_error, logger, (OSError,))
 
     def _log(self, task: str, outcome: str) -> None:
         """Log an unknown task, at most once a minute each."""
         now = time.monotonic()
         if now - self._logged_at.get(task, -LOG_SECONDS) >= LOG_SECONDS:
             self._logged_at[task] = now
-            logger.warning("unknown_task", task=task, outcome=outcome)
+            log_event(logger, logging.WARNING, "unknown_task", {"task": task, "outcome": outcome})

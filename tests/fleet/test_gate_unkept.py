@@ -14,7 +14,6 @@ from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import current_app, shared_task
 from celery.concurrency.solo import TaskPool
 from django.utils import timezone
-from structlog.testing import capture_logs
 
 from fleet import HEADER, BrokerUnavailable, Hint, child
 from fleet import edge as edge_module
@@ -33,6 +32,7 @@ from tests.fleet.nodes import Node, double
 from tests.fleet.test_gate import FailingPool
 from tests.jobs.scenes import hinted, known, messages, states
 from tests.jobs.without_history import due_hint, job_without_history, written_count
+from tests.logged import logged
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -149,30 +149,32 @@ def test_a_task_that_needs_a_row_has_its_job_s(node: Node, acme: Owner) -> None:
     assert known() == []
 
 
-def test_a_failed_try_publishes_the_next_one(node: Node, acme: Owner, broker: redis.Redis) -> None:
+def test_a_failed_try_publishes_the_next_one(
+    node: Node, acme: Owner, broker: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
     """Of the next attempt and token, after the back-off, and no other word of it."""
     hint = published(failing(acme, backoff_seconds=40.0))
     before = written_count()
-    with capture_logs() as logs:
-        run_one(node)
+    run_one(node)
     [(name, seconds)] = delayed(broker).items()
     assert (name, known()) == (f"{hint.run_id}:2", [name])
     assert 18 < seconds <= 40
-    assert logs == []
+    assert logged(caplog) == []
     node.end()
     assert written_count() == before
 
 
-def test_the_last_failure_is_said_once(node: Node, acme: Owner) -> None:
+def test_the_last_failure_is_said_once(
+    node: Node, acme: Owner, caplog: pytest.LogCaptureFixture
+) -> None:
     """In the log, under a name that stays; no row would tell."""
     job = failing(acme, max_attempts=2)
     hint = published(job, attempt=2, token=2)
-    with capture_logs() as logs:
-        run_one(node)
-    assert logs == [
+    run_one(node)
+    assert logged(caplog) == [
         {
             "event": "run_without_history_failed",
-            "log_level": "error",
+            "level": "ERROR",
             "run": hint.run_id,
             "task": "tests.gate.fail",
             "attempt": 2,
@@ -227,14 +229,15 @@ def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them 
     assert list(delayed(broker)) == ([f"{hint.run_id}:2"] if most > 1 else [])
 
 
-def test_what_cannot_be_dressed_is_said_once(node: Node, job: Job) -> None:
+def test_what_cannot_be_dressed_is_said_once(
+    node: Node, job: Job, caplog: pytest.LogCaptureFixture
+) -> None:
     """It ends, and leaves the node as it was."""
     Job.objects.update(payload=b'{"not": "a body"}')
     published(job)
-    with capture_logs() as logs:
-        message = node.receive()
-        node.turn(until=lambda: message.acknowledged)
-    assert [entry["event"] for entry in logs] == ["run_without_history_failed"]
+    message = node.receive()
+    node.turn(until=lambda: message.acknowledged)
+    assert [entry["event"] for entry in logged(caplog)] == ["run_without_history_failed"]
     node.channel.settle()
     assert known() == []
 

@@ -10,7 +10,6 @@ from uuid import uuid4
 import pytest
 from celery import current_app
 from celery.concurrency.solo import TaskPool
-from structlog.testing import capture_logs
 
 from fleet import HEADER
 from fleet import Node as Description
@@ -24,6 +23,7 @@ from jobs.models import Owner, Run, Worker
 from tests.fleet.nodes import Node, double
 from tests.jobs.scenes import known
 from tests.jobs.without_history import due_hint, job_without_history
+from tests.logged import logged
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -190,12 +190,13 @@ def test_a_task_is_logged_once_a_minute(
     """By name, in one line and without a traceback, however many runs it has."""
     for number in range(3):
         submit(double, number, owner=acme)
-    with capture_logs() as lines, caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO):
         for _ in range(2):
             node.has_settled(node.meet())
-        assert [line["task"] for line in lines] == ["tests.gate.double"]
+        assert [line["task"] for line in logged(caplog)] == ["tests.gate.double"]
         monkeypatch.setattr(unknown_module, "LOG_SECONDS", 0.0)
         node.has_settled(node.meet())
+    lines = logged(caplog)
     assert len(lines) == 2
-    assert lines[0]["log_level"] == "warning"
+    assert lines[0]["level"] == "WARNING"
     assert "Traceback" not in caplog.text

@@ -44,7 +44,9 @@ def cron(minute: str = "0", hour: str = "3", zone: str = "UTC", **fields: str) -
 
 def imported(owner: Owner, **options: Any) -> list[Imported]:
     return [
-        row for row in import_beat(owner, **options) if row.problem != "drives the system itself"
+        row
+        for row in import_beat(owner, **options)
+        if row.problem != "belongs to Fairshift or Celery"
     ]
 
 
@@ -88,6 +90,17 @@ def test_what_else_an_entry_says(acme: Owner) -> None:
     assert Job.objects.get(key="bare").deadline_seconds == 60
     payload = bytes(Job.objects.get(key=bare.name).payload)
     assert json.loads(payload)[:2] == [[], {"x": 3, "y": 4}]
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, None), (0, 9), (3, 6), (9, 0), (200, 0)])
+def test_a_priority_stays(acme: Owner, given: int | None, expected: int | None) -> None:
+    """On Redis Celery serves 0 first, a job's highest is 9; Kombu takes more than 9 for 9."""
+    assert job_of(acme, entry(priority=given)).priority == expected
+
+
+def test_the_owner_in_its_headers_is_the_owner_of_its_job(acme: Owner) -> None:
+    """As a plain call has had one so far."""
+    assert job_of(acme, entry(headers='{"fairshift": {"owner": "acme"}}')).owner == acme
 
 
 @pytest.mark.parametrize(
@@ -167,7 +180,7 @@ def test_a_clocked_entry_is_due_once(acme: Owner) -> None:
                 "solar": SolarSchedule.objects.create(event="sunset", latitude=1, longitude=1)
             },
             "solar",
-            "no sun",
+            "no solar schedule",
         ),
         (
             lambda: {
@@ -180,14 +193,20 @@ def test_a_clocked_entry_is_due_once(acme: Owner) -> None:
         (lambda: {"one_off": True}, "one_off", "clocked"),
         (lambda: {"expires": "2020-01-01T00:00Z"}, "expires", "passed"),
         (lambda: {"task": "tests.ad"}, "task", "tests.add"),
+        (lambda: {"task": "tests.refund_everything"}, "task", "is its module imported"),
         (lambda: {"kwargs": '{"z": 2}'}, "arguments", "z"),
         (lambda: {"args": "[1, 2, 3]"}, "arguments", "positional"),
         (lambda: {"args": "{1}"}, "args", "no JSON"),
         (lambda: {"kwargs": "[]"}, "kwargs", "no JSON object"),
         (lambda: {"queue": "nowhere"}, "queue", "is one of"),
-        (lambda: {"exchange": "x"}, "exchange", "message"),
-        (lambda: {"priority": 3}, "priority", "message"),
-        (lambda: {"headers": '{"a": 1}'}, "headers", "message"),
+        (lambda: {"exchange": "x"}, "exchange", "`queue` alone"),
+        (lambda: {"routing_key": "x"}, "routing_key", "`queue` alone"),
+        (lambda: {"headers": '{"a": 1}'}, "headers", "no headers"),
+        (
+            lambda: {"headers": '{"fairshift": {"owner": "northwind"}}'},
+            "headers",
+            "owner northwind, not acme",
+        ),
     ],
 )
 def test_what_a_job_would_not_do_in_the_same_way_is_refused(
@@ -228,12 +247,17 @@ def test_again_imports_nothing(acme: Owner) -> None:
 def test_a_dry_run_changes_nothing(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
     """It says what would become of each."""
     made = entry()
-    entry("bad", priority=1)
+    entry("bad", exchange="x")
     call_command("fleet", "import-beat", "--owner", "acme", "--dry-run", "--json")
     told = json.loads(capsys.readouterr().out)
     rows = {row["name"]: row for row in told["entries"]}
     assert told["is_dry_run"] and rows["nightly"]["job"]["interval_minutes"] == 5
-    assert (rows["bad"]["field"], rows["bad"]["job"]) == ("priority", None)
+    assert rows["nightly"]["verdict"] == "would import"
+    assert (rows["bad"]["field"], rows["bad"]["job"]) == ("exchange", None)
+    call_command("fleet", "import-beat", "--owner", "acme", "--dry-run")
+    lines = capsys.readouterr().out.splitlines()
+    assert "would import  nightly" in lines and "imported" not in "".join(lines)
+    assert lines[-1].endswith("would become jobs of acme")
     made.refresh_from_db()
     assert made.enabled and not Job.objects.exists()
 
@@ -241,11 +265,14 @@ def test_a_dry_run_changes_nothing(acme: Owner, capsys: pytest.CaptureFixture[st
 def test_the_command_tells_people(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
     """A line an entry, and how many; an owner that is not there is an error."""
     entry()
-    entry("bad", priority=1)
+    entry("bad", exchange="x")
     call_command("fleet", "import-beat", "--owner", "acme")
     told = capsys.readouterr().out.splitlines()
-    assert "imported  nightly" in told
-    assert "refused   bad – priority: is about Celery's message, of which a job has none" in told
+    assert "imported      nightly" in told
+    assert (
+        "refused       bad – exchange: has no counterpart: a job names its `queue` alone; clear it"
+        in told
+    )
     assert told[-1].startswith("1 of ") and told[-1].endswith("became jobs of acme")
     with pytest.raises(CommandError, match="nobody"):
         call_command("fleet", "import-beat", "--owner", "nobody")

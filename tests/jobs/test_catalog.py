@@ -84,6 +84,22 @@ def test_an_unknown_name_is_refused_with_the_near_miss() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ("tests.ad", "tests.add"),
+        ("add", "tests.add"),
+        ("tests.refund", None),
+        ("tests.rebuild_index", None),
+    ],
+)
+def test_a_near_miss_is_near_in_the_task_s_own_name(given: str, near: str | None) -> None:
+    """Names of one module are alike by what they share: that makes none of them a near miss."""
+    with pytest.raises(UnknownTask) as caught:
+        resolve(given)
+    assert caught.value.near_miss == near
+
+
+@pytest.mark.parametrize(
     "name", ["antigravity.fly", "os.system", "", "celery.chord", "fairshift.system.sweep_of_a_test"]
 )
 def test_what_is_no_task_for_callers_is_unknown(name: str) -> None:

@@ -10,7 +10,6 @@ from uuid import UUID
 import pytest
 import redis
 from django.utils import timezone
-from structlog.testing import capture_logs
 
 from fleet import Admission, Ask, BrokerUnavailable, Hint, Refusal
 from jobs.catalog import job as job_task
@@ -22,6 +21,7 @@ from jobs.wiring import edges
 from tests.jobs.scenes import living_worker, messages, silence, submitted
 from tests.jobs.windows_world import calendar_of, window
 from tests.jobs.without_history import ask_of, due_hint, job_without_history, written_count
+from tests.logged import logged
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -150,13 +150,12 @@ def test_a_job_that_is_gone_has_no_run(worker: UUID, job: Job) -> None:
 
 
 def test_a_hint_goes_to_the_account_of_its_job_s_owner(
-    worker: UUID, job: Job, northwind: Owner
+    worker: UUID, job: Job, northwind: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One that names another owner starts nothing: that one would be charged for it."""
-    with capture_logs() as logs:
-        found = answer_to(worker, ask_of(due_hint(job, owner=northwind.slug)))
+    found = answer_to(worker, ask_of(due_hint(job, owner=northwind.slug)))
     assert found is Refusal.GONE
-    assert [entry["event"] for entry in logs] == ["hint_of_another_owner"]
+    assert [entry["event"] for entry in logged(caplog)] == ["hint_of_another_owner"]
 
 
 def test_a_paused_owner_s_hint_waits(worker: UUID, job: Job) -> None:

@@ -108,8 +108,8 @@ def _import_beat(given: dict[str, Any]) -> None:
         return
     for row in report:
         why = ": ".join(part for part in (row.field, row.problem) if part)
-        print(f"{row.verdict:9} {row.name}{' – ' if why else ''}{why}")
-    count = sum(row.verdict == "imported" for row in report)
+        print(f"{row.verdict:13} {row.name}{' – ' if why else ''}{why}")
+    count = sum(row.job is not None for row in report)
     would = "would become jobs" if given["dry_run"] else "became jobs"
     print(f"{count} of {len(report)} {would} of {given['owner']}")
 
@@ -123,8 +123,14 @@ def _print_json(given: dict[str, Any]) -> None:
 
 
 def _show(given: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.live import Live
+    try:
+        from rich.console import Console
+        from rich.live import Live
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            "The table needs rich: pip install 'rich>=14', or fairshift with its extra "
+            "`terminal`. --json does without."
+        ) from error
 
     from jobs.owner_table import as_table
 

@@ -1,0 +1,129 @@
+"""docs/from-celery.md: its code and commands do what it says, in the project of own-project.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from jobs.catalog import REPLACED
+from tests.docs.pages import blocks, code_words, read, table
+from tests.flows.test_own_project import Shop, installed, servers, shop
+from tests.flows.test_own_project import block as of_the_project
+from tests.waiting import wait_for
+
+__all__ = ["installed", "servers", "shop"]
+
+PAGE = read("docs/from-celery.md")
+
+ENTRIES = """
+from django_celery_beat.models import IntervalSchedule, PeriodicTask, SolarSchedule
+from jobs.models import Owner
+Owner.objects.get_or_create(slug="northwind")
+every, _ = IntervalSchedule.objects.get_or_create(every=5, period="minutes")
+sun = SolarSchedule.objects.create(event="sunset", latitude=1, longitude=1)
+def entry(name, **fields):
+    given = {"task": "shop.tasks.add", "args": "[1, 2]", "interval": every, **fields}
+    PeriodicTask.objects.create(name=name, **given)
+entry("nightly", priority=3)
+entry("per tenant", exchange="tenants")
+entry("sunset", interval=None, solar=sun)
+entry("weekly", enabled=False)
+"""
+
+
+def block(name: str, *, language: str = "python") -> str:
+    """Return the one block of the page with this name."""
+    [found] = blocks(PAGE, info=f"{language} {name}")
+    return found.text
+
+
+@pytest.fixture(scope="module")
+def moved(shop: Shop) -> Shop:
+    """The project, with the tasks of the page besides its own."""
+    with (shop.folder / "shop/tasks.py").open("a") as tasks:
+        tasks.write(block("plain") + block("moved"))
+    return shop
+
+
+@pytest.fixture(scope="module")
+def working(moved: Shop) -> Iterator[Shop]:
+    """The same with the workers of own-project.md, and the one that drains the old queue."""
+    jobs, system, beat = of_the_project("processes", language="sh").splitlines()
+    with moved.running(jobs, system, beat, block("drain", language="sh").strip()):
+        yield moved
+
+
+def test_plain_tasks_answer_as_the_page_says(working: Shop) -> None:
+    """Whether the result is kept decides, and not the worker that ran it."""
+    lines = [line.partition("#") for line in block("calls").splitlines()]
+    values = [value.partition(":")[0].strip() for _, _, value in lines]
+    code = "\n".join(f"print(repr({call.strip()}))" for call, _, _ in lines)
+    answers = working.shell(f"from shop.tasks import *\n{code}").splitlines()
+    assert answers == values == ["None", "3", "3", "6"]
+
+
+def test_what_waits_in_the_old_queue_is_done(working: Shop) -> None:
+    """By the worker of the page: it was sent before the default queue was another one."""
+    call = "add.apply_async((1, 2), queue='celery', ignore_result=False).get(timeout=30)"
+    assert working.shell(f"from shop.tasks import add\nprint({call})").strip() == "3"
+
+
+def test_a_call_that_names_no_queue_goes_to_the_new_one(moved: Shop) -> None:
+    """Which is the queue of durable runs."""
+    route = "app.amqp.router.route({}, 'shop.tasks.add')['queue'].name"
+    assert moved.shell(f"from shop.celery import app\nprint({route})").strip() == "jobs"
+
+
+def test_a_task_that_became_a_job_is_submitted(working: Shop) -> None:
+    """Its `.delay()` raises, that of a plain one does not."""
+    code = f"""
+from jobs.errors import RowRequired
+from jobs.models import Owner
+from shop.tasks import *
+Owner.objects.get_or_create(slug="northwind")
+try:
+    charge.delay(7)
+except RowRequired as error:
+    print(type(error).__name__)
+print(remind.apply_async((7,), ignore_result=False).get(timeout=30))
+{block("submitted")}
+print(run.pk, run.max_attempts)
+"""
+    refused, answer, run = working.shell(code).splitlines()
+    assert (refused, answer) == ("RowRequired", "reminded 7")
+    key, attempts = run.split()
+    assert attempts == "4"
+    look = f"from jobs.models import Run\nr = Run.objects.get(pk='{key}')\nprint(r.result_value)"
+    wait_for(lambda: working.shell(look).strip() == "charged 7", seconds=30)
+
+
+def test_options_of_celery_have_their_counterparts() -> None:
+    """All that `@job` refuses with another name."""
+    rows = table(PAGE, after="## A task that needs a row")
+    told = {code_words(old)[0].partition("=")[0]: code_words(new) for old, new, _ in rows if new}
+    found = {name: words[0].partition("=")[0] for name, words in told.items() if words}
+    assert {name: found.get(name) for name in REPLACED} == REPLACED
+
+
+def test_periodic_tasks_become_jobs(moved: Shop) -> None:
+    """The dry run reports as the page has it and changes nothing; the import does it."""
+    moved.shell(ENTRIES)
+    dry = moved.run(block("dry", language="sh").strip())
+    assert dry.returncode == 0, dry.stderr
+    expected = block("report", language="text").splitlines()
+    lines = dry.stdout.splitlines()
+    assert [line for line in lines if line in expected] == expected
+    assert lines[-1] == f"1 of {len(lines) - 1} would become jobs of northwind"
+    look = """
+import json
+from jobs.models import Job
+from django_celery_beat.models import PeriodicTask
+jobs = list(Job.objects.values_list("key", "interval_minutes", "priority"))
+print(json.dumps([jobs, PeriodicTask.objects.get(name="nightly").enabled]))
+"""
+    assert json.loads(moved.shell(look)) == [[], True]
+    done = moved.run(block("import", language="sh").strip())
+    assert "imported      nightly" in done.stdout.splitlines(), done.stderr
+    assert json.loads(moved.shell(look)) == [[["nightly", 5, 6]], False]

@@ -1,0 +1,259 @@
+"""pyproject.toml, setup.py: the wheel, alone in an environment that has none of its extras.
+
+The environment is made of what is installed here, and nothing is fetched: what the wheel needs is
+linked into it, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from packaging.requirements import Requirement
+
+import jobs
+from tests.docs.pages import PROJECT
+
+SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs")
+EXTRAS = {"flower", "tornado", "rich", "structlog", "whitenoise"}
+NEED_EXTRAS = {"fleet.flower", "jobs.demo"}
+"""Modules that may be absent, or not be imported, without an extra."""
+
+SETTINGS = """
+SECRET_KEY = "only for this test, of a length and variety that Django asks for 0123456789"
+USE_TZ = True
+INSTALLED_APPS = [
+    "jobs", "django.contrib.admin", "django.contrib.auth", "django.contrib.contenttypes",
+    "django.contrib.sessions", "django.contrib.messages", "django_celery_beat",
+    "django_celery_results", "django_object_actions",
+]
+DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", "NAME": "none"}}
+"""
+USER = """
+import jobs
+from jobs import job, submit
+from jobs.models import Run
+
+@job(max_attempts=3)
+def greet(name: str) -> str:
+    return f"Hello {name}!"
+
+@job(bind=True)
+def shout(self: object, name: str) -> str:
+    return name.upper()
+
+@job
+def count(words: list[str]) -> int:
+    return len(words)
+
+said: str = greet("Ada") + shout("Ada") + greet.name
+number: int = count(["one"])
+run: Run = submit(greet, owner="northwind", name="Ada")
+version: str = jobs.__version__
+"""
+WRONG = """
+submit(greet, owner=7, name="Ada")
+greet(nam="Ada")
+shout(1)
+number = greet("Ada")
+jobs.sumbit
+"""
+IMPORT_ALL = """
+import importlib, json, pkgutil
+import django
+django.setup()
+import fleet, jobs
+failed = {}
+for package in (fleet, jobs):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        try:
+            importlib.import_module(module.name)
+        except (ImportError, SystemExit) as error:
+            failed[module.name] = str(error)
+print(json.dumps(failed))
+"""
+
+
+def files(folder: Path) -> set[Path]:
+    """Return the paths below a folder, but for Python's own caches."""
+    return {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
+
+
+def needed(name: str, seen: dict[str, Distribution], extras: frozenset[str]) -> None:
+    """Collect a distribution and all that it needs here, without extras that none asks for."""
+    found = distribution(name)
+    seen[found.name.lower()] = found
+    for line in found.requires or ():
+        wanted = Requirement(line)
+        given = [{"extra": extra} for extra in ("", *extras)]
+        if wanted.marker and not any(map(wanted.marker.evaluate, given)):
+            continue
+        if wanted.name.lower() not in seen or wanted.extras:
+            needed(wanted.name, seen, frozenset(wanted.extras))
+
+
+class Environment:
+    """An environment with the wheel, and commands in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.python = folder / "env/bin/python"
+        self.sources = folder / "fairshift"
+        self.sources.mkdir()
+        for name in SOURCES:
+            source = PROJECT / name
+            if source.is_dir():
+                skipped = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(source, self.sources / name, ignore=skipped)
+            else:
+                shutil.copy(source, self.sources / name)
+        self.before = files(self.sources)
+        venv.create(folder / "env")
+        pip, quiet = [sys.executable, "-m", "pip"], ["--quiet", "--no-deps"]
+        build = [*pip, "wheel", *quiet, "--no-build-isolation", "--wheel-dir", ".", "./fairshift"]
+        subprocess.run(build, cwd=folder, check=True, timeout=120)
+        [wheel] = folder.glob("*.whl")
+        install = [*pip, "--python", str(self.python), "install", *quiet, "--no-index", str(wheel)]
+        subprocess.run(install, cwd=folder, check=True, timeout=120)
+        [self.site] = (folder / "env/lib").glob("python*/site-packages")
+        self._link()
+        (folder / "plain_settings.py").write_text(SETTINGS)
+
+    def _link(self) -> None:
+        """Link what the wheel's metadata ask for."""
+        [info] = self.site.glob("fairshift-*.dist-info")
+        self.wheel = Distribution.at(info)
+        found: dict[str, Distribution] = {}
+        for line in self.wheel.requires or ():
+            wanted = Requirement(line)
+            if not wanted.marker or wanted.marker.evaluate({"extra": ""}):
+                assert wanted.specifier.contains(distribution(wanted.name).version), line
+                needed(wanted.name, found, frozenset(wanted.extras))
+        for each in found.values():
+            tops = {path.parts[0] for path in each.files or ()} - {"..", "__pycache__"}
+            for top in tops:
+                link = self.site / top
+                if not link.exists():
+                    link.symlink_to(Path(str(each.locate_file(top))))
+
+    def run(self, *command: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        environ = {"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "plain_settings"}
+        answer = subprocess.run(
+            [str(self.python), *command],
+            cwd=self.folder,
+            env={**environ, "PYTHONPATH": str(self.folder)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert answer.returncode == code, answer.stdout + answer.stderr
+        return answer
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """One for all tests: nothing in it is changed."""
+    return Environment(tmp_path_factory.mktemp("wheel"))
+
+
+def test_an_installation_leaves_nothing_in_the_checkout(environment: Environment) -> None:
+    """Neither build/ nor an egg-info."""
+    assert files(environment.sources) == environment.before
+
+
+def test_every_file_is_in_it(environment: Environment) -> None:
+    """Statements, scripts, templates and the marks of types: not Python alone."""
+    for name in ("fleet", "jobs"):
+        there, here = files(environment.site / name), files(environment.sources / name)
+        names = {str(path.relative_to(environment.sources / name)) for path in here}
+        assert names - {str(path.relative_to(environment.site / name)) for path in there} == set()
+        assert (environment.site / name / "py.typed").is_file()
+
+
+def test_what_it_says_of_itself(environment: Environment) -> None:
+    """Its version, its addresses, and the Django that it goes with."""
+    facts = environment.wheel.metadata
+    assert facts["Version"] == jobs.__version__
+    urls = dict(line.split(", ", 1) for line in facts.get_all("Project-URL") or ())
+    assert {"Documentation", "Source", "Issues", "Changes"} <= set(urls)
+    assert len({urlsplit(address).netloc for address in urls.values()}) == 1
+    [django] = [
+        Requirement(line) for line in environment.wheel.requires or () if line.startswith("Django")
+    ]
+    allowed = [
+        version
+        for version in ("4.2.20", "5.1.9", "5.2.8", "6.0", "6.0.4", "6.1")
+        if django.specifier.contains(version)
+    ]
+    assert allowed == ["5.2.8", "6.0", "6.0.4"]
+    assert "Framework :: Django :: 6.0" in (facts.get_all("Classifier") or ())
+
+
+def test_the_public_names_are_seen_before_they_are_imported(environment: Environment) -> None:
+    """By `dir`, so by every shell that completes names; none of them needs Django to be set up."""
+    said = environment.run("-c", "import jobs; print(*dir(jobs)); print(jobs.__version__)").stdout
+    names, version = said.splitlines()
+    assert set(jobs.__all__) <= set(names.split())
+    assert version == jobs.__version__
+
+
+def test_the_library_needs_no_extra(environment: Environment) -> None:
+    """All of it is imported, but for what an extra is for."""
+    for name in EXTRAS:
+        environment.run("-c", f"import {name}", code=1)
+    failed = json.loads(environment.run("-c", IMPORT_ALL).stdout)
+    left = {name for name in failed if not name.startswith(tuple(NEED_EXTRAS))}
+    assert left == set(), failed
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("-m", "fleet.flower", "--app", "none"), "with its extra `flower`"),
+        (("-m", "django", "fleet", "owners"), "with its extra `terminal`"),
+    ],
+)
+def test_what_needs_an_extra_names_it(
+    environment: Environment, command: tuple[str, ...], said: str
+) -> None:
+    """In one line, and not as a module that is missing."""
+    answer = environment.run(*command, code=1)
+    assert said in answer.stderr and "Traceback" not in answer.stderr
+
+
+def test_a_user_s_types_are_checked(environment: Environment) -> None:
+    """By a strict mypy against the wheel: what is right passes, what is wrong fails."""
+    right, wrong = environment.folder / "right.py", environment.folder / "wrong.py"
+    right.write_text(USER)
+    wrong.write_text(USER + WRONG)
+    config = environment.folder / "mypy.ini"
+    config.write_text("[mypy]\nstrict = True\n")
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--python-executable"]
+    command += [str(environment.python), "--cache-dir", str(environment.folder / "cache")]
+
+    def checked(path: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, path.name],
+            cwd=environment.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+
+    answer = checked(right)
+    assert answer.returncode == 0, answer.stdout
+    found = [line for line in checked(wrong).stdout.splitlines() if "error:" in line]
+    expected = ["owner", "nam", "int", "str", "sumbit"]
+    assert len(found) == len(expected), found
+    for word, line in zip(expected, found, strict=True):
+        assert f'"{word}"' in line
