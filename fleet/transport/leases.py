@@ -22,7 +22,7 @@ from redis.exceptions import ResponseError
 from fleet.transport import scripts
 from fleet.transport.epochs import Epochs
 from fleet.transport.holding import Holding, Lease, Load
-from fleet.transport.mending import is_wrong_type, mend
+from fleet.transport.mending import is_spoilt, mend
 from fleet.transport.pending_take import PendingTake, RoundTrip
 from fleet.transport.saying import Saying
 
@@ -386,8 +386,8 @@ def _last_result(client: Redis, pending: PendingTake, results: list[Any]) -> lis
         for call, result in zip(pending.calls, results, strict=True)
         if isinstance(result, ResponseError)
     ]
-    if any(map(is_wrong_type, results)):
-        mend(client, pending.queue)
+    if any(map(is_spoilt, results)):
+        mend(client, pending.queue, results)
     again = scripts.run_all(client, pending.queue, refused) if refused else []
     return list(again[-1] if isinstance(results[-1], ResponseError) else results[-1])
 
