@@ -105,9 +105,8 @@ def lua_names() -> str:
 
 def lua_types() -> str:
     """Return the Lua table `types`: of each key behind `base`, or what it begins with, the type."""
-    types = {_named(name): key.type for name, key in QUEUE_KEYS.items()} | {
-        name: "string" for name in (_SETTINGS, _AUDITED, _MENDED)
-    }
+    types: dict[str, str] = dict.fromkeys((_SETTINGS, _AUDITED, _MENDED), "string")
+    types |= {_named(name): key.type for name, key in QUEUE_KEYS.items()}
     pairs = ", ".join(f"['{name}'] = '{kind}'" for name, kind in types.items())
     return f"local wrong_base = base .. '{WRONG}'\nlocal types = {{{pairs}}}\n"
 

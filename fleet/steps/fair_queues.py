@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 RENEWALS_A_LEASE: Final = 4
+AUDIT_SECONDS: Final = 4.0
+"""A renewal also looks for what a foreign hand has done to a queue's keys."""
 LOOK_SECONDS: Final = 0.5
 COLLECT_AT: Final = (20_000, 20, 50)
 """Messages and what belongs to them live for some thousand others: Python's 700 finds nothing."""
@@ -132,7 +134,7 @@ class Renewal(threading.Thread):
         self._app = app
         self._stopped = threading.Event()
         self._pause = app.conf.broker_transport_options.get("lease_seconds", 30.0)
-        self._pause /= RENEWALS_A_LEASE
+        self._pause = min(self._pause / RENEWALS_A_LEASE, AUDIT_SECONDS)
 
     def stop(self) -> None:
         self._stopped.set()

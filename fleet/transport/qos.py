@@ -7,11 +7,14 @@ from typing import Any, Final
 
 from kombu.asynchronous import get_event_loop
 from kombu.transport import redis
+from redis.exceptions import ResponseError
 
 from fleet.contract import is_hint
 from fleet.transport.holding import BUFFER_US
 from fleet.transport.leases import Leases, Room
+from fleet.transport.quarantine import SHAPE_ERRORS
 from fleet.transport.saying import SAY_WITHIN_SECONDS
+from fleet.transport.stock import drop_unacknowledged, free_mutex, put_aside_wrong
 
 UNLIMITED: Final = 1_000
 
@@ -118,6 +121,25 @@ class QoS(redis.QoS):
             self._delivered.pop(tag, None)
         if self._delivered:
             super().restore_unacked(client)
+
+    def restore_visible(self, *args: Any, **kwargs: Any) -> None:
+        """Restore what lost workers held of stock queues."""
+        types = {self.unacked_key: "hash", self.unacked_index_key: "zset"}
+        with self.channel.conn_or_acquire() as client:
+            free_mutex(client, self.unacked_mutex_key)
+            try:
+                super().restore_visible(*args, **kwargs)
+            except ResponseError:
+                if not put_aside_wrong(client, types):
+                    raise
+
+    def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
+        try:
+            super().restore_by_tag(tag, client, leftmost)
+        except SHAPE_ERRORS as error:
+            keys = self.unacked_key, self.unacked_index_key
+            with self.channel.conn_or_acquire(client) as talking:
+                drop_unacknowledged(talking, keys, tag, error)
 
     def _is_fair(self, delivery_tag: str) -> bool:
         # A stock tag is a bare UUID. Ours may be settled already, by a lost connection.

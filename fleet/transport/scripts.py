@@ -66,8 +66,9 @@ def run_all(
     """Run scripts on a queue in one round trip, in order; return their results.
 
     The server may not know a script (a new one, or after a restart): nothing of it has then
-    happened, and it is sent. Where one met a key of the wrong type or a value that it cannot use, the
-    queue is mended, and all run once more. Another error of a script is raised after all have run.
+    happened, and it is sent. Where one met a key of the wrong type or a value that it cannot use,
+    the queue is mended, and all run once more. Another error of a script is raised after all have
+    run.
     """
     results = _run_known(client, queue, calls, now)
     if any(map(is_spoilt, results)):
