@@ -159,7 +159,8 @@ class Renewal(threading.Thread):
                         self._rest(heard)
             except Exception as error:
                 if not is_lost:
-                    logger.error("leases are not renewed: %r", error)  # noqa: TRY400  one line
+                    name = type(error).__name__
+                    logger.error("leases are not renewed: %s: %s", name, error)  # noqa: TRY400  one line
                 is_lost = True
                 # Soon: others take again a second after the broker is back.
                 self._stopped.wait(min(LOOK_SECONDS, self._pause))

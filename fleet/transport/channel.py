@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from queue import Empty
 from time import monotonic
 from typing import Any, Final
@@ -30,7 +31,7 @@ from fleet.transport.pending_take import PendingTake
 from fleet.transport.publishing import PublishBatch
 from fleet.transport.qos import QoS
 from fleet.transport.quarantine import SHAPE_ERRORS, Quarantine
-from fleet.transport.stock import bindings, lists_of, put_aside_wrong
+from fleet.transport.stock import bindings, lists_of, put_aside_bindings, put_aside_wrong
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ class FairQueues:
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         if queue not in self.fair_queues:
-            super()._put(queue, message, **kwargs)  # type: ignore[misc]
+            self._mended([queue], partial(super()._put, queue, message, **kwargs))  # type: ignore[misc]
             return
         group = address(message, now=datetime.now(UTC)).group(redis.dumps(message))
         batch = kwargs.get("_publish_batch")
@@ -191,6 +192,15 @@ class FairQueues:
     def get_table(self, exchange: str) -> list[tuple[str, ...]]:
         with self.conn_or_acquire() as client:
             return bindings(client, self.keyprefix_queue % exchange, self.sep)  # type: ignore[attr-defined]
+
+    def _queue_bind(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._queue_bind(*args, **kwargs)  # type: ignore[misc]
+        except ResponseError:
+            with self.conn_or_acquire() as client:
+                if not put_aside_bindings(client, self):
+                    raise
+            return super()._queue_bind(*args, **kwargs)  # type: ignore[misc]
 
     def _lookup(self, exchange: str, routing_key: str, *args: Any, **kwargs: Any) -> list[str]:
         found: list[str] = super()._lookup(exchange, routing_key, *args, **kwargs)  # type: ignore[misc]
@@ -433,11 +443,13 @@ class FairQueues:
     def _receive_one(self, client: Any) -> Any:
         try:
             return super()._receive_one(client)  # type: ignore[misc]
-        except (*self.connection_errors, OperationalError):  # type: ignore[attr-defined]
-            raise
         except Empty:
             return None
         except Exception as error:
+            # Kombu counts KeyError among the errors of a connection.
+            lost = (*self.connection_errors, OperationalError)  # type: ignore[attr-defined]
+            if isinstance(error, lost) and not isinstance(error, SHAPE_ERRORS):
+                raise
             # Anybody can say anything to all, and Celery's listeners raise what they like.
             logger.error("what was said to all was not understood: %.500r", error)  # noqa: TRY400
             return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
@@ -72,18 +74,18 @@ class QoS(redis.QoS):
             # Leased already, in the script that chose it.
             super(redis.QoS, self).append(message, delivery_tag)
         else:
-            super().append(message, delivery_tag)
+            self._unspoilt(super().append, message, delivery_tag)
 
     def ack(self, delivery_tag: str) -> None:
         if self._is_fair(delivery_tag):
             self.leases.ack(delivery_tag)
             self._settled(delivery_tag)
         else:
-            super().ack(delivery_tag)
+            self._unspoilt(super().ack, delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         if not self._is_fair(delivery_tag):
-            super().reject(delivery_tag, requeue=requeue)
+            self._unspoilt(super().reject, delivery_tag, requeue)
         elif requeue:
             lost = self.leases.lost(delivery_tag)
             if lost is None or not self.channel.quarantine.strike(lost):
@@ -124,14 +126,20 @@ class QoS(redis.QoS):
 
     def restore_visible(self, *args: Any, **kwargs: Any) -> None:
         """Restore what lost workers held of stock queues."""
-        types = {self.unacked_key: "hash", self.unacked_index_key: "zset"}
         with self.channel.conn_or_acquire() as client:
             free_mutex(client, self.unacked_mutex_key)
-            try:
-                super().restore_visible(*args, **kwargs)
-            except ResponseError:
+        self._unspoilt(partial(super().restore_visible, *args, **kwargs))
+
+    def _unspoilt(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        """Do what asks the server; once more when one of Kombu's keys had the wrong type."""
+        try:
+            return act(*arguments)
+        except ResponseError:
+            types = {self.unacked_key: "hash", self.unacked_index_key: "zset"}
+            with self.channel.conn_or_acquire() as client:
                 if not put_aside_wrong(client, types):
                     raise
+            return act(*arguments)
 
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
         try:

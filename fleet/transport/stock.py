@@ -52,6 +52,14 @@ def put_aside_wrong(client: Redis, types: dict[str, str]) -> list[str]:
     return wrong
 
 
+def put_aside_bindings(client: Redis, channel: Any) -> list[str]:
+    """Put all keys of bindings aside that are of the wrong type; return their names."""
+    deadlines = channel.keyprefix_binding_deadlines
+    start = channel.keyprefix_queue.partition("%")[0]
+    names = [_text(key) for key in client.scan_iter(f"{start.rstrip('.')}*", count=1_000)]
+    return put_aside_wrong(client, {name: "zset" if name == deadlines else "set" for name in names})
+
+
 def free_mutex(client: Redis, key: str) -> None:
     """Remove a mutex that would never end: Kombu gives each an end when it takes it."""
     if client.pttl(key) == -1:  # it is there, and has no end

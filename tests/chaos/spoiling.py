@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from random import Random
 from typing import Any, Final
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 ASIDE: Final = (b":quarantine", b":wrong:")
 """What was put aside for a person: nobody reads it."""
@@ -54,13 +56,17 @@ class Hand:
         if kind == "say":
             return self._say()
         key, type_ = self._key()
-        if kind == "delete":
-            self._client.delete(key)
-        elif kind == "type":
-            self._client.delete(key)
-            self._put(key, self._chance.choice([each for each in KINDS if each != type_]))
-        else:
-            self._change(key, type_)
+        # Somebody else may change it first: then nothing was done.
+        with suppress(ResponseError):
+            if kind == "delete":
+                self._client.delete(key)
+            elif kind == "type":
+                with self._client.pipeline() as pipe:
+                    pipe.delete(key)
+                    self._put(pipe, key, self._chance.choice([k for k in KINDS if k != type_]))
+                    pipe.execute()
+            else:
+                self._change(key, type_)
         return f"{kind} {key!r}"
 
     def _say(self) -> str:
@@ -77,19 +83,19 @@ class Hand:
         kind = self._client.type(key).decode()
         return key, kind if kind != "none" else KOMBU.get(key, "string")
 
-    def _put(self, key: bytes, kind: str) -> None:
+    def _put(self, client: Any, key: bytes, kind: str) -> None:
         value = self._chance.choice(JUNK)
         match kind:
             case "string":
-                self._client.set(key, value)
+                client.set(key, value)
             case "hash":
-                self._client.hset(key, value, self._chance.choice(JUNK))
+                client.hset(key, value, self._chance.choice(JUNK))
             case "list":
-                self._client.rpush(key, value)
+                client.rpush(key, value)
             case "zset":
-                self._client.zadd(key, {value: self._chance.choice(SCORES)})
+                client.zadd(key, {value: self._chance.choice(SCORES)})
             case "set":
-                self._client.sadd(key, value)
+                client.sadd(key, value)
 
     def _change(self, key: bytes, kind: str) -> None:
         """Give one element of a key another value, or remove it, or add one."""
@@ -113,7 +119,7 @@ class Hand:
             case "set" if members := client.smembers(key):
                 client.srem(key, chance.choice(sorted(members)))
             case _:
-                self._put(key, kind)
+                self._put(client, key, kind)
 
     def _other(self, value: bytes) -> bytes:
         chance = self._chance

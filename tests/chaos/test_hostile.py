@@ -77,7 +77,7 @@ def test_a_hand_in_every_key_and_channel(tmp_path: Path, acts: int) -> None:
         for number in range(acts // AT_ONCE):
             _feed(scene, chance)
             wrong = [hand.spoil() for _ in range(AT_ONCE)]
-            assert _goes_on(scene, seconds=MENDED_SECONDS), wrong
+            assert _goes_on(scene, seconds=MENDED_SECONDS), "\n".join(wrong)
             if number % RESTART_EVERY == RESTART_EVERY - 1:
                 name = chance.choice([*scene.workers, "system"])
                 scene.processes[name].stop(grace_seconds=30)

@@ -5,7 +5,8 @@
 -- Keeps    a message stands in one place: ready in a line, parked, delayed or held by a worker. What
 --          only a foreign hand does to a key, and no act would notice, is found here
 -- Cost     O(owners + lines + leases), and seldomer with many lines: at most 1 % of Redis's time
-if call('EXISTS', audited_key) == 1 then
+local rest = call('PTTL', audited_key) -- below 0 when it is not there, or never ends
+if rest > 0 and rest < 1000000 then
     return 0
 end
 

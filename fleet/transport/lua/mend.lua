@@ -49,6 +49,9 @@ for _, name in ipairs(keys_from(base)) do
         look(name, label, types[label])
     end
 end
+if call('PTTL', mended_key) > 1000 or call('PTTL', mended_key) == -1 then
+    call('DEL', mended_key) -- it is not ours
+end
 if #wrong == 0 and (ARGV[3] ~= '1' or not call('SET', mended_key, '1', 'NX', 'PX', 1000)) then
     return {}
 end
