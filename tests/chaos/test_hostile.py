@@ -77,7 +77,8 @@ def test_a_hand_in_every_key_and_channel(tmp_path: Path, acts: int) -> None:
         for number in range(acts // AT_ONCE):
             _feed(scene, chance)
             wrong = [hand.spoil() for _ in range(AT_ONCE)]
-            assert _goes_on(scene, seconds=MENDED_SECONDS), "\n".join(wrong)
+            is_on = _goes_on(scene, seconds=MENDED_SECONDS)
+            assert is_on, "\n".join([*wrong, *_standing(client)])
             if number % RESTART_EVERY == RESTART_EVERY - 1:
                 name = chance.choice([*scene.workers, "system"])
                 scene.processes[name].stop(grace_seconds=30)
@@ -144,6 +145,22 @@ def _put_wrong_type(scene: World, chance: Random) -> bytes:
             pipe.zadd(key, {"junk": 1})
     pipe.execute()
     return key
+
+
+def _standing(client: Any) -> list[str]:
+    """Return what the queue looks like, for the message of a failure."""
+    lines = []
+    for key in sorted(client.scan_iter(f"*{{{QUEUE}}}*")):
+        match client.type(key):
+            case b"hash":
+                value: Any = list(client.hgetall(key).items())[:3]
+                value = client.hgetall(key) if b"state" in key or b"counters" in key else value
+            case b"zset":
+                value = client.zrange(key, 0, 2, withscores=True)
+            case kind:
+                value = kind
+        lines.append(f"{key.decode()}: {value}")
+    return lines
 
 
 def _passed(scene: World) -> None:
