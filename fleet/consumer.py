@@ -103,6 +103,8 @@ class Consumer(consumer.Consumer):
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Let go of a lost connection."""
+        # Celery says no more than its kind.
+        logger.warning("the consumer begins anew: %s: %s", type(exc).__name__, exc)
         try:
             super().on_connection_error_after_connected(exc)
         except Exception as error:

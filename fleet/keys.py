@@ -52,6 +52,8 @@ QUEUE_KEYS: Final = {
 """The keys of one fair queue."""
 
 _SETTINGS: Final = "settings"
+_AUDITED: Final = "audited"
+_MENDED: Final = "mended"
 
 WRONG: Final = "wrong:"
 """Begins, behind the queue, the name of a key that had the wrong type and was put aside."""
@@ -74,6 +76,16 @@ def settings_key(queue: str) -> str:
     return _base(queue) + _SETTINGS
 
 
+def audited_key(queue: str) -> str:
+    """A string that is there while a fair queue need not be audited."""
+    return _base(queue) + _AUDITED
+
+
+def mended_key(queue: str) -> str:
+    """A string that is there for a second after a fair queue was mended for a wrong value."""
+    return _base(queue) + _MENDED
+
+
 def epoch_channel(queue: str) -> str:
     """A channel, on which a fair queue says that it has begun a new epoch."""
     return _base(queue) + "epoch"
@@ -84,12 +96,17 @@ def lua_names() -> str:
     base = _base("' .. KEYS[1] .. '")
     names = ", ".join(f"{name} = base .. '{_named(name)}'" for name in QUEUE_KEYS)
     channel = epoch_channel("' .. KEYS[1] .. '")
-    return f"local base = '{base}'\nlocal epoch_channel = '{channel}'\nlocal key = {{{names}}}\n"
+    others = f"local audited_key, mended_key = base .. '{_AUDITED}', base .. '{_MENDED}'\n"
+    return (
+        f"local base = '{base}'\nlocal epoch_channel = '{channel}'\n{others}"
+        f"local key = {{{names}}}\n"
+    )
 
 
 def lua_types() -> str:
     """Return the Lua table `types`: of each key behind `base`, or what it begins with, the type."""
-    types = {_named(name): key.type for name, key in QUEUE_KEYS.items()} | {_SETTINGS: "string"}
+    types: dict[str, str] = dict.fromkeys((_SETTINGS, _AUDITED, _MENDED), "string")
+    types |= {_named(name): key.type for name, key in QUEUE_KEYS.items()}
     pairs = ", ".join(f"['{name}'] = '{kind}'" for name, kind in types.items())
     return f"local wrong_base = base .. '{WRONG}'\nlocal types = {{{pairs}}}\n"
 

@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 RENEWALS_A_LEASE: Final = 4
+AUDIT_SECONDS: Final = 4.0
+"""A renewal also looks for what a foreign hand has done to a queue's keys."""
 LOOK_SECONDS: Final = 0.5
 COLLECT_AT: Final = (20_000, 20, 50)
 """Messages and what belongs to them live for some thousand others: Python's 700 finds nothing."""
@@ -132,7 +134,7 @@ class Renewal(threading.Thread):
         self._app = app
         self._stopped = threading.Event()
         self._pause = app.conf.broker_transport_options.get("lease_seconds", 30.0)
-        self._pause /= RENEWALS_A_LEASE
+        self._pause = min(self._pause / RENEWALS_A_LEASE, AUDIT_SECONDS)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -157,7 +159,8 @@ class Renewal(threading.Thread):
                         self._rest(heard)
             except Exception as error:
                 if not is_lost:
-                    logger.error("leases are not renewed: %r", error)  # noqa: TRY400  one line
+                    name = type(error).__name__
+                    logger.error("leases are not renewed: %s: %s", name, error)  # noqa: TRY400  one line
                 is_lost = True
                 # Soon: others take again a second after the broker is back.
                 self._stopped.wait(min(LOOK_SECONDS, self._pause))

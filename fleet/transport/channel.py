@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from queue import Empty
 from time import monotonic
 from typing import Any, Final
@@ -30,6 +31,7 @@ from fleet.transport.pending_take import PendingTake
 from fleet.transport.publishing import PublishBatch
 from fleet.transport.qos import QoS
 from fleet.transport.quarantine import SHAPE_ERRORS, Quarantine
+from fleet.transport.stock import bindings, lists_of, put_aside_bindings, put_aside_wrong
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +153,7 @@ class FairQueues:
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         if queue not in self.fair_queues:
-            super()._put(queue, message, **kwargs)  # type: ignore[misc]
+            self._mended([queue], partial(super()._put, queue, message, **kwargs))  # type: ignore[misc]
             return
         group = address(message, now=datetime.now(UTC)).group(redis.dumps(message))
         batch = kwargs.get("_publish_batch")
@@ -186,6 +188,24 @@ class FairQueues:
             with self.conn_or_acquire() as client:
                 scripts.run(client, queue, "delete")
         super()._delete(queue, *args, **kwargs)  # type: ignore[misc]
+
+    def get_table(self, exchange: str) -> list[tuple[str, ...]]:
+        with self.conn_or_acquire() as client:
+            return bindings(client, self.keyprefix_queue % exchange, self.sep)  # type: ignore[attr-defined]
+
+    def _queue_bind(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._queue_bind(*args, **kwargs)  # type: ignore[misc]
+        except ResponseError:
+            with self.conn_or_acquire() as client:
+                if not put_aside_bindings(client, self):
+                    raise
+            return super()._queue_bind(*args, **kwargs)  # type: ignore[misc]
+
+    def _lookup(self, exchange: str, routing_key: str, *args: Any, **kwargs: Any) -> list[str]:
+        found: list[str] = super()._lookup(exchange, routing_key, *args, **kwargs)  # type: ignore[misc]
+        # Bindings that somebody has removed: Celery's own exchange of a queue has its name.
+        return found or ([routing_key] if exchange == routing_key else [])
 
     # --- taking ------------------------------------------------------------------------
 
@@ -307,10 +327,12 @@ class FairQueues:
     def _take_stock(self, queue: str) -> float | None:
         """Take one message of a stock queue, as Kombu does."""
         try:
-            message = super()._get(queue)  # type: ignore[misc]
+            message = self._mended([queue], super()._get, queue)  # type: ignore[misc]
+            self.connection._deliver(message, queue)
         except Empty:
             return STOCK_WAIT_SECONDS
-        self.connection._deliver(message, queue)
+        except SHAPE_ERRORS as error:
+            logger.error("what came was no message: %.500r", error)  # noqa: TRY400  their bytes
         return None
 
     def _take(self, queue: str, room: Room, *, most: int) -> Taken:
@@ -409,14 +431,28 @@ class FairQueues:
         try:
             return super()._brpop_read(**options)  # type: ignore[misc]
         except ResponseError as error:
-            self._mend(self.active_fair_queues, error)
+            self._mend(self.active_queues, error)
             # As when nothing has come in time: the next turn of the loop takes, and finds what a
             # stock queue has.
             raise Empty from error
-        except ValueError as error:
+        except SHAPE_ERRORS as error:
             # A wake-up that somebody else has made, or junk in a stock queue: it is gone there.
-            logger.error("what came was no message: %s", error)  # noqa: TRY400  their bytes
+            logger.error("what came was no message: %.500r", error)  # noqa: TRY400  their bytes
             raise Empty from error
+
+    def _receive_one(self, client: Any) -> Any:
+        try:
+            return super()._receive_one(client)  # type: ignore[misc]
+        except Empty:
+            return None
+        except Exception as error:
+            # Kombu counts KeyError among the errors of a connection.
+            lost = (*self.connection_errors, OperationalError)  # type: ignore[attr-defined]
+            if isinstance(error, lost) and not isinstance(error, SHAPE_ERRORS):
+                raise
+            # Anybody can say anything to all, and Celery's listeners raise what they like.
+            logger.error("what was said to all was not understood: %.500r", error)  # noqa: TRY400
+            return None
 
     def _mended(self, queues: Sequence[str], act: Callable[..., Any], *arguments: Any) -> Any:
         """Do what asks the server without a script; once more when a key had the wrong type."""
@@ -427,7 +463,7 @@ class FairQueues:
             return act(*arguments)
 
     def _mend(self, queues: Sequence[str], error: ResponseError) -> None:
-        """Mend those of these queues that are fair; raise an error about something else."""
+        """Mend these queues; raise an error about something else."""
         if not is_wrong_type(error):
             raise error
         with self.conn_or_acquire() as client:
@@ -435,6 +471,7 @@ class FairQueues:
             for queue in queues:
                 if queue in self.fair_queues:
                     mend(client, queue)
+            put_aside_wrong(client, lists_of(set(queues) - set(self.fair_queues), self))
 
     def _basic_cancel(self, consumer_tag: str) -> Any:
         queue = self._tag_to_queue.get(consumer_tag)  # type: ignore[attr-defined]

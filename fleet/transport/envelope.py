@@ -86,6 +86,14 @@ def address(message: Mapping[str, Any], *, now: datetime) -> Address:
     )
 
 
+def is_text(id_: bytes) -> bool:
+    """Say whether these bytes are an id as it is written here."""
+    try:
+        return bool(id_.decode())
+    except UnicodeDecodeError:
+        return False
+
+
 def hint_id(run_id: str, token: int) -> str:
     """Return by what a hint is known: its run, and which admission it is for."""
     return f"{run_id}:{token}"

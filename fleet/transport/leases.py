@@ -6,6 +6,7 @@ take away what runs. What could not be said is said with the next take.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import socket
@@ -20,11 +21,14 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from fleet.transport import scripts
+from fleet.transport.envelope import is_text
 from fleet.transport.epochs import Epochs
 from fleet.transport.holding import Holding, Lease, Load
-from fleet.transport.mending import is_wrong_type, mend
+from fleet.transport.mending import is_spoilt, mend
 from fleet.transport.pending_take import PendingTake, RoundTrip
 from fleet.transport.saying import Saying
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,8 @@ class Leases:
         """Queues and channels that have taken from them: a new channel may mean a new server."""
         self._pending: dict[str, PendingTake] = {}
         """Of each queue the take that is not answered yet: the queue knows one at a time."""
+        self._differs: set[str] = set()
+        """Queues that knew of another number of messages here than we do."""
         self._round_trip = RoundTrip()
         self.has_worker = False
         """A worker of this process renews these leases, and confirms what has become of them."""
@@ -93,7 +99,7 @@ class Leases:
             reply = self._ask(client, queue, how)
             if self._epochs.meet(client, queue, *reply[4:6]):
                 reply = self._ask(client, queue, how)
-            return self._taken(queue, channel, reply)
+            return self._taken(client, queue, channel, reply)
 
     def begin_take(
         self,
@@ -142,7 +148,7 @@ class Leases:
                     return NOT_NOW  # what it brought is not confirmed: it comes with the next one
                 if pending.epoch not in (0, epoch):
                     return NOT_NOW  # it brought nothing, and its number is of an epoch before
-                taken = self._taken(pending.queue, pending.channel, reply)
+                taken = self._taken(client, pending.queue, pending.channel, reply)
                 if is_over:
                     # The queue was emptied on the way: it does not know these messages any more.
                     self._epochs.declare(client, pending.queue)
@@ -170,9 +176,15 @@ class Leases:
         client.ping()
         self._round_trip.note(time.monotonic() - began_at)
 
-    def _taken(self, queue: str, channel: Hashable, reply: list[Any]) -> Taken:
-        number, sleep_ms, foreign, _diverted, _epoch, _is_told, *messages = reply
+    def _taken(self, client: Redis, queue: str, channel: Hashable, reply: list[Any]) -> Taken:
+        number, sleep_ms, foreign, _diverted, _epoch, _is_told, *given = reply
         self._epochs.known[queue].confirmed = int(number)
+        messages = [message for message in given if is_text(message[0])]
+        for message in given:
+            if not is_text(message[0]):
+                # Nobody but a foreign hand has written such an id.
+                facts = (b"its id is no text", "lease", self.worker, *message[:2], message[4])
+                scripts.run(client, queue, "quarantine", *facts)
         return Taken(
             [self._hold(queue, channel, message) for message in messages],
             sleep_ms / 1000 if sleep_ms else None,
@@ -350,9 +362,29 @@ class Leases:
         """Say that this process lives, and to a queue that has forgotten it what it holds."""
         for queue, known in list(self._epochs.known.items()):
             numbers = (known.epoch, known.last_lease)
-            _count, *epoch = scripts.run(client, queue, "renew", self.worker, *numbers)
+            before = self._certain(queue)
+            count, *epoch = scripts.run(client, queue, "renew", self.worker, *numbers)
             with self._lock:
                 self._epochs.meet(client, queue, *epoch)
+                if before is not None and before == self._certain(queue):
+                    self._compare(client, queue, len(before), int(count))
+            scripts.run(client, queue, "audit")
+
+    def _certain(self, queue: str) -> set[str] | None:
+        """Return the leases of a queue; None while it may have heard or given something else."""
+        with self._lock:
+            if queue in self._pending or queue in self._saying:
+                return None
+            return {lease.tag for lease in self._holding.leases(queue=queue)}
+
+    def _compare(self, client: Redis, queue: str, count: int, known: int) -> None:
+        """Tell a queue what is held here when it has known twice of more or of less."""
+        if count == known or queue not in self._differs:
+            (self._differs.discard if count == known else self._differs.add)(queue)
+            return
+        self._differs.discard(queue)
+        logger.error("queue %s knows of %d messages here, we of %d", queue, known, count)
+        self._epochs.declare(client, queue)
 
     def wind_up(self, client: Redis) -> None:
         """Give back what no pool has; the rest stays here until it has ended."""
@@ -386,8 +418,8 @@ def _last_result(client: Redis, pending: PendingTake, results: list[Any]) -> lis
         for call, result in zip(pending.calls, results, strict=True)
         if isinstance(result, ResponseError)
     ]
-    if any(map(is_wrong_type, results)):
-        mend(client, pending.queue)
+    if any(map(is_spoilt, results)):
+        mend(client, pending.queue, results)
     again = scripts.run_all(client, pending.queue, refused) if refused else []
     return list(again[-1] if isinstance(results[-1], ResponseError) else results[-1])
 

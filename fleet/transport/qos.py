@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
 from kombu.asynchronous import get_event_loop
 from kombu.transport import redis
+from redis.exceptions import ResponseError
 
 from fleet.contract import is_hint
 from fleet.transport.holding import BUFFER_US
 from fleet.transport.leases import Leases, Room
+from fleet.transport.quarantine import SHAPE_ERRORS
 from fleet.transport.saying import SAY_WITHIN_SECONDS
+from fleet.transport.stock import drop_unacknowledged, free_mutex, put_aside_wrong
 
 UNLIMITED: Final = 1_000
 
@@ -69,18 +74,18 @@ class QoS(redis.QoS):
             # Leased already, in the script that chose it.
             super(redis.QoS, self).append(message, delivery_tag)
         else:
-            super().append(message, delivery_tag)
+            self._unspoilt(super().append, message, delivery_tag)
 
     def ack(self, delivery_tag: str) -> None:
         if self._is_fair(delivery_tag):
             self.leases.ack(delivery_tag)
             self._settled(delivery_tag)
         else:
-            super().ack(delivery_tag)
+            self._unspoilt(super().ack, delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         if not self._is_fair(delivery_tag):
-            super().reject(delivery_tag, requeue=requeue)
+            self._unspoilt(super().reject, delivery_tag, requeue)
         elif requeue:
             lost = self.leases.lost(delivery_tag)
             if lost is None or not self.channel.quarantine.strike(lost):
@@ -118,6 +123,31 @@ class QoS(redis.QoS):
             self._delivered.pop(tag, None)
         if self._delivered:
             super().restore_unacked(client)
+
+    def restore_visible(self, *args: Any, **kwargs: Any) -> None:
+        """Restore what lost workers held of stock queues."""
+        with self.channel.conn_or_acquire() as client:
+            free_mutex(client, self.unacked_mutex_key)
+        self._unspoilt(partial(super().restore_visible, *args, **kwargs))
+
+    def _unspoilt(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        """Do what asks the server; once more when one of Kombu's keys had the wrong type."""
+        try:
+            return act(*arguments)
+        except ResponseError:
+            types = {self.unacked_key: "hash", self.unacked_index_key: "zset"}
+            with self.channel.conn_or_acquire() as client:
+                if not put_aside_wrong(client, types):
+                    raise
+            return act(*arguments)
+
+    def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
+        try:
+            super().restore_by_tag(tag, client, leftmost)
+        except SHAPE_ERRORS as error:
+            keys = self.unacked_key, self.unacked_index_key
+            with self.channel.conn_or_acquire(client) as talking:
+                drop_unacknowledged(talking, keys, tag, error)
 
     def _is_fair(self, delivery_tag: str) -> bool:
         # A stock tag is a bare UUID. Ours may be settled already, by a lost connection.

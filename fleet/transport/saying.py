@@ -75,6 +75,10 @@ class Saying:
     def __bool__(self) -> bool:
         return bool(self._unsaid or self._said)
 
+    def __contains__(self, queue: str) -> bool:
+        """Whether something is to be said of a queue, or was said and perhaps not heard."""
+        return bool(self._unsaid.get(queue)) or any(said[0] == queue for said in self._said)
+
     def add(self, lease: Lease, act: str, *more: Any, is_urgent: bool) -> None:
         """Have something said of a lease: the name of a script, and its further arguments."""
         unsaid = self._unsaid[lease.queue]

@@ -21,7 +21,7 @@ from redis.exceptions import NoScriptError, ResponseError
 from fleet.backlog import AGEING_SECONDS
 from fleet.fairness import BUFFER_SECONDS, REJECTED_SECONDS, UNKNOWN_SECONDS
 from fleet.keys import lua_names
-from fleet.transport.mending import is_wrong_type, mend
+from fleet.transport.mending import is_spoilt, mend
 
 SERVER_CLOCK: Final = ""
 """In place of a time in microseconds: the server's own."""
@@ -66,13 +66,14 @@ def run_all(
     """Run scripts on a queue in one round trip, in order; return their results.
 
     The server may not know a script (a new one, or after a restart): nothing of it has then
-    happened, and it is sent. Where one met a key of the wrong type the queue is mended, and all run
-    once more. Another error of a script is raised after all have run.
+    happened, and it is sent. Where one met a key of the wrong type or a value that it cannot use,
+    the queue is mended, and all run once more. Another error of a script is raised after all have
+    run.
     """
     results = _run_known(client, queue, calls, now)
-    if any(map(is_wrong_type, results)):
+    if any(map(is_spoilt, results)):
         # Whoever has mended it: each act may be repeated, also one that failed halfway.
-        mend(client, queue)
+        mend(client, queue, results)
         results = _run_known(client, queue, calls, now)
     for result in results:
         if isinstance(result, Exception):
@@ -103,15 +104,16 @@ class Refused(NamedTuple):
 
     queue: str
     calls: Sequence[Call]
-    is_spoilt: bool
-    """A key had the wrong type."""
+    errors: Sequence[Any]
+    """Of these, what `mend` may put right."""
 
 
 def run_again(client: Redis, refused: Iterable[Refused]) -> None:
     """Run again what was refused, which may be repeated; raise what it is refused for now."""
     # First: a script that failed halfway would find that it had been done.
-    for queue in {each.queue for each in refused if each.is_spoilt}:
-        mend(client, queue)
+    refused = list(refused)
+    for queue in {each.queue for each in refused if each.errors}:
+        mend(client, queue, [error for each in refused for error in each.errors])
     for each in refused:
         run_all(client, each.queue, each.calls)
 
@@ -175,7 +177,7 @@ class Talk:
         results = read(self._connection, len(calls))
         self._unanswered.popleft()
         is_refused = any(isinstance(result, ResponseError) for result in results)
-        return [Refused(queue, calls, any(map(is_wrong_type, results)))] if is_refused else []
+        return [Refused(queue, calls, [*filter(is_spoilt, results)])] if is_refused else []
 
     def close(self) -> None:
         """Give the connection back; one with answers still to come is not used again."""

@@ -16,7 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from fleet.accounts import Owner
 from fleet.fairness import FairQueue, Taken
+from fleet.keys import audited_key
 from fleet.messages import Message
+from fleet.transport.scripts import source
 from tests.fleet.fair_worlds import LEASE, SECOND, START, LuaQueue, connected
 
 SEQUENCES = int(os.environ.get("FAIR_SEQUENCES", "150"))
@@ -81,6 +83,14 @@ class Sequences(RuleBasedStateMachine):
         return worker, [
             (mid, lease.number - (luck == 0), value) for mid, lease, value, luck in named
         ]
+
+    @invariant()
+    def the_audit_finds_nothing(self) -> None:
+        """What is counted is there, and each owner stands where its account puts it."""
+        # Not through `run`, which would mend the queue.
+        self.lua.client.delete(audited_key(self.lua.name))
+        self.lua.client.eval(source("audit"), 1, self.lua.name, self.now)
+        assert not self.lua.client.hexists(self.lua.key("counters"), "mended")
 
     @initialize(new=st.lists(messages, min_size=6, max_size=12))
     def begin(self, new: list[Message]) -> None:

@@ -1,12 +1,15 @@
 -- mend: put keys of the wrong type aside; the queue begins anew with what can still be read.
 -- KEYS[1]  the queue
--- ARGV     how long what is put aside stays (s), and most keys of it
--- Result   nothing when no key is wrong, else {how many messages are in the plain list again, the
---          names of the keys that were wrong}
+-- ARGV     how long what is put aside stays (s), most keys of it, and 1 when some value is wrong: an
+--          act has failed over it, and which one it was is not known
+-- Result   nothing when no key is wrong, and no value or another one was mended within a second;
+--          else {how many messages are in the plain list again, the names of the keys that were
+--          wrong}
 -- Keeps    a message that has a body is leased as before, or in the plain list, to be adopted; a
 --          hint that is not leased is made again by the sweep; as after a flush nothing is given
 --          out before the queue has been told what owners may have, and who lives what it holds
 -- Cost     O(keys of the database + messages): a hand in the keys is rare
+--          (a value that fails again is mended again, a second later at the earliest)
 -- It stands alone: what other acts begin with reads keys that may be wrong.
 local queue, call = KEYS[1], redis.call
 local time = call('TIME')
@@ -46,7 +49,10 @@ for _, name in ipairs(keys_from(base)) do
         look(name, label, types[label])
     end
 end
-if #wrong == 0 then
+if call('PTTL', mended_key) > 1000 or call('PTTL', mended_key) == -1 then
+    call('DEL', mended_key) -- it is not ours
+end
+if #wrong == 0 and (ARGV[3] ~= '1' or not call('SET', mended_key, '1', 'NX', 'PX', 1000)) then
     return {}
 end
 
@@ -64,26 +70,77 @@ end
 
 -- What is leased stays so -----------------------------------------------------------------------
 
+local MOST = 2 ^ 53
+local function is_sound(number)
+    return type(number) == 'number' and number > -MOST and number < MOST
+end
+
+local function are_texts(...)
+    for index = 1, 4 do
+        if type(select(index, ...)) ~= 'string' then
+            return false
+        end
+    end
+    return true
+end
+
+-- What is known of a message, if it can be read: see shared/messages.lua.
+local function meta_of(id)
+    local packed = call('HGET', key.meta, id)
+    if not packed then
+        return nil
+    end
+    local is_read, owner, submission, lock, task, order, deadline, at, priority =
+        pcall(cmsgpack.unpack, packed)
+    local is_meta = is_read and are_texts(owner, submission, lock, task) and is_sound(order)
+        and is_sound(deadline) and is_sound(at) and is_sound(priority or 0)
+    return is_meta and packed or nil
+end
+
 -- A lease with its message and a body, if these bytes are one: see shared/leases.lua.
 local function lease_of(id, packed)
     local is_read, number, at, expected, owner, submission, lock, task =
         pcall(cmsgpack.unpack, packed)
-    if not is_read or type(number) ~= 'number' or call('HEXISTS', key.body, id) == 0 then
+    if not is_read or not is_sound(number) or call('HEXISTS', key.body, id) == 0 then
         return nil
     elseif at == nil then
-        return {meta = call('HGET', key.meta, id)}
-    end
-    for _, text in ipairs({owner or 0, submission or 0, lock or 0, task or 0}) do
-        if type(text) ~= 'string' then
-            return nil
-        end
-    end
-    if type(at) ~= 'number' or type(expected) ~= 'number' then
+        local meta = meta_of(id)
+        return meta and {meta = meta}
+    elseif not (are_texts(owner, submission, lock, task) and is_sound(at) and is_sound(expected)) then
         return nil
     end
-    local meta = call('HGET', key.meta, id)
-        or cmsgpack.pack(owner, submission, lock, task, at, 0, at)
+    local meta = meta_of(id) or cmsgpack.pack(owner, submission, lock, task, at, 0, at)
     return {at = at, expected = expected, owner = owner, lock = lock, meta = meta}
+end
+
+-- Values of what is kept that no act can read. A worker that is heard of later than now would never
+-- be gone.
+local function drop_unread(name, kind, is_right)
+    if right[kind] == nil then
+        return
+    end
+    local fields = call('HGETALL', name)
+    for at = 1, #fields, 2 do
+        if not is_right(fields[at + 1]) then
+            call('HDEL', name, fields[at])
+        end
+    end
+end
+drop_unread(key.counters, 'counters', function(value)
+    return value:match('^%-?%d+$') and #value < 16
+end)
+drop_unread(key.expected, 'expected', function(value)
+    local number = tonumber(value)
+    return number and number >= 0 and is_sound(number)
+end)
+drop_unread(key.takes, 'takes', function(value)
+    local is_read, number, lease = pcall(cmsgpack.unpack, value)
+    return is_read and is_sound(number) and is_sound(lease)
+end)
+if right.workers then
+    for _, worker in ipairs(call('ZRANGEBYSCORE', key.workers, '(' .. now, '+inf')) do
+        call('ZADD', key.workers, now, worker)
+    end
 end
 
 local leases, metas = {}, {}

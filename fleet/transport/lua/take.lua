@@ -36,6 +36,9 @@ local take_number, first_lease = 0, 0
 local last = call('HGET', key.takes, worker)
 if last then
     take_number, first_lease = cmsgpack.unpack(last)
+    if not is_sound(take_number + first_lease) then
+        refuse('a take')
+    end
 end
 if take_number ~= confirmed then
     for _, lease in ipairs(leases_held(worker)) do
@@ -60,7 +63,9 @@ for _, id in ipairs(call('ZRANGEBYSCORE', key.delayed, '-inf', now, 'LIMIT', 0, 
     end
 end
 for _, name in ipairs(call('ZRANGEBYSCORE', key.resting, '-inf', now, 'LIMIT', 0, 100)) do
-    touch(owner_of(name))
+    local owner = owner_of(name)
+    owner.may_rest = true -- also one that has no rate any more, or never was an owner
+    touch(owner)
 end
 place_touched()
 
@@ -124,7 +129,9 @@ local function next_of(owner)
     local submissions = key.submissions .. owner.name
     local submission, turn = unpack(call('ZRANGE', submissions, 0, 0, 'WITHSCORES'))
     if not submission then
-        owner.ready = 0 -- somebody has put a hand into the keys: go on with what is there
+        -- Somebody has put a hand into the keys: go on with what is there, and the audit finds that
+        -- messages are missed.
+        owner.ready, placeholders = 0, placeholders - owner.ready
         return nil
     end
     local read = read_ahead(ready_key(owner.name, submission))

@@ -13,6 +13,12 @@ local function owner_of(name)
     owner.weight, owner.cap, owner.paused, owner.rate, owner.burst, owner.ready, owner.running,
         owner.expected, owner.ran, owner.ran_at, owner.virtual, owner.busy, owner.turn, owner.tat,
         owner.served, owner.finished = cmsgpack.unpack(owner.packed or NEW_OWNER)
+    local sum = owner.cap + owner.paused + owner.rate + owner.burst + owner.ready + owner.running
+        + owner.expected + owner.ran + owner.ran_at + owner.virtual + owner.busy + owner.turn
+        + owner.tat + owner.served + owner.finished
+    if not (owner.weight > 0 and is_sound((owner.weight + sum) / 16)) then
+        refuse('an account')
+    end
     owners[name] = owner
     return owner
 end

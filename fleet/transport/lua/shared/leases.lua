@@ -3,6 +3,13 @@
 -- finished only its number is left.
 local function read_lease(worker, id, packed)
     local number, at, expected, owner, submission, lock, task = cmsgpack.unpack(packed)
+    local is_read = is_sound(number)
+    if is_read and at ~= nil then
+        is_read = is_sound(at + expected) and are_texts(owner, submission, lock, task)
+    end
+    if not is_read then
+        refuse('a lease')
+    end
     return {
         id = id,
         worker = worker,

@@ -1,9 +1,22 @@
 -- Messages: what is known of one, its way into readiness and out of it, and behind locks.
 -- Packed, in this order: owner, submission, lock, task, order score, deadline (0 for none), when
 -- it was published, priority, and 1 when a worker has given it back.
+local function are_texts(...)
+    for index = 1, 4 do
+        if type(select(index, ...)) ~= 'string' then
+            return false
+        end
+    end
+    return true
+end
+
 local function read_message(id, packed)
     local owner, submission, lock, task, order, deadline, at, priority, returned =
         cmsgpack.unpack(packed)
+    if not is_sound(order + deadline + at + (priority or 0)) or not are_texts(owner, submission, lock, task)
+    then
+        refuse('a message')
+    end
     return {
         id = id,
         owner = owner,

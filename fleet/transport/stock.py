@@ -1,0 +1,76 @@
+"""Kombu's own keys in Redis, with bytes that Kombu did not write: dropped or put aside, and told.
+
+Kombu reads them as if only Kombu could write there, and a worker that meets such bytes ends, at
+each of its starts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any, Final
+
+from redis import Redis
+
+from fleet.keys import wrong_key
+from fleet.transport.mending import KEPT_SECONDS
+
+logger = logging.getLogger(__name__)
+
+WORDS_OF_A_BINDING: Final = 3
+
+
+def bindings(client: Redis, key: str, separator: str) -> list[tuple[str, ...]]:
+    """Return what is bound to an exchange, as Kombu does; what is no binding is removed."""
+    put_aside_wrong(client, {key: "set"})
+    found: list[tuple[str, ...]] = []
+    for member in client.smembers(key):
+        words = tuple(_text(member).split(separator))
+        if len(words) == WORDS_OF_A_BINDING:
+            found.append(words)
+        else:
+            client.srem(key, member)
+            logger.error("removed %.200r from %s: it binds no queue", member, key)
+    return found
+
+
+def drop_unacknowledged(client: Redis, keys: tuple[str, str], tag: Any, error: Exception) -> None:
+    """Remove what is no message from those that lost workers held, kept in these two keys."""
+    logger.error("removed %.200r from %s: it is no message: %r", tag, keys[0], error)
+    client.hdel(keys[0], tag)
+    client.zrem(keys[1], tag)
+
+
+def put_aside_wrong(client: Redis, types: dict[str, str]) -> list[str]:
+    """Put keys aside that are not of the type that they are to have; return their names."""
+    wrong = [key for key, kind in types.items() if _text(client.type(key)) not in (kind, "none")]
+    for key in wrong:
+        aside = wrong_key("kombu", key)
+        client.rename(key, aside)
+        client.expire(aside, KEPT_SECONDS)
+        logger.error("put %s aside: it was no %s", key, types[key])
+    return wrong
+
+
+def put_aside_bindings(client: Redis, channel: Any) -> list[str]:
+    """Put all keys of bindings aside that are of the wrong type; return their names."""
+    deadlines = channel.keyprefix_binding_deadlines
+    start = channel.keyprefix_queue.partition("%")[0]
+    names = [_text(key) for key in client.scan_iter(f"{start.rstrip('.')}*", count=1_000)]
+    return put_aside_wrong(client, {name: "zset" if name == deadlines else "set" for name in names})
+
+
+def free_mutex(client: Redis, key: str) -> None:
+    """Remove a mutex that would never end: Kombu gives each an end when it takes it."""
+    if client.pttl(key) == -1:  # it is there, and has no end
+        client.delete(key)
+
+
+def lists_of(queues: Iterable[str], channel: Any) -> dict[str, str]:
+    """Return the lists of stock queues, with their type."""
+    steps = channel.priority_steps
+    return {channel._q_for_pri(queue, step): "list" for queue in queues for step in steps}
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
