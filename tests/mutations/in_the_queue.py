@@ -22,6 +22,7 @@ SENT: Final = "tests/fleet/test_sending.py::test_"
 MENDED: Final = "tests/fleet/test_mending.py::test_"
 MEND: Final = f"{LUA}/mend.lua"
 ADOPTED: Final = "tests/fleet/test_adopting.py::test_"
+SPOILT: Final = "tests/fleet/test_spoilt_values.py::test_"
 PENDING: Final = "tests/fleet/test_pending_take.py::test_"
 REJECTED: Final = "tests/fleet/test_rejected.py::test_"
 ENVELOPE: Final = "tests/fleet/test_envelope.py::test_"
@@ -228,7 +229,7 @@ ROWS: Final = (
         "leases: takes are confirmed",
         TAKE,
         "if take_number ~= confirmed then",
-        "if false then",
+        "if false and (ARGV[3] ~= '1'",
         (f"{FAIRNESS}a_lost_reply_loses_no_message[lua]",),
     ),
     Mutation(
@@ -271,7 +272,7 @@ ROWS: Final = (
         "G1",
         LEASES,
         "if not lease.is_finished and call('HEXISTS', key.again, lease.id) == 1 then",
-        "if false then",
+        "if false and (ARGV[3] ~= '1'",
         (
             f"{FAIRNESS}what_is_published_while_its_worker_drops_it_is_ready_again[lua]",
             f"{GATE}a_hint_that_is_published_while_it_is_dropped_comes_again",
@@ -349,7 +350,7 @@ ROWS: Final = (
         "G1",
         MESSAGES,
         "if message.lock ~= '' and not is_locked(message.lock) then",
-        "if false then",
+        "if false and (ARGV[3] ~= '1'",
         (f"{FAIRNESS}who_is_let_to_a_lock_and_goes_lets_the_next_one[lua-withdrawal]",),
     ),
     Mutation(
@@ -357,7 +358,7 @@ ROWS: Final = (
         "G14",
         TAKE,
         "if message and message.deadline > 0 and message.deadline <= now then",
-        "if false then",
+        "if false and (ARGV[3] ~= '1'",
         (f"{FAIRNESS}a_message_past_its_deadline_is_diverted[lua]",),
     ),
     Mutation(
@@ -397,7 +398,7 @@ ROWS: Final = (
         "epoch",
         f"{LUA}/keep.lua",
         "if not named[lease.id] then",
-        "if false then",
+        "if false and (ARGV[3] ~= '1'",
         (
             f"{FAIRNESS}a_worker_that_is_back_holds_what_it_names[lua]",
             f"{HELD}a_server_that_took_over_is_told_what_is_held",
@@ -535,7 +536,7 @@ ROWS: Final = (
         "a queue with a key of the wrong type is mended",
         "G8",
         "fleet/transport/scripts.py",
-        "if any(map(is_wrong_type, results)):",
+        "if any(map(is_spoilt, results)):",
         "if False:",
         (
             f"{MENDED}the_queue_goes_on_past_a_key_of_the_wrong_type[state]",
@@ -547,8 +548,8 @@ ROWS: Final = (
         "a queue without wrong keys is left alone",
         "G8: mended once",
         MEND,
-        "if #wrong == 0 then",
-        "if false then",
+        "if #wrong == 0 and (ARGV[3] ~= '1'",
+        "if false and (ARGV[3] ~= '1'",
         (f"{MENDED}a_queue_without_wrong_keys_is_not_touched",),
     ),
     Mutation(
@@ -612,8 +613,8 @@ ROWS: Final = (
         "what a message's consumer raises ends no worker",
         "G8",
         "fleet/transport/channel.py",
-        "        except Exception as error:\n",
-        "        except ArithmeticError as error:\n",
+        "        except Exception as error:\n            # Celery stores",
+        "        except ArithmeticError as error:\n            # Celery stores",
         ("tests/fleet/test_channel.py::test_a_message_that_cannot_be_dealt_with_is_put_aside",),
         fails_with="Refused",
     ),
@@ -627,11 +628,43 @@ ROWS: Final = (
         fails_with="DID NOT RAISE",
     ),
     Mutation(
+        "an act that meets a wrong value has the queue mended",
+        "G8",
+        "fleet/transport/mending.py",
+        'return "user_script" in text and not',
+        'return "WRONGTYPE" in text and not',
+        (f"{SPOILT}an_act_that_meets_it_has_the_queue_begin_anew[accounts that are no pack]",),
+    ),
+    Mutation(
+        "the audit counts messages",
+        "G8",
+        "fleet/transport/lua/audit.lua",
+        "call('HLEN', key.meta) ~= waiting + held",
+        "false",
+        (f"{SPOILT}the_audit_finds_what_no_act_would[a line that is gone]",),
+    ),
+    Mutation(
+        "the audit looks for who holds a lock",
+        "G8",
+        "fleet/transport/lua/audit.lua",
+        "if not holders[id] then",
+        "if false then",
+        (f"{SPOILT}a_lock_that_nobody_holds_is_free",),
+    ),
+    Mutation(
+        "a worker says what it holds when the queue knows of more",
+        "G8",
+        "fleet/transport/leases.py",
+        "if count == known or queue not in self._differs:",
+        "if True:",
+        (f"{SPOILT}a_lease_under_another_number_comes_back",),
+    ),
+    Mutation(
         "junk in place of a wake-up ends no worker",
         "bad input",
         "fleet/transport/channel.py",
-        "        except ValueError as error:\n",
-        "        except ArithmeticError as error:\n",
+        "        except SHAPE_ERRORS as error:\n            # A wake-up",
+        "        except MemoryError as error:\n            # A wake-up",
         ("tests/fleet/test_mending.py::test_junk_in_place_of_a_wake_up_wakes_nobody_for_good",),
         fails_with="JSONDecodeError",
     ),
@@ -671,7 +704,7 @@ ROWS: Final = (
         "a wake-up of the wrong type is no error of the worker's",
         "G8",
         "fleet/transport/channel.py",
-        "            self._mend(self.active_fair_queues, error)",
+        "            self._mend(self.active_queues, error)",
         "            raise",
         (f"{MENDED}a_wrong_wake_up_does_not_turn_the_loop_for_ever",),
         fails_with="WRONGTYPE",
