@@ -107,6 +107,14 @@ def test_the_audit_finds_what_no_act_would(scene: Scene, what: str) -> None:
     assert mended(scene.client)
 
 
+def test_the_audit_misses_what_was_to_wait(scene: Scene) -> None:
+    """A message whose delay is gone stands nowhere: it comes when it is due."""
+    facts = {"fairshift": {"owner": "acme"}}
+    current_app.send_task("tests.add", message_id="slow", queue=QUEUE, countdown=1, headers=facts)
+    scene.client.delete(key("delayed"))
+    scene.end("a", "b", "slow")
+
+
 def test_a_lock_that_nobody_holds_is_free(scene: Scene) -> None:
     """What is parked behind it runs."""
     scene.client.hset(key("locks"), "acme:gate", "nobody")

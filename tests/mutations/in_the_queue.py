@@ -641,7 +641,7 @@ ROWS: Final = (
         "fleet/transport/lua/audit.lua",
         "call('HLEN', key.meta) ~= waiting + held",
         "false",
-        (f"{SPOILT}the_audit_finds_what_no_act_would[a line that is gone]",),
+        (f"{SPOILT}the_audit_misses_what_was_to_wait",),
     ),
     Mutation(
         "the audit looks for who holds a lock",
