@@ -213,7 +213,8 @@ class Edges:
     copy, what they have forgotten; `close` drops the thread's connection after an error.
     No durable run is sent to `plain_queues`: a worker of others is refused on a pool that cannot
     stop a task, unless `allows_other_pools`. A pool's processes are nicer than the worker's main
-    one by `child_niceness`, 0 to 19.
+    one by `child_niceness`, 0 to 19. A worker of `system_queue` follows no command by message;
+    others follow those that read, and Celery's commands named in `remote_commands`.
     """
 
     admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]
@@ -233,3 +234,5 @@ class Edges:
     plain_queues: Collection[str] = ()
     allows_other_pools: bool = False
     child_niceness: int = 0
+    system_queue: str = ""
+    remote_commands: Collection[str] = ()

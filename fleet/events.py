@@ -1,4 +1,4 @@
-"""What Flower is told, three times a task: the same events as Celery's, for less."""
+"""What Flower is told, three times a task: Celery's events, for less; of durable runs no values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from celery.utils.time import utcoffset
 
 OFFSET_SECONDS: Final = 60.0
 DEAF_SECONDS: Final = 1.0
+TOLD: Final = frozenset({"uuid", "runtime", "terminated", "expired"})
+"""The fields of a durable run's events, besides those that Celery adds to every event."""
 
 
 class EventDispatcher(dispatcher.EventDispatcher):
@@ -43,3 +45,24 @@ class EventDispatcher(dispatcher.EventDispatcher):
         if now >= self._offset_due_at:
             self._offset_hours, self._offset_due_at = utcoffset(), now + OFFSET_SECONDS
         return self._offset_hours
+
+
+class BareEvents:
+    """The events of one durable run, without what its row protects.
+
+    Arguments, result, error and traceback would pass through Redis to Flower, and around the
+    permission to view arguments. Events keep the run's id, its times and how it ended.
+    """
+
+    __slots__ = ("_eventer",)
+
+    def __init__(self, eventer: Any) -> None:
+        self._eventer = eventer
+
+    @property
+    def enabled(self) -> bool:
+        """Whether events are sent at all."""
+        return bool(self._eventer and self._eventer.enabled)
+
+    def send(self, type: str, **fields: Any) -> Any:  # noqa: A002  Celery's name
+        return self._eventer.send(type, **{name: fields[name] for name in fields if name in TOLD})

@@ -84,6 +84,8 @@ RULES: Final[dict[str, Rule]] = {
     "JOBS_QUEUE": Rule("jobs", Kind.NAME),
     "SYSTEM_QUEUE": Rule("system", Kind.NAME),
     "INBOX_QUEUE": Rule("inbox", Kind.NAME),
+    "REMOTE_COMMANDS": Rule((), Kind.WORDS),
+    "INBOX_ALLOWED": Rule((), Kind.WORDS),
     "OFFERED_TASKS": Rule((), Kind.WORDS),
     "HTTP_ALLOWED_HOSTS": Rule((), Kind.WORDS),
     "MANAGEMENT_COMMANDS": Rule((), Kind.WORDS),

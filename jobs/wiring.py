@@ -50,6 +50,8 @@ def edges() -> Edges:
         plain_queues=(setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")),
         allows_other_pools=setting("ALLOW_OTHER_POOLS"),
         child_niceness=setting("CHILD_NICENESS"),
+        system_queue=setting("SYSTEM_QUEUE"),
+        remote_commands=setting("REMOTE_COMMANDS"),
     )
 
 

@@ -20,6 +20,7 @@ from fleet.ahead import has_come_to
 from fleet.child import traced
 from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
 from fleet.edge import Edge
+from fleet.events import BareEvents
 from fleet.faults import crash_point
 from fleet.pool import children_of, was_sent
 from fleet.steps.held import Held, ask_of, dress, facts_of
@@ -70,6 +71,7 @@ class Gate:
             else:
                 self._forward(request)
             return
+        request.eventer = BareEvents(request.eventer)
         ask = ask_of(request.request_dict)
         if ask is None:
             drop(request)

@@ -16,7 +16,7 @@ from celery.concurrency.prefork import TaskPool
 from celery.exceptions import ImproperlyConfigured
 from celery.worker import state
 
-from fleet import child
+from fleet import child, remote
 from fleet.contract import Edges, Node
 from fleet.edge import Edge
 from fleet.steps.fair_queues import DEFAULT_CONSUMER
@@ -48,9 +48,17 @@ class DurableRuns(bootsteps.StartStopStep):
         if isinstance(worker.pool, TaskPool):
             # Others say so of the main process.
             signals.worker_process_init.connect(self._be_nice)
+        self._close_remote_control(worker)
         # A Redis that is full or read-only refuses commands: it is waited for like a lost one.
         worker.app.conf.broker_channel_error_retry = True
         return self
+
+    def _close_remote_control(self, worker: Any) -> None:
+        """Have the system's worker follow no command by message, and others few."""
+        # Refused before the fork: a name that is no command.
+        self._commands = remote.commands(self.edges.remote_commands)
+        if self.edges.system_queue in worker.app.amqp.queues.consume_from:
+            worker.app.conf.worker_enable_remote_control = False
 
     def _be_nice(self, **_signal: Any) -> None:
         """In a pool's process: where processors are scarce, come after the one that feeds all."""
@@ -84,6 +92,7 @@ class DurableRuns(bootsteps.StartStopStep):
         self.edges.close()
         self.gate.attach(worker)
         worker.consumer.gate = self.gate
+        remote.limit(worker.consumer, self._commands)
         worker.consumer.unknown = UnknownTasks(
             self.edge, later=worker.timer.call_after, settle=worker.consumer.call_soon_ack
         )

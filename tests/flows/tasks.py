@@ -56,6 +56,16 @@ WAYS: dict[str, Callable[[], Any]] = {
 }
 
 
+@shared_task(name="flows.secret")
+def secret(value: str, seconds: float = 0, fails: bool = False) -> str:
+    """Return what nobody else is to see, or fail with it."""
+    with logged():
+        time.sleep(seconds)
+        if fails:
+            raise ValueError(f"cannot use {value}")
+        return f"used {value}"
+
+
 @shared_task(name="flows.misbehave")
 def misbehave(way: str, times: int = 100, n: int = 0) -> Any:
     """Misbehave in that way in the first `times` attempts; then return n."""

@@ -1,0 +1,175 @@
+"""What workers tell over Redis, and what they do when they are told: neither values nor orders."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from socket import gethostname
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from fleet.hints import Broker
+from jobs import dispatch, submit
+from jobs.models import Owner, Run
+from jobs.states import State
+from tests.flows.processes import Processes
+from tests.flows.secured import ADMIN, Secured, secured
+from tests.flows.world import ended, reached
+from tests.waiting import wait_for
+
+WORKER = f"worker@{gethostname()}"
+SYSTEM = f"system@{gethostname()}"
+VALUE = "vAlue-4711"
+
+
+class Stranger:
+    """Has the broker's URL: hears every event, and sends any command."""
+
+    def __init__(self, url: str) -> None:
+        self.app = Celery("elsewhere", broker=url, set_as_current=False)
+        self.events: list[dict[str, Any]] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        with self.app.connection_for_read() as connection:
+            receiver = self.app.events.Receiver(connection, handlers={"*": self.events.append})
+            while not self._stop.is_set():
+                try:
+                    receiver.capture(limit=None, timeout=0.5, wakeup=False)
+                except TimeoutError:
+                    continue
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join(10)
+        self.app.close()
+
+    def told(self, run: Run) -> list[dict[str, Any]]:
+        """Return the events of a run."""
+        return [event for event in self.events if event.get("uuid") == str(run.id)]
+
+    def ask(self, command: str, worker: str = WORKER, **arguments: Any) -> Any:
+        """Return what a worker answers to a command; None when it does not."""
+        replies = self.app.control.broadcast(
+            command, arguments=arguments, destination=[worker], reply=True, timeout=3, limit=1
+        )
+        return replies[0][worker] if replies else None
+
+
+@pytest.fixture
+def redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured]:
+    """A broker with a password, to which this process publishes as well."""
+    with secured([]) as redis, Celery("scene", set_as_current=False) as app:
+        app.config_from_object("django.conf:settings", namespace="CELERY")
+        app.conf.broker_url = redis.url("admin", ADMIN)
+        hints = Broker(app)
+        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+        yield redis
+
+
+@pytest.fixture
+def stranger(redis: Secured) -> Iterator[Stranger]:
+    stranger = Stranger(redis.url("admin", ADMIN))
+    yield stranger
+    stranger.close()
+
+
+def start(processes: Processes, redis: Secured, **environ: str) -> None:
+    """Start a worker of runs and the system's, over this broker, with events."""
+    environ = {"REDIS_URL": redis.url("admin", ADMIN), **environ}
+    processes.start_worker(slots=1, **environ)
+    processes.start_system(**environ)
+    processes.ready()
+
+
+@pytest.mark.parametrize("ignore_result", [True, False])
+def test_events_and_inspections_of_a_run_have_no_values(
+    processes: Processes, owner: Owner, redis: Secured, stranger: Stranger, ignore_result: bool
+) -> None:
+    """Neither arguments nor results nor errors: all of it stands in the row alone."""
+    start(processes, redis)
+    slow = submit("flows.secret", value=VALUE, seconds=4, owner=owner, ignore_result=ignore_result)
+    reached(slow, State.RUNNING)
+    waits = submit("flows.secret", value=VALUE, seconds=0, owner=owner, ignore_result=ignore_result)
+    answers = [stranger.ask(command) for command in ("active", "reserved", "scheduled")]
+    answers.append(stranger.ask("query_task", ids=[str(slow.id), str(waits.id)]))
+    assert str(slow.id) in json.dumps(answers)
+    assert VALUE not in json.dumps(answers)
+    bad = submit(
+        "flows.secret", value=VALUE, fails=True, owner=owner, ignore_result=ignore_result
+    )
+    runs = [ended(run) for run in (slow, waits, bad)]
+    assert [run.state for run in runs] == [State.SUCCEEDED, State.SUCCEEDED, State.FAILED]
+    wait_for(lambda: {"task-succeeded"} <= types(stranger, waits), what="its events")
+    wait_for(lambda: {"task-retried", "task-failed"} <= types(stranger, bad), what="its events")
+    assert VALUE not in json.dumps(stranger.events)
+
+
+def types(stranger: Stranger, run: Run) -> set[str]:
+    return {event["type"] for event in stranger.told(run)}
+
+
+def test_no_answer_has_a_password(
+    processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
+) -> None:
+    """Nor a setting that is not Celery's, whatever it is named."""
+    start(processes, redis, FAIRSHIFT_REMOTE_COMMANDS="report")
+    conf = stranger.ask("conf", with_defaults=True)
+    assert conf["CELERY_TASK_DEFAULT_QUEUE"] == "jobs"
+    assert "REDIS_URL" not in conf and "DATABASES" not in conf
+    for command in ("conf", "dump_conf", "stats", "report", "active_queues", "registered"):
+        answer = stranger.ask(command)
+        assert answer and "error" not in answer
+        assert ADMIN not in json.dumps(answer), command
+
+
+def test_a_worker_follows_no_order(
+    processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
+) -> None:
+    """It answers what reads; the system's worker answers nothing."""
+    start(processes, redis)
+    worker, system = processes.started
+    children = worker.children()
+    orders: dict[str, dict[str, Any]] = {
+        "shutdown": {},
+        "pool_shrink": {"n": 1},
+        "pool_grow": {"n": 5},
+        "pool_restart": {},
+        "autoscale": {"max": 0, "min": 0},
+        "cancel_consumer": {"queue": "jobs"},
+        "add_consumer": {"queue": "elsewhere"},
+        "rate_limit": {"task_name": "tests.add", "rate_limit": "1/h"},
+        "time_limit": {"task_name": "tests.add", "hard": 0.01},
+        "revoke": {"task_id": "made-up"},
+        "terminate": {"signal": "KILL", "task_id": "made-up"},
+        "disable_events": {},
+        "report": {},
+    }
+    for command, arguments in orders.items():
+        refused = stranger.ask(command, **arguments)
+        assert "FAIRSHIFT_REMOTE_COMMANDS" in refused["error"], command
+    stranger.ask("hello", from_node="x@y", revoked=["made-up"])
+    assert stranger.ask("revoked") == []
+    assert stranger.ask("ping") == {"ok": "pong"}
+    assert [queue["name"] for queue in stranger.ask("active_queues")] == ["jobs"]
+    stranger.app.control.shutdown([SYSTEM])
+    assert stranger.ask("ping", SYSTEM) is None
+    assert ended(submit("tests.add", x=1, y=2, owner=owner)).result_value == 3
+    assert worker.children() == children and system.is_alive
+
+
+def test_a_setting_opens_commands_by_name(
+    processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
+) -> None:
+    """Those and no others; one that is no command is refused at boot with the near miss."""
+    start(processes, redis, FAIRSHIFT_REMOTE_COMMANDS="rate_limit, revoke")
+    assert "ok" in stranger.ask("rate_limit", task_name="tests.add", rate_limit="0")
+    assert "error" in stranger.ask("shutdown")
+    wrong = processes.start_worker("wrong", FAIRSHIFT_REMOTE_COMMANDS="rate_limits")
+    wait_for(lambda: not wrong.is_alive, what="the end of a worker with a wrong setting")
+    assert "Did you mean 'rate_limit'?" in wrong.log.read_text()
