@@ -155,7 +155,9 @@ ROWS: Final = (
         "fleet/transport/poller.py",
         "if not self.is_in_loop or is_over or len(brokers) > 1:",
         "if True:",
-        ("tests/flows/test_lost_connections.py::test_cut_connections_cost_a_moment_and_no_restart",),
+        (
+            "tests/flows/test_lost_connections.py::test_cut_connections_cost_a_moment_and_no_restart",
+        ),
     ),
     Mutation(
         "a connection that was given up is not waited for",
