@@ -35,7 +35,7 @@ READING: Final = frozenset(
 MASK: Final = "********"
 _IN_URL: Final = re.compile(r"://[^/\n]*@")
 _IN_QUERY: Final = re.compile(
-    r"([?&;][^=&;?\s]*(?:pass|secret|token|key)[^=&;\s]*=)[^&;\s'\"]*", re.I
+    r"([?&;][^=&;?\s]*(?:pass|secret|token|key)[^=&;\s]*=)[^&;\s'\"]*", re.IGNORECASE
 )
 _SECRET: Final = re.compile(r"pass(?!ive)|secret|token|credential|api_?key", re.IGNORECASE)
 
