@@ -150,7 +150,7 @@ class Environment:
                 return partial(self.integer, minimum=int(rule.least), maximum=int(rule.most))
             case Kind.SWITCH:
                 return self.boolean
-            case Kind.WORDS:
+            case Kind.WORDS | Kind.PAIRS:
                 return self.words
             case Kind.NAME:
                 return None

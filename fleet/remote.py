@@ -34,7 +34,9 @@ READING: Final = frozenset(
 
 MASK: Final = "********"
 _IN_URL: Final = re.compile(r"://[^/\n]*@")
-_IN_QUERY: Final = re.compile(r"([?&;][^=&;?\s]*(?:pass|secret|token|key)[^=&;\s]*=)[^&;\s'\"]*", re.I)
+_IN_QUERY: Final = re.compile(
+    r"([?&;][^=&;?\s]*(?:pass|secret|token|key)[^=&;\s]*=)[^&;\s'\"]*", re.IGNORECASE
+)
 _SECRET: Final = re.compile(r"pass(?!ive)|secret|token|credential|api_?key", re.IGNORECASE)
 
 

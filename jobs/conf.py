@@ -27,6 +27,7 @@ class Kind(Enum):
     WHOLE = "a whole number"
     SWITCH = "True or False"
     WORDS = "a list of words"
+    PAIRS = "a list of OWNER:TASK, such as 'northwind:reports.*'"
     NAME = f"a name of 1 to {LONGEST} characters"
 
 
@@ -52,10 +53,11 @@ class Rule:
             return isinstance(value, bool)
         if self.kind is Kind.NAME:
             return isinstance(value, str) and 1 <= len(value) <= LONGEST
-        if self.kind is Kind.WORDS:
+        if self.kind in {Kind.WORDS, Kind.PAIRS}:
             # A bare text would be taken letter by letter.
             is_many = isinstance(value, list | tuple | set | frozenset)
-            return is_many and all(isinstance(word, str) and word for word in value)
+            is_words = is_many and all(isinstance(word, str) and word for word in value)
+            return is_words and (self.kind is Kind.WORDS or all(map(_is_pair, value)))
         types = int if self.kind is Kind.WHOLE else int | float
         return (
             isinstance(value, types)
@@ -85,7 +87,7 @@ RULES: Final[dict[str, Rule]] = {
     "SYSTEM_QUEUE": Rule("system", Kind.NAME),
     "INBOX_QUEUE": Rule("inbox", Kind.NAME),
     "REMOTE_COMMANDS": Rule((), Kind.WORDS),
-    "INBOX_ALLOWED": Rule((), Kind.WORDS),
+    "INBOX_ALLOWED": Rule((), Kind.PAIRS),
     "OFFERED_TASKS": Rule((), Kind.WORDS),
     "HTTP_ALLOWED_HOSTS": Rule((), Kind.WORDS),
     "MANAGEMENT_COMMANDS": Rule((), Kind.WORDS),
@@ -148,6 +150,10 @@ def _checked() -> dict[str, Any]:
 
 def _given() -> Any:
     return getattr(settings, "FAIRSHIFT", _NOTHING)
+
+
+def _is_pair(word: str) -> bool:
+    return all(part.strip() for part in word.partition(":"))
 
 
 def _is_dict(given: Any) -> bool:

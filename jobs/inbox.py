@@ -4,6 +4,7 @@ Other services send `fairshift.upsert_jobs(owner, jobs)` and `fairshift.delete_j
 to its queue. One reader at a time applies them in the order of their coming, and takes them
 from Redis only after the commit; of a reader that dies in between, the mark in the database
 says what is done already. A message that is refused changes nothing, and hinders no other.
+All are refused whose owners and tasks the setting INBOX_ALLOWED does not name.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from django.db import DataError, IntegrityError, transaction
 from django_celery_results.models import TaskResult
 
 from fleet import Call, crash_point, inbox
-from jobs import dispatch, upserting
+from jobs import dispatch, inbox_allowed, upserting
 from jobs.conf import setting
 from jobs.errors import BatchError, FairshiftError, OptionError, UnknownOwner
 from jobs.job_spec import JobSpec, JobSpecs, fault_of
@@ -134,13 +135,36 @@ def _apply(calls: Sequence[Call]) -> list[Refused]:
         slug = ""
         try:
             slug, wanted = _wanted(call)
+            patterns = inbox_allowed.patterns_of(slug)
             if slug not in owners:
                 raise UnknownOwner(slug)
-            changes.append(Change(call, slug, _jobs(call.task, owners[slug], wanted, specs)))
+            jobs = _jobs(call.task, owners[slug], wanted, specs)
+            tasks = (spec.columns["task"] for spec in jobs.values() if spec is not None)
+            inbox_allowed.refuse_tasks(slug, tasks, patterns)
+            changes.append(Change(call, slug, jobs))
         # A call comes from anywhere, and no other is to suffer from it.
         except Exception as error:
             refused.append(Refused(call, slug, error))
-    refused += _written(changes)
+    foreign = _foreign(changes)
+    is_foreign = {id(one.call) for one in foreign}
+    allowed = [change for change in changes if id(change.call) not in is_foreign]
+    return [*refused, *foreign, *_written(allowed)]
+
+
+def _foreign(changes: Sequence[Change]) -> list[Refused]:
+    """Return the changes of jobs whose present task messages may not touch.
+
+    Looked at once: what these calls themselves write has a task that they may touch.
+    """
+    tasks = inbox_allowed.tasks_of({job_key for change in changes for job_key in change.jobs})
+    refused = []
+    for change in changes:
+        present = (tasks[job_key] for job_key in change.jobs if job_key in tasks)
+        try:
+            patterns = inbox_allowed.patterns_of(change.slug)
+            inbox_allowed.refuse_tasks(change.slug, present, patterns)
+        except OptionError as error:
+            refused.append(Refused(change.call, change.slug, error))
     return refused
 
 

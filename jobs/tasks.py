@@ -6,7 +6,6 @@ celery-beat sends them from the PeriodicTasks that `jobs/system_schedule.py` kee
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from celery import shared_task
@@ -22,7 +21,6 @@ from jobs import (
     reading_again,
     seconds,
     ticking,
-    upserting,
 )
 from jobs import pulse as pulsing
 from jobs import rescue as rescuing
@@ -30,7 +28,7 @@ from jobs import sweep as sweeping
 from jobs.builtin import http_request, management_command
 from jobs.conf import setting
 from jobs.database import alone
-from jobs.errors import FairshiftError
+from jobs.errors import FairshiftError, OptionError
 
 __all__ = [
     "backfill",
@@ -129,15 +127,21 @@ def read_inbox() -> dict[str, int]:
     return inbox.read()
 
 
-# Sent to the inbox, these two are read there by the thousand, and no worker calls them. Sent to any
-# other queue they are ordinary tasks, each a transaction of its own, with a result.
+# Sent to the inbox, these two are read there by the thousand. No worker carries them out: any other
+# queue is open to whoever may write to the broker, and none of them asks for whom.
 @shared_task(name="fairshift.upsert_jobs", ignore_result=False, throws=(FairshiftError,))
-def upsert_jobs(owner: str, jobs: list[dict[str, Any]]) -> dict[str, int]:
-    """Make an owner's jobs what these say; return how many were created, updated, unchanged."""
-    return asdict(upserting.upsert_jobs(owner, jobs))
+def upsert_jobs(owner: str, jobs: list[dict[str, Any]]) -> None:  # noqa: ARG001  names of a call
+    """Make an owner's jobs what these say; through the inbox only."""
+    raise _not_the_inbox()
 
 
 @shared_task(name="fairshift.delete_jobs", ignore_result=False, throws=(FairshiftError,))
-def delete_jobs(owner: str, keys: list[str]) -> int:
-    """Delete an owner's jobs with these keys; return how many there were."""
-    return upserting.delete_jobs(owner, keys)
+def delete_jobs(owner: str, keys: list[str]) -> None:  # noqa: ARG001  names of a call
+    """Delete an owner's jobs with these keys; through the inbox only."""
+    raise _not_the_inbox()
+
+
+def _not_the_inbox() -> FairshiftError:
+    return OptionError(
+        "queue", f"is not {setting('INBOX_QUEUE')!r}: no worker carries out this task"
+    )

@@ -38,7 +38,8 @@ def test_a_reader_may_end_anywhere(
         sender.send_task("fairshift.upsert_jobs", ("acme", [job]), queue="inbox")
     sender.send_task("fairshift.upsert_jobs", ("acme", [{"key": "bad"}]), queue="inbox")
     sender.send_task("fairshift.delete_jobs", ("acme", ["k0"]), queue="inbox")
-    worker = processes.start_system(FAULT=f"{point}:1")
+    allowed = {"FAIRSHIFT_INBOX_ALLOWED": "acme:tests.add"}
+    worker = processes.start_system(FAULT=f"{point}:1", **allowed)
     worker.ready()
     current_app.send_task("fairshift.system.read_inbox", queue="system")
     wait_for(lambda: "SIGKILL" in worker.log.read_text(), what="the reader's end")
@@ -50,7 +51,7 @@ def test_a_reader_may_end_anywhere(
             "acme",
             [{"key": "k1", "task": "tests.add", "arguments": {"x": 1, "y": 2}, "priority": 9}],
         )
-    processes.start_system()
+    processes.start_system(**allowed)
     processes.start_beat()
     lists = inbox.lists("inbox")
     wait_for(lambda: not broker.exists(*lists), seconds=40, what="an empty inbox")

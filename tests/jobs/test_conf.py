@@ -55,6 +55,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("CHILD_NICENESS", 20, "20, but must be a whole number from 0 up to 19"),
     ("OFFERED_TASKS", "reports.*", "'reports.*', but must be a list of words"),
     ("OFFERED_TASKS", [5], r"\[5\], but must be a list of words"),
+    ("INBOX_ALLOWED", ["northwind"], r"\['northwind'\], but must be a list of OWNER:TASK"),
+    ("INBOX_ALLOWED", ["northwind:"], r"\['northwind:'\], but must be a list of OWNER:TASK"),
     ("JOBS_QUEUE", "", "'', but must be a name of 1 to 100 characters"),
 ]
 

@@ -15,7 +15,7 @@ import tests.tasks  # noqa: F401  registers the tasks of scenes
 from fleet import BrokerUnavailable
 from fleet import inbox as queue
 from jobs import dispatch, inbox, tasks, upserting
-from jobs.errors import BatchError, UnknownOwner
+from jobs.errors import OptionError
 from jobs.models import AuditEntry, InboxMark, Job, Owner
 from tests.jobs.scenes import at_once
 
@@ -23,8 +23,9 @@ NOTHING = {"done": 0, "refused": 0}
 
 
 @pytest.fixture
-def sender(broker: redis.Redis) -> Iterator[Celery]:
-    """Another service's app: its broker, and nothing of Fairshift."""
+def sender(broker: redis.Redis, settings: Any) -> Iterator[Celery]:
+    """Another service's app: its broker, and nothing of Fairshift; all is open to it."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "INBOX_ALLOWED": ["*:*"]}
     app = Celery("elsewhere", broker=current_app.conf.broker_url, set_as_current=False)
     yield app
     app.close()
@@ -218,17 +219,53 @@ def test_the_round_is_a_system_task(sender: Celery, acme: Owner) -> None:
     assert tasks.read_inbox() == {"done": 1, "refused": 0}
 
 
-def test_on_another_queue_they_are_ordinary_tasks(acme: Owner) -> None:
-    """Each in a transaction of its own, with a result or an error."""
-    assert tasks.upsert_jobs("acme", [add("a")]) == {"created": 1, "updated": 0, "unchanged": 0}
-    assert tasks.delete_jobs("acme", ["a"]) == 1
-    with pytest.raises(BatchError):
-        tasks.upsert_jobs("acme", [{}])
-    with pytest.raises(UnknownOwner):
-        tasks.delete_jobs("nobody", ["a"])
+def test_on_another_queue_no_worker_carries_them_out(acme: Owner) -> None:
+    """Any queue is open to whoever may write to the broker; the inbox alone asks for whom."""
+    for verb, wanted in (tasks.upsert_jobs, [add("a")]), (tasks.delete_jobs, ["a"]):
+        with pytest.raises(OptionError, match="is not 'inbox'"):
+            verb("acme", wanted)
+    assert not Job.objects.exists()
 
 
-def test_our_own_calls_go_to_the_inbox(acme: Owner, broker: redis.Redis) -> None:
+def test_nothing_is_open_unless_a_setting_names_it(
+    sender: Celery, acme: Owner, settings: Any
+) -> None:
+    """Whoever may write to the broker would otherwise run any task for any owner."""
+    del settings.FAIRSHIFT["INBOX_ALLOWED"]
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT}
+    upserting.upsert_jobs(acme, [add("mine")])
+    upsert(sender, add("a"))
+    delete(sender, "mine")
+    assert inbox.read() == {"done": 0, "refused": 2}
+    assert set(priorities()) == {"mine"}
+    assert "INBOX_ALLOWED" in AuditEntry.objects.get().reason
+
+
+def test_only_named_owners_and_tasks_are_touched(
+    sender: Celery, acme: Owner, northwind: Owner, settings: Any
+) -> None:
+    """Another owner's jobs, and jobs of other tasks, are neither made nor changed nor deleted."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "INBOX_ALLOWED": ["acme:tests.a*"]}
+    other = {"key": "other", "task": "tests.sleep", "arguments": {"seconds": 1}}
+    upserting.upsert_jobs(acme, [other])
+    upserting.upsert_jobs(northwind, [add("a", priority=1)])
+    upsert(sender, add("a", priority=2), owner="northwind")
+    delete(sender, "a", owner="northwind")
+    upsert(sender, add("b"), other | {"key": "c"})
+    upsert(sender, add("other"), add("d"))
+    delete(sender, "other")
+    upsert(sender, add("good"), add("gone"))
+    delete(sender, "gone", "never")
+    assert inbox.read() == {"done": 2, "refused": 5}
+    found = set(Job.objects.values_list("owner__slug", "key", "task", "priority"))
+    assert found == {
+        ("acme", "other", "tests.sleep", None),
+        ("acme", "good", "tests.add", None),
+        ("northwind", "a", "tests.add", 1),
+    }
+
+
+def test_our_own_calls_go_to_the_inbox(sender: Celery, acme: Owner, broker: redis.Redis) -> None:
     """Without a word of the queue."""
     tasks.upsert_jobs.delay("acme", [add("a")])
     tasks.delete_jobs.delay("acme", ["a"])
