@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import redis
 from django.conf import settings
 
+from config.embedded.accounts import server_account
 from config.embedded.binaries import redis_folder
-from config.embedded.places import Places, server_account
+from config.embedded.places import Places
 from fleet.stack import free_port
 from tests.waiting import wait_for
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from celery import Celery
@@ -104,7 +105,9 @@ def _by_message(world: World) -> dict[str, float]:
     world.begin()
     _begin()
     rates = {}
-    with world.up(system_worker()) as stack:
+    reader = system_worker()
+    opened = {**reader.environment, "FAIRSHIFT_INBOX_ALLOWED": f"{OWNER}:*"}
+    with world.up(replace(reader, environment=opened)) as stack:
         stack.wait_ready(seconds=START_SECONDS)
         for turn, verb in enumerate(VERBS):
             sent: Sequence[tuple[str, Any]] = [
