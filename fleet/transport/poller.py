@@ -74,6 +74,7 @@ class Poller(redis.MultiChannelPoller):
         """Say what is due, take what there is room for, and wait for more."""
         for channel in self._channels:
             channel.refuse_overdue()
+            channel.qos.pay()
         # They have what is to be said in common: one of them says it.
         channel = next(iter(self._channels), None)
         if channel is not None and channel.leases.has_unsaid:

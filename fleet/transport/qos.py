@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -33,6 +34,8 @@ class QoS(redis.QoS):
         super().__init__(*args, **kwargs)
         self.leases: Leases = self.channel.leases
         self._turns_at = 0.0
+        self._owed: deque[Callable[[], Any]] = deque()
+        """Ends of messages of stock queues that Redis has not heard of."""
         self.head_waits = False
         """The next message is slow or unknown: it is not taken before a slot is free."""
 
@@ -81,11 +84,11 @@ class QoS(redis.QoS):
             self.leases.ack(delivery_tag)
             self._settled(delivery_tag)
         else:
-            self._unspoilt(super().ack, delivery_tag)
+            self._settle_stock(super().ack, delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         if not self._is_fair(delivery_tag):
-            self._unspoilt(super().reject, delivery_tag, requeue)
+            self._settle_stock(super().reject, delivery_tag, requeue)
         elif requeue:
             lost = self.leases.lost(delivery_tag)
             if lost is None or not self.channel.quarantine.strike(lost):
@@ -129,6 +132,25 @@ class QoS(redis.QoS):
         with self.channel.conn_or_acquire() as client:
             free_mutex(client, self.unacked_mutex_key)
         self._unspoilt(partial(super().restore_visible, *args, **kwargs))
+
+    def _settle_stock(self, act: Callable[..., Any], delivery_tag: str, *arguments: Any) -> None:
+        """Settle a message of a stock queue; in an event loop later, when Redis is not there now.
+
+        The connection is opened again in place: a message that stayed here would keep its slot.
+        """
+        try:
+            self._unspoilt(act, delivery_tag, *arguments)
+        except self.channel.connection_errors:
+            if not self.channel.connection.cycle.is_in_loop:
+                raise
+            self._owed.append(partial(act, delivery_tag, *arguments))
+            self._quick_ack(delivery_tag)
+
+    def pay(self) -> None:
+        """Settle what could not be settled when it was due."""
+        while self._owed:
+            self._unspoilt(self._owed[0])
+            self._owed.popleft()
 
     def _unspoilt(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Do what asks the server; once more when one of Kombu's keys had the wrong type."""

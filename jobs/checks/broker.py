@@ -1,7 +1,8 @@
 """What Redis must be, and whose it must be."""
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from celery import Celery, current_app
 from django.core.checks import CheckMessage, Error, register
@@ -13,6 +14,8 @@ from fleet import installation_key
 from jobs.checks.broker_versions import REDIS_FLOORS, VALKEY_FLOORS, oldest_patched
 
 OLDEST_VERSION = (6, 2)
+INSTALLATION: Final = re.compile(r"\d+/.+")
+"""What `_installation_id` returns: the identity of a PostgreSQL, and a database."""
 
 
 @register("fairshift", deploy=True)
@@ -100,11 +103,11 @@ def _installation(client: Redis) -> Iterator[CheckMessage]:
     client.set(installation_key(), ours, nx=True)
     # MGET takes a key of the wrong type for none: it names nobody.
     [stored] = client.mget(installation_key())
-    if stored is None:
+    found = stored.decode("utf-8", "replace") if isinstance(stored, bytes) else str(stored or "")
+    if not INSTALLATION.fullmatch(found):
+        # A foreign hand has written there what no installation is called.
         client.set(installation_key(), ours)
-        return
-    found = stored.decode() if isinstance(stored, bytes) else str(stored)
-    if found != ours:
+    elif found != ours:
         yield Error(
             f"This Redis database belongs to the installation with database {found}, ours is"
             f" {ours}: the workers of both would take each other's messages.",

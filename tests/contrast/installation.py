@@ -47,6 +47,8 @@ class Contrast:
             "CONTRAST_LOG": str(self._log),
             **environ,
         }
+        # With it Celery would load Fairshift's own project, which registers the fair transport.
+        self._environ.pop("DJANGO_SETTINGS_MODULE", None)
         path = broker.removeprefix("redis+socket://").partition("?")[0]
         self.client = redis.Redis(unix_socket_path=path)
 

@@ -13,8 +13,9 @@ from jobs import submit_many
 from jobs.models import Run
 from jobs.states import State
 from tests.flows.processes import Processes
+from tests.flows.world import broker_client
 from tests.judge import read_task_events
-from tests.proxy import Proxy
+from tests.proxy import NONE, Faults, Proxy
 from tests.tasks import record
 from tests.waiting import wait_for
 
@@ -56,3 +57,29 @@ def test_cut_connections_cost_a_moment_and_no_restart(
 
 def _starts(processes: Processes) -> int:
     return sum(event.event == "start" for event in read_task_events(processes.tasks.path))
+
+
+def test_what_ends_meanwhile_on_a_stock_queue_keeps_no_slot(
+    processes: Processes, owner: Any, proxy: Proxy
+) -> None:
+    """Redis hears of its end when it is back; the worker's only slot takes the next one then."""
+    processes.start_worker("stock", 1, queue="stock", REDIS_URL=proxy.url)
+    processes.ready()
+    record.apply_async((0, 1.0), queue="stock")
+    wait_for(lambda: _starts(processes) == 1)
+    proxy.faults = Faults(lost=1.0, hangs=False)
+    proxy.cut_all()
+    wait_for(lambda: _ends(processes) == 1)
+    wait_for(lambda: "Redis was lost" in processes.started[0].log.read_text())
+    lost = proxy.counts["lost"]
+    wait_for(lambda: proxy.counts["lost"] > lost + 2)  # also its acknowledgement by now
+    proxy.faults = NONE
+    record.apply_async((1, 0.0), queue="stock")
+    record.apply_async((2, 0.0), queue="stock")
+    wait_for(lambda: _ends(processes) == 3)
+    with broker_client() as client:
+        wait_for(lambda: not client.hlen("unacked"), what="all to be acknowledged")
+
+
+def _ends(processes: Processes) -> int:
+    return sum(event.event == "end" for event in read_task_events(processes.tasks.path))

@@ -27,8 +27,8 @@ LIMITS = {"soft_time_limit_seconds": 0.2, "time_limit_seconds": 0.6}
 
 @pytest.fixture(scope="module")
 def layout() -> Layout:
-    """One worker, so that a scene knows who has heard what."""
-    return Layout(1, 4)
+    """One worker, so that a scene knows who has heard what; it follows `revoke`."""
+    return Layout(1, 4, environ={"FAIRSHIFT_REMOTE_COMMANDS": "revoke"})
 
 
 def test_a_worker_comes_before_its_children(stack: Processes) -> None:
