@@ -272,7 +272,7 @@ def test_a_last_attempt_starts_when_its_start_is_committed(node: Node, acme: Own
         assert node.gate.starting_count == 1
         node.gate.hand_back_late()
         node.gate.close()
-    assert (states(run), node.gate.starting_count) == (["queued", "admitted"], 1)
+        assert (states(run), node.gate.starting_count) == (["queued", "admitted"], 1)
     node.turn(until=lambda: message.acknowledged)
     assert states(run) == ["queued", "admitted", "running", "succeeded"]
 
