@@ -3,7 +3,9 @@
 `python -m fleet.flower --app config --port 5555`: options other than `--app` are Flower's, which
 knows them as `--port=5555` alone. Both are understood here.
 FAIRSHIFT_SITE_URL says where the admin is; without it there is no link. Flower shows
-arguments and can revoke tasks, so it is refused to start without a login.
+arguments and can revoke tasks, so it is refused to start without a login, for which its metrics and
+its health check ask as well; and it only reads, unless `--read-only=false` (FLOWER_READ_ONLY=false)
+says otherwise.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ except ModuleNotFoundError as error:
 from flower.app import Flower
 from flower.options import default_options
 from flower.urls import settings
+from flower.views import monitor
 from tornado.options import options as known
 from tornado.template import Loader, Template
+from tornado.web import authenticated
 
 OURS: Final = Path(__file__).resolve().parent / "templates" / "flower"
 THEIRS: Final = Path(settings["template_path"])
@@ -55,6 +59,22 @@ class LayeredLoader(Loader):
         return Template(path.read_bytes(), name=name, loader=self)
 
 
+class Metrics(monitor.Metrics):  # type: ignore[misc]
+    """Flower's metrics, behind its login."""
+
+    @authenticated
+    async def get(self) -> None:
+        await super().get()
+
+
+class Healthcheck(monitor.Healthcheck):  # type: ignore[misc]
+    """Flower's health check, behind its login."""
+
+    @authenticated
+    async def get(self) -> None:
+        await super().get()
+
+
 class GuardedFlower(Flower):
     """Flower that has a login, or does not start."""
 
@@ -64,7 +84,15 @@ class GuardedFlower(Flower):
                 "Flower never runs without a login: set FLOWER_BASIC_AUTH=user:password, "
                 "or FLOWER_AUTH and the OAuth2 options."
             )
+        if not all(all(login.partition(":")) for login in options.basic_auth or ()):
+            raise SystemExit(
+                "FLOWER_BASIC_AUTH must be user:password, and neither of them may be empty."
+            )
         super().__init__(options=options, template_loader=LayeredLoader(site=site), **rest)
+        start = f"/{options.url_prefix.strip('/')}" if options.url_prefix else ""
+        # Before Flower's own, which ask nobody for a login.
+        guarded = [(f"{start}/metrics", Metrics), (f"{start}/healthcheck", Healthcheck)]
+        self.add_handlers(".*", guarded)
 
 
 def run_address(site: str, uuid: str) -> str:
@@ -97,6 +125,11 @@ def spelled(arguments: Sequence[str]) -> Iterator[str]:
         yield f"{flag}={value}"
 
 
+def _says_whether_it_reads(arguments: Sequence[str]) -> bool:
+    names = {word.partition("=")[0].replace("_", "-") for word in arguments}
+    return "--read-only" in names or "FLOWER_READ_ONLY" in os.environ
+
+
 def _kind(flag: str) -> type | None:
     """Return the type of the values of one of Flower's options; None for any other word."""
     name = flag.removeprefix("--").replace("-", "_")
@@ -119,6 +152,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--app", default="config")
     ours, theirs = parser.parse_known_args(arguments)
     theirs = list(spelled(theirs))
+    if not _says_whether_it_reads(theirs):
+        theirs.append("--read-only=true")
     site = os.environ.get("FAIRSHIFT_SITE_URL", "")
     # Flower's command makes its application by this name, after it has read all its options.
     command.Flower = partial(GuardedFlower, site=site)

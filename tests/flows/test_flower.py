@@ -53,16 +53,34 @@ def test_the_page_of_a_task_leads_to_its_run(flower: str, owner: Owner) -> None:
 
 
 def test_without_a_login_there_is_nothing(flower: str) -> None:
-    """Neither pages nor the API."""
-    for path in ("/", "/tasks", "/api/tasks"):
+    """Neither pages nor the API, nor what monitoring reads."""
+    for path in ("/", "/tasks", "/api/tasks", "/metrics", "/healthcheck"):
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(flower + path, timeout=10)
         assert refused.value.code == 401
 
 
-def test_it_does_not_start_without_a_login() -> None:
+def test_monitoring_reads_with_the_login(flower: str) -> None:
+    """Flower's own answers."""
+    assert _page_now(flower, "/healthcheck") == "OK"
+    assert "# HELP" in _page_now(flower, "/metrics")
+
+
+def test_it_only_reads(flower: str) -> None:
+    """Its API starts and ends nothing, whoever has the login."""
+    for path in ("/api/task/send-task/tests.add", "/api/worker/shutdown/any@host"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            _page_now(flower, path, data=b"{}")
+        assert refused.value.code == 403
+        assert b"ead only" in refused.value.read()
+
+
+@pytest.mark.parametrize("login", ["", ":", "ann:", ":secret", "ann"])
+def test_it_does_not_start_without_a_login(login: str) -> None:
     """The refusal says what to set."""
     without = {name: value for name, value in os.environ.items() if "FLOWER" not in name}
+    if login:
+        without["FLOWER_BASIC_AUTH"] = login
     answer = subprocess.run(
         [sys.executable, "-m", "fleet.flower", "--app", "config", f"--port={free_port(5599)}"],
         env=without,
@@ -91,9 +109,9 @@ def _page(flower: str, path: str, *, seconds: float) -> str:
     return page
 
 
-def _page_now(flower: str, path: str) -> str:
-    login = base64.b64encode(b"ann:secret").decode()
-    asked = urllib.request.Request(flower + path, headers={"Authorization": f"Basic {login}"})
+def _page_now(flower: str, path: str, *, data: bytes | None = None) -> str:
+    login = {"Authorization": f"Basic {base64.b64encode(b'ann:secret').decode()}"}
+    asked = urllib.request.Request(flower + path, data=data, headers=login)
     try:
         with urllib.request.urlopen(asked, timeout=10) as answer:
             return answer.read().decode()

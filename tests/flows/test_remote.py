@@ -31,21 +31,19 @@ class Stranger:
     def __init__(self, url: str) -> None:
         self.app = Celery("elsewhere", broker=url, set_as_current=False)
         self.events: list[dict[str, Any]] = []
-        self._stop = threading.Event()
+        self._connection = self.app.connection_for_read()
+        handlers = {"*": self.events.append}
+        self._receiver = self.app.events.Receiver(self._connection, handlers=handlers)
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def _listen(self) -> None:
-        with self.app.connection_for_read() as connection:
-            receiver = self.app.events.Receiver(connection, handlers={"*": self.events.append})
-            while not self._stop.is_set():
-                try:
-                    receiver.capture(limit=None, timeout=0.5, wakeup=False)
-                except TimeoutError:
-                    continue
+        # Without an end: what is said between two subscriptions would not be heard.
+        self._receiver.capture(limit=None, timeout=None, wakeup=False)
+        self._connection.close()
 
     def close(self) -> None:
-        self._stop.set()
+        self._receiver.should_stop = True
         self._thread.join(10)
         self.app.close()
 
