@@ -59,7 +59,7 @@ class LayeredLoader(Loader):
         return Template(path.read_bytes(), name=name, loader=self)
 
 
-class Metrics(monitor.Metrics):  # type: ignore[misc]
+class Metrics(monitor.Metrics):
     """Flower's metrics, behind its login."""
 
     @authenticated
@@ -67,7 +67,7 @@ class Metrics(monitor.Metrics):  # type: ignore[misc]
         await super().get()
 
 
-class Healthcheck(monitor.Healthcheck):  # type: ignore[misc]
+class Healthcheck(monitor.Healthcheck):
     """Flower's health check, behind its login."""
 
     @authenticated
