@@ -97,7 +97,7 @@ def test_clocks_of_workers_decide_nothing(
     processes.ready()
     _agree(windowed)
     submissions = _submit(windowed, "tests.add", [{"x": n, "y": 1} for n in range(SHARE * 4)])
-    wait_for(lambda: not open_count(), seconds=60, what="every run to end")
+    wait_for(lambda: not open_count(), seconds=150, what="every run to end")
     windowed.verdict(database_url(), processes.tasks.path)
     events, now = read_task_events(processes.tasks.path), time.time()
     assert {round((event.wall - now) / 3600) for event in events} == {1, -1}
