@@ -202,7 +202,10 @@ def _priority(value: object) -> int:
 
 
 def _delay(eta: object, now: datetime) -> int:
-    """Return how long from now: relative, because clocks of machines differ."""
+    """Return how long from now: relative, because clocks of machines differ; 10 years at most.
+
+    The queue takes a time that is further away for one that a foreign hand has written.
+    """
     if not isinstance(eta, str):
         return 0
     try:
@@ -210,7 +213,8 @@ def _delay(eta: object, now: datetime) -> int:
     except ValueError:
         return 0  # Celery's own refusal of it is the better one
     due = due if due.tzinfo else due.replace(tzinfo=UTC)
-    return max(0, round((due - now).total_seconds() * MICROSECONDS))
+    seconds = min((due - now).total_seconds(), DEADLINE_LIMIT_SECONDS)
+    return max(0, round(seconds * MICROSECONDS))
 
 
 def _waited(seconds: object) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -113,6 +114,16 @@ def test_the_audit_misses_what_was_to_wait(scene: Scene) -> None:
     current_app.send_task("tests.add", message_id="slow", queue=QUEUE, countdown=1, headers=facts)
     scene.client.delete(key("delayed"))
     scene.end("a", "b", "slow")
+
+
+def test_a_far_eta_is_no_wrong_value(scene: Scene) -> None:
+    """A caller's ETA of another millennium waits, and the audit leaves the queue alone."""
+    far = datetime(2999, 1, 1, tzinfo=UTC)
+    current_app.send_task("tests.add", message_id="far", queue=QUEUE, eta=far)
+    scene.client.delete(audited_key(QUEUE))
+    scene.end("a", "b")
+    scene.holder.renew(scene.client)
+    assert (mended(scene.client), scene.client.zcard(key("delayed"))) == (0, 1)
 
 
 def test_a_lock_that_nobody_holds_is_free(scene: Scene) -> None:
