@@ -90,6 +90,15 @@ def nap(name: object, seconds: float) -> None:
     run(name, seconds)
 
 
+@app.task(name="contrast.hold")
+def hold(name: object, gate: str) -> None:
+    """Keep a slot until this file exists."""
+    _log("start", name)
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+    _log("end", name)
+
+
 @app.task(name="contrast.early", acks_late=False)
 def early(name: object, seconds: float) -> None:
     """As `run`, by a task that asks to be acknowledged before it runs."""

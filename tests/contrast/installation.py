@@ -35,7 +35,7 @@ class Contrast:
     def __init__(self, side: str, folder: Path, broker: str, **environ: str) -> None:
         self.side = side
         self.queue = f"contrast-{uuid.uuid4().hex[:8]}"
-        self._folder = folder
+        self.folder = folder
         self._workers: list[subprocess.Popen[bytes]] = []
         self._log = folder / "tasks.log"
         self._log.touch()
@@ -63,7 +63,7 @@ class Contrast:
     ) -> subprocess.Popen[bytes]:
         """Start a worker, on the scene's queue or on these; return when it is ready."""
         name = f"w{len(self._workers)}-{self.queue}"
-        log = (self._folder / f"{name}.log").open("wb")
+        log = (self.folder / f"{name}.log").open("wb")
         command = ["celery", "-A", "tests.contrast.app", "worker", "-n", name]
         command += ["-Q", queues or self.queue]
         quiet = ["--without-gossip", "--without-heartbeat", "-l", "INFO"]
@@ -83,7 +83,7 @@ class Contrast:
 
     def await_ready(self, worker: subprocess.Popen[bytes]) -> None:
         """Return when a worker, started without waiting for it, is ready."""
-        text = self._folder / f"{self.name(worker)}.log"
+        text = self.folder / f"{self.name(worker)}.log"
         wait_for(lambda: b" ready." in text.read_bytes(), seconds=30, what="the worker")
 
     def name(self, worker: subprocess.Popen[bytes]) -> str:
@@ -92,7 +92,7 @@ class Contrast:
 
     def log_end(self, worker: subprocess.Popen[bytes], *, lines: int = 40) -> str:
         """Return the last lines of a worker's log."""
-        text = (self._folder / f"{self.name(worker)}.log").read_text(errors="replace")
+        text = (self.folder / f"{self.name(worker)}.log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 
     def call(self, code: str) -> None:

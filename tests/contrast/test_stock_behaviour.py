@@ -30,12 +30,25 @@ class World(Caller):
 
     worker: subprocess.Popen[bytes]
 
-    def busy(self, seconds: float = 0.6) -> list[str]:
+    def busy(self, seconds: float) -> list[str]:
         """Take all slots of the worker, for so long; return the ids of what does."""
         names = [f"busy-{time.time()}-{n}" for n in range(SLOTS)]
         ids = [self.call("nap", name, seconds).id for name in names]
         self.await_line("start", *names)
         return ids
+
+    @contextmanager
+    def all_busy(self) -> Iterator[None]:
+        """Keep all slots of the worker while the scene publishes, however long that takes."""
+        gate = self.scene.folder / f"gate-{time.time()}"
+        names = [f"{gate.name}-{n}" for n in range(SLOTS)]
+        for name in names:
+            self.call("hold", name, str(gate))
+        self.await_line("start", *names)
+        try:
+            yield
+        finally:
+            gate.touch()
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +87,12 @@ def test_calls_on_two_fair_queues_and_a_stock_one(world: World) -> None:
 
 def test_no_queue_starves_behind_another_s_backlog(world: World) -> None:
     """A worker on several queues serves each in its turn, stock ones too."""
-    world.busy()
-    for number in range(150):
-        world.call("run", f"many-{number}", 0.01)
     few = [f"few{more}-{number}" for more in ("-b", "-stock") for number in range(3)]
-    for name in few:
-        world.call("run", name, 0.01, more=name.removeprefix("few").rpartition("-")[0])
+    with world.all_busy():
+        for number in range(150):
+            world.call("run", f"many-{number}", 0.01)
+        for name in few:
+            world.call("run", name, 0.01, more=name.removeprefix("few").rpartition("-")[0])
     world.await_line("end", *few, "many-149", seconds=30)
     starts = [name for name in world.scene.said("start") if name.startswith(("few", "many"))]
     assert max(starts.index(name) for name in few) < 100
@@ -120,19 +133,20 @@ def test_what_is_due_later_waits_in_redis(world: World, how: str) -> None:
 
 def test_what_is_late_expires(world: World) -> None:
     """A task whose time has passed when its turn comes does not run, and is revoked."""
-    world.busy(0.8)
-    late = world.call("add", 1, 1, expires=0.3)
-    delayed = world.call("add", 1, 1, expires=0.3, countdown=0.6)
-    in_time = world.call("add", 1, 1, expires=30)
+    with world.all_busy():
+        late = world.call("add", 1, 1, expires=0.3)
+        delayed = world.call("add", 1, 1, expires=0.3, countdown=0.6)
+        in_time = world.call("add", 1, 1, expires=30)
+        time.sleep(0.4)
     assert in_time.get(timeout=10) == 2
     wait_for(lambda: (late.state, delayed.state) == ("REVOKED", "REVOKED"))
 
 
 def test_priority_0_comes_first(world: World) -> None:
     """As with stock on Redis, which knows four levels of it: here each of ten is one."""
-    world.busy()
-    for priority in (9, 6, 3, 1, 0, 2):
-        world.call("nap", f"priority-{priority}", 0.3, priority=priority)
+    with world.all_busy():
+        for priority in (9, 6, 3, 1, 0, 2):
+            world.call("nap", f"priority-{priority}", 0.3, priority=priority)
     starts = world.await_line("start", *(f"priority-{n}" for n in (0, 1, 2, 3, 6, 9)))
     pairs = [sorted(line.at for line in starts[n : n + SLOTS]) for n in range(0, 6, SLOTS)]
     in_order = [at for pair in pairs for at in pair]
@@ -144,9 +158,9 @@ def test_priority_0_comes_first(world: World) -> None:
 
 def test_what_is_revoked_does_not_start(world: World) -> None:
     """Waiting or delayed: the worker that gets it drops it."""
-    world.busy()
-    revoked = [world.call("add", 1, 1), world.call("add", 1, 1, countdown=0.5)]
-    world.app.control.revoke([result.id for result in revoked])
+    with world.all_busy():
+        revoked = [world.call("add", 1, 1), world.call("add", 1, 1, countdown=0.5)]
+        world.app.control.revoke([result.id for result in revoked], reply=True, limit=1)
     wait_for(lambda: {result.state for result in revoked} == {"REVOKED"})
 
 
