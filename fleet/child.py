@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from billiard.common import terminate_handler_fired
-from billiard.einfo import ExceptionWithTraceback
+from billiard.einfo import ExceptionInfo, ExceptionWithTraceback
 from celery import Task
 from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTerminate
 from celery.utils.imports import symbol_by_name
@@ -26,6 +26,7 @@ from fleet.contract import HEADER, NOT_BEGUN, Edges, Kind, NotBegun, Report, is_
 from fleet.failures import class_names, failure, format_traceback, safe_text
 from fleet.faults import crash_point
 from fleet.router import acting_as
+from fleet.soft_stop import stoppable
 
 # In the order of Celery's own `Task.retry`.
 RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
@@ -33,6 +34,10 @@ RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
 
 class TaskExited(Exception):
     """The task raised what would end its process, such as SystemExit; the process goes on."""
+
+
+class NotReached(Exception):
+    """Celery's trace of the task failed before the task began; the worker's log shows why."""
 
 
 class WindowClosed(NotBegun):
@@ -111,6 +116,9 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
         _flight.reset(slot)
     crash_point("child.after_run")
     report = flight.report
+    if report is None and not failed and runtime is None:
+        # No failure and no run time: Celery never called the task, and only logged why.
+        failed, value, runtime = True, _not_reached(), 0.0
     error = _unwrapped(value.exception) if failed else None
     if error is None or isinstance(error, Ignore):
         # A task that asks to be ignored has said that nothing more is to be done.
@@ -121,6 +129,13 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
         report = failure(flight.run_id, flight.token, error, str(value.traceback))
     # The pool hears of several ends at a time, and of no begin.
     return failed, value, runtime, report._replace(started_at=began_at)
+
+
+def _not_reached() -> ExceptionInfo:
+    try:
+        raise NotReached("Celery could not begin it: the log of its worker says why")
+    except NotReached:
+        return ExceptionInfo()
 
 
 def _unwrapped(error: BaseException) -> BaseException:
@@ -169,7 +184,8 @@ def _guarded_retry(task: Task, retry: Callable[..., Any]) -> Callable[..., Any]:
 
 def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
     try:
-        value = call()
+        with stoppable():
+            value = call()
         result = edges.encode_result(value)
     except (WorkerShutdown, WorkerTerminate, Ignore):
         raise

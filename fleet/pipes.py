@@ -23,6 +23,8 @@ from typing import Any, Final
 from billiard.pool import ACK
 from celery.concurrency import asynpool
 
+from fleet import soft_stop
+from fleet.child import traced
 from fleet.copies import end_copy_of
 
 AT_ONCE: Final = -1
@@ -32,11 +34,14 @@ has taken it."""
 COLLECT_AT: Final = gc.get_threshold()
 """As it was before the worker had its own; this is the user's process."""
 NONE: Final = -1
+NO_JOB: Final = -2
+"""The job that is to stop, when there is none: not even before the first is read."""
 PIECES: Final = 32
 """So many jobs are to have room in a child's pipe: in twice what a pipe has on Linux."""
 READ_SIZE: Final = 16_384
 _LENGTH: Final = struct.Struct(">i")
 _BEGUN: Final = struct.Struct("=qq")
+_ASKED: Final = struct.Struct("=q")
 
 
 def framed(word: Any) -> bytes:
@@ -77,15 +82,17 @@ def missing(text: bytes) -> int:
 
 
 class Begun:
-    """The number of the last job that a child has read, and its reader, in memory shared by both.
+    """What a child and its pool share in memory: the last job that it has read, and one to stop.
 
-    The reader's process id is another than the child's where a copy of the child has read it.
+    Jobs are known by their numbers. The reader's process id is another than the child's where a
+    copy of the child has read the job.
     """
 
     def __init__(self) -> None:
-        self._shared = mmap.mmap(-1, _BEGUN.size)
+        self._shared = mmap.mmap(-1, _BEGUN.size + _ASKED.size)
         # The first job of all has the number 0.
         self.note(NONE)
+        self.ask_to_stop(NO_JOB)
 
     @property
     def job(self) -> int:
@@ -95,8 +102,25 @@ class Begun:
     def reader(self) -> int:
         return int(_BEGUN.unpack_from(self._shared)[1])
 
+    @property
+    def is_asked_to_stop(self) -> bool:
+        """Whether the job to stop is the one that was read last."""
+        return bool(_ASKED.unpack_from(self._shared, _BEGUN.size)[0] == self.job)
+
     def note(self, job: int) -> None:
+        """Write down, as a child, that it has read this job."""
         _BEGUN.pack_into(self._shared, 0, job, os.getpid())
+
+    def ask_to_stop(self, job: int) -> None:
+        """Write down, as its pool, which job the next soft signal is meant for."""
+        _ASKED.pack_into(self._shared, _BEGUN.size, job)
+
+
+def ask_to_stop(child: Any, job: Any) -> None:
+    """Say which job the soft signal is for that is sent to this child next."""
+    begun = getattr(child, "begun", None)
+    if begun is not None:
+        begun.ask_to_stop(job._job)
 
 
 def has_read(child: Any, job: Any) -> bool:
@@ -114,6 +138,7 @@ class Worker(asynpool.Worker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Before the fork: it is the same memory in both.
         self.begun = Begun()
+        self._is_plain = False
         super().__init__(*args, **kwargs)
         # Where it is refused, a user has too many pipes: fewer jobs go ahead then.
         with suppress(OSError, AttributeError):
@@ -129,7 +154,8 @@ class Worker(asynpool.Worker):
         """Begin to work. From here on `outq.put` is ours."""
         super().on_loop_start(pid)
         gc.set_threshold(*COLLECT_AT)
-        self.outq.put = _saying(self.outq.put, self.outq._writer.fileno(), pid)
+        soft_stop.install(lambda: self.begun.is_asked_to_stop)
+        self.outq.put = self._saying(self.outq.put, self.outq._writer.fileno(), pid)
 
     def _make_recv_method(self, conn: Any) -> Callable[[float | None], tuple[bool, Any]]:
         if conn is not self.inq:
@@ -146,23 +172,32 @@ class Worker(asynpool.Worker):
                 words.extend(found)
             word = words.popleft()
             if word is not None:
-                _kind, (job, *_what) = word
+                _kind, (job, _part, function, *_what) = word
                 self.begun.note(job)
+                self._is_plain = function is not traced
             return True, word
 
         return receive
 
+    def _saying(self, put: Callable[[Any], None], fd: int, pid: int) -> Callable[[Any], None]:
+        """Return the `put` of child `pid`, which leaves out what the pool knows."""
 
-def _saying(put: Callable[[Any], None], fd: int, pid: int) -> Callable[[Any], None]:
-    """Return the `put` of child `pid`, which leaves out what the pool knows."""
+        def say(word: Any) -> None:
+            # Before anything else: what is being said is not to be cut short.
+            soft_stop.allow(anywhere=False)
+            # A copy that did not end with `run`: forked by a signal's handler, say. It gets here
+            # before it can read a job.
+            end_copy_of(pid)
+            kind, facts = word
+            if kind != ACK or facts[1] != AT_ONCE:
+                self._write(put, fd, word)
+            if kind == ACK:
+                # The child calls the job's function next.
+                soft_stop.allow(anywhere=self._is_plain)
 
-    def say(word: Any) -> None:
-        # A copy that did not end with `run`: forked by a signal's handler, say. It gets here
-        # before it can read a job.
-        end_copy_of(pid)
-        kind, facts = word
-        if kind == ACK and facts[1] == AT_ONCE:
-            return
+        return say
+
+    def _write(self, put: Callable[[Any], None], fd: int, word: Any) -> None:
         try:
             text = framed(word)
         except Exception:
@@ -171,8 +206,6 @@ def _saying(put: Callable[[Any], None], fd: int, pid: int) -> Callable[[Any], No
             return
         while text:
             text = text[os.write(fd, text) :]
-
-    return say
 
 
 class ResultHandler(asynpool.ResultHandler):

@@ -22,7 +22,7 @@ from celery.concurrency import asynpool
 
 from fleet.ahead import Ahead, has_come_to, has_room
 from fleet.booting import Booting
-from fleet.pipes import AT_ONCE, ResultHandler, Worker, framed_whole
+from fleet.pipes import AT_ONCE, ResultHandler, Worker, ask_to_stop, framed_whole
 from fleet.reconciling import Reconciling
 
 logger = logging.getLogger(__name__)
@@ -67,6 +67,13 @@ class Pool(Ahead, Booting, Reconciling):
         # Where a pipe cannot be opened a second time, nothing written to it can be taken back.
         can_take_back = self._is_fair and os.path.isdir("/proc/self/fd")
         self._may_go_ahead = can_take_back and not self._maxtasksperchild
+        signal_softly = self.on_soft_timeout
+
+        def on_soft_timeout(job: Any) -> None:
+            ask_to_stop(job._write_to, job)
+            signal_softly(job)
+
+        self.on_soft_timeout: Callable[[Any], None] = on_soft_timeout
 
     def create_result_handler(self) -> Any:
         self._putlock = Slots(self._putlock)

@@ -26,7 +26,7 @@ from fleet.edge import Edge
 from fleet.failures import class_names, failure
 from fleet.faults import crash_point
 from fleet.logs import log_event
-from fleet.pipes import has_read
+from fleet.pipes import ask_to_stop, has_read
 from fleet.router import acting_as
 from fleet.steps.held import Held
 
@@ -131,11 +131,13 @@ class Outcomes:
         # Only prefork's children are processes that can be told; elsewhere the task goes on.
         if held.settled or not isinstance(self._pool, TaskPool):
             return
-        if not has_read(getattr(held.job, "_write_to", None), held.job):
+        child = getattr(held.job, "_write_to", None)
+        if not has_read(child, held.job):
             # Its process is still at the job before, or about to read this one.
             self._later(READ_SECONDS, self.stop, (held,))
             return
         # The signal of Celery's soft time limit: the task sees SoftTimeLimitExceeded.
+        ask_to_stop(child, held.job)
         try:
             os.kill(held.request.worker_pid, signal.SIGUSR1)
         except ProcessLookupError:

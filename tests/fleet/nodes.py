@@ -51,7 +51,7 @@ class Node:
         self.id = living_worker()
         self.edge = Edge(made, self.id, self._post)
         self.gate = Gate(made, self.edge)
-        for task in (resolve(double), resolve(fail)):
+        for task in (resolve(double), resolve(fail), resolve(nap)):
             child.install({task.name: task}, made)
         self.pool = pool
         pool.apply_async = watched(pool)

@@ -205,3 +205,18 @@ def test_the_report_tells_when_it_happened(pool: Child) -> None:
     """On the monotonic clock, which the main process shares."""
     before = time.monotonic()
     assert before <= pool.fly(succeed)[0].at <= time.monotonic()
+
+
+def test_what_celery_never_called_has_not_succeeded(
+    pool: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error around the task, before it begins: Celery's trace only logs it, and returns."""
+
+    def broken(*_args: Any, **_kwargs: Any) -> None:
+        raise ValueError("no context")
+
+    monkeypatch.setattr("celery.app.trace.Context", broken)
+    with pytest.warns(RuntimeWarning, match="no context"):
+        report, error = pool.fly(succeed)
+    assert (report.kind, report.error_type) == (Kind.FAILED, "NotReached")
+    assert type(error).__name__ == "NotReached"

@@ -15,6 +15,7 @@ AT_GATE: Final = "tests/fleet/test_gate.py::test_"
 AT_EDGE: Final = "tests/fleet/test_edge.py::test_"
 STOPS: Final = "tests/flows/test_worker_stops.py::test_"
 PREFORK: Final = "tests/fleet/test_prefork.py::test_"
+SOFT_STOP: Final = "tests/fleet/test_soft_stop.py::test_"
 RECONCILING: Final = "tests/fleet/test_reconciling.py::test_"
 BOOTING: Final = "tests/fleet/test_booting.py::test_"
 
@@ -330,6 +331,30 @@ ROWS: Final = (
         "return begun is None or begun.job == job._job",
         "return begun is None",
         (f"{PREFORK}a_run_that_its_child_has_read_may_have_begun",),
+    ),
+    Mutation(
+        "a soft signal ends the job that it is meant for, and no other",
+        "G3",
+        "fleet/pipes.py",
+        "return bool(_ASKED.unpack_from(self._shared, _BEGUN.size)[0] == self.job)",
+        "return True",
+        (f"{SOFT_STOP}a_signal_for_the_job_before_does_not_end_this_one",),
+    ),
+    Mutation(
+        "a run that is stopped before its body does not begin",
+        "G3",
+        "fleet/soft_stop.py",
+        "        _raise_if_asked()\n        yield",
+        "        yield",
+        (f"{SOFT_STOP}what_is_stopped_before_its_body_does_not_begin",),
+    ),
+    Mutation(
+        "a task that was never called has not succeeded",
+        "G3",
+        "fleet/child.py",
+        "if report is None and not failed and runtime is None:",
+        "if False:",
+        ("tests/fleet/test_child.py::test_what_celery_never_called_has_not_succeeded",),
     ),
     Mutation(
         "what was never read and counts as begun is handed back with a lost broker",
