@@ -93,12 +93,16 @@ def use_fair_transport() -> None:
 
 
 def _refuse_other_jobs() -> None:
-    """Refuse a package of the project's own with the name of ours: it hides Fairshift's."""
+    """Refuse a package of the project's own with the name of ours: it hides Fairshift's.
+
+    `jobs` refuses a package named `fleet`, as nothing of the hidden one can run.
+    """
     ours = Path(__file__).resolve().parent.parent / "jobs"
     found = find_spec("jobs")
-    places = list(found.submodule_search_locations or ()) if found else []
+    places = list(found.submodule_search_locations or [found.origin or ""]) if found else []
     if ours.is_dir() and places and ours not in [Path(place).resolve() for place in places]:
-        raise Refused(
+        # Not Refused: Celery's command line shows a trace of what is an Exception.
+        raise SystemExit(
             f"The package `jobs` in {places[0]} hides Fairshift's: rename it. A project may have"
             " neither a package nor an app named `jobs` or `fleet` (docs/own-project.md)."
         )

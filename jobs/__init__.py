@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,6 +43,24 @@ _HOMES = {
     "will_it_fit": "jobs.foresight",
 }
 
+
+def _refuse_other_fleet() -> None:
+    """Refuse a package of the project's own named `fleet`: it hides Fairshift's.
+
+    `fleet.use_fair_transport` refuses one named `jobs` with the same sentence. Uncaught, Python
+    prints it in place of a traceback.
+    """
+    ours = Path(__file__).resolve().parent.parent / "fleet"
+    found = find_spec("fleet")
+    places = list(found.submodule_search_locations or [found.origin or ""]) if found else []
+    if ours.is_dir() and places and ours not in [Path(place).resolve() for place in places]:
+        raise SystemExit(
+            f"The package `fleet` in {places[0]} hides Fairshift's: rename it. A project may have"
+            " neither a package nor an app named `jobs` or `fleet` (docs/own-project.md)."
+        )
+
+
+_refuse_other_fleet()
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of ours
 

@@ -14,8 +14,10 @@ class JobsConfig(AppConfig):
     def ready(self) -> None:
         from jobs import checks  # noqa: F401  registers the system checks
         from jobs.ical_logs import hide_feed_secrets
+        from jobs.unmigrated import explain_missing_tables
 
         hide_feed_secrets()
+        explain_missing_tables()
 
         # Here already: what reads a value of a wrong type would fail without naming it.
         conf.refuse_wrong_settings()

@@ -286,13 +286,19 @@ def test_a_worker_that_is_not_wired_does_not_boot(copied: Shop) -> None:
     assert "Traceback" not in answer.stderr
 
 
-def test_an_app_of_the_project_named_jobs_does_not_boot(copied: Shop) -> None:
+@pytest.mark.parametrize("line", ["python manage.py check", "celery -A shop beat"])
+@pytest.mark.parametrize("file", ["jobs/__init__.py", "fleet/__init__.py", "fleet.py"])
+def test_an_app_of_the_project_named_as_ours_does_not_boot(
+    copied: Shop, file: str, line: str
+) -> None:
     """It hides Fairshift's package; the sentence says which one is to be renamed."""
-    (copied.folder / "jobs").mkdir()
-    (copied.folder / "jobs/__init__.py").touch()
-    answer = copied.run("python manage.py check")
+    place = copied.folder / file
+    place.parent.mkdir(exist_ok=True)
+    place.touch()
+    answer = copied.run(line)
+    hidden = place.parent if place.name == "__init__.py" else place
     assert answer.returncode != 0 and "hides Fairshift's: rename it" in answer.stderr
-    assert str(copied.folder / "jobs") in answer.stderr and "Traceback" not in answer.stderr
+    assert f"`{hidden.stem}` in {hidden}" in answer.stderr and "Traceback" not in answer.stderr
 
 
 def test_what_has_no_app_of_the_project_to_boot_with_names_the_line(copied: Shop) -> None:
@@ -327,6 +333,38 @@ def test_a_worker_of_an_unmigrated_database_does_not_boot(
     answer = copied.run(worker)
     assert answer.returncode != 0 and "python manage.py migrate" in answer.stderr
     assert f"'empty{number}'" in answer.stderr and "Traceback" not in answer.stderr
+
+
+SUBMIT = (
+    "from jobs import submit\nfrom shop.tasks import greet\n"
+    "submit(greet, owner='southwind', name='Ada')"
+)
+LOGIN = (
+    "from django.test import Client\n"
+    "client = Client(raise_request_exception=False, SERVER_NAME='localhost')\n"
+    "answer = client.post('/admin/login/', {'username': 'ada', 'password': 'ada'})\n"
+    "page = answer.content.decode()\n"
+    "raise SystemExit(page[page.index('<pre class=\"exception_value'):][:300].replace('\\n', ' '))"
+)
+
+
+def test_what_needs_a_table_that_is_missing_says_what_to_run(
+    copied: Shop, servers: Servers
+) -> None:
+    """A submit, the admin's page and beat, which waits until there is one."""
+    _create(servers, "bare")
+    copied.change("settings.py", '"NAME": "shop"', '"NAME": "bare"')
+    for code in (SUBMIT, LOGIN):
+        answer = copied._run([sys.executable, "manage.py", "shell", "-v", "0", "-c", code])
+        *_, sentence = answer.stderr.splitlines()
+        assert answer.returncode == 1 and "Migrations are missing" in sentence, answer.stderr
+        assert "python manage.py migrate" in sentence and "bare" in sentence
+    *_, beat = block("processes", language="sh").splitlines()
+    with copied.running(beat):
+        wait_for(
+            lambda: "python manage.py migrate" in copied.logs(), seconds=60, what="beat to say"
+        )
+    assert "Traceback" not in copied.logs()
 
 
 def test_a_worker_on_the_redis_of_another_project_does_not_boot(
