@@ -53,14 +53,19 @@ class Known:
     failures: int = 0
 
 
-def known_of(owner: Owner, task: str, queue: str, *, now: datetime) -> Known | None:
+def known_of(
+    owner: Owner, task: str, queue: str, *, now: datetime, expected: Known | None = None
+) -> Known | None:
     """Return how the newest runs of a task went; None when nothing is known.
 
     Where they kept the slots busy, what a slot does between two runs is in it: the time that they
-    did not fill. Without any of the task, the owner's average in the fair queues counts.
+    did not fill. Without any of the task, `expected` counts, else the owner's average in the fair
+    queues.
     """
     facts = {"owner_id": owner.pk, "task": task, "since": first_id_of(now - RECENT)}
     [row] = database.run("run_times", facts)
+    if not row["count"] and expected is not None:
+        return expected
     if not row["count"]:
         average = _averages(owner.slug).get(owner.slug)
         return None if average is None else Known(average)

@@ -26,6 +26,7 @@ from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, Window
 from jobs.run_policies import delay_after
 from jobs.storing import needed_of, now
 from jobs.windows import open_spans
+from jobs.windows.again import Again
 from jobs.windows.forecast import NAMES, Forecast, forecast
 from jobs.windows.simulation import Group
 
@@ -72,7 +73,8 @@ def will_it_fit(
     shared = preparing.shared(task, owner, chosen)
     moment = shared.created_at if at is None else at
     later = moment - shared.created_at
-    known = _known(owner, task.name, shared.queue, expected_seconds, now=shared.created_at)
+    known = known_of(owner, task.name, shared.queue, now=shared.created_at)
+    known = _expected(expected_seconds, known)
     seconds = known.seconds if known else UNKNOWN_SECONDS
     alike = Group(
         count=0, seconds=seconds, needed=needed_of(shared.policy), priority=shared.priority
@@ -83,25 +85,34 @@ def will_it_fit(
         now=moment,
         not_before=_resumed(owner, shared.due_at and shared.due_at + later, at=moment),
         start_by=shared.deadline_at and shared.deadline_at + later,
+        again=_again(known, task, count=len(names)),
     )
-    found = _tried_again(found, known, task, count=len(names))
     return _with_notes(found, owner, at=moment, is_known=known is not None, window=chosen.window)
 
 
-def foresee_rest(submission: Submission) -> Forecast | None:
-    """Tell how what still waits of a submission will go; None when nothing does."""
+def foresee_rest(submission: Submission, *, expected: Known | None = None) -> Forecast | None:
+    """Tell how what still waits of a submission will go; None when nothing does.
+
+    `expected` is how its runs will go, where none of its owner and task has ended yet.
+    """
     rows = database.run("left_of_submission", {"submission": submission.pk})
     if not rows:
         return None
     owner, moment = submission.owner, now()
-    known = known_of(owner, submission.task, submission.queue, now=moment)
+    known = known_of(owner, submission.task, submission.queue, now=moment, expected=expected)
     seconds = known.seconds if known else UNKNOWN_SECONDS
     groups = [
         part
         for row in rows
         for part in _groups(
             {tuple(row["calendars"]): (row["count"], row["names"] or ())},
-            Group(count=0, seconds=seconds, needed=row["needed"], priority=row["priority"]),
+            Group(
+                count=0,
+                seconds=seconds,
+                needed=row["needed"],
+                priority=row["priority"],
+                wait=_until_queued(row["retried_at"], now=moment),
+            ),
         )
     ]
     capacity = capacity_of(
@@ -109,12 +120,17 @@ def foresee_rest(submission: Submission) -> Forecast | None:
     )
     dues = [row["due_at"] for row in rows]
     deadlines = [row["deadline_at"] for row in rows]
+    again = None
+    with suppress(UnknownTask):
+        count = sum(row["count"] for row in rows)
+        again = _again(known, resolve(submission.task), count=count)
     asked = partial(
         forecast,
         capacity=capacity,
         now=moment,
         not_before=_resumed(owner, None if None in dues else min(dues), at=moment),
         start_by=None if None in deadlines else max(deadlines),
+        again=again,
     )
     found = asked(groups)
     pace = _pace(submission, groups)
@@ -123,9 +139,6 @@ def foresee_rest(submission: Submission) -> Forecast | None:
         expected = capacity.slots * found.share / seconds
         factor = min(MOST_CORRECTED, max(1 / MOST_CORRECTED, expected / pace))
         found = asked([replace(group, seconds=group.seconds * factor) for group in groups])
-    count = sum(row["count"] for row in rows)
-    with suppress(UnknownTask):
-        found = _tried_again(found, known, resolve(submission.task), count=count)
     return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
 
 
@@ -173,36 +186,35 @@ def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:
     return preparing.listed("targets", targets, of="names, or a group")
 
 
-def _known(
-    owner: Owner, task: str, queue: str, given: float | None, *, now: datetime
-) -> Known | None:
-    """Return what is known of the runs of a task: what the caller says, else the newest ones."""
+def _expected(given: float | None, known: Known | None) -> Known | None:
+    """Return what is known of the runs of a task, with the run time that a caller gives."""
     if given is None:
-        return known_of(owner, task, queue, now=now)
+        return known
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     if not is_number or not 0 < given < math.inf:
         raise OptionError("expected_seconds", f"is a number above 0, not {given!r:.80}")
-    return Known(given)
+    return replace(known, seconds=given) if known else Known(given)
 
 
-def _tried_again(found: Forecast, known: Known | None, task: Task, *, count: int) -> Forecast:
-    """Let the end be later by the waits of what fails at first, if one such run is likely."""
+def _until_queued(retried_at: datetime | None, *, now: datetime) -> timedelta:
+    """Return the time until a run that waits to be tried again is queued."""
+    if retried_at is None:
+        return timedelta(0)
+    return max(retried_at - now, timedelta(0)) + timedelta(seconds=PROMOTION_SECONDS / 2)
+
+
+def _again(known: Known | None, task: Task, *, count: int) -> Again | None:
+    """Return how what fails at first goes on, if one such run is likely."""
     if known is None or known.again * count < 1:
-        return found
+        return None
     policy = {"max_attempts": setting("MAX_ATTEMPTS"), **preparing.completed(task, {})}
     waits = []
     for failed in range(1, policy["max_attempts"]):
         # As if each failure were by chance: is there one run that fails so often?
         if failed > known.failures and count * known.again**failed < 1:
             break
-        wait = delay_after(policy, failed, (), None) or 0.0
-        waits.append(PROMOTION_SECONDS / 2 + known.seconds + wait)
-    later = timedelta(seconds=sum(waits))
-    return replace(
-        found,
-        ends_at=found.ends_at and found.ends_at + later,
-        finishes_at=found.finishes_at and found.finishes_at + later,
-    )
+        waits.append(PROMOTION_SECONDS / 2 + (delay_after(policy, failed, (), None) or 0.0))
+    return Again(part=known.again, waits=waits, seconds=known.seconds)
 
 
 ByCalendars = Mapping[tuple[int, ...], tuple[int, Sequence[str]]]

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 
 from django.core.management import call_command
 from django.db import connection
@@ -37,8 +39,8 @@ from config.demo.world import (
 from config.playground import mark_database
 from fleet.stack import Stack
 from jobs import submit_many
-from jobs.capacity import known_of
-from jobs.foresight import UNKNOWN_SECONDS, foresee_rest
+from jobs.capacity import Known, known_of
+from jobs.foresight import foresee_rest
 from jobs.locks import LockClass
 from jobs.models import Submission
 
@@ -47,6 +49,7 @@ UPGRADED_PART = 10
 """One in so many devices more is a customer's, that keeps hours."""
 UPGRADED_LEAST, UPGRADED_MOST = 30, 300
 SMALL_AFTER_SECONDS = 1.0
+FORESEEN_AFTER_SECONDS = 2.0
 READY_SECONDS = 60.0
 LOOK_SECONDS = 0.25
 
@@ -130,10 +133,11 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             foreseen = _foreseen_seconds(submissions[0])
             submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
             in_time = _follow(submissions, stack, progress, until=_are_done, deadline=deadline)
-            upgrade = begin_upgrade(
-                customers, version=version, expected_seconds=_slot_seconds(submissions[0])
+            upgrade = begin_upgrade(customers, version=version)
+            upgrade_foreseen = _follow_upgrade(
+                upgrade, stack, progress, expected=_known(submissions[0]), deadline=deadline
             )
-            in_time &= _follow_upgrade(upgrade, stack, progress, deadline=deadline)
+            in_time &= upgrade.is_done()
         if not in_time:
             show_hanging([*submissions, *upgrade.submissions], places=places, screen=screen)
 
@@ -148,7 +152,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             report,
             large=large_one,
             small=small_one,
-            upgrade=upgrade.end(upgraded),
+            upgrade=upgrade.end(upgraded, foreseen_seconds=upgrade_foreseen),
             slots=slots,
             foreseen_seconds=foreseen,
         )
@@ -207,17 +211,30 @@ def _follow(
 
 
 def _follow_upgrade(
-    upgrade: Upgrade, stack: Stack, progress: Bars | Lines, *, deadline: Deadline
-) -> bool:
-    """Show how far the upgrade is until all has ended that may begin; return whether in time."""
+    upgrade: Upgrade,
+    stack: Stack,
+    progress: Bars | Lines,
+    *,
+    expected: Known | None,
+    deadline: Deadline,
+) -> float | None:
+    """Show how far the upgrade is until all has ended that may begin.
+
+    Return the seconds that were foreseen for it after the first ones, by what is `expected` of an
+    upgrade where none has ended.
+    """
     shares = Shares(CHECKING_OWNER, *names_of(upgrade.customers))
 
-    def look() -> bool:
+    def look(*, seconds: float = inf) -> bool:
         stack.watch()
-        progress.show([upgrade.line()], shares.parts())
-        return upgrade.is_done()
+        line = upgrade.line()
+        progress.show([line], shares.parts())
+        return line.seconds >= seconds or upgrade.is_done()
 
-    return deadline.wait(look)
+    deadline.wait(partial(look, seconds=FORESEEN_AFTER_SECONDS))
+    foreseen = upgrade.foreseen_seconds(expected)
+    deadline.wait(look)
+    return foreseen
 
 
 def _foreseen_seconds(submission: Submission) -> float | None:
@@ -228,10 +245,9 @@ def _foreseen_seconds(submission: Submission) -> float | None:
     return round((found.finishes_at - submission.created_at).total_seconds(), 2)
 
 
-def _slot_seconds(submission: Submission) -> float:
-    """Return for how long a slot was taken by each of its runs."""
-    known = known_of(submission.owner, submission.task, submission.queue, now=timezone.now())
-    return known.seconds if known else UNKNOWN_SECONDS
+def _known(submission: Submission) -> Known | None:
+    """Return how its runs went."""
+    return known_of(submission.owner, submission.task, submission.queue, now=timezone.now())
 
 
 def _is_time_for_small(lines: Sequence[Line]) -> bool:

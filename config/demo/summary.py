@@ -79,7 +79,7 @@ def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> N
     if upgrade.held_for_approval + upgrade.held_by_freeze:
         screen.say("  What was held is cancelled at the end of the demo, and shown as that")
     if upgrade.foreseen_seconds is not None:
-        screen.say(f"  {upgrade.foreseen_seconds:.1f} s were foreseen before its submit")
+        screen.say(f"  {upgrade.foreseen_seconds:.1f} s were foreseen 2 s after its submit")
 
 
 def show_hanging(submissions: Sequence[Submission], *, places: Places, screen: Screen) -> None:

@@ -12,7 +12,8 @@ from config.demo.tasks import upgrade_firmware
 from config.demo.verdict import UpgradeVerdict, line_of_all
 from jobs import submit_many
 from jobs.cancellation import cancel_runs
-from jobs.foresight import will_it_fit
+from jobs.capacity import Known
+from jobs.foresight import foresee_rest
 from jobs.models import Run, Submission
 from jobs.states import ENDED, State
 
@@ -24,8 +25,6 @@ class Upgrade:
     customers: Sequence[Customer]
     version: int
     submissions: Sequence[Submission]
-    foreseen_at: datetime | None
-    """When all that may begin will be done, as it was told before the submit."""
 
     def line(self) -> Line:
         """Return how far it is."""
@@ -37,8 +36,25 @@ class Upgrade:
         open_runs = self._runs(AGREED).exclude(state__in=ENDED)
         return not open_runs.exists()
 
-    def end(self, report: dict[str, Any]) -> UpgradeVerdict:
-        """Return what came of it, by the devices' report and the rows; cancel what is held."""
+    def foreseen_seconds(self, expected: Known | None) -> float | None:
+        """Return when all that may begin will be done, in seconds from the first submit.
+
+        `expected` is how upgrades go of customers of whom none has ended yet.
+        """
+        agreed = names_of(self.customers, AGREED)
+        rests = [
+            foresee_rest(one, expected=expected)
+            for one in self.submissions
+            if one.owner.slug in agreed
+        ]
+        ends = [rest.ends_at for rest in rests if rest is not None and rest.ends_at is not None]
+        return round((max(ends) - self._began_at()).total_seconds(), 2) if ends else None
+
+    def end(self, report: dict[str, Any], *, foreseen_seconds: float | None) -> UpgradeVerdict:
+        """Return what came of it, by the devices' report and the rows; cancel what is held.
+
+        `foreseen_seconds` is what was told of it after its first moments.
+        """
         line = self.line()
         held = {
             status: list(self._runs(status).filter(state=State.HELD).values_list("id", flat=True))
@@ -56,7 +72,7 @@ class Upgrade:
             held_by_freeze=len(held[FROZEN]),
             openings=self._openings(line.seconds),
             seconds=round(line.seconds, 2),
-            foreseen_seconds=self._foreseen_seconds(),
+            foreseen_seconds=foreseen_seconds,
         )
 
     def _runs(self, status: str) -> Any:
@@ -65,11 +81,6 @@ class Upgrade:
 
     def _count(self, status: str) -> int:
         return sum(len(one.devices) for one in self.customers if one.status == status)
-
-    def _foreseen_seconds(self) -> float | None:
-        if self.foreseen_at is None:
-            return None
-        return round((self.foreseen_at - self._began_at()).total_seconds(), 2)
 
     def _began_at(self) -> datetime:
         return min(one.created_at for one in self.submissions)
@@ -84,32 +95,17 @@ class Upgrade:
         )
 
 
-def begin_upgrade(
-    customers: Sequence[Customer], *, version: int, expected_seconds: float
-) -> Upgrade:
-    """Submit an upgrade for each device of each customer, and foresee when all will be done.
-
-    `expected_seconds` is how long one is expected to take.
-    """
-    ends, submissions = [], []
-    for customer in customers:
-        foreseen = will_it_fit(
+def begin_upgrade(customers: Sequence[Customer], *, version: int) -> Upgrade:
+    """Submit an upgrade for each device of each customer."""
+    submissions = [
+        submit_many(
             upgrade_firmware,
+            [{"device": name, "version": version} for name in customer.devices],
             owner=customer.name,
-            targets=customer.devices,
-            expected_seconds=expected_seconds,
+            label=f"firmware {version}",
+            target="{device}",
             window="required",
         )
-        if foreseen.ends_at is not None and customer.status == AGREED:
-            ends.append(foreseen.ends_at)
-        submissions.append(
-            submit_many(
-                upgrade_firmware,
-                [{"device": name, "version": version} for name in customer.devices],
-                owner=customer.name,
-                label=f"firmware {version}",
-                target="{device}",
-                window="required",
-            )
-        )
-    return Upgrade(customers, version, submissions, max(ends, default=None))
+        for customer in customers
+    ]
+    return Upgrade(customers, version, submissions)

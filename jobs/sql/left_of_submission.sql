@@ -1,19 +1,22 @@
 -- What of a submission still waits, those together that have all in common.
 -- Parameters: submission bigint.
 -- Result: calendars (ids, in order; none of what is overridden), needed (interval), priority, count,
---   names (of at most ten targets), due_at (the earliest), deadline_at (the latest; null when one has none).
+--   names (of at most ten targets), due_at (the earliest), deadline_at (the latest; null when one has none),
+--   retried_at (of those that wait to be tried again, which stand apart: when the last of them may be).
 SELECT calendars, needed, priority, sum(count)::int AS count,
     (array_agg(name) FILTER (WHERE name IS NOT NULL))[1:10] AS names, min(due_at) AS due_at,
-    CASE WHEN bool_and(deadline_at IS NOT NULL) THEN max(deadline_at) END AS deadline_at
+    CASE WHEN bool_and(deadline_at IS NOT NULL) THEN max(deadline_at) END AS deadline_at,
+    max(retried_at) AS retried_at
 FROM (
     SELECT t.name, jobs_needed(r.policy) AS needed, r.priority,
         CASE WHEN r.window_policy = 'overridden' OR o.calendar_version = 0 THEN '{}'::bigint[]
             ELSE jobs_calendars(r.owner_id, r.job_id, r.target_id) END AS calendars,
-        count(*) AS count, min(r.due_at) AS due_at, max(r.deadline_at) AS deadline_at
+        count(*) AS count, min(r.due_at) AS due_at, max(r.deadline_at) AS deadline_at,
+        max(r.next_at) FILTER (WHERE r.state = 'retrying') AS retried_at
     FROM jobs_run AS r JOIN jobs_owner AS o ON o.id = r.owner_id LEFT JOIN jobs_target AS t ON t.id = r.target_id
     WHERE r.submission_id = %(submission)s
         AND r.state IN ('scheduled', 'held', 'queued', 'retrying')
     GROUP BY r.owner_id, r.job_id, r.target_id, t.name, needed, r.priority, r.window_policy,
-        o.calendar_version
+        o.calendar_version, r.state = 'retrying'
 ) AS alike
-GROUP BY calendars, needed, priority
+GROUP BY calendars, needed, priority, retried_at IS NULL

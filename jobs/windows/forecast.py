@@ -15,6 +15,7 @@ from itertools import chain, islice
 from math import inf
 from typing import Final
 
+from jobs.windows.again import Again, end_of_failed
 from jobs.windows.kinds import Span
 from jobs.windows.opening import HORIZON, cut_off_of, next_opening
 from jobs.windows.shares import Capacity
@@ -75,30 +76,46 @@ def forecast(
     now: datetime,
     not_before: datetime | None = None,
     start_by: datetime | None = None,
+    again: Again | None = None,
 ) -> Forecast:
     """Return how these runs will go if they are asked for at `now`.
 
     They are due at `not_before`, and what has not started at `start_by` never does. Of those that
     may start, the higher priority is first, then what opened earlier, then what needs less time.
+    What fails by `again` is tried again in its openings, also after `start_by`.
     """
     horizon = now + HORIZON
     end = (min(start_by, horizon) if start_by else horizon) - now
     due = max(not_before or now, now)
+    openings = partial(_opened, now=now, due=due, horizon=horizon)
     simulation = Simulation(
         groups,
         replace(capacity, slots=max(0, capacity.slots)),
-        openings=partial(_opened, now=now, due=due, horizon=horizon),
+        openings=openings,
         end=end.total_seconds(),
     )
-    firsts = [_opened(group, 0.0, now=now, due=due, horizon=horizon) for group in groups]
+    firsts = [openings(group, 0.0) for group in groups]
     course = simulation.run() if capacity.slots > 0 else _nothing(groups, firsts)
-    return _told(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
+    found = _told(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
+    if again is None:
+        return found
+    return _not_before(found, _moment(now, end_of_failed(groups, course, again, openings)))
+
+
+def _not_before(found: Forecast, end: datetime | None) -> Forecast:
+    """Return a forecast that ends no earlier; with None, not all of it ends within a year."""
+    return replace(
+        found,
+        ends_at=max(found.ends_at, end) if found.ends_at and end else found.ends_at,
+        finishes_at=max(found.finishes_at, end) if found.finishes_at and end else None,
+    )
 
 
 def _opened(
     group: Group, after: float, *, now: datetime, due: datetime, horizon: datetime
 ) -> Opened | None:
     """Return when runs may start from a moment on, as the gate will say it."""
+    due = max(due, now + group.wait)
     earliest = max(0.0, (due - now).total_seconds())
     if after > (horizon - now).total_seconds():
         return None

@@ -32,6 +32,8 @@ class Group:
     needed: timedelta = timedelta(0)
     priority: int = 5
     late: timedelta = timedelta(0)
+    wait: timedelta = timedelta(0)
+    """From the moment of asking; before its end none of them may start."""
     names: tuple[str, ...] = ()
     """A few of its targets, for a reader."""
 
@@ -65,6 +67,8 @@ class Course:
     """What has happened: starts by opening (of a group, by its index), and who is left."""
 
     starts: Counter[tuple[int, Opened]] = field(default_factory=Counter)
+    ends: dict[tuple[int, Opened], float] = field(default_factory=dict)
+    """When the last of these starts ends."""
     left: list[int] = field(default_factory=list)
     over: list[int] = field(default_factory=list)
     """What of each group is left after its first opening."""
@@ -217,6 +221,8 @@ class Simulation:
         heappush(self.running, (ends, count, is_whole))
         course = self.course
         course.starts[index, waiting.opened] += count
+        # Never earlier than what began before: those of a group take the same time.
+        course.ends[index, waiting.opened] = ends
         course.last_end = max(course.last_end, ends)
         if course.first_start == inf:
             course.first_start = self.now

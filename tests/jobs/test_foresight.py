@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 
 from jobs import calendars, will_it_fit
+from jobs.capacity import Known
 from jobs.errors import ArgumentError, OptionError, UnknownTask
 from jobs.foresight import UNKNOWN_SECONDS, FirstEstimate, first_estimate, foresee_rest
 from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup
@@ -170,6 +172,42 @@ def test_what_a_slot_does_between_runs_and_waits_after_failures_count(acme: Owne
     )
     twice = seconds_to(told(acme, expected_seconds=None).finishes_at)
     assert twice - seconds_to(found.finishes_at) > once + 2
+
+
+def test_what_fails_is_told_to_end_in_an_opening_too(acme: Owner, settings: Settings) -> None:
+    """One of forty failed: the next one waits until this opening has closed.
+
+    Also where the caller says how long a run takes.
+    """
+    settings.FAIRSHIFT = {"BACKOFF_SECONDS": 200}
+    living_worker()
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=-1, seconds=60)
+    window(calendar, opens_in=600, seconds=60)
+    assert seconds_to(told(acme, expected_seconds=1).finishes_at) < 30
+    first, *others = submitted(acme, 40)
+    for run in (first, *others):
+        has_ended(run, seconds=3)
+    Run.objects.filter(id=first.id).update(attempt_count=2)
+    found = told(acme, expected_seconds=1)
+    assert [done.count for done in found.done] == [40]
+    assert 580 < seconds_to(found.finishes_at) < 602
+
+
+def test_what_waits_to_be_tried_again_is_told_from_its_next_attempt_on(acme: Owner) -> None:
+    """Its attempt needs an opening at that time; the others go first."""
+    living_worker()
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=-1, seconds=60)
+    window(calendar, opens_in=600, seconds=60)
+    first, *_ = submitted(acme, 9)
+    Run.objects.filter(id=first.id).update(
+        state="retrying", next_at=now() + timedelta(seconds=70), attempt_count=1
+    )
+    rest = foresee_rest(Submission.objects.get(), expected=Known(2))
+    assert rest is not None and [done.count for done in rest.done] == [8, 1]
+    assert seconds_to(rest.starts_at) < 30
+    assert 580 < seconds_to(rest.finishes_at) < 603
 
 
 def in_flight(runs: list[Run], *, ended: int, each: float, gap: float) -> None:
