@@ -136,8 +136,8 @@ def foresee_rest(submission: Submission, *, expected: Known | None = None) -> Fo
     pace = _pace(submission, groups)
     if pace is not None and found.share:
         # How fast it goes is known better than how long a run takes: with what others take, too.
-        expected = capacity.slots * found.share / seconds
-        factor = min(MOST_CORRECTED, max(1 / MOST_CORRECTED, expected / pace))
+        planned = capacity.slots * found.share / seconds
+        factor = min(MOST_CORRECTED, max(1 / MOST_CORRECTED, planned / pace))
         found = asked([replace(group, seconds=group.seconds * factor) for group in groups])
     return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
 
