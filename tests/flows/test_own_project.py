@@ -286,6 +286,16 @@ def test_a_worker_that_is_not_wired_does_not_boot(copied: Shop) -> None:
     assert "Traceback" not in answer.stderr
 
 
+def test_a_misspelt_setting_stops_a_worker_with_its_sentence(copied: Shop) -> None:
+    """The key and the near miss, for a worker and for `check --deploy`."""
+    copied.change("settings.py", '"MAX_ATTEMPTS"', '"MAX_ATEMPTS"')
+    worker, *_ = block("processes", language="sh").splitlines()
+    answer = copied.run(worker)
+    assert answer.returncode != 0 and "Did you mean 'MAX_ATTEMPTS'?" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert copied.found() == {"fairshift.E001"}
+
+
 def test_an_app_of_the_project_named_jobs_does_not_boot(copied: Shop) -> None:
     """It hides Fairshift's package; the sentence says which one is to be renamed."""
     (copied.folder / "jobs").mkdir()
