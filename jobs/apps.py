@@ -1,9 +1,21 @@
 """The Django app of jobs: what people ask for."""
 
-from django.apps import AppConfig
+from typing import Final
+
+from django.apps import AppConfig, apps
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
 from jobs import conf
+
+NEEDED: Final = ("django_celery_beat", "django_celery_results", "django_object_actions")
+"""Apps whose tables, or templates of the admin, this one uses."""
+
+
+def refuse_missing_apps() -> None:
+    """Raise ImproperlyConfigured for apps that are not installed, before something else fails."""
+    if missing := [repr(name) for name in NEEDED if not apps.is_installed(name)]:
+        raise ImproperlyConfigured(f"Fairshift needs {' and '.join(missing)} in INSTALLED_APPS.")
 
 
 class JobsConfig(AppConfig):
@@ -12,6 +24,8 @@ class JobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        refuse_missing_apps()
+
         from jobs import checks  # noqa: F401  registers the system checks
         from jobs.ical_logs import hide_feed_secrets
         from jobs.unmigrated import explain_missing_tables

@@ -20,6 +20,7 @@ from typing import (
 )
 
 from celery import Task, current_app, shared_task
+from celery.canvas import Signature
 
 from jobs.conf import setting
 from jobs.errors import OptionError, RowRequired, UnknownTask
@@ -119,6 +120,8 @@ def job(
     `shared_task`. Raises OptionError at import for an unknown option or a bad value. `.delay()`
     and Celery's other ways to send the task raise RowRequired, unless it is `plain`.
     """
+    if isinstance(function, str):
+        raise OptionError("name", f"is a keyword: @job(name={function!r})")
     refuse_unknown(options, known={*CHECKS, *CELERY_OPTIONS, *REPLACED, *BEHIND_THE_ROW})
     policy = checked_policy({name: value for name, value in options.items() if name in CHECKS})
     celery_options = {name: value for name, value in options.items() if name not in CHECKS}
@@ -154,8 +157,10 @@ def resolve(task: Task | str) -> Task:
     """Return the registered task of this name, task object or `shared_task` proxy.
 
     No name makes an import happen. Raises UnknownTask, with the near miss, for what the current
-    Celery app has not registered and for internal tasks.
+    Celery app has not registered and for internal tasks, and OptionError for a signature.
     """
+    if isinstance(task, Signature):
+        raise OptionError("task", "is a signature, whose arguments are not read; pass them here")
     name = task if isinstance(task, str) else getattr(task, "name", None)
     if not isinstance(name, str):
         # A function that is not a task, most likely: say its name as people know it.

@@ -32,7 +32,7 @@ RETURNING r.id, r.state IN ('held', 'queued') AS is_due
 
 
 def override_windows(run_ids: Sequence[UUID], *, actor: AbstractBaseUser, reason: str) -> int:
-    """Let these runs start whatever their calendars say; return how many that is news for.
+    """Let these runs start whatever their calendars say; return how many were not before.
 
     Of those that wait: what runs or has ended is not touched. A run that is due is queued; one that
     is not yet due, or waits for its next attempt, is overridden then. Raises OptionError without a

@@ -16,8 +16,10 @@ from django.db import transaction
 
 from fleet import crash_point
 from jobs import idempotency, preparing
+from jobs.arguments import ArgumentSchema
 from jobs.catalog import resolve
 from jobs.chords import begin_chord, embed_of
+from jobs.errors import OptionError
 from jobs.ids import new_ids
 from jobs.models import Job, Owner, Run, Submission
 from jobs.options import Options
@@ -45,6 +47,7 @@ def submit(
     """
     task = resolve(task)
     options, keywords = preparing.split(task, options_and_arguments, arguments)
+    _refuse_templates(task, options)
     payload = preparing.payload(task, args, keywords, embed=embed_of(options))
     with transaction.atomic():
         owner = preparing.owner(owner)
@@ -75,6 +78,16 @@ def submit(
         run = Run.objects.select_related("owner").get(id=run_id)
         crash_point("submit.before_commit")
     return run
+
+
+def _refuse_templates(task: Task, options: Options) -> None:
+    """Raise OptionError for a target or lock such as "{host}": only `submit_many` fills it in."""
+    for option, text in (("target", options.target), ("lock", options.lock)):
+        for name in ArgumentSchema.of(task).names:
+            if f"{{{name}}}" in text:
+                raise OptionError(
+                    option, f"holds '{{{name}}}', which only submit_many fills in; write it in full"
+                )
 
 
 def submit_many(

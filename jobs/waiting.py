@@ -6,18 +6,21 @@ broker is away, or does not know the run's hint, the row has a sentence of its o
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from fleet import BrokerUnavailable, Found
 from jobs import agreed, database
 from jobs.conf import setting
 from jobs.states import ACTIVE, ENDED, State
-from jobs.storing import needed_of
+from jobs.storing import needed_of, now
 from jobs.windows import Named, why_closed
 
 if TYPE_CHECKING:
     from jobs.models import Run, Window
 
+LATE: Final = timedelta(seconds=10)
+"""Promotion looks each second: what has been due for longer has a cause."""
 MOMENT_SECONDS: Final = 0.05
 """What is shorter would be written as zero."""
 _APPLYING: Final = """
@@ -32,14 +35,26 @@ def why_waiting(run: Run) -> str:
     if run.state == State.ADMITTED:
         return "A worker has taken it and starts it next."
     if run.state == State.SCHEDULED:
-        return f"Due {_moment(run)}."
+        return f"Due {_moment(run)}.{_why_late(run)}"
     if run.state == State.RETRYING:
         error = f" ({run.error_type})" if run.error_type else ""
         tried = f"Attempt {run.attempt_number} of {run.last_attempt_number} failed{error}"
-        return f"{tried}; the next one is due {_moment(run)}."
+        return f"{tried}; the next one is due {_moment(run)}.{_why_late(run)}"
     if run.state == State.HELD:
         return _why_kept(run) or (f"Held until {_moment(run)}." if run.next_at else "Held.")
     return _why_queued(run)
+
+
+def _why_late(run: Run) -> str:
+    """Return why a due run has not been promoted; empty when its time is not long past."""
+    from jobs.models import Worker
+
+    if run.next_at is None or now() - run.next_at < LATE:
+        return ""
+    queue = setting("SYSTEM_QUEUE")
+    if not any(queue in worker.queues for worker in Worker.objects.alive()):
+        return f" No worker takes from queue {queue!r}, so nothing promotes it."
+    return f" Nothing has promoted it: beat does not run, or the workers of {queue!r} are busy."
 
 
 def _why_kept(run: Run) -> str:

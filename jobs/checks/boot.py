@@ -9,6 +9,7 @@ from typing import Any
 
 from celery import bootsteps
 from celery.signals import celeryd_init
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -22,7 +23,10 @@ class RefusesUnwired(bootsteps.Step):
 
     def create(self, worker: Any) -> None:
         consumed = set(worker.app.amqp.queues.consume_from)
-        queue = setting("JOBS_QUEUE")
+        try:
+            queue = setting("JOBS_QUEUE")
+        except ImproperlyConfigured as error:
+            raise fleet.Refused(str(error)) from None
         if queue in consumed:
             _refuse_unwired(worker.app, queue)
         if consumed & {queue, setting("SYSTEM_QUEUE")}:

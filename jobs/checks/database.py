@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import DatabaseError, connections
@@ -12,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from fleet import counted
 from jobs import calendars
+from jobs.conf import unknown_settings
 from jobs.partitions import ALARM_DAYS, days_left
 from jobs.unknown_tasks import unknown_tasks
 
@@ -35,8 +37,15 @@ def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
     return (
         list(_problems(connection))
         or list(_unmigrated(connection))
-        or [*_partitions_end(), *_openings_end(), *_unknown_tasks()]
+        # With wrong settings (E001, E009) these cannot be read.
+        or ([] if unknown_settings() or not settings.USE_TZ else list(_warnings()))
     )
+
+
+def _warnings() -> Iterator[CheckMessage]:
+    yield from _partitions_end()
+    yield from _openings_end()
+    yield from _unknown_tasks()
 
 
 def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:

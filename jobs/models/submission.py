@@ -40,8 +40,11 @@ class Progress:
     def is_done(self) -> bool:
         return self.ended == self.total
 
-    def __getitem__(self, state: State) -> int:
-        return self.counts.get(state, 0)
+    def __getitem__(self, state: State | str) -> int:
+        """Return how many runs are in this state; raise KeyError for what is none."""
+        if state not in tuple(State):
+            raise KeyError(f"{state!r} is no state; the states are {', '.join(State)}")
+        return self.counts.get(State(state), 0)
 
     def __str__(self) -> str:
         counted = [f"{self[state]:,} {state}" for state in State if self[state]]

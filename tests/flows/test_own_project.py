@@ -286,6 +286,16 @@ def test_a_worker_that_is_not_wired_does_not_boot(copied: Shop) -> None:
     assert "Traceback" not in answer.stderr
 
 
+def test_a_misspelt_setting_stops_a_worker_with_its_sentence(copied: Shop) -> None:
+    """The key and the near miss, for a worker and for `check --deploy`."""
+    copied.change("settings.py", '"MAX_ATTEMPTS"', '"MAX_ATEMPTS"')
+    worker, *_ = block("processes", language="sh").splitlines()
+    answer = copied.run(worker)
+    assert answer.returncode != 0 and "Did you mean 'MAX_ATTEMPTS'?" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert copied.found() == {"fairshift.E001"}
+
+
 @pytest.mark.parametrize("line", ["python manage.py check", "celery -A shop beat"])
 @pytest.mark.parametrize("file", ["jobs/__init__.py", "fleet/__init__.py", "fleet.py"])
 def test_an_app_of_the_project_named_as_ours_does_not_boot(

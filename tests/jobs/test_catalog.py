@@ -176,3 +176,9 @@ def test_offered_are_jobs_and_what_the_settings_name(settings: Settings) -> None
     assert not [name for name in everything if name.startswith(("celery.", "fairshift.system."))]
     settings.FAIRSHIFT = {"OFFERED_TASKS": [f"{__name__}.undec*"]}
     assert f"{__name__}.undecorated" in {item.name for item in offered()}
+
+
+def test_a_name_by_position_is_refused() -> None:
+    """`@job("reports.build")` would decorate a text: the sentence has the right spelling."""
+    with pytest.raises(OptionError, match=r"name: is a keyword: @job.name='reports.build'."):
+        job("reports.build")  # type: ignore[call-overload]

@@ -47,6 +47,24 @@ def test_a_bulk_keeps_its_order(acme: Owner) -> None:
     assert submission.progress.total == 50
 
 
+@pytest.mark.parametrize("option", ["target", "lock"])
+def test_one_submit_fills_in_no_template(acme: Owner, option: str) -> None:
+    """All runs would share one target or lock named "fw-{x}". Other braces are a plain name."""
+    with pytest.raises(OptionError, match=r"holds '{x}', which only submit_many fills in"):
+        submit(tasks.add, x=1, y=2, owner=acme, **{option: "fw-{x}"})
+    assert_nothing_is_stored()
+    submit(tasks.add, x=1, y=2, owner=acme, **{option: "fw-{site}"})
+
+
+def test_a_signature_is_no_task(acme: Owner) -> None:
+    """Its arguments would be lost: the task would run with its defaults."""
+    with pytest.raises(OptionError, match="task: is a signature, whose arguments are not read"):
+        submit(tasks.add.s(1, 2), owner=acme, x=1, y=2)
+    with pytest.raises(OptionError, match="is a signature"):
+        submit_many(tasks.add.s(1), [{"x": 1, "y": 2}], owner=acme)
+    assert_nothing_is_stored()
+
+
 def test_targets_and_locks_are_filled_for_each_run(acme: Owner) -> None:
     """From the run's own arguments, in the owner's scope."""
     calls = [{"n": 1}, {"n": 2}, {"n": 1}]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,12 +18,13 @@ from jobs.models import Owner, Run, Worker
 from jobs.pausing import pause_owner
 from jobs.recording import move
 from jobs.states import State
+from jobs.storing import now
 from jobs.waiting import turn
 from tests.fleet.fair_queues import Queue
 from tests.jobs.scenes import admitted, age, ask, living_worker, recorded, silence, submitted
 from tests.jobs.windows_world import calendar_of, window
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NOON = datetime(2099, 3, 1, 12, tzinfo=UTC)
 
 
 def why(run: Run) -> str:
@@ -65,7 +66,20 @@ def test_due_later(acme: Owner) -> None:
     """The time, in UTC, as the row has it."""
     [run] = submitted(acme, countdown=60)
     Run.objects.update(next_at=NOON)
-    assert why(run) == "Due 2026-03-01 12:00:00 UTC."
+    assert why(run) == "Due 2099-03-01 12:00:00 UTC."
+
+
+def test_due_and_not_promoted(acme: Owner) -> None:
+    """A run that is late names what is missing: the system worker first, then beat."""
+    [run] = submitted(acme, countdown=60)
+    Run.objects.update(next_at=now() - timedelta(seconds=5))
+    assert why(run).endswith(" UTC.")
+    Run.objects.update(next_at=now() - timedelta(seconds=15))
+    assert why(run).endswith("UTC. No worker takes from queue 'system', so nothing promotes it.")
+    Worker.objects.filter(id=living_worker()).update(queues=["system"])
+    assert why(run).endswith(
+        "UTC. Nothing has promoted it: beat does not run, or the workers of 'system' are busy."
+    )
 
 
 def test_held(acme: Owner) -> None:
@@ -73,7 +87,7 @@ def test_held(acme: Owner) -> None:
     [run] = submitted(acme, countdown=60)
     move([run.id], to=State.HELD)
     Run.objects.update(next_at=NOON)
-    assert why(run) == "Held until 2026-03-01 12:00:00 UTC."
+    assert why(run) == "Held until 2099-03-01 12:00:00 UTC."
     Run.objects.update(next_at=None)
     assert why(run) == "Held."
 
@@ -86,7 +100,7 @@ def test_between_attempts(run: Run) -> None:
     recorded(at, Kind.RETRYING, delay=60.0, error_type="OSError")
     Run.objects.update(next_at=NOON)
     assert why(run) == (
-        "Attempt 1 of 3 failed (OSError); the next one is due 2026-03-01 12:00:00 UTC."
+        "Attempt 1 of 3 failed (OSError); the next one is due 2099-03-01 12:00:00 UTC."
     )
 
 

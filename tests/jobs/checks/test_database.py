@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.db.utils import ConnectionHandler
+from pytest_django import Settings
 
 from jobs.checks import database
 from jobs.models import Calendar, Owner, Worker
@@ -89,4 +90,15 @@ def test_openings_that_end_within_a_day_are_a_warning(acme: Owner) -> None:
     assert message.id == "fairshift.W107"
     assert f"{soon:%Y-%m-%d %H:%M}" in message.msg
     calendar.attachments.all().delete()
+    assert database.check_deployed_database() == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "value"), [("FAIRSHIFT", {"LEASE_SECOND": 30}), ("USE_TZ", False)]
+)
+def test_wrong_settings_leave_a_report(settings: Settings, name: str, value: object) -> None:
+    """E001 and E009 name them; the checks that would read them with a traceback are left out."""
+    calendar_of(Owner.objects.create(slug="acme"))
+    setattr(settings, name, value)
     assert database.check_deployed_database() == []

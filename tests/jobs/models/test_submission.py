@@ -70,3 +70,12 @@ def test_a_span_that_is_none_is_refused(acme: Owner, wrong: Any) -> None:
     for name in ("timeout", "poll") if wrong is not None else ("poll",):
         with pytest.raises(OptionError, match=f"{name}: is a number of seconds from 0 to 31622400"):
             submission.wait(**{"timeout": 0, name: wrong})
+
+
+def test_progress_knows_states_alone() -> None:
+    """A misspelt state is no zero, and a loop over it ends."""
+    progress = Progress({State.FAILED: 2})
+    assert (progress["failed"], progress[State.QUEUED]) == (2, 0)
+    for unknown in ("faild", 0):
+        with pytest.raises(KeyError, match=r"is no state; the states are .*failed"):
+            progress[unknown]  # type: ignore[index]
