@@ -58,8 +58,10 @@ class DurableRuns(bootsteps.StartStopStep):
         """Have the system's worker follow no command by message, and others few."""
         # Refused before the fork: a name that is no command.
         self._commands = remote.commands(self.edges.remote_commands)
+        self._opened = self.edges.remote_commands
         if self.edges.system_queue in worker.app.amqp.queues.consume_from:
             worker.app.conf.worker_enable_remote_control = False
+            self._opened = ()
 
     def _be_nice(self, **_signal: Any) -> None:
         """In a pool's process: where processors are scarce, come after the one that feeds all."""
@@ -93,7 +95,7 @@ class DurableRuns(bootsteps.StartStopStep):
         self.edges.close()
         self.gate.attach(worker)
         worker.consumer.gate = self.gate
-        remote.limit(worker.consumer, self._commands)
+        remote.limit(worker.consumer, self._commands, self._opened)
         worker.consumer.unknown = UnknownTasks(
             self.edge, later=worker.timer.call_after, settle=worker.consumer.call_soon_ack
         )
