@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from socket import gethostname, timeout
+from socket import gethostname
 from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
@@ -32,7 +32,7 @@ def ping(pattern: Any, matcher: Any, *, seconds: float = 3) -> bool:
     replies = current_app.control.broadcast(
         *("ping", None), reply=True, timeout=seconds, limit=1, pattern=pattern, matcher=matcher
     )
-    return [{WORKER: {"ok": "pong"}}] == replies
+    return replies == [{WORKER: {"ok": "pong"}}]
 
 
 def test_no_pattern_stalls_a_worker(processes: Processes, owner: Owner) -> None:
@@ -68,7 +68,7 @@ def forger(revoked: list[str]) -> Iterator[Event]:
             while not stopped.is_set():
                 try:
                     connection.drain_events(timeout=0.2)
-                except timeout:
+                except TimeoutError:
                     continue
 
     thread = Thread(target=listen, daemon=True)

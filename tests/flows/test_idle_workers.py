@@ -13,7 +13,7 @@ from jobs.checks.database import check_deployed_database
 from jobs.models import Owner, Run, Worker
 from jobs.states import State
 from tests.flows.processes import QUICK, Process, Processes
-from tests.flows.world import bodies, ended, outcomes, reached
+from tests.flows.world import ended, outcomes, reached
 from tests.waiting import wait_for
 
 WORKER = f"worker@{gethostname()}"
@@ -96,9 +96,7 @@ def test_a_worker_without_a_queue(worker: Process, owner: Owner, verdict: Any) -
     verdict(held, waits)
 
 
-def test_a_worker_that_loses_a_process_at_work(
-    worker: Process, owner: Owner, verdict: Any
-) -> None:
+def test_a_worker_that_loses_a_process_at_work(worker: Process, owner: Owner, verdict: Any) -> None:
     """A busy one is left to end its run: the row of the worker stays, and so does the run."""
     held = reached(submit("tests.record", n=1, seconds=LONG, owner=owner), State.RUNNING)
     order("pool_shrink", n=1)
@@ -110,6 +108,4 @@ def test_a_worker_that_loses_a_process_at_work(
 def beats_on(seconds: float) -> None:
     """Wait until the worker has beaten for so long."""
     first = row().heartbeat_at
-    wait_for(
-        lambda: (row().heartbeat_at - first).total_seconds() > seconds, what="more heartbeats"
-    )
+    wait_for(lambda: (row().heartbeat_at - first).total_seconds() > seconds, what="more heartbeats")
