@@ -39,7 +39,7 @@ class LiveFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         if self.value() == "gone":
             return queryset.exclude(pk__in=Worker.objects.beating().values("pk"))
-        found = {"alive": Worker.objects.alive, "idle": Worker.objects.idle}.get(self.value())
+        found = {"alive": Worker.objects.alive, "idle": Worker.objects.idle}.get(self.value() or "")
         return queryset.filter(pk__in=found().values("pk")) if found else queryset
 
 
