@@ -6,6 +6,7 @@ that a setting names; no answer has a password, which would pass through Redis t
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
@@ -17,9 +18,12 @@ from celery.exceptions import ImproperlyConfigured
 from celery.worker import control
 from celery.worker import state as worker_state
 from celery.worker.consumer.control import Control
+from celery.worker.consumer.mingle import Mingle
 from celery.worker.control import Panel
 
 from fleet.contract import is_hint
+
+logger = logging.getLogger(__name__)
 
 Command = Callable[..., Any]
 
@@ -32,6 +36,8 @@ READING: Final = frozenset(
 )
 """Celery's commands that are always followed. `report` has all of Django's settings: it is not."""
 
+LONGEST_PATTERN: Final = 255
+"""In characters: as long as a node's name."""
 MASK: Final = "********"
 _IN_URL: Final = re.compile(r"://[^/\n]*@")
 _IN_QUERY: Final = re.compile(
@@ -60,16 +66,20 @@ def commands(opened: Collection[str] = ()) -> dict[str, Command]:
         for name, command in Panel.data.items()
     }
     given["conf"] = given["dump_conf"] = partial(_answer, _conf)
-    if not {"revoke", "terminate"} & set(opened):
+    if not _shares_revoked(opened):
         given["hello"] = partial(_answer, _hello)
     return given
 
 
-def limit(consumer: Any, given: Mapping[str, Command]) -> None:
+def limit(consumer: Any, given: Mapping[str, Command], opened: Collection[str] = ()) -> None:
     """Have a worker's consumer follow these commands alone; before it listens."""
     for step in consumer.steps:
         if isinstance(step, Control):
-            step.box.node.handlers = given
+            node = step.box.node
+            node.handlers = given
+            node.handle_message = partial(_hear, node.handle_message)
+        elif isinstance(step, Mingle) and not _shares_revoked(opened):
+            step.on_revoked_received = _ignore_revoked
 
 
 def masked(value: Any) -> Any:
@@ -132,6 +142,28 @@ def _conf(state: Any, **arguments: Any) -> Any:
         if name in SETTING_KEYS
         or (prefix and name.startswith(prefix) and name[len(prefix) :].lower() in SETTING_KEYS)
     }
+
+
+def _hear(handle: Command, body: Any, message: Any = None) -> Any:
+    """Deal with a message, unless it asks for a regular expression or a long pattern.
+
+    Python's `re` may take years for one of nine characters, while the worker's loop stands still.
+    """
+    pattern, matcher = body.get("pattern"), body.get("matcher")
+    is_short = isinstance(pattern, str) and len(pattern) <= LONGEST_PATTERN
+    if pattern and matcher and (matcher != "glob" or not is_short):
+        logger.warning("refused a command to the nodes %.80r by %.80r", pattern, matcher)
+        return None
+    return handle(body, message)
+
+
+def _shares_revoked(opened: Collection[str]) -> bool:
+    """Whether this worker and others tell each other which tasks are revoked."""
+    return bool({"revoke", "terminate"} & set(opened))
+
+
+def _ignore_revoked(_consumer: Any, _revoked: Any) -> None:
+    """Take no revoked ids from the answer to a greeting: anyone can write one."""
 
 
 def _hello(state: Any, from_node: str, **_revoked: Any) -> Any:

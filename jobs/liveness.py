@@ -13,7 +13,8 @@ from jobs.rescue import rescue
 from jobs.unblocking import publish_known
 
 _BEAT = """
-UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %s WHERE id = %s RETURNING id
+UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %s, queues = %s
+WHERE id = %s RETURNING id
 """
 _ENTER = """
 INSERT INTO jobs_worker
@@ -29,10 +30,11 @@ _LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
 def beat(node: Node, held: Sequence[str]) -> list[str]:
     """Note that a worker lives and which runs it holds; return the ids of those to be cancelled.
 
-    What was admitted to it and never reached it is taken back. The first beat says all about the
-    worker, and frees the runs that have waited for one that knows their task.
+    A worker without queues does not count as alive, and keeps the runs that it holds. What was
+    admitted to it and never reached it is taken back. The first beat says all about the worker, and
+    frees the runs that have waited for one that knows their task.
     """
-    if not database.query(_BEAT, [node.slots, node.id]):
+    if not database.query(_BEAT, [node.slots, json.dumps(list(node.queues)), node.id]):
         _enter(node)
         # The rest is left to the sweep: a worker must not boot for as long as a backlog takes.
         publish_known(is_first_chunk_only=True)

@@ -23,6 +23,8 @@ LATE: Final = timedelta(seconds=10)
 """Promotion looks each second: what has been due for longer has a cause."""
 MOMENT_SECONDS: Final = 0.05
 """What is shorter would be written as zero."""
+NAMED: Final = 3
+"""How many workers that take nothing are named."""
 _APPLYING: Final = """
 SELECT jobs_calendars(%s, %s, %s) AS calendars, clock_timestamp() AS now
 """
@@ -100,7 +102,8 @@ def _why_queued(run: Run) -> str:
         return f"Owner {owner.slug} runs {active} of at most {owner.max_running} at once."
     workers = [worker for worker in Worker.objects.alive() if run.queue in worker.queues]
     if not workers:
-        return f"No worker takes from queue {run.queue!r}."
+        idle = [f"worker {worker} {worker.why_idle()}" for worker in Worker.objects.idle()[:NAMED]]
+        return f"No worker takes from queue {run.queue!r}{': ' if idle else ''}{', '.join(idle)}."
     if not any(worker.knows(run.task) for worker in workers):
         return f"No worker of queue {run.queue!r} knows task {run.task}."
     is_silent = False

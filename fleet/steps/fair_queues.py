@@ -66,7 +66,7 @@ class FairQueues(bootsteps.StartStopStep):
     def start(self, worker: Any) -> None:
         worker.pool.apply_async = watched(worker.pool)
         worker._process_task = surviving(worker, worker._process_task)
-        self.renewal = Renewal(worker.app)
+        self.renewal = Renewal(worker.app, has_process=lambda: slots_of(worker) > 0)
         self.renewal.start()
 
     def stop(self, worker: Any) -> None:
@@ -87,7 +87,7 @@ class FairQueues(bootsteps.StartStopStep):
         try:
             with leases_of(self.app) as (leases, client):
                 leases.leave(client)
-                leases.has_worker = False
+                leases.has_worker, leases.has_process = False, None
         except Exception as error:
             logger.error("leases end by themselves: %r", error)  # noqa: TRY400  the broker is away
 
@@ -118,6 +118,18 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
     return process
 
 
+def slots_of(worker: Any) -> int:
+    """Return how many tasks a worker can run at once now: 0 when its pool has no process.
+
+    A pool that Celery scales by its load may have none while it has no work.
+    """
+    most = worker.autoscaler.max_concurrency if getattr(worker, "autoscaler", None) else 0
+    try:
+        return max(0, most, worker.pool.num_processes)
+    except AttributeError:
+        return 0  # prefork's has ended
+
+
 def _nothing() -> None:
     """Release no slot: pools without a semaphore count none."""
 
@@ -129,9 +141,10 @@ class Renewal(threading.Thread):
     out in time that nobody knows any more what it holds.
     """
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, *, has_process: Callable[[], bool]) -> None:
         super().__init__(name="fairshift-leases", daemon=True)
         self._app = app
+        self._has_process = has_process
         self._stopped = threading.Event()
         self._pause = app.conf.broker_transport_options.get("lease_seconds", 30.0)
         self._pause = min(self._pause / RENEWALS_A_LEASE, AUDIT_SECONDS)
@@ -151,7 +164,7 @@ class Renewal(threading.Thread):
                 with leases_of(self._app) as (leases, client), client.pubsub() as heard:
                     if channels:
                         heard.subscribe(*channels)
-                    leases.has_worker = True
+                    leases.has_worker, leases.has_process = True, self._has_process
                     while not self._stopped.is_set():
                         leases.measure_round_trip(client)
                         leases.renew(client)

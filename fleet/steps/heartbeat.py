@@ -29,7 +29,7 @@ class Heartbeat(threading.Thread):
     def __init__(
         self,
         edges: Edges,
-        node: Node,
+        node: Callable[[], Node],
         *,
         held: Callable[[], Sequence[str]],
         cancel: Callable[[Sequence[str]], None],
@@ -54,7 +54,7 @@ class Heartbeat(threading.Thread):
 
     def beat(self) -> None:
         """Beat once, now."""
-        self._cancel(self._edges.beat(self._node, self._held()))
+        self._cancel(self._edges.beat(self._node(), self._held()))
 
     def beat_first(self) -> None:
         """Beat once; wait up to a lease for a database that is coming up, as after a crash."""

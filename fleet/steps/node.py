@@ -8,6 +8,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from celery.worker import state
 from fleet import child, remote
 from fleet.contract import Edges, Node
 from fleet.edge import Edge
-from fleet.steps.fair_queues import DEFAULT_CONSUMER
+from fleet.steps.fair_queues import DEFAULT_CONSUMER, slots_of
 from fleet.steps.gate import Gate
 from fleet.steps.heartbeat import Heartbeat
 from fleet.steps.unknown import UnknownTasks
@@ -57,8 +58,10 @@ class DurableRuns(bootsteps.StartStopStep):
         """Have the system's worker follow no command by message, and others few."""
         # Refused before the fork: a name that is no command.
         self._commands = remote.commands(self.edges.remote_commands)
+        self._opened = self.edges.remote_commands
         if self.edges.system_queue in worker.app.amqp.queues.consume_from:
             worker.app.conf.worker_enable_remote_control = False
+            self._opened = ()
 
     def _be_nice(self, **_signal: Any) -> None:
         """In a pool's process: where processors are scarce, come after the one that feeds all."""
@@ -71,7 +74,7 @@ class DurableRuns(bootsteps.StartStopStep):
             pid=os.getpid(),
             pool=_pool_of(worker),
             slots=worker.max_concurrency or worker.concurrency,
-            queues=sorted(worker.app.amqp.queues.consume_from),
+            queues=(),
             tasks=sorted(name for name in worker.app.tasks if not name.startswith("celery.")),
         )
         self._posted: deque[Callable[[], None]] = deque()
@@ -80,7 +83,7 @@ class DurableRuns(bootsteps.StartStopStep):
         self.gate = Gate(self.edges, self.edge, slots=node.slots)
         self.heartbeat = Heartbeat(
             self.edges,
-            node,
+            partial(as_now, worker, node),
             held=self.gate.held,
             cancel=lambda run_ids: post(partial(self._cancel, run_ids)),
             # A solo pool runs its task in the loop: a long task is no hang.
@@ -92,7 +95,7 @@ class DurableRuns(bootsteps.StartStopStep):
         self.edges.close()
         self.gate.attach(worker)
         worker.consumer.gate = self.gate
-        remote.limit(worker.consumer, self._commands)
+        remote.limit(worker.consumer, self._commands, self._opened)
         worker.consumer.unknown = UnknownTasks(
             self.edge, later=worker.timer.call_after, settle=worker.consumer.call_soon_ack
         )
@@ -150,6 +153,16 @@ class DurableRuns(bootsteps.StartStopStep):
             self.edges.leave(self.node.id)
         except Exception:
             logger.exception("the worker's row stays; its runs wait for the end of the lease")
+
+
+def as_now(worker: Any, node: Node) -> Node:
+    """Return a worker's node with the slots that it has now, and the queues that it takes from.
+
+    By remote control both may change, down to none. Without a process it takes from no queue.
+    """
+    slots = slots_of(worker)
+    queues = sorted(worker.app.amqp.queues.consume_from) if slots else []
+    return replace(node, slots=slots, queues=queues)
 
 
 def _post(worker: Any, posted: deque[Callable[[], None]], *callbacks: Callable[[], None]) -> None:

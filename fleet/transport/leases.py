@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,6 +77,8 @@ class Leases:
         self._round_trip = RoundTrip()
         self.has_worker = False
         """A worker of this process renews these leases, and confirms what has become of them."""
+        self.has_process: Callable[[], bool] | None = None
+        """Whether that worker's pool has a process: without one, nothing is taken."""
 
     def __contains__(self, tag: object) -> bool:
         return tag in self._holding

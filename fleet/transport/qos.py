@@ -43,6 +43,8 @@ class QoS(redis.QoS):
 
     def room(self) -> Room:
         """Return what may be taken now."""
+        if self.leases.has_process is not None and not self.leases.has_process():
+            return Room(0, 0)
         load = self.leases.load(self.channel.holder)
         slots = self.prefetch_count or UNLIMITED
         stock = len(self._delivered) - len(self._dirty) - load.held

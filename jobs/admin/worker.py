@@ -30,13 +30,17 @@ class LiveFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("alive", _("alive")), ("gone", _("lost or stopped"))]
+        return [
+            ("alive", _("alive")),
+            ("idle", _("takes no runs")),
+            ("gone", _("lost or stopped")),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        alive = Worker.objects.alive().values("pk")
-        if self.value() == "alive":
-            return queryset.filter(pk__in=alive)
-        return queryset.exclude(pk__in=alive) if self.value() == "gone" else queryset
+        if self.value() == "gone":
+            return queryset.exclude(pk__in=Worker.objects.beating().values("pk"))
+        found = {"alive": Worker.objects.alive, "idle": Worker.objects.idle}.get(self.value() or "")
+        return queryset.filter(pk__in=found().values("pk")) if found else queryset
 
 
 @admin.register(Worker)
@@ -110,6 +114,9 @@ class WorkerAdmin(RecordAdmin):
         lease = timedelta(seconds=setting("LEASE_SECONDS"))
         if worker.page_silence > lease:
             return marks.badge(_("lost"), "failed")
+        if not worker.queues:
+            text = _("no process") if worker.slots == 0 else _("consumes no queue")
+            return marks.badge(text, "failed")
         return marks.badge(_("alive"), "succeeded")
 
     @marks.column(_("last heartbeat"))

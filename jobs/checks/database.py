@@ -14,6 +14,7 @@ from django.db.migrations.executor import MigrationExecutor
 from fleet import counted
 from jobs import calendars
 from jobs.conf import unknown_settings
+from jobs.models import Worker
 from jobs.partitions import ALARM_DAYS, days_left
 from jobs.unknown_tasks import unknown_tasks
 
@@ -45,6 +46,7 @@ def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
 def _warnings() -> Iterator[CheckMessage]:
     yield from _partitions_end()
     yield from _openings_end()
+    yield from _idle_workers()
     yield from _unknown_tasks()
 
 
@@ -118,6 +120,16 @@ def _openings_end() -> Iterator[CheckMessage]:
             hint="See why fairshift.system.extend_openings does not run; nothing starts then to"
             " which such a calendar applies.",
             id="fairshift.W107",
+        )
+
+
+def _idle_workers() -> Iterator[CheckMessage]:
+    for worker in Worker.objects.idle():
+        yield checks.Warning(
+            f"Worker {worker} {worker.why_idle()}: it takes no runs, and does not count as alive.",
+            hint="Somebody has sent it pool_shrink or cancel_consumer: restart it, and see"
+            " FAIRSHIFT_REMOTE_COMMANDS.",
+            id="fairshift.W109",
         )
 
 

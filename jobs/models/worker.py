@@ -12,10 +12,18 @@ from jobs.conf import setting
 
 
 class WorkerQuerySet(models.QuerySet["Worker"]):
-    def alive(self) -> WorkerQuerySet:
+    def beating(self) -> WorkerQuerySet:
         """Workers that have not stopped and whose heartbeat is younger than the lease."""
         lease = timedelta(seconds=setting("LEASE_SECONDS"))
         return self.filter(stopped_at__isnull=True, heartbeat_at__gt=Now() - lease)
+
+    def alive(self) -> WorkerQuerySet:
+        """Those of the beating ones that take runs: they have a process, and consume a queue."""
+        return self.beating().exclude(queues=[])
+
+    def idle(self) -> WorkerQuerySet:
+        """Those of the beating ones that take no run, and finish what they hold."""
+        return self.beating().filter(queues=[])
 
 
 class Worker(models.Model):
@@ -50,6 +58,12 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.hostname
+
+    def why_idle(self) -> str:
+        """Say why a worker that beats takes no run; empty when it takes some."""
+        if self.queues:
+            return ""
+        return "has no process" if self.slots == 0 else "consumes no queue"
 
     def knows(self, task: str) -> bool:
         """Say whether the worker has this task, or has not said which it has."""

@@ -37,7 +37,7 @@ class Beats:
                 heartbeat_seconds=0.02,
                 lease_seconds=LEASE,
             ),
-            NODE,
+            lambda: NODE,
             held=lambda: ["a", "b"],
             cancel=self.cancelled.extend,
             watch_loop=True,

@@ -49,6 +49,24 @@ def test_a_later_beat_keeps_it_alive(node: Node) -> None:
     assert now() - Worker.objects.get().heartbeat_at < timedelta(seconds=5)
 
 
+@pytest.mark.parametrize(("slots", "why"), [(0, "has no process"), (4, "consumes no queue")])
+def test_a_worker_that_takes_nothing_does_not_count(
+    acme: Owner, node: Node, slots: int, why: str
+) -> None:
+    """Its runs stay its own, since it beats; with a queue again, it counts."""
+    beat(node, [])
+    [run] = submitted(acme)
+    admitted(node.id, run)
+    age(run, "admitted_at", seconds=31)
+    beat(replace(node, slots=slots, queues=[]), [str(run.id)])
+    assert not Worker.objects.alive().exists()
+    assert Worker.objects.idle().get().why_idle() == why
+    assert states(run)[-1] == "admitted"
+    beat(node, [str(run.id)])
+    assert Worker.objects.alive().get().why_idle() == ""
+    assert not Worker.objects.idle().exists()
+
+
 def test_a_beat_brings_back_what_is_to_be_cancelled(acme: Owner, node: Node) -> None:
     """Of this worker's own runs, at every beat until they have ended."""
     beat(node, [])

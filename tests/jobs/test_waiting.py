@@ -44,6 +44,19 @@ def test_without_a_worker(run: Run) -> None:
     assert why(run) == "No worker takes from queue 'jobs'."
 
 
+def test_with_a_worker_that_takes_nothing(run: Run) -> None:
+    """It beats, and it is named; one that is gone is not."""
+    living_worker("w1@here", queues=[])
+    Worker.objects.update(slots=0)
+    living_worker("w2@here", queues=[])
+    silence(living_worker("w3@here", queues=[]), seconds=31)
+    sentence = why(run)
+    assert sentence.startswith("No worker takes from queue 'jobs': ")
+    assert "worker w1@here has no process" in sentence
+    assert "worker w2@here consumes no queue" in sentence
+    assert "w3@here" not in sentence
+
+
 def test_without_a_worker_that_knows_its_task(run: Run) -> None:
     """Of its queue none does; a worker that does not say which it knows may know it."""
     living_worker("w1@here")

@@ -12,7 +12,7 @@ from django.urls import reverse
 from jobs import submit
 from jobs.models import AuditEntry, Owner, Run, Worker
 from tests.jobs.admin.conftest import confirm, confirm_bulk, said
-from tests.jobs.scenes import living_worker, submitted
+from tests.jobs.scenes import living_worker, silence, submitted
 
 pytestmark = pytest.mark.usefixtures("offered")
 
@@ -107,6 +107,18 @@ def test_the_list_of_runs_finds_them(as_root: Client, acme: Owner, renamed: Run)
     page = as_root.get(reverse("admin:jobs_run_changelist", query={"state": "unknown"}))
     assert [run.pk for run in page.context["cl"].result_list] == [renamed.pk]
     assert other.pk != renamed.pk
+
+
+def test_the_list_of_workers_shows_those_that_take_nothing(as_root: Client) -> None:
+    """Neither alive nor gone: they beat, and have no process or no queue."""
+    living_worker("w1@here")
+    living_worker("w2@here", queues=[])
+    silence(living_worker("w3@here"), seconds=31)
+    changelist = reverse("admin:jobs_worker_changelist")
+    for state, name in {"alive": "w1@here", "idle": "w2@here", "gone": "w3@here"}.items():
+        page = as_root.get(changelist, {"state": state})
+        assert [row.hostname for row in page.context["cl"].result_list] == [name]
+    assert "consumes no queue" in as_root.get(changelist).content.decode()
 
 
 def test_the_list_of_workers_counts_them(as_root: Client, person: Person, renamed: Run) -> None:

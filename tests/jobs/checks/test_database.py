@@ -36,6 +36,16 @@ def test_runs_whose_task_no_worker_knows_are_a_warning() -> None:
 
 
 @pytest.mark.django_db
+def test_a_worker_that_takes_nothing_is_a_warning() -> None:
+    """Each by its name, with what it lacks."""
+    living_worker("w1@here")
+    living_worker("w2@here", queues=[])
+    (message,) = database.check_deployed_database()
+    assert message.id == "fairshift.W109"
+    assert message.msg.startswith("Worker w2@here consumes no queue: ")
+
+
+@pytest.mark.django_db
 def test_switched_off_durability_is_an_error() -> None:
     """A session that does not wait for the disk could see a token issued twice."""
     with connection.cursor() as cursor:
