@@ -6,6 +6,7 @@ that a setting names; no answer has a password, which would pass through Redis t
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
@@ -17,11 +18,18 @@ from celery.exceptions import ImproperlyConfigured
 from celery.worker import control
 from celery.worker import state as worker_state
 from celery.worker.consumer.control import Control
+from celery.worker.consumer.mingle import Mingle
 from celery.worker.control import Panel
 
 from fleet.contract import is_hint
+from fleet.hello import say_hello
+
+logger = logging.getLogger(__name__)
 
 Command = Callable[..., Any]
+
+PATTERN_LIMIT: Final = 255
+"""The longest pattern of workers' names, in characters."""
 
 READING: Final = frozenset(
     {
@@ -70,6 +78,22 @@ def limit(consumer: Any, given: Mapping[str, Command]) -> None:
     for step in consumer.steps:
         if isinstance(step, Control):
             step.box.node.handlers = given
+            step.box.node.handle_message = partial(_handle, step.box.node.handle_message)
+        elif isinstance(step, Mingle):
+            step.send_hello = say_hello
+
+
+def _handle(handle: Command, body: Any, message: Any = None) -> Any:
+    """Deal with a command, unless it is for workers whose names match what takes long to match.
+
+    A regular expression may take for ever, and a pattern of megabytes a while.
+    """
+    pattern, matcher = body.get("pattern"), body.get("matcher")
+    is_long = pattern is not None and len(pattern) > PATTERN_LIMIT
+    if is_long or matcher not in (None, "glob"):
+        logger.warning("dropped a command for a pattern of names: glob is read, up to 255 long")
+        return None
+    return handle(body, message)
 
 
 def masked(value: Any) -> Any:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from typing import Any, Final
+from typing import Final
 
 from icalendar import vDate, vDatetime, vDuration
 from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
