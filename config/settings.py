@@ -181,8 +181,9 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
-# Logins of one name from one address. By name alone, anyone could lock a person out.
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+# Logins of one name from one address, and all of an address that tries many names. By name alone,
+# anyone could lock a person out.
+AXES_LOCKOUT_PARAMETERS = "config.logins.lockout_parameters"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False

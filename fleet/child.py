@@ -22,6 +22,7 @@ from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTermi
 from celery.utils.imports import symbol_by_name
 from celery.worker.request import Request
 
+from fleet import indirect
 from fleet.contract import HEADER, NOT_BEGUN, Edges, Kind, NotBegun, Report, is_hint
 from fleet.failures import class_names, failure, format_traceback, safe_text
 from fleet.faults import crash_point
@@ -76,6 +77,7 @@ def install(tasks: Mapping[str, Task], edges: Edges) -> None:
             task.Request = _hint_request(task.Request)
             task.run = _guarded_run(task, task.run, edges)
             task.retry = _guarded_retry(task, task.retry)
+    indirect.close(tasks, edges.requires_row)
 
 
 def _hint_request(base: Any) -> type[Request]:

@@ -22,6 +22,7 @@ from celery.worker.consumer.mingle import Mingle
 from celery.worker.control import Panel
 
 from fleet.contract import is_hint
+from fleet.hello import say_hello
 
 logger = logging.getLogger(__name__)
 
@@ -78,8 +79,10 @@ def limit(consumer: Any, given: Mapping[str, Command], opened: Collection[str] =
             node = step.box.node
             node.handlers = given
             node.handle_message = partial(_hear, node.handle_message)
-        elif isinstance(step, Mingle) and not _shares_revoked(opened):
-            step.on_revoked_received = _ignore_revoked
+        elif isinstance(step, Mingle):
+            step.send_hello = say_hello
+            if not _shares_revoked(opened):
+                step.on_revoked_received = _ignore_revoked
 
 
 def masked(value: Any) -> Any:

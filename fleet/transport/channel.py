@@ -7,6 +7,7 @@ remote control, stock queues) is Kombu's. Read its `transport/redis.py` beside t
 from __future__ import annotations
 
 import logging
+import sys
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ from redis.exceptions import RedisError, ResponseError
 from fleet.keys import queue_key
 from fleet.transport import scripts
 from fleet.transport.adopting import adopt
+from fleet.transport.compression import unpacked
 from fleet.transport.envelope import address, delivered, read_json
 from fleet.transport.leases import AT_ONCE_SECONDS, Room, Taken, leases_on
 from fleet.transport.mending import is_wrong_type, mend
@@ -45,7 +47,21 @@ OPTIONS: Final = ("fair_queues", "lease_seconds", "take_most")
 
 
 class Message(virtual.Message):
-    """Kombu's message, with a quicker way to read what nearly all are."""
+    """Kombu's message, unpacked within a limit, with a quicker way to read what nearly all are."""
+
+    def __init__(self, payload: Any, channel: Any = None, **kwargs: Any) -> None:
+        headers = payload.get("headers")
+        method = headers.pop("compression", None) if isinstance(headers, dict) else None
+        super().__init__(payload, channel=channel, **kwargs)
+        if not method:
+            return
+        # As it came: what is given back is this payload.
+        headers["compression"] = method
+        try:
+            self.body = unpacked(self.body, method)
+        except Exception:
+            # Raised where Kombu raises its own, for the consumer to deal with.
+            self.errors.append(sys.exc_info())
 
     def _decode(self) -> Any:
         is_json = self.content_type == JSON and (self.accept is None or JSON in self.accept)

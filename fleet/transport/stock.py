@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from fleet.keys import wrong_key
 from fleet.transport.mending import KEPT_SECONDS
@@ -46,7 +47,13 @@ def put_aside_wrong(client: Redis, types: dict[str, str]) -> list[str]:
     wrong = [key for key, kind in types.items() if _text(client.type(key)) not in (kind, "none")]
     for key in wrong:
         aside = wrong_key("kombu", key)
-        client.rename(key, aside)
+        try:
+            client.rename(key, aside)
+        except ResponseError as error:
+            if "no such key" not in str(error):
+                raise
+            # Another worker has put it aside, or it has expired: it is wrong no more.
+            continue
         client.expire(aside, KEPT_SECONDS)
         logger.error("put %s aside: it was no %s", key, types[key])
     return wrong

@@ -35,7 +35,7 @@ def refuse_unexpected(request: Request, answer: Answer, *, expected: str) -> Non
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a Retry-After header asks to wait, at most a day."""
-    text = (headers.get("Retry-After") or "").strip()
+    text = (headers.get("Retry-After") or "")[:HEADER_LIMIT].strip()
     if text.isascii() and text.isdigit():
         # Long rows of digits are beyond the limit, and slow to convert.
         return min(float(text[:12]), RETRY_AFTER_LIMIT)
@@ -43,7 +43,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     if until is None:
         return None
     # The server's own clock, so that a difference to ours does not count.
-    now = _http_date(headers.get("Date") or "") or datetime.now(UTC)
+    now = _http_date((headers.get("Date") or "")[:HEADER_LIMIT]) or datetime.now(UTC)
     return min(max((until - now).total_seconds(), 0.0), RETRY_AFTER_LIMIT)
 
 
@@ -63,6 +63,7 @@ def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def text_of(answer: Answer) -> str:
     """Return the body as text; bytes that are none become U+FFFD."""
     header = Message()
-    header["Content-Type"] = answer.headers.get("Content-Type") or ""
+    # Cut first: its parser takes time by the square of the length.
+    header["Content-Type"] = (answer.headers.get("Content-Type") or "")[:HEADER_LIMIT]
     charset = (header.get_content_charset() or "utf-8").lower()
     return answer.body.decode(charset if charset in CHARSETS else "utf-8", errors="replace")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from icalendar.parser import Contentline, unescape_backslash
@@ -23,9 +23,22 @@ class Line:
     number: int
     name: str
     whole: str
+    _parts: list[tuple[dict[str, str], str]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+    """What was read once: a line may be as long as a file."""
 
     def parts(self) -> tuple[dict[str, str], str]:
         """Return the parameters, by their names in capitals, and the value as it stands."""
+        if not self._parts:
+            self._parts.append(self._read())
+        return self._parts[0]
+
+    def _read(self) -> tuple[dict[str, str], str]:
+        bare = self.whole[len(self.name) :]
+        if bare.startswith(":"):
+            # As nearly all: there are no parameters to be read.
+            return {}, bare[1:]
         try:
             _, parameters, value = Contentline(self.whole).raw_parts()
         except ValueError as error:

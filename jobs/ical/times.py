@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from typing import Any, Final
+from typing import Final
 
 from icalendar import vDate, vDatetime, vDuration
 from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
@@ -23,6 +23,10 @@ _LENGTH: Final = re.compile(r"\+?P[0-9WDTHMS]{2,40}")
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
+NAME_LIMIT: Final = 255
+"""The longest name of a zone that may have its IANA name at its end, in characters."""
+_LONGEST: Final = 36_500 * DAY
+"""A window may have less; a start and this much are a date that there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,8 @@ class Zones:
         """
         if name in zone_names():
             return name
-        ends = name.strip("/").split("/")
+        # Of a longer name no end is tried: there would be as many as it has slashes.
+        ends = name.strip("/").split("/") if len(name) <= NAME_LIMIT else []
         for known in (
             self._known.get(name),
             WINDOWS_TO_OLSON.get(name),
@@ -151,8 +156,9 @@ def _time(text: str, zone: str, *, line: Line) -> Time:
 def _length(text: str, *, line: Line) -> timedelta:
     try:
         if _LENGTH.fullmatch(text):
-            found: Any = vDuration.from_ical(text)
-            return found
-    except ValueError:
+            found: timedelta = vDuration.from_ical(text)
+            if found <= _LONGEST:
+                return found
+    except (ValueError, OverflowError):
         pass
     raise IcalError(line.number, f"{line.name} has {text[:40]!a}; it takes PT8H or P1D, above 0")

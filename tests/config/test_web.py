@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.urls import reverse
+from django.utils import timezone
 
+from config.logins import ADDRESS_LIMIT
 from tests.flows.processes import environment
 
 LOGIN = reverse("admin:login")
@@ -75,6 +79,27 @@ def test_guessing_passwords_is_throttled(db: None) -> None:
     assert attempt("right") == 429
     assert attempt("right", address="192.0.2.2") == 302
     assert attempt("right", name="bob") == 302
+
+
+def test_guessing_names_is_throttled(db: None) -> None:
+    """After 100 wrong passwords for any names, no name may log in from that address."""
+    User.objects.create_superuser("ada", password="right")
+    # 99 of them as they are stored: each costs the time of a hash.
+    AccessAttempt.objects.bulk_create(
+        AccessAttempt(
+            username=f"name {number}",
+            ip_address="192.0.2.1",
+            user_agent="",
+            failures_since_start=1,
+            attempt_time=timezone.now(),
+        )
+        for number in range(ADDRESS_LIMIT - 1)
+    )
+    assert attempt("wrong", name="the last") == 429
+    assert attempt("right") == 429
+    assert attempt("right", address="192.0.2.2") == 302
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=16))
+    assert attempt("right") == 302
 
 
 def test_a_throttled_login_is_free_again_after_a_while(db: None) -> None:

@@ -141,6 +141,13 @@ def offered(kind: Literal["row", "no row"]) -> str:
         return kind
 
 
+@job(name="flows.offered_twice")
+def offered_twice(kind: str, other: str) -> str:
+    """Run only with a row; with two arguments Celery would call it in place, as an errback."""
+    with logged():
+        return kind + other
+
+
 @shared_task(name="flows.count_owners")
 def count_owners() -> int:
     """Use the database as any task does."""

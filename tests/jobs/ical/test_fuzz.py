@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,3 +84,25 @@ def test_a_file_as_large_as_may_be_is_read_in_time() -> None:
         with suppress(IcalError):
             reading(data[:SIZE_LIMIT])
         assert time.process_time() - began < 10, data[:60]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("DTSTART;TZID=" + "/a" * 25_000 + ":20260601T000000", "DURATION:PT1H"),
+        ("DTSTART:20260601T000000", "DURATION:P999999999DT1H"),
+        ("DTSTART:20990601T000000", "DURATION:P3000000DT1H"),
+        ("DTSTART:20260601T000000", "DURATION:P99999999999999999W"),
+        (
+            "DTSTART:20260601T000000",
+            "DURATION:PT1H",
+            "RDATE;VALUE=PERIOD:20260601T000000/P999999999DT1S",
+        ),
+    ],
+)
+def test_a_line_that_costs_more_than_its_length_is_refused(lines: tuple[str, ...]) -> None:
+    """A zone's name of many parts, which would be tried from each of them, and endless lengths."""
+    data = calendar(event(*lines))
+    soon(data)
+    with pytest.raises(IcalError):
+        reading(data)

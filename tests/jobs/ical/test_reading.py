@@ -324,4 +324,4 @@ def test_an_event_too_many_is_refused() -> None:
     periods = ",".join(
         f"{first + number * HOUR:%Y%m%dT%H%M%SZ}/PT1M" for number in range(EVENT_LIMIT + 1)
     )
-    assert "windows, the limit is 5,000" in refused(event(START, END, f"RDATE:{periods}")).problem
+    assert "make more than 5,000 windows" in refused(event(START, END, f"RDATE:{periods}")).problem

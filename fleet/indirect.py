@@ -1,0 +1,45 @@
+"""Ways around the gate: plain messages that have Celery call another task's body in its place.
+
+Celery's `map` and `starmap` call the task that their arguments name, and an errback that takes
+more than one argument is called where the failure is. Neither sends a message that the gate could
+drop, and whoever may write to the broker may send both.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from celery import Task, signature
+
+CALLING: Final = ("celery.map", "celery.starmap")
+"""Celery's own tasks that call another one's body; its `chunks` sends the second of them."""
+
+
+class RunsOnlyWithRow(Exception):
+    """A plain message would have run a task that runs only with a row; it was not called."""
+
+
+def close(tasks: Mapping[str, Task], requires_row: Callable[[str], bool]) -> None:
+    """Have these tasks call no task that requires a row, and none of those be an inline errback."""
+    for name, task in tasks.items():
+        if name in CALLING:
+            task.run = _guarded(task, task.run, requires_row)
+        elif requires_row(name) and hasattr(task, "__header__"):
+            # Celery sends an errback whose header is a partial, which is refused where it is sent.
+            task.__header__ = functools.partial(task.__header__)
+
+
+def _guarded(
+    task: Task, run: Callable[..., Any], requires_row: Callable[[str], bool]
+) -> Callable[..., Any]:
+    @functools.wraps(run)
+    def guarded(called: Any, elements: Any) -> Any:
+        # As the task itself finds it.
+        name = signature(called, app=task.app).type.name
+        if requires_row(name):
+            raise RunsOnlyWithRow(f"{task.name} would call {name}, which runs only with a row")
+        return run(called, elements)
+
+    return guarded

@@ -1,0 +1,45 @@
+"""fleet/transport/stock.py: Kombu's own keys, with what Kombu did not write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+
+from fleet.keys import wrong_key
+from fleet.transport.stock import put_aside_wrong
+
+
+class Late:
+    """A client that gets there after another worker: what it has looked at is gone."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def type(self, key: str) -> Any:
+        kind = self._client.type(key)
+        put_aside_wrong(self._client, {key: "list"})
+        return kind
+
+
+def test_a_key_that_is_gone_meanwhile_is_wrong_no_more(broker: redis.Redis) -> None:
+    """Two workers meet the same key: one puts it aside, and neither fails."""
+    broker.set("one", "junk")
+    assert put_aside_wrong(Late(broker), {"one": "list"}) == ["one"]  # type: ignore[arg-type]
+    assert broker.get(wrong_key("kombu", "one")) == b"junk"
+    assert not broker.exists("one")
+
+
+def test_other_errors_are_raised(broker: redis.Redis) -> None:
+    """A server that refuses the command has put nothing aside."""
+    broker.set("one", "junk")
+    broker.config_set("min-replicas-to-write", 1)
+    try:
+        with pytest.raises(redis.ResponseError, match="NOREPLICAS"):
+            put_aside_wrong(broker, {"one": "list"})
+    finally:
+        broker.config_set("min-replicas-to-write", 0)

@@ -1,0 +1,157 @@
+"""What a writer to the broker can have a worker do: nothing without a row, and nothing for long."""
+
+from __future__ import annotations
+
+import json
+import threading
+import zlib
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+import pytest
+import redis
+
+from fleet import programs
+from jobs import submit
+from jobs.models import Owner
+from tests.flows.foreign import PIDBOX, call, message, signature
+from tests.flows.processes import Processes
+from tests.flows.world import ended
+from tests.judge import read_task_events
+from tests.waiting import wait_for
+
+
+def test_no_plain_message_calls_the_body_of_a_task_that_requires_a_row(
+    processes: Processes, owner: Owner, broker: redis.Redis
+) -> None:
+    """Nor through another one: Celery's map, starmap and chunks, and errbacks, call in place."""
+    worker = processes.start(programs.job_worker("worker", slots=1))
+    system = processes.start_system()
+    processes.ready()
+    row = signature("flows.offered")
+    indirect = [
+        call("celery.map", row, ["no row"]),
+        call("celery.map", "flows.offered", ["no row"]),
+        call("celery.starmap", row, [["no row"]]),
+        call("celery.chunks", row, [[["no row"]]], 1),
+        call("celery.starmap", signature("celery.map"), [[row, ["no row"]]]),
+        call(
+            "flows.misbehave",
+            "value_error",
+            errbacks=[signature("flows.offered_twice", "no row", "no row")],
+        ),
+    ]
+    for queue in "jobs", "system":
+        broker.lpush(queue, *indirect)
+        broker.lpush(queue, call("celery.starmap", signature("tests.add"), [[1, 2]]))
+    passed = lambda: [event.task for event in read_task_events(processes.tasks.path)]  # noqa: E731
+    wait_for(lambda: passed().count("tests.add") >= 4, what="the last of both queues")
+    assert ended(submit("tests.add", x=1, y=2, owner=owner)).result_value == 3
+    assert not {"flows.offered", "flows.offered_twice"} & set(passed())
+    assert worker.is_alive and system.is_alive
+
+
+BLANKS = 256 * 2**20
+
+
+def pidbox(broker: redis.Redis) -> str:
+    """Return the channel of remote control."""
+    return PIDBOX.format(broker.connection_pool.connection_kwargs.get("db") or 0)
+
+
+def test_no_message_keeps_a_worker_busy(
+    processes: Processes, owner: Owner, broker: redis.Redis
+) -> None:
+    """Neither one that unpacks to gigabytes, nor a pattern that takes for ever to match."""
+    worker = processes.start(programs.job_worker("worker", slots=1))
+    system = processes.start_system()
+    processes.ready()
+    booted = len(worker.log.read_text())
+    bomb = zlib.compress(b" " * BLANKS, 9)
+    order = {"method": "ping", "pattern": r"(?:(?:.|\w)+)+!", "matcher": "pcre"}
+    glob = {"method": "ping", "pattern": "[a-z]" * 200_000, "matcher": "glob"}
+    for channel, said in (
+        ("jobs", call("tests.add", body=bomb, compression="gzip")),
+        ("system", call("tests.add", body=bomb, compression="gzip")),
+        (pidbox(broker), message(bomb, {"compression": "gzip"})),
+        (pidbox(broker), message(json.dumps(order).encode(), {})),
+        (pidbox(broker), message(json.dumps(glob).encode(), {})),
+    ):
+        if channel in {"jobs", "system"}:
+            broker.lpush(channel, said)
+        else:
+            assert broker.publish(channel, said)
+        assert ended(submit("tests.add", x=1, y=2, owner=owner)).result_value == 3
+    for process in (worker, system):
+        assert process.is_alive
+        assert _most_memory(process.pid) < BLANKS
+    assert "the event loop has not turned" not in worker.log.read_text()[booted:]
+
+
+def _most_memory(pid: int) -> int:
+    """Return the most bytes that a process has had in memory."""
+    with open(f"/proc/{pid}/status") as status:
+        [line] = [line for line in status if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
+
+
+@contextmanager
+def replying(broker: redis.Redis, *replies: tuple[bytes, str], times: int = 1) -> Iterator[None]:
+    """Reply to each hello with these bodies of these content types, so often, 0.8 s apart."""
+    heard = broker.pubsub()
+    heard.subscribe(pidbox(broker))
+    is_over = threading.Event()
+
+    def reply() -> None:
+        while not is_over.is_set():
+            said: Any = heard.get_message(timeout=0.1)
+            if said and said["type"] == "message":
+                answer(json.loads(b64decode(json.loads(said["data"])["body"])))
+
+    def answer(hello: dict[str, Any]) -> None:
+        where = hello["reply_to"]
+        key, exchange = where["routing_key"], where["exchange"]
+        for number in range(times):
+            for body, kind in replies:
+                ticket = hello["ticket"] if number == 0 else "another"
+                sent = json.loads(message(body, {"ticket": ticket}, exchange=exchange, key=key))
+                sent["content-type"] = kind
+                broker.lpush(f"{key}.{exchange}", json.dumps(sent))
+            is_over.wait(0.8 if times > 1 else 0)
+
+    thread = threading.Thread(target=reply)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        heard.close()
+
+
+JSON = "application/json"
+JUNK = [
+    *((body, JSON) for body in (b"5", b"[5]", b'["ab"]', b'[["a", "b"]]', b"[" * 100_000)),
+    (b'{"other@there": {"clock": "x", "revoked": 5}}', JSON),
+    (b"x", "application/x-python-serialize"),
+]
+
+
+@pytest.mark.parametrize(("replies", "times"), [(JUNK, 1), ([(b"{}", JSON)], 100)])
+def test_a_worker_boots_whatever_replies_to_its_hello(
+    processes: Processes,
+    owner: Owner,
+    broker: redis.Redis,
+    replies: list[tuple[bytes, str]],
+    times: int,
+) -> None:
+    """Replies that are none are dropped, and those that do not end are not waited for."""
+    with replying(broker, *replies, times=times):
+        began_at = monotonic()
+        worker = processes.start(programs.job_worker("worker", slots=1))
+        worker.ready(seconds=30)
+        assert ended(submit("tests.add", x=1, y=2, owner=owner)).result_value == 3
+    assert "mingle: s" in worker.log.read_text() and monotonic() < began_at + 60
