@@ -125,7 +125,7 @@ def test_the_forecast_tells_what_the_windows_leave(as_root: Client, acme: Owner)
     told = facts(answer)
     assert told["Of these, not approved"] == told["Never start"] == "2: fw-1, fw-2"
     assert (told["Without a calendar"], told["Finishes by"]) == ("0", "not within a year")
-    assert "2 wait for a window that nobody has approved." in answer.content.decode()
+    assert "Waiting for a window that is not approved: 2." in answer.content.decode()
 
 
 @pytest.mark.parametrize(
