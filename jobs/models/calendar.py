@@ -61,7 +61,9 @@ class Calendar(models.Model):
         _("spread starts over seconds"),
         default=0,
         validators=[MaxValueValidator(SPREAD_LIMIT)],
-        help_text=_("When it opens, the runs that waited for it start spread over this many seconds."),
+        help_text=_(
+            "When it opens, the runs that waited for it start spread over this many seconds."
+        ),
     )
     needs_approval = models.BooleanField(
         _("needs approval"),
