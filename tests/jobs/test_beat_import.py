@@ -196,7 +196,7 @@ def test_a_clocked_entry_is_due_once(acme: Owner) -> None:
         (lambda: {"task": "tests.refund_everything"}, "task", "is its module imported"),
         (lambda: {"kwargs": '{"z": 2}'}, "arguments", "z"),
         (lambda: {"args": "[1, 2, 3]"}, "arguments", "positional"),
-        (lambda: {"args": "{1}"}, "args", "no JSON"),
+        (lambda: {"args": "{1}"}, "args", "not JSON"),
         (lambda: {"kwargs": "[]"}, "kwargs", "no JSON object"),
         (lambda: {"queue": "nowhere"}, "queue", "is one of"),
         (lambda: {"exchange": "x"}, "exchange", "`queue` alone"),

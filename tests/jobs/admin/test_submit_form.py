@@ -166,7 +166,7 @@ def test_what_is_wrong_is_said_at_its_field(
 def test_filters_that_find_nothing_or_too_much_are_refused(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the limit; labels that are no JSON likewise."""
+    """With the limit; labels that are not JSON likewise."""
     Target.objects.bulk_create(Target(owner=acme, name=f"fw-{n}") for n in range(3))
     assert "no such targets" in str(look(as_root, acme, filter="sw").context["form"].errors)
     monkeypatch.setattr("jobs.admin.submit_form.BATCH_LIMIT", 2)
