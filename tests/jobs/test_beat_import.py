@@ -197,7 +197,7 @@ def test_a_clocked_entry_is_due_once(acme: Owner) -> None:
         (lambda: {"kwargs": '{"z": 2}'}, "arguments", "z"),
         (lambda: {"args": "[1, 2, 3]"}, "arguments", "positional"),
         (lambda: {"args": "{1}"}, "args", "not JSON"),
-        (lambda: {"kwargs": "[]"}, "kwargs", "no JSON object"),
+        (lambda: {"kwargs": "[]"}, "kwargs", "not JSON object"),
         (lambda: {"queue": "nowhere"}, "queue", "is one of"),
         (lambda: {"exchange": "x"}, "exchange", "`queue` alone"),
         (lambda: {"routing_key": "x"}, "routing_key", "`queue` alone"),
