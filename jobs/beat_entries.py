@@ -89,9 +89,9 @@ def _json(entry: Any, field: str, kind: type) -> Any:
     try:
         value = json.loads(getattr(entry, field) or ("[]" if kind is list else "{}"))
     except ValueError as error:
-        raise OptionError(field, f"is no JSON: {error}") from None
+        raise OptionError(field, f"is not JSON: {error}") from None
     if not isinstance(value, kind):
-        raise OptionError(field, f"is no JSON {'array' if kind is list else 'object'}")
+        raise OptionError(field, f"is not JSON {'array' if kind is list else 'object'}")
     return value
 
 

@@ -142,7 +142,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 # --- CSV -----------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def _mapping(text: str) -> dict[str, Any]:
     except RecursionError:
         raise JsonCellError("is nested too deeply") from None
     except ValueError as error:
-        raise JsonCellError(f"is no JSON: {error}"[:300]) from None
+        raise JsonCellError(f"is not JSON: {error}"[:300]) from None
     if not isinstance(found, dict):
         raise JsonCellError('is JSON, but no object, such as {"host": "fw-1"}')
     return found

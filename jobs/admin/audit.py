@@ -24,10 +24,12 @@ class ActionFilter(admin.SimpleListFilter):
     title = _("action")
     parameter_name = "action"
     actions = (
+        "submit",
         "cancel",
         "cancel runs",
         "retry",
         "retry runs",
+        "retry failed runs",
         "run now",
         "backfill",
         "pause",
@@ -36,6 +38,19 @@ class ActionFilter(admin.SimpleListFilter):
         "add",
         "change",
         "delete",
+        "request window",
+        "change window",
+        "remove window",
+        "approve window",
+        "reject window",
+        "revoke window",
+        "override windows",
+        "move to task",
+        "move jobs to task",
+        "fail unstarted",
+        "import windows",
+        "new feed address",
+        "no feed address",
         "import jobs",
         "refuse jobs",
     )

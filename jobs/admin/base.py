@@ -31,6 +31,9 @@ class PageChangeList(ChangeList):
         super().get_results(request)
         self.result_list = list(self.result_list)
         self._count_what_is_shown()
+        if not (self.query or self.has_active_filters):
+            # Django offers "Show all" where the two counts differ.
+            self.full_result_count = self.result_count
         self.model_admin.complete(self.result_list, request)
 
     def _count_what_is_shown(self) -> None:

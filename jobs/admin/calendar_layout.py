@@ -114,20 +114,32 @@ def month(
 ) -> list[list[Day]]:
     """Return the weeks of a month; marks stand in each day that they touch, in order of start."""
     today = shown_at(now, zone).date()
-    ordered = sorted(marks, key=lambda mark: (mark.span.start, mark.span.end))
+    shown = days_of(of)
+    near = _by_day(marks, [_midnight(day, zone) for day in [*shown, shown[-1] + _DAY]])
     days = [
         _day(
             day,
             today=today,
             is_in_month=(day.year, day.month) == (of.year, of.month),
             zone=zone,
-            marks=ordered,
+            marks=touching,
             open_spans=open_spans,
             planned=planned.get(day, 0),
         )
-        for day in days_of(of)
+        for day, touching in zip(shown, near, strict=True)
     ]
     return [days[number : number + 7] for number in range(0, len(days), 7)]
+
+
+def _by_day(marks: Iterable[Mark], midnights: Sequence[datetime]) -> list[list[Mark]]:
+    """Return for each day the marks that touch it, in order of start."""
+    days: list[list[Mark]] = [[] for _ in midnights[1:]]
+    for mark in sorted(marks, key=lambda mark: (mark.span.start, mark.span.end)):
+        first = max(1, bisect_right(midnights, mark.span.start))
+        for day in range(first, bisect_left(midnights, mark.span.end) + 1):
+            if day <= len(days):
+                days[day - 1].append(mark)
+    return days
 
 
 def _day(

@@ -30,10 +30,8 @@ from jobs.windows import MOST_OPENINGS, Effect, Span, open_spans
 
 PLANNED: Final = (State.SCHEDULED, State.HELD, State.RETRYING)
 COUNT_MILLISECONDS: Final = 2_000
-MOST_MARKS: Final = 800
-"""Of one window in a view: more than one for each hour of it."""
-MOST_OF_VIEW: Final = 5_000
-"""Of all windows in a view."""
+MOST_OF_VIEW: Final = 20_000
+"""Occurrences of all windows in a view: more than one calendar may have in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,16 +148,15 @@ def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mar
     for window in windows:
         try:
             entry, state = entry_of(window), state_of(window, now=now)
-            found = list(between(entry, start=whole.start, end=whole.end))
+            told = {
+                counts: _told(window, state, counts=counts, is_of=entry.effect)
+                for counts in (True, False)
+            }
+            for one in between(entry, start=whole.start, end=whole.end):
+                yield Mark(one.span, told[one.counts])
         # Rows may be written by raw SQL, with a rule or a zone that means nothing.
         except Exception as error:
             problems.append(f"{window}: {error}")
-            continue
-        if len(found) > MOST_MARKS:
-            said = _("%(window)s comes %(count)s times: only the first are shown")
-            problems.append(said % {"window": window, "count": f"{len(found):,}"})
-        for one in found[:MOST_MARKS]:
-            yield Mark(one.span, _told(window, state, counts=one.counts, is_of=entry.effect))
 
 
 def _told(window: Window, state: WindowState, *, counts: bool, is_of: Effect) -> Told:

@@ -45,10 +45,11 @@ def rest_in_words(submission: Submission) -> Any:
     if found is None:
         # Nothing waits any more, or the forecast takes longer than a page does.
         return rough_in_words(submission)
-    said = _("left: %(count)s; finishes by %(at)s") % {
-        "count": f"{found.count:,}",
-        "at": _moment(found.finishes_at),
-    }
+    count, at = f"{found.count:,}", _moment(found.finishes_at)
+    words = _("left: %(count)s; finishes by %(at)s")
+    if found.finishes_at is None:
+        words = _("left: %(count)s; no end is known for all of them")
+    said = words % {"count": count, "at": at}
     notes = format_html_join("", '<div class="fs-note">{}</div>', ((x,) for x in found.warnings))
     return format_html("{}{}", said, notes)
 

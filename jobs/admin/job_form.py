@@ -278,7 +278,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> Any:
-    raise ValueError(_("%s is no JSON.") % name)
+    raise ValueError(_("%s is not JSON.") % name)
 
 
 def choice(item: OfferedTask) -> str:

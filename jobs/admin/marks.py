@@ -257,11 +257,18 @@ def task(name: str) -> SafeString:
 
 
 def clipped(text: str, *, hint: str, most: int = 60) -> SafeString | str:
+    """Return an error cut to one line, with a longer text on hover."""
+    if not text:
+        return NOTHING
+    return format_html('<span class="fs-error">{}</span>', cut(text, hint=hint, most=most))
+
+
+def cut(text: str, *, hint: str, most: int = 60) -> SafeString | str:
     """Return a text cut to one line, with a longer one on hover."""
     if not text:
         return NOTHING
     short = text if len(text) <= most else f"{text[:most]}…"
-    return format_html('<span class="fs-error" title="{}">{}</span>', hint[:500], short)
+    return format_html('<span title="{}">{}</span>', hint[:500], short)
 
 
 def pairs(mapping: Mapping[str, Any]) -> SafeString | str:

@@ -67,15 +67,15 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
         "state_mark",
         "task_name",
         "origin",
-        "id_link",
         "owner_link",
         "target_name",
         "error",
         "submitted",
         "took",
         "tries",
+        "id_link",
     )
-    list_display_links = ("id_link",)
+    list_display_links = ("task_name", "id_link")
     list_select_related = ("owner", "target", "submission", "job")
     list_filter = (
         StateFilter,

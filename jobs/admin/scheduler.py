@@ -81,7 +81,7 @@ class SchedulerAdmin(RecordAdmin):
     @marks.column(_("behind by"))
     def behind(self, cursor: Any) -> str:
         if cursor.page_behind is None:
-            return _("less than %s") % marks.span(LATE_SLOTS * SLOT)
+            return _("less than %s") % marks.span(LATE_SLOTS * SLOT).removesuffix(" 0 s")
         return marks.list_link(Job, marks.span(cursor.page_behind), health="late")
 
     @marks.column(_("leading beat"))

@@ -45,7 +45,7 @@ class UntilForm(ReasonForm):
     until = forms.SplitDateTimeField(
         label=_("Until"),
         required=False,
-        help_text=_("Empty: until somebody resumes it."),
+        help_text=_("Empty: until a person resumes it."),
         widget=forms.SplitDateTimeWidget(
             date_attrs={"type": "date"}, time_attrs={"type": "time"}, date_format="%Y-%m-%d"
         ),

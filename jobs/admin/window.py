@@ -40,7 +40,7 @@ class WindowAdmin(CalendarPages):
     verbs = (APPROVE, REJECT, REVOKE)
     form = WindowForm
     change_form_template = "admin/jobs/window/change_form.html"
-    list_display = ("words", "state", "calendar_link", "effect", "next", "why", "asked")
+    list_display = ("words", "state", "calendar_link", "owner_link", "next", "why", "asked")
     list_display_links = ("words",)
     list_select_related = ("calendar", "calendar__owner", "requested_by")
     list_filter = (DecisionFilter, EffectFilter, CalendarOwnerFilter, linked("calendar", Calendar))
@@ -91,13 +91,18 @@ class WindowAdmin(CalendarPages):
     def calendar_link(self, window: Window) -> str:
         return marks.link(window.calendar)
 
+    @marks.column(_("owner"))
+    def owner_link(self, window: Window) -> str:
+        owner = window.calendar.owner
+        return marks.link(owner) if owner is not None else str(_("shared"))
+
     @marks.column(_("next"))
     def next(self, window: Window) -> str:
         return _line(window).next
 
     @marks.column(_("reason"))
     def why(self, window: Window) -> str:
-        return marks.clipped(window.reason, hint=window.reason)
+        return marks.cut(window.reason, hint=window.reason)
 
     @marks.column(_("asked for"))
     def asked(self, window: Window) -> str:

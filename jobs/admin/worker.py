@@ -55,7 +55,6 @@ class WorkerAdmin(RecordAdmin):
         "queue_names",
         "version",
         "started",
-        "pid",
     )
     list_filter = (LiveFilter,)
     search_fields = ("hostname__startswith",)
@@ -123,7 +122,7 @@ class WorkerAdmin(RecordAdmin):
     def heartbeat(self, worker: Worker) -> str:
         return marks.moment(worker.heartbeat_at)
 
-    @marks.column(_("at work / slots"))
+    @marks.column(_("runs / slots"))
     def held(self, worker: Worker) -> str:
         text = f"{getattr(worker, 'page_held', 0)} / {worker.slots}"
         return marks.runs_link(text, worker=worker.pk, state="active")

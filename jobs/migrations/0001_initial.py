@@ -291,7 +291,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("manual", "by hand only"),
                             ("once", "once, at a time"),
-                            ("interval", "every so many minutes"),
+                            ("interval", "every N minutes"),
                             ("cron", "cron expression"),
                         ],
                         default="manual",
@@ -658,7 +658,7 @@ class Migration(migrations.Migration):
                         db_default=django.db.models.functions.datetime.Now(), verbose_name="at"
                     ),
                 ),
-                ("actor_name", models.CharField(max_length=150, verbose_name="actor's name")),
+                ("actor_name", models.CharField(max_length=150, verbose_name="actor")),
                 ("action", models.CharField(max_length=64, verbose_name="action")),
                 ("object_type", models.CharField(max_length=64, verbose_name="kind of object")),
                 ("object_id", models.CharField(max_length=64, verbose_name="object")),

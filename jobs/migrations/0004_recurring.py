@@ -136,8 +136,8 @@ class Migration(migrations.Migration):
                 choices=[
                     ("manual", "by hand only"),
                     ("once", "once, at a time"),
-                    ("interval", "every so many minutes"),
-                    ("seconds", "every so many seconds"),
+                    ("interval", "every N minutes"),
+                    ("seconds", "every N seconds"),
                     ("cron", "cron expression"),
                 ],
                 default="manual",
@@ -246,7 +246,7 @@ class Migration(migrations.Migration):
                     "reason",
                     models.CharField(
                         choices=[
-                            ("outage", "nobody was there to run it"),
+                            ("outage", "no scheduler or worker was running"),
                             ("cap", "more than the job catches up with"),
                             ("deadline", "too late to be caught up"),
                             ("overlap", "the run before it had not ended"),

@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
                     "cut_off_seconds",
                     models.PositiveIntegerField(
                         default=0,
-                        help_text="Nothing starts in the last so many seconds of an opening.",
+                        help_text="No run starts in this many last seconds of an opening.",
                         validators=[django.core.validators.MaxValueValidator(86400)],
                         verbose_name="start cut-off in seconds",
                     ),
@@ -105,7 +105,7 @@ class Migration(migrations.Migration):
                     "spread_seconds",
                     models.PositiveIntegerField(
                         default=0,
-                        help_text="When it opens, runs that waited for it start over so many seconds.",
+                        help_text="When it opens, the runs that waited for it start spread over this many seconds.",
                         validators=[django.core.validators.MaxValueValidator(3600)],
                         verbose_name="spread starts over seconds",
                     ),

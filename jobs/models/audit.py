@@ -30,7 +30,7 @@ class AuditEntry(models.Model):
         verbose_name=_("actor"),
     )
     # Kept beside the key, so that the entry stays readable when the account is gone.
-    actor_name = models.CharField(_("actor's name"), max_length=150)
+    actor_name = models.CharField(_("actor"), max_length=150)
     action = models.CharField(_("action"), max_length=64)
     object_type = models.CharField(_("kind of object"), max_length=64)
     object_id = models.CharField(_("object"), max_length=64)

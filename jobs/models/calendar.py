@@ -52,7 +52,7 @@ class Calendar(models.Model):
         _("start cut-off in seconds"),
         default=0,
         validators=[MaxValueValidator(CUT_OFF_LIMIT)],
-        help_text=_("Nothing starts in the last so many seconds of an opening."),
+        help_text=_("No run starts in this many last seconds of an opening."),
     )
     end = models.CharField(
         _("at the close"), max_length=8, choices=EndBehaviour, default=EndBehaviour.LET_RUN
@@ -61,7 +61,9 @@ class Calendar(models.Model):
         _("spread starts over seconds"),
         default=0,
         validators=[MaxValueValidator(SPREAD_LIMIT)],
-        help_text=_("When it opens, runs that waited for it start over so many seconds."),
+        help_text=_(
+            "When it opens, the runs that waited for it start spread over this many seconds."
+        ),
     )
     needs_approval = models.BooleanField(
         _("needs approval"),

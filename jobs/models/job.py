@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class ScheduleKind(models.TextChoices):
     MANUAL = "manual", _("by hand only")
     ONCE = "once", _("once, at a time")
-    INTERVAL = "interval", _("every so many minutes")
-    SECONDS = "seconds", _("every so many seconds")
+    INTERVAL = "interval", _("every N minutes")
+    SECONDS = "seconds", _("every N seconds")
     CRON = "cron", _("cron expression")
 
 

@@ -58,7 +58,7 @@ class Cursor(models.Model):
 
 
 class MissReason(models.TextChoices):
-    OUTAGE = "outage", _("nobody was there to run it")
+    OUTAGE = "outage", _("no scheduler or worker was running")
     CAP = "cap", _("more than the job catches up with")
     DEADLINE = "deadline", _("too late to be caught up")
     OVERLAP = "overlap", _("the run before it had not ended")

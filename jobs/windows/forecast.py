@@ -243,12 +243,12 @@ def _warnings(found: Forecast, capacity: Capacity, course: Course) -> Iterable[s
     if capacity.slots <= 0:
         yield "No worker takes from this queue: nothing starts."
     elif not course.is_whole:
-        yield "It takes too long to be told: the end is not known."
+        yield "Forecast stopped: too many events. The end time is unknown."
     if found.unapproved:
-        yield f"{found.unapproved:,} wait for a window that nobody has approved."
+        yield f"Waiting for a window that is not approved: {found.unapproved:,}."
     if found.never > found.unapproved:
         count = found.never - found.unapproved
-        yield f"{count:,} have no opening any more, within a year, that is long enough."
+        yield f"Without an opening within a year that is long enough: {count:,}."
     if found.expired:
         yield f"{found.expired:,} do not start before their deadline."
     if found.left_over and capacity.slots > 0:

@@ -116,6 +116,23 @@ def test_what_is_written_past_all_checks_is_closed_and_stops_no_page(
     assert Window.objects.count() == 299
 
 
+@pytest.mark.parametrize(("minutes", "a_day"), [(37, 39), (5, 288)])
+def test_a_month_shows_a_window_of_many_times_on_each_of_its_days(
+    as_root: Client, acme: Owner, minutes: int, a_day: int
+) -> None:
+    """As one piece with a count, on the last day as on the first; nothing is left out."""
+    hours = calendar_of(acme)
+    often(hours, rule=f"FREQ=MINUTELY;INTERVAL={minutes}")
+    page = as_root.get(reverse("admin:jobs_calendar_month", args=[hours.pk]), {"month": "2026-11"})
+    view = page.context["view"]
+    days = [day for week in view.weeks for day in week]
+    assert (len(days), view.problem) == (42, "")
+    for day in days:
+        [piece] = day.pieces
+        count = int(piece.hours.split(" × ")[0])
+        assert abs(count - a_day) <= 1, (day.day, piece.hours)
+
+
 def test_lists_read_stored_openings(as_root: Client, acme: Owner) -> None:
     """No rule is followed for the list: what is stored is what it tells."""
     hours = calendar_of(acme)

@@ -57,7 +57,7 @@ def test_a_job_is_made_with_arguments_in_the_types_of_the_signature(
         ('{"x": "one", "y": 2}', "x: "),
         ("{", "not JSON"),
         ("[1, 2]", "not an object"),
-        ("NaN", "no JSON"),
+        ("NaN", "not JSON"),
         ('{"x": 1, "x": 2, "y": 3}', "x is given twice"),
         ("[" * 100_000, "nested too deeply"),
         ('{"x": 1, "y": ' + "9" * 5_000 + "}", ""),

@@ -247,7 +247,7 @@ def test_a_page_lists_the_latest_missed_spans(as_root: Client, acme: Owner) -> N
             job=job, owner=acme, first_at=at, last_at=at, count=day, reason="outage"
         )
     text = page(as_root, job)
-    assert "2026-01-12" in text and "<b>12 ×</b> nobody was there" in text
+    assert "2026-01-12" in text and "<b>12 ×</b> no scheduler or worker" in text
     assert "2026-01-02" not in text
     assert reverse("admin:jobs_missed_changelist", query={"job": job.pk}) in text
 

@@ -283,9 +283,17 @@ def test_a_submissions_progress_is_told_in_words(as_root: Client, acme: Owner) -
 
 
 def test_the_list_begins_with_what_tells_most(as_root: Client, failed_run: Run) -> None:
-    """State, task and origin come before the id, which a narrow screen may cut off."""
+    """The id is last: a narrow screen may cut it off. The task leads to the run as the id does."""
     page = as_root.get(reverse(RUNS)).content.decode()
-    columns = ("state_mark", "task_name", "origin", "id_link", "took")
-    places = [page.index(f'class="column-{name}"') for name in columns if name != "id_link"]
+    columns = ("state_mark", "task_name", "origin", "owner_link", "target_name", "error", "took")
+    places = [page.index(f"field-{name}") for name in (*columns, "id_link")]
     assert places == sorted(places)
-    assert page.index("field-task_name") < page.index("field-origin") < page.index("field-id_link")
+    address = reverse("admin:jobs_run_change", args=[failed_run.id])
+    assert page.count(f'href="{address}"') == 2
+
+
+def test_all_rows_are_offered_where_a_filter_hides_some(as_root: Client, failed_run: Run) -> None:
+    """Without a filter and a search, a link that shows all would lead to the same page."""
+    assert "Show all" not in as_root.get(reverse(RUNS)).content.decode()
+    for query in ({"state": "failed"}, {"q": "sw-1"}):
+        assert "Show all" in as_root.get(reverse(RUNS), query).content.decode(), query

@@ -16,6 +16,7 @@ from jobs.models import AuditEntry, Owner, Run, Submission
 from jobs.states import State
 from tests.jobs.admin.conftest import confirm, said
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.windows_world import calendar_of, window
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -52,6 +53,16 @@ def test_there_is_an_estimate_at_once_when_a_forecast_takes_too_long(
     monkeypatch.setattr(forecast, "foresee_rest", lambda _submission: None)
     page = as_root.get(address(submission)).content.decode()
     assert "left: 2; about" in page and "if all slots are its own" in page
+
+
+def test_a_forecast_without_an_end_says_so(as_root: Client, acme: Owner) -> None:
+    """Runs whose calendar has no window that is approved: their count, and why."""
+    living_worker()
+    window(calendar_of(acme, needs_approval=True), opens_in=60, seconds=600)
+    submitted(acme, 3)
+    page = as_root.get(address(Submission.objects.get())).content.decode()
+    assert "left: 3; no end is known for all of them" in page
+    assert "Waiting for a window that is not approved: 3." in page
 
 
 @pytest.mark.parametrize(

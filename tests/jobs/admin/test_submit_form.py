@@ -125,7 +125,7 @@ def test_the_forecast_tells_what_the_windows_leave(as_root: Client, acme: Owner)
     told = facts(answer)
     assert told["Of these, not approved"] == told["Never start"] == "2: fw-1, fw-2"
     assert (told["Without a calendar"], told["Finishes by"]) == ("0", "not within a year")
-    assert "2 wait for a window that nobody has approved." in answer.content.decode()
+    assert "Waiting for a window that is not approved: 2." in answer.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_what_is_wrong_is_said_at_its_field(
 def test_filters_that_find_nothing_or_too_much_are_refused(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the limit; labels that are no JSON likewise."""
+    """With the limit; labels that are not JSON likewise."""
     Target.objects.bulk_create(Target(owner=acme, name=f"fw-{n}") for n in range(3))
     assert "no such targets" in str(look(as_root, acme, filter="sw").context["form"].errors)
     monkeypatch.setattr("jobs.admin.submit_form.BATCH_LIMIT", 2)

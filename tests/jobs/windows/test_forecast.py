@@ -185,8 +185,8 @@ def test_who_never_starts_is_counted_with_the_reason() -> None:
     assert found.names["never"] == ("fw-1", "fw-2", "r")
     assert found.names["unapproved"] == ("r",)
     assert found.warnings == (
-        "3 wait for a window that nobody has approved.",
-        "2 have no opening any more, within a year, that is long enough.",
+        "Waiting for a window that is not approved: 3.",
+        "Without an opening within a year that is long enough: 2.",
     )
 
 
