@@ -15,7 +15,7 @@ from zoneinfo import available_timezones
 
 from django.core.exceptions import ImproperlyConfigured
 
-from jobs.conf import Kind, Rule
+from jobs.core.conf import Kind, Rule
 
 T = TypeVar("T")
 

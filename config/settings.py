@@ -13,7 +13,7 @@ from config.databases import postgresql_settings
 from config.env import Environment
 from config.logs import logging_settings
 from config.state import PROJECT, default_state_dir, kept_secret
-from jobs.conf import RULES
+from jobs.core.conf import RULES
 
 env = Environment(os.environ)
 
@@ -42,7 +42,7 @@ ALLOWED_HOSTS = env.words(
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
 
 # --- Fairshift ------------------------------------------------------------------------------
-# Only what the environment gives; jobs/conf.py knows every key, its default and its limits.
+# Only what the environment gives; jobs/core/conf.py knows every key, its default and its limits.
 FAIRSHIFT: dict[str, Any] = env.section(
     "FAIRSHIFT_",
     {key: reader for key, rule in RULES.items() if (reader := env.reader(rule)) is not None},
@@ -206,7 +206,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # and how long one may take without a second start.
     "visibility_timeout": 12 * 3600,
 }
-CELERY_RESULT_BACKEND = "jobs.results:ResultBackend"
+CELERY_RESULT_BACKEND = "jobs.runs.result_backend:ResultBackend"
 CELERY_RESULT_EXTENDED = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -217,7 +217,7 @@ CELERY_TASK_DEFAULT_QUEUE = "jobs"
 CELERY_TASK_QUEUES = tuple(
     Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system")
 )
-# No worker consumes this one: the system's worker reads it in order (jobs/inbox.py).
+# No worker consumes this one: the system's worker reads it in order (jobs/definitions/inbox.py).
 CELERY_TASK_ROUTES = {f"fairshift.{verb}_jobs": {"queue": "inbox"} for verb in ("upsert", "delete")}
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = False
@@ -227,7 +227,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SCHEDULER = "jobs.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "jobs.system.beat:Scheduler"
 CELERY_ENABLE_UTC = True
 CELERY_TIMEZONE = "UTC"
 # Modules with Celery tasks beyond those that autodiscovery finds.

@@ -10,6 +10,10 @@ from pathlib import Path
 
 from celery import Celery
 
+from fleet.broker.broker import Broker, BrokerUnavailable
+from fleet.broker.inbox import Call
+from fleet.broker.looks import Found, Look, OwnerLook, Standing
+from fleet.broker.owners import Owners, OwnerSettings
 from fleet.contract import (
     HEADER,
     Admission,
@@ -23,11 +27,8 @@ from fleet.contract import (
     is_admitted,
     is_hint,
 )
-from fleet.faults import crash_point
-from fleet.hints import Broker, BrokerUnavailable
-from fleet.inbox import Call
+from fleet.crash_points import crash_point
 from fleet.keys import installation_key
-from fleet.owners import Owners, OwnerSettings
 from fleet.plural import counted
 from fleet.refusal import Refused
 from fleet.router import (
@@ -40,7 +41,6 @@ from fleet.router import (
     owner_header,
     route_calls,
 )
-from fleet.sight import Found, Look, OwnerLook, Standing
 from fleet.transport import fair_queues
 
 __all__ = [
@@ -120,19 +120,19 @@ def is_fair(app: Celery) -> bool:
 
 def install(app: Celery, edges: Edges) -> None:
     """Give every worker of an app the edges of durable runs."""
-    from fleet.steps.fair_queues import FairQueues
-    from fleet.steps.node import DurableRuns
+    from fleet.worker.leasing import FairQueues
+    from fleet.worker.node import DurableRuns
 
     # Also where use_fair_transport() was forgotten: this step says so, and Celery would only say
     # that it knows no such step.
     app.steps["worker"].add(FairQueues)
     app.steps["worker"].add(type("DurableRuns", (DurableRuns,), {"edges": edges}))
-    app.events.dispatcher_cls = "fleet.events:EventDispatcher"
+    app.events.dispatcher_cls = "fleet.worker.events:EventDispatcher"
 
 
 def is_installed(app: Celery) -> bool:
     """Say whether the workers of an app have been given the edges; known in a worker alone."""
-    from fleet.steps.node import DurableRuns
+    from fleet.worker.node import DurableRuns
 
     steps = app.steps["worker"]
     return any(isinstance(step, type) and issubclass(step, DurableRuns) for step in steps)

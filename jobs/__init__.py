@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jobs.backfilling import backfill
-    from jobs.catalog import job
-    from jobs.context import current_run
-    from jobs.foresight import will_it_fit
-    from jobs.submission import asubmit, asubmit_many, submit, submit_many
-    from jobs.upserting import delete_jobs, upsert_jobs
+    from jobs.catalog.registry import job
+    from jobs.definitions.upsert import delete_jobs, upsert_jobs
+    from jobs.forecast.will_it_fit import will_it_fit
+    from jobs.recurring.backfill import backfill
+    from jobs.runs.context import current_run
+    from jobs.runs.submission import asubmit, asubmit_many, submit, submit_many
 
 __version__ = "0.1.0"
 
@@ -31,16 +31,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "asubmit": "jobs.submission",
-    "asubmit_many": "jobs.submission",
-    "backfill": "jobs.backfilling",
-    "current_run": "jobs.context",
-    "delete_jobs": "jobs.upserting",
-    "job": "jobs.catalog",
-    "submit": "jobs.submission",
-    "submit_many": "jobs.submission",
-    "upsert_jobs": "jobs.upserting",
-    "will_it_fit": "jobs.foresight",
+    "asubmit": "jobs.runs.submission",
+    "asubmit_many": "jobs.runs.submission",
+    "backfill": "jobs.recurring.backfill",
+    "current_run": "jobs.runs.context",
+    "delete_jobs": "jobs.definitions.upsert",
+    "job": "jobs.catalog.registry",
+    "submit": "jobs.runs.submission",
+    "submit_many": "jobs.runs.submission",
+    "upsert_jobs": "jobs.definitions.upsert",
+    "will_it_fit": "jobs.forecast.will_it_fit",
 }
 
 

@@ -6,7 +6,7 @@ from django.apps import AppConfig, apps
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from jobs import conf
+from jobs.core import conf
 
 NEEDED: Final = ("django_celery_beat", "django_celery_results", "django_object_actions")
 """Apps whose tables, or templates of the admin, this one uses."""
@@ -27,8 +27,8 @@ class JobsConfig(AppConfig):
         refuse_missing_apps()
 
         from jobs import checks  # noqa: F401  registers the system checks
-        from jobs.ical_logs import hide_feed_secrets
-        from jobs.unmigrated import explain_missing_tables
+        from jobs.core.unmigrated import explain_missing_tables
+        from jobs.pages.ical_logs import hide_feed_secrets
 
         hide_feed_secrets()
         explain_missing_tables()

@@ -1,7 +1,7 @@
 """The system's own Celery tasks: thin, one call each, on a queue and a worker of their own.
 
 A round that meets the one before it still at work returns at once.
-celery-beat sends them from the PeriodicTasks that `jobs/system_schedule.py` keeps.
+celery-beat sends them from the PeriodicTasks that `jobs/system/schedule.py` keeps.
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from typing import Any
 from celery import shared_task
 
 from fleet import BrokerUnavailable
-from jobs import (
-    backfilling,
-    calendars,
-    inbox,
-    misfires,
-    partitions,
-    promotion,
-    reading_again,
-    seconds,
-    ticking,
-)
-from jobs import pulse as pulsing
-from jobs import rescue as rescuing
-from jobs import sweep as sweeping
-from jobs.builtin import http_request, management_command
-from jobs.conf import setting
-from jobs.database import alone
-from jobs.errors import FairshiftError, OptionError
+from jobs.calendars import changes
+from jobs.catalog.builtin import http_request, management_command
+from jobs.core.conf import setting
+from jobs.core.errors import FairshiftError, OptionError
+from jobs.core.sql import alone
+from jobs.definitions import inbox
+from jobs.recurring import backfill as backfilling
+from jobs.recurring import late_commits, misfire, second_intervals
+from jobs.recurring import pulse as pulsing
+from jobs.recurring import tick as ticking
+from jobs.system import partitions, promotion
+from jobs.system import rescue as rescuing
+from jobs.system import sweep as sweeping
 
 __all__ = [
     "backfill",
@@ -56,7 +51,7 @@ def pulse() -> list[int]:
     for tick_id in ticks:
         # A message that is lost is sent again by the pulses to come.
         tick.apply_async([tick_id], queue=setting("SYSTEM_QUEUE"), retry=False)
-    reading_again.read_again()
+    late_commits.read_again()
     return ticks
 
 
@@ -69,7 +64,7 @@ def tick(tick_id: int) -> int:
 @shared_task(name="fairshift.system.fire", send_events=False, throws=(BrokerUnavailable,))
 def fire(job_id: int) -> int:
     """Trigger a job with an interval in seconds."""
-    return seconds.fire(job_id)
+    return second_intervals.fire(job_id)
 
 
 @shared_task(name="fairshift.system.backfill", send_events=False)
@@ -83,7 +78,7 @@ def backfill() -> int:
 @alone
 def settle() -> dict[str, int]:
     """Record pauses that are over, and mend PeriodicTasks that are not in step with their jobs."""
-    return {"pauses": misfires.record_pauses(), "mended": len(seconds.mend())}
+    return {"pauses": misfire.record_pauses(), "mended": len(second_intervals.mend())}
 
 
 @shared_task(name="fairshift.system.promote", send_events=False)
@@ -117,7 +112,7 @@ def make_partitions() -> list[str]:
 @alone
 def extend_openings() -> int:
     """Make the openings of the coming weeks."""
-    return calendars.extend_openings()
+    return changes.extend_openings()
 
 
 @shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))

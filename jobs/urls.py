@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from jobs.ical_view import calendar_feed
+from jobs.pages.ical_feed import calendar_feed
 
 app_name = "jobs"
 urlpatterns = [path("calendars/<str:secret>.ics", calendar_feed, name="calendar_feed")]

@@ -10,11 +10,12 @@ from uuid import UUID
 from django.db import connection, connections
 
 from fleet import Admission, Ask, Edges, Refusal
-from jobs import admission, liveness, recording, sweep, unkept
-from jobs.catalog import requires_row
-from jobs.conf import setting
-from jobs.encoding import encode_result
-from jobs.run_policies import delay_after
+from jobs.catalog.encoding import encode_result
+from jobs.catalog.registry import requires_row
+from jobs.core.conf import setting
+from jobs.runs import admission, ephemeral, recording
+from jobs.runs.run_policies import delay_after
+from jobs.system import heartbeat, sweep
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,9 +36,9 @@ def edges() -> Edges:
     return Edges(
         admit=_bounded(_admit),
         record=_bounded(recording.record),
-        publish=unkept.publish,
-        beat=_bounded(liveness.beat),
-        leave=_bounded(liveness.leave),
+        publish=ephemeral.publish,
+        beat=_bounded(heartbeat.beat),
+        leave=_bounded(heartbeat.leave),
         prime=_bounded(sweep.prime),
         close=close_connection,
         requires_row=requires_row,
@@ -66,7 +67,7 @@ def _admit(worker_id: UUID, asks: Sequence[Ask]) -> Mapping[str, Admission | Ref
     }
     # These first: they hand out nothing that counts, so what fails is repeated without harm.
     answers |= admission.refuse_unknown(unknown) if unknown else {}
-    answers |= unkept.admit(worker_id, of_jobs) if of_jobs else {}
+    answers |= ephemeral.admit(worker_id, of_jobs) if of_jobs else {}
     return {**answers, **(admission.admit(worker_id, kept) if kept else {})}
 
 

@@ -15,10 +15,10 @@ from config.demo.agreed_hours import (
     UNAPPROVED,
     Customer,
 )
-from jobs import calendars
-from jobs.approving import approve
+from jobs.calendars import changes
+from jobs.calendars.approvals import approve
+from jobs.calendars.windows import remove_window, request_window
 from jobs.models import Calendar, Owner, Target, TargetGroup
-from jobs.window_edits import remove_window, request_window
 
 FREEZE: Final = timedelta(days=2)
 
@@ -35,8 +35,8 @@ def make_calendars(customers: Sequence[Customer], *, approver: str) -> None:
         calendar, _ = Calendar.objects.update_or_create(
             owner=owner, name="agreed hours", defaults={"cut_off_seconds": CUT_OFF_SECONDS}
         )
-        calendars.attach(calendar, group)
-        with calendars.changing(calendar):
+        changes.attach(calendar, group)
+        with changes.changing(calendar):
             _keep_hours(calendar, customer, user)
 
 
@@ -45,7 +45,7 @@ def _group_of(owner: Owner, customer: Customer) -> TargetGroup:
         [Target(owner=owner, name=name) for name in customer.devices], ignore_conflicts=True
     )
     group, _ = TargetGroup.objects.get_or_create(owner=owner, name="firewalls")
-    with calendars.changing_group(group):
+    with changes.changing_group(group):
         group.targets.set(Target.objects.filter(owner=owner, name__in=customer.devices))
     return group
 

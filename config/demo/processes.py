@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from config.demo.tasks import activate_ruleset
 from config.demo.world import Login
-from fleet.programs import beat, flower, job_worker, system_worker, web
-from fleet.stack import Program, Stack, free_port
-from jobs.conf import setting
+from fleet.stack.programs import beat, flower, job_worker, system_worker, web
+from fleet.stack.stack import Program, Stack, free_port
+from jobs.core.conf import setting
 from jobs.models import Worker
 
 DEVICES_PORT = 8901

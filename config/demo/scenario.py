@@ -37,11 +37,11 @@ from config.demo.world import (
     next_version,
 )
 from config.playground import mark_database
-from fleet.stack import Stack
+from fleet.stack.stack import Stack
 from jobs import submit_many
-from jobs.capacity import Known, known_of
-from jobs.foresight import foresee_rest
-from jobs.locks import LockClass
+from jobs.core.locks import LockClass
+from jobs.forecast.capacity import Known, known_of
+from jobs.forecast.will_it_fit import foresee_rest
 from jobs.models import Submission
 
 LAB_DEVICES = 4

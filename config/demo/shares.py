@@ -7,9 +7,9 @@ from typing import Final
 
 from config.demo.screen import Part
 from fleet import BrokerUnavailable
-from fleet.sight import Look
-from jobs.conf import setting
-from jobs.dispatch import owners
+from fleet.broker.looks import Look
+from jobs.core.conf import setting
+from jobs.runs.dispatch import owners
 
 SPAN_SECONDS: Final = 2.0
 

@@ -11,11 +11,11 @@ from config.demo.screen import Line
 from config.demo.tasks import upgrade_firmware
 from config.demo.verdict import UpgradeVerdict, line_of_all
 from jobs import submit_many
-from jobs.cancellation import cancel_runs
-from jobs.capacity import Known
-from jobs.foresight import foresee_rest
+from jobs.core.states import ENDED, State
+from jobs.forecast.capacity import Known
+from jobs.forecast.will_it_fit import foresee_rest
 from jobs.models import Run, Submission
-from jobs.states import ENDED, State
+from jobs.runs.cancellation import cancel_runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from django.db.models import Count, F, Max, Q, Sum
 from django.db.models.functions import Now
 
 from config.demo.screen import Line
+from jobs.core.states import ACTIVE, State
 from jobs.models import Run, Submission
-from jobs.states import ACTIVE, State
 
 REPORT_SECONDS = 10.0
 

@@ -12,8 +12,8 @@ from django.core.management.base import CommandError
 from config.demo.devices import FIRST_VERSION
 from config.demo.tasks import activate_ruleset, check_health
 from jobs import delete_jobs, upsert_jobs
-from jobs.cancellation import cancel_runs
 from jobs.models import Job, Membership, Owner, Role, Run, Submission, Target
+from jobs.runs.cancellation import cancel_runs
 
 LARGE_OWNER = "northwind"
 SMALL_OWNER = "acme"

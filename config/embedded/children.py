@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from config.embedded.accounts import Account
-from fleet.tether import tether
+from fleet.stack.tether import tether
 
 # No locale and no library path of the caller: the same start everywhere.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}

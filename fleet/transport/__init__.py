@@ -58,7 +58,7 @@ def register() -> None:
 
 def _add_step(sender: Any, **_signal: Any) -> None:
     """Give a worker that is about to boot the step without which its leases would lapse."""
-    from fleet.steps.fair_queues import FairQueues
+    from fleet.worker.leasing import FairQueues
 
     if fair_queues(sender.app):
         sender.app.steps["worker"].add(FairQueues)

@@ -24,15 +24,15 @@ from redis.exceptions import RedisError, ResponseError
 
 from fleet.keys import queue_key
 from fleet.transport import scripts
-from fleet.transport.adopting import adopt
+from fleet.transport.adoption import adopt
 from fleet.transport.compression import unpacked
 from fleet.transport.envelope import address, delivered, read_json
 from fleet.transport.leases import AT_ONCE_SECONDS, Room, Taken, leases_on
-from fleet.transport.mending import is_wrong_type, mend
 from fleet.transport.pending_take import PendingTake
-from fleet.transport.publishing import PublishBatch
+from fleet.transport.publish_batch import PublishBatch
 from fleet.transport.qos import QoS
 from fleet.transport.quarantine import SHAPE_ERRORS, Quarantine
+from fleet.transport.repair import is_wrong_type, mend
 from fleet.transport.stock import bindings, lists_of, put_aside_bindings, put_aside_wrong
 
 logger = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from redis import Redis
 
 from fleet.transport import scripts
 from fleet.transport.envelope import MalformedMessage
-from fleet.transport.holding import Holding, Lease
-from fleet.transport.saying import Saying
+from fleet.transport.held_leases import Holding, Lease
+from fleet.transport.pending import Saying
 
 logger = logging.getLogger(__name__)
 

@@ -23,10 +23,10 @@ from redis.exceptions import ResponseError
 from fleet.transport import scripts
 from fleet.transport.envelope import is_text
 from fleet.transport.epochs import Epochs
-from fleet.transport.holding import Holding, Lease, Load
-from fleet.transport.mending import is_spoilt, mend
+from fleet.transport.held_leases import Holding, Lease, Load
+from fleet.transport.pending import Saying
 from fleet.transport.pending_take import PendingTake, RoundTrip
-from fleet.transport.saying import Saying
+from fleet.transport.repair import is_spoilt, mend
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fleet.transport import scripts
-from fleet.transport.saying import Unsaid
+from fleet.transport.pending import Unsaid
 
 SAMPLES: Final = 8
 ROUND_TRIP_MOST_US: Final = 1_000_000

@@ -13,10 +13,10 @@ from kombu.transport import redis
 from redis.exceptions import ResponseError
 
 from fleet.contract import is_hint
-from fleet.transport.holding import BUFFER_US
+from fleet.transport.held_leases import BUFFER_US
 from fleet.transport.leases import Leases, Room
+from fleet.transport.pending import SAY_WITHIN_SECONDS
 from fleet.transport.quarantine import SHAPE_ERRORS
-from fleet.transport.saying import SAY_WITHIN_SECONDS
 from fleet.transport.stock import drop_unacknowledged, free_mutex, put_aside_wrong
 
 UNLIMITED: Final = 1_000

@@ -6,7 +6,7 @@ import logging
 from typing import Any, Final
 
 from fleet.transport import scripts
-from fleet.transport.holding import Lease
+from fleet.transport.held_leases import Lease
 
 logger = logging.getLogger(__name__)
 

@@ -18,10 +18,10 @@ from redis import Redis
 from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import NoScriptError, ResponseError
 
-from fleet.backlog import AGEING_SECONDS
-from fleet.fairness import BUFFER_SECONDS, REJECTED_SECONDS, UNKNOWN_SECONDS
+from fleet.fairness.backlog import AGEING_SECONDS
+from fleet.fairness.queue import BUFFER_SECONDS, REJECTED_SECONDS, UNKNOWN_SECONDS
 from fleet.keys import lua_names
-from fleet.transport.mending import is_spoilt, mend
+from fleet.transport.repair import is_spoilt, mend
 
 SERVER_CLOCK: Final = ""
 """In place of a time in microseconds: the server's own."""

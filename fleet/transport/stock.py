@@ -14,7 +14,7 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from fleet.keys import wrong_key
-from fleet.transport.mending import KEPT_SECONDS
+from fleet.transport.repair import KEPT_SECONDS
 
 logger = logging.getLogger(__name__)
 

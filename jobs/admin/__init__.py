@@ -1,35 +1,21 @@
 """The admin of Fairshift: one module a model, on the stock Django admin."""
 
-from jobs.admin import (
-    audit,
-    backfill,
-    calendar,
-    celery_pages,
-    job,
-    missed,
-    owner,
-    run,
-    scheduler,
-    submission,
-    target,
-    target_group,
-    window,
-    worker,
-)
+from importlib import import_module
 
-__all__ = [
-    "audit",
-    "backfill",
-    "calendar",
-    "celery_pages",
-    "job",
-    "missed",
-    "owner",
-    "run",
-    "scheduler",
-    "submission",
-    "target",
-    "target_group",
-    "window",
-    "worker",
-]
+for _page in (
+    "jobs.admin.calendars.page",
+    "jobs.admin.calendars.window_page",
+    "jobs.admin.jobs.backfill_page",
+    "jobs.admin.jobs.missed",
+    "jobs.admin.jobs.page",
+    "jobs.admin.jobs.scheduler",
+    "jobs.admin.kit.celery_pages",
+    "jobs.admin.owners.audit",
+    "jobs.admin.owners.page",
+    "jobs.admin.owners.target",
+    "jobs.admin.owners.target_group",
+    "jobs.admin.owners.worker",
+    "jobs.admin.runs.page",
+    "jobs.admin.runs.submission_page",
+):
+    import_module(_page)

@@ -15,7 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 import fleet
 from jobs.checks.broker import installation_problems
-from jobs.conf import setting
+from jobs.core.conf import setting
 
 
 class RefusesUnwired(bootsteps.Step):

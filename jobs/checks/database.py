@@ -12,11 +12,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
 from fleet import counted
-from jobs import calendars
-from jobs.conf import unknown_settings
+from jobs.calendars import changes
+from jobs.core.conf import unknown_settings
 from jobs.models import Worker
-from jobs.partitions import ALARM_DAYS, days_left
-from jobs.unknown_tasks import unknown_tasks
+from jobs.runs.unknown_tasks import unknown_tasks
+from jobs.system.partitions import ALARM_DAYS, days_left
 
 OLDEST_VERSION = 15
 # Off, a crash of the server could give the same token out twice.
@@ -113,7 +113,7 @@ def _partitions_end() -> Iterator[CheckMessage]:
 
 
 def _openings_end() -> Iterator[CheckMessage]:
-    until = calendars.known_until()
+    until = changes.known_until()
     if until is not None and until < datetime.now(UTC) + timedelta(days=1):
         yield checks.Warning(
             f"Openings of calendars are made only until {until:%Y-%m-%d %H:%M} UTC.",

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 
-from jobs.conf import DEFAULTS, how_to_set, unknown_settings
+from jobs.core.conf import DEFAULTS, how_to_set, unknown_settings
 
 SAFE_CONTENT = {"json", "application/json"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -78,7 +78,7 @@ def _lease() -> Iterator[CheckMessage]:
 
 
 def _values() -> dict[str, Any]:
-    # Past jobs.conf.setting, which refuses to answer while any key is unknown.
+    # Past jobs.core.conf.setting, which refuses to answer while any key is unknown.
     return DEFAULTS | getattr(settings, "FAIRSHIFT", {})
 
 

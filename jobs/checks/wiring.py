@@ -13,11 +13,11 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 
 import fleet
-from jobs.conf import setting, unknown_settings, wrong_settings
-from jobs.ical_view import MOUNT, feed_path
+from jobs.core.conf import setting, unknown_settings, wrong_settings
+from jobs.pages.ical_feed import MOUNT, feed_path
 
-SCHEDULER: Final = "jobs.beat:Scheduler"
-RESULTS: Final = "jobs.results:ResultBackend"
+SCHEDULER: Final = "jobs.system.beat:Scheduler"
+RESULTS: Final = "jobs.runs.result_backend:ResultBackend"
 SEE: Final = "docs/own-project.md has it all."
 
 
@@ -109,7 +109,7 @@ def _configuration(app: Celery) -> Iterator[CheckMessage]:
 
 
 def _results(app: Celery) -> Iterator[CheckMessage]:
-    from jobs.results import ResultBackend
+    from jobs.runs.result_backend import ResultBackend
 
     try:
         is_ours = isinstance(app.backend, ResultBackend)
@@ -160,7 +160,7 @@ def _queues(app: Celery) -> Iterator[CheckMessage]:
 
 
 def _scheduler(app: Celery) -> Iterator[CheckMessage]:
-    from jobs.beat import Scheduler
+    from jobs.system.beat import Scheduler
 
     given = app.conf.beat_scheduler
     try:

@@ -58,7 +58,7 @@ def handle(given: dict[str, Any]) -> None:
 
 
 def _list(given: dict[str, Any]) -> None:
-    from jobs.unknown_tasks import unknown_tasks
+    from jobs.runs.unknown_tasks import unknown_tasks
 
     found = unknown_tasks()
     if given["json"]:
@@ -71,8 +71,8 @@ def _list(given: dict[str, Any]) -> None:
 
 
 def _change(given: dict[str, Any]) -> None:
-    from jobs.errors import FairshiftError
-    from jobs.unknown_tasks import fail_task, move_task
+    from jobs.core.errors import FairshiftError
+    from jobs.runs.unknown_tasks import fail_task, move_task
 
     options = {
         "queue": given["queue"],

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db import migrations, models
 
 import jobs.models.fields
-from jobs.database import statement
-from jobs.partitions import make_partitions
+from jobs.core.sql import statement
+from jobs.system.partitions import make_partitions
 
 
 def _make_partitions(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001  Django hands both in
@@ -935,9 +935,9 @@ class Migration(migrations.Migration):
                 ),
             ],
             database_operations=[
-                migrations.RunSQL(statement("create_runs"), migrations.RunSQL.noop)
+                migrations.RunSQL(statement("migrations/0001_runs"), migrations.RunSQL.noop)
             ],
         ),
-        migrations.RunSQL(statement("append_only_audit"), migrations.RunSQL.noop),
+        migrations.RunSQL(statement("migrations/0001_audit_append_only"), migrations.RunSQL.noop),
         migrations.RunPython(_make_partitions, migrations.RunPython.noop),
     ]

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.db import migrations
 
-from jobs.system_schedule import keep_periodic_tasks
+from jobs.system.schedule import keep_periodic_tasks
 
 
 def _keep(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001  Django hands both in

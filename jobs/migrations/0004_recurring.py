@@ -6,7 +6,7 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-from jobs.database import statement
+from jobs.core.sql import statement
 
 
 class Migration(migrations.Migration):
@@ -332,6 +332,6 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
-        migrations.RunSQL(statement("recurring"), migrations.RunSQL.noop),
-        migrations.RunSQL(statement("seconds"), migrations.RunSQL.noop),
+        migrations.RunSQL(statement("migrations/0004_recurring"), migrations.RunSQL.noop),
+        migrations.RunSQL(statement("migrations/0004_second_intervals"), migrations.RunSQL.noop),
     ]

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import jobs.models.fields
-from jobs.database import statement
+from jobs.core.sql import statement
 
 
 class Migration(migrations.Migration):
@@ -580,7 +580,7 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunSQL(
-            sql=statement("calendars"),
+            sql=statement("migrations/0005_calendars"),
             reverse_sql=(
                 "DROP FUNCTION jobs_calendars; DROP FUNCTION jobs_gate; DROP FUNCTION jobs_ends;"
                 "DROP FUNCTION jobs_needed;"

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from jobs.database import statement
+from jobs.core.sql import statement
 
 
 class Migration(migrations.Migration):
@@ -32,6 +32,7 @@ class Migration(migrations.Migration):
             field=models.JSONField(null=True, verbose_name="tasks"),
         ),
         migrations.RunSQL(
-            sql=statement("known_tasks"), reverse_sql="DROP FUNCTION jobs_known_tasks"
+            sql=statement("migrations/0007_known_tasks"),
+            reverse_sql="DROP FUNCTION jobs_known_tasks",
         ),
     ]

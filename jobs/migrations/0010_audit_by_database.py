@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from jobs.database import statement
+from jobs.core.sql import statement
 
 
 class Migration(migrations.Migration):
@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunSQL(
-            statement("audit_by_database"),
+            statement("migrations/0010_audit_by_database"),
             "DROP TRIGGER audit_not_truncated ON jobs_auditentry;"
             "DROP TRIGGER audit_by_database ON jobs_auditentry;"
             "DROP FUNCTION jobs_audit_is_not_truncated, jobs_audit_by_database;",

@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from jobs.database import statement
+from jobs.core.sql import statement
 
 # What was judged by a deleted calendar before these triggers were there is judged again once.
 AGAIN = "UPDATE jobs_owner SET calendar_version = calendar_version + 1 WHERE calendar_version > 0"
@@ -25,6 +25,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL("SET LOCAL lock_timeout = '5s'", migrations.RunSQL.noop),
-        migrations.RunSQL(sql=statement("calendar_changes"), reverse_sql=BACK),
+        migrations.RunSQL(sql=statement("migrations/0011_calendar_changes"), reverse_sql=BACK),
         migrations.RunSQL(AGAIN, migrations.RunSQL.noop),
     ]

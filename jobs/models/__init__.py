@@ -11,7 +11,7 @@ from jobs.models.calendar import (
     WindowDecision,
     WindowEffect,
 )
-from jobs.models.incoming import InboxMark, JobImport
+from jobs.models.inbox import InboxMark, JobImport
 from jobs.models.job import HistoryPolicy, Job, MisfirePolicy, OverlapPolicy, ScheduleKind
 from jobs.models.outbox import Outbox
 from jobs.models.owner import Membership, Owner, Role

@@ -184,7 +184,7 @@ class Job(models.Model):
 
     def run_now(self) -> Run:
         """Submit one run of this job now and return it; it obeys the owner's limits."""
-        from jobs.submission import run_job
+        from jobs.runs.submission import run_job
 
         return run_job(self)
 
@@ -197,7 +197,7 @@ class Job(models.Model):
         reason: str = "",
     ) -> Backfill:
         """Have the past due times from `start` until before `end` run; return the backfill."""
-        from jobs.backfilling import backfill
+        from jobs.recurring.backfill import backfill
 
         return backfill(self, start, end, actor=actor, reason=reason)
 
@@ -207,8 +207,8 @@ class Job(models.Model):
         Those in a pause are left out; none of a job that is off. Raises ScheduleError for a
         broken schedule.
         """
-        from jobs.due_spans import schedule_of
         from jobs.schedules import next_times
+        from jobs.schedules.spans import schedule_of
 
         facts = Job.objects.values().get(pk=self.pk)
         if not facts["enabled"]:

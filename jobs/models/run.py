@@ -1,6 +1,6 @@
 """Runs and their attempts: the row is the run.
 
-Both tables are partitioned by id, a day each (`jobs/partitions.py`). Their foreign keys
+Both tables are partitioned by id, a day each (`jobs/system/partitions.py`). Their foreign keys
 carry no database constraint: checking one costs a look-up for each row of a bulk, and
 what they point to is protected by the application.
 """
@@ -14,13 +14,13 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from jobs.core.crypto import read_body, read_result
+from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models.job import Job
 from jobs.models.owner import Owner
 from jobs.models.submission import Submission
 from jobs.models.target import Target
 from jobs.models.worker import Worker
-from jobs.payloads import read_body, read_result
-from jobs.states import ACTIVE, ENDED, State
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
@@ -184,7 +184,7 @@ class Run(models.Model):
 
     def why_waiting(self) -> str:
         """Say in one sentence why the run has not started; empty once it has."""
-        from jobs.waiting import why_waiting
+        from jobs.runs.why_waiting import why_waiting
 
         return why_waiting(self)
 
@@ -192,7 +192,7 @@ class Run(models.Model):
         """Cancel the run; say whether it was moved: `state` is `cancelled`, or `cancelling` when a
         worker is asked to stop it. Repeating it is harmless.
         """
-        from jobs.cancellation import cancel_runs
+        from jobs.runs.cancellation import cancel_runs
 
         moved = cancel_runs([self.id], actor=actor, reason=reason)
         self.refresh_from_db()
@@ -200,7 +200,7 @@ class Run(models.Model):
 
     def retry(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> None:
         """Queue an ended run again with fresh attempts; raise StateConflict if it may not."""
-        from jobs.reopening import reopen_runs
+        from jobs.runs.manual_retry import reopen_runs
 
         reopen_runs([self.id], actor=actor, reason=reason)
         self.refresh_from_db()

@@ -12,12 +12,12 @@ from django.db.models import Count
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.errors import OptionError
+from jobs.core.errors import OptionError
+from jobs.core.states import ENDED, State
 from jobs.models.owner import Owner
-from jobs.states import ENDED, State
 
 if TYPE_CHECKING:
-    from jobs.cancellation import Cancelled
+    from jobs.runs.cancellation import Cancelled
 
 LONGEST_WAIT: Final = 366 * 86_400
 
@@ -99,7 +99,7 @@ class Submission(models.Model):
 
         True when there was any, as of a run. Repeating it is harmless.
         """
-        from jobs import cancellation
+        from jobs.runs import cancellation
 
         return cancellation.cancel_submission(self, actor=actor, reason=reason)
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.conf import setting
+from jobs.core.conf import setting
 
 
 class WorkerQuerySet(models.QuerySet["Worker"]):

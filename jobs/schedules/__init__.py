@@ -1,11 +1,11 @@
 """When is a job due? Pure: the time is passed in, and nothing here knows Django."""
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
 from jobs.schedules.cron import cron_minutes
 from jobs.schedules.due import due_times, next_times
-from jobs.schedules.kinds import Schedule
 from jobs.schedules.limits import checked
 from jobs.schedules.phases import moment_of, place, slot_of
+from jobs.schedules.schedule import Schedule
 from jobs.schedules.words import in_words, notes
 
 __all__ = [

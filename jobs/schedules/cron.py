@@ -14,10 +14,10 @@ from typing import Final
 
 from cronsim import CronSim
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
+from jobs.core.zones import DAY, spans, zone_names
 from jobs.schedules.expressions import field_texts
 from jobs.schedules.phases import EPOCH, MINUTE
-from jobs.schedules.zones import DAY, spans, zone_names
 
 _FIRST_DAY: Final = EPOCH.date().toordinal()
 

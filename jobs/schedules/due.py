@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
 from jobs.schedules.cron import walk
-from jobs.schedules.kinds import Schedule
 from jobs.schedules.phases import EPOCH, SLOT, SLOTS, moment_of
+from jobs.schedules.schedule import Schedule
 
 HORIZON: Final = timedelta(days=8 * 366)
 """So far ahead is looked for the next times: from one 29th of February to the next, always."""

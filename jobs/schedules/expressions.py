@@ -8,7 +8,7 @@ from typing import Final
 from cronsim import CronSim, CronSimError
 from cronsim.cronsim import Field
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
 
 LONGEST: Final = 200
 """Characters of an expression: as many as its column has."""

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Final
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
+from jobs.core.zones import zone_names
 from jobs.schedules.expressions import field_texts, normal_text
-from jobs.schedules.kinds import Schedule
-from jobs.schedules.zones import zone_names
+from jobs.schedules.schedule import Schedule
 
 LONGEST_MINUTES: Final = 525_600
 LONGEST_SECONDS: Final = 86_400

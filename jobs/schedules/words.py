@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 
 from cronsim.explain import explain
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
+from jobs.core.zones import DAY, spans, zone_names
 from jobs.schedules.cron import MINUTE
 from jobs.schedules.expressions import field_texts
-from jobs.schedules.kinds import Schedule
 from jobs.schedules.phases import EPOCH
-from jobs.schedules.zones import DAY, spans, zone_names
+from jobs.schedules.schedule import Schedule
 
 
 def in_words(schedule: Schedule) -> str:

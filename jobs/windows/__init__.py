@@ -1,15 +1,15 @@
 """When may something start? Pure: the time is passed in, and nothing here knows Django."""
 
-from jobs.errors import WindowError
-from jobs.windows.agreement import Said, agreed, start_of
+from jobs.core.errors import WindowError
 from jobs.windows.amount import MOST_OPENINGS, first_beyond
+from jobs.windows.approval import Said, agreed, start_of
+from jobs.windows.entries import Calendar, Effect, Entry, Span
 from jobs.windows.gate import Gate, gate_of
-from jobs.windows.kinds import Calendar, Effect, Entry, Span
-from jobs.windows.limits import checked
 from jobs.windows.narrowing import only_narrows
 from jobs.windows.occurrences import occurrences
-from jobs.windows.opening import closes_at, is_open, next_opening, open_minutes, open_spans
-from jobs.windows.why import Named, why_closed
+from jobs.windows.openings import closes_at, is_open, next_opening, open_minutes, open_spans
+from jobs.windows.validation import checked
+from jobs.windows.why_closed import Named, why_closed
 from jobs.windows.words import in_words, notes
 
 __all__ = [

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Final
 
-from jobs.windows.clocks import moment_at
-from jobs.windows.kinds import Entry
+from jobs.windows.entries import Entry
 from jobs.windows.occurrences import FARTHEST, step_of
-from jobs.windows.recurring import LAST, wall_starts
+from jobs.windows.rrule import LAST, wall_starts
 from jobs.windows.rules import SUB_DAILY, Rule, read_rule
+from jobs.windows.wall_clock import moment_at
 
 DAYS: Final = 62
 MOST_OPENINGS: Final = 20_000

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from jobs.windows.kinds import Calendar
-from jobs.windows.opening import HORIZON, cut_off_of, next_opening
+from jobs.windows.entries import Calendar
+from jobs.windows.openings import HORIZON, cut_off_of, next_opening
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from jobs.errors import WindowError
-from jobs.windows.kinds import Effect, Entry
+from jobs.core.errors import WindowError
+from jobs.windows.entries import Effect, Entry
 from jobs.windows.rules import SUB_DAILY, Rule, read_rule
 
 _NONE: Final = timedelta(0)

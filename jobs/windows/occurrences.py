@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from jobs.windows.clocks import moment_at, shown_at
-from jobs.windows.kinds import Effect, Entry, Span
-from jobs.windows.recurring import wall_starts
+from jobs.windows.entries import Effect, Entry, Span
+from jobs.windows.rrule import wall_starts
 from jobs.windows.rules import SUB_DAILY, Rule, read_rule
+from jobs.windows.wall_clock import moment_at, shown_at
 
 FARTHEST: Final = timedelta(hours=27)
 """No clock is farther from UTC, nor set forward or back by more, than this."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from dateutil.rrule import weekday
 
-from jobs.errors import WindowError
+from jobs.core.errors import WindowError
 
 DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 SUB_DAILY: Final = frozenset({"HOURLY", "MINUTELY"})

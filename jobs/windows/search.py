@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from jobs.windows.kinds import Span
+from jobs.windows.entries import Span
 
 Walk = Callable[[datetime, datetime], Iterator[Span]]
 """From a start to an end, what is open in between, in order, cut at both."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
-from jobs.windows.kinds import Span
+from jobs.windows.entries import Span
 
 _START = attrgetter("start")
 

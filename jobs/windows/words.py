@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from jobs.windows.clocks import is_repeated, is_skipped, moment_at, shown_at
-from jobs.windows.kinds import Effect, Entry, Span
+from jobs.windows.entries import Effect, Entry, Span
 from jobs.windows.occurrences import FARTHEST, all_occurrences
 from jobs.windows.rules import SUB_DAILY, Rule, read_rule
+from jobs.windows.wall_clock import is_repeated, is_skipped, moment_at, shown_at
 
 _UNITS: Final = {
     "YEARLY": "year",

@@ -94,7 +94,7 @@ def _runs(
     jobs: dict[int, list[int]],
     targets: dict[int, list[int]],
 ) -> Iterator[tuple[tuple[Any, ...], list[tuple[Any, ...]]]]:
-    from jobs.ids import new_ids
+    from jobs.core.ids import new_ids
     from jobs.models import Submission
 
     began = datetime.now(UTC) - timedelta(days=DAYS)

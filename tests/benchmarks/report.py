@@ -32,7 +32,7 @@ LIBRARIES = ("celery", "kombu", "redis", "hiredis", "Django")
 
 def conditions(world: World) -> dict[str, Any]:
     """Return what the figures were measured on: the machine, and what each side runs with."""
-    from fleet.transport.holding import BUFFER_US
+    from fleet.transport.held_leases import BUFFER_US
 
     window = f"a message a slot, and {BUFFER_US / 1000:g} ms of known run time for each"
     return {

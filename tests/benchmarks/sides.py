@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from celery import Celery
 
-from fleet.programs import job_worker
-from fleet.stack import Program
+from fleet.stack.programs import job_worker
+from fleet.stack.stack import Program
 
 
 @dataclass(frozen=True)

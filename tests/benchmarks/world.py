@@ -15,7 +15,7 @@ from django.db import connection
 from redis import Redis
 
 from fleet.contract import HEADER
-from fleet.stack import Program, Stack
+from fleet.stack.stack import Program, Stack
 from tests.benchmarks.figures import Ran
 from tests.benchmarks.servers import COUNTER
 from tests.benchmarks.sides import Side

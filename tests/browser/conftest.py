@@ -12,8 +12,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 
-from fleet import programs
-from fleet.stack import Stack, free_port
+from fleet.stack import programs
+from fleet.stack.stack import Stack, free_port
 from jobs.models import Owner
 from tests.flows.processes import environment
 from tests.jobs.conftest import _real_commits, acme, broker, committed, db  # noqa: F401  fixtures

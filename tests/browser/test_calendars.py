@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from jobs import approving, calendars, window_edits
+from jobs.calendars import approvals, changes, windows
 from jobs.models import Calendar, Owner, Run, Target, TargetGroup, Window
 from tests.browser.conftest import NARROW
 from tests.browser.test_admin import CONTRASTS
@@ -31,10 +31,10 @@ def nights(acme: Owner, site: str) -> Calendar:
     root = User.objects.get(username="root")
     Owner.objects.filter(pk=acme.pk).update(zone="Europe/Berlin")
     made = Calendar.objects.create(owner=acme, name="Nights and Sundays", four_eyes=False)
-    calendars.attach(made, acme)
+    changes.attach(made, acme)
     month = timezone.now().replace(day=1)
     night = asked(made, f"{month:%Y-%m-%d}T22:00", "FREQ=DAILY", hours=6, reason="Least traffic")
-    approving.approve(night, actor=root)
+    approvals.approve(night, actor=root)
     asked(made, "2026-01-04T12:00", "FREQ=WEEKLY;BYDAY=SU", hours=2, reason="")
     frozen = timezone.now() + timedelta(days=2)
     asked(
@@ -46,7 +46,7 @@ def nights(acme: Owner, site: str) -> Calendar:
 def asked(
     calendar: Calendar, starts: str, rule: str, *, hours: int, reason: str, effect: str = "window"
 ) -> Window:
-    return window_edits.request_window(
+    return windows.request_window(
         calendar,
         effect=effect,
         starts=datetime.fromisoformat(starts),
@@ -136,7 +136,7 @@ def test_pages_of_calendars_fit_a_phone(
     target = Target.objects.create(owner=acme, name="sw-" + "x" * 60)
     group = TargetGroup.objects.create(owner=acme, name="All switches of the Berlin site")
     group.targets.add(target)
-    calendars.attach(nights, group)
+    changes.attach(nights, group)
     [run] = submitted(acme, target="sw-2")
     page = browse("/admin/", viewport=NARROW, color_scheme=scheme)
     paths = [

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from fleet import programs
 from fleet.router import acting_for
-from fleet.stack import free_port
+from fleet.stack import programs
+from fleet.stack.stack import free_port
 from tests.browser.conftest import CHROMIUM, WIDE, _note
 from tests.flows.processes import Processes
 from tests.tasks import add, fail

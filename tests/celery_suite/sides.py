@@ -17,7 +17,7 @@ from typing import Final
 
 import redis
 
-from fleet.stack import free_port
+from fleet.stack.stack import free_port
 from tests.celery_suite.results import Result, read_results
 from tests.waiting import wait_for
 

@@ -48,7 +48,7 @@ def submit(
 
 def cancel(log: SubmitLog, *, ids: list[str]) -> dict[str, Any]:
     """Cancel these runs; say how many moved."""
-    from jobs.cancellation import cancel_runs
+    from jobs.runs.cancellation import cancel_runs
 
     return {"cancelled": len(cancel_runs(ids))}
 
@@ -64,7 +64,7 @@ def owner(log: SubmitLog, *, slug: str, **fields: Any) -> dict[str, Any]:
 def replay(log: SubmitLog, *, ids: list[str], times: int, task: str) -> dict[str, Any]:
     """Publish the hints of these runs again, so many times each."""
     from fleet import Hint
-    from jobs.dispatch import broker
+    from jobs.runs.dispatch import broker
 
     hints = [
         Hint(run_id=run_id, task=task, queue="jobs", owner="acme", priority=5) for run_id in ids

@@ -47,8 +47,8 @@ def edit(
     Commits after `open_seconds`. The answer has the moments of it, as far as it came.
     """
     from jobs import upsert_jobs
-    from jobs.misfires import record_pauses
     from jobs.models import Job
+    from jobs.recurring.misfire import record_pauses
 
     facts: dict[str, Any] = {}
     try:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from fleet.programs import beat, job_worker, system_worker
-from fleet.stack import Program
+from fleet.stack.programs import beat, job_worker, system_worker
+from fleet.stack.stack import Program
 from tests.chaos.bodies import Bodies
 from tests.flows.installation import OPEN, Installation
 from tests.flows.processes import ALONE, Process

@@ -11,7 +11,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from fleet.programs import beat, job_worker, system_worker
+from fleet.stack.programs import beat, job_worker, system_worker
 from tests.chaos.world import TASKS
 from tests.flows.installation import Installation
 from tests.flows.processes import ALONE, Process

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from fleet.faults import KNOWN
+from fleet.crash_points import KNOWN
 from tests.chaos.figures import amount, dice
 from tests.chaos.world import Caller, World, world
 

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from fleet.due import send_id
+from fleet.beat.due import send_id
 from tests.chaos.figures import amount, dice
 from tests.flows.beats import ANCHOR, Beats, beats
 from tests.waiting import wait_for

@@ -21,7 +21,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from jobs import database
+from jobs.core import sql
 from jobs.models import Job, Membership, Owner, Role
 from tests.chaos.figures import amount, dice
 from tests.jobs.conftest import _real_commits, broker, committed, db  # noqa: F401  fixtures
@@ -113,7 +113,7 @@ def work_seconds() -> float:
 
     It is what a page takes when nobody else uses the machine, but for waits for the disk.
     """
-    [row] = database.query("SELECT pg_backend_pid() AS pid")
+    [row] = sql.query("SELECT pg_backend_pid() AS pid")
     with suppress(OSError):
         user, system = (
             Path(f"/proc/{row['pid']}/stat").read_text().rpartition(")")[2].split()[11:13]

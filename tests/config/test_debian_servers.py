@@ -17,7 +17,7 @@ import redis
 
 from config.embedded.accounts import Account, server_account
 from config.state import PROJECT
-from fleet.stack import free_port
+from fleet.stack.stack import free_port
 from tests.own_servers import new_state_dir
 from tests.waiting import wait_for
 

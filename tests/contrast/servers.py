@@ -12,7 +12,7 @@ from pathlib import Path
 
 import redis
 
-from fleet.stack import free_port
+from fleet.stack.stack import free_port
 from tests.waiting import wait_for
 
 Options = dict[str, str | int]

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from fleet.hints import Broker
-from fleet.owners import Owners, OwnerSettings
+from fleet.broker.broker import Broker
+from fleet.broker.owners import Owners, OwnerSettings
 from tests.contrast.caller import Caller
 from tests.contrast.installation import Contrast, contrast
 from tests.waiting import wait_for

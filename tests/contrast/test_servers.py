@@ -134,7 +134,7 @@ def test_the_contract_on_redis_7(tmp_path: Path) -> None:
         told = subprocess.run(
             [
                 *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-                *("tests/fleet/test_fairness.py", "tests/fleet/test_fairness_sequences.py"),
+                *("tests/fleet/fairness/test_queue.py", "tests/fleet/fairness/test_sequences.py"),
             ],
             cwd=PROJECT,
             env={**os.environ, **environment(tmp_path / "tasks.log"), "REDIS_URL": server.url},
@@ -147,7 +147,7 @@ def test_the_contract_on_redis_7(tmp_path: Path) -> None:
         assert server.client.info("stats")["total_commands_processed"] > 1_000
 
 
-CONSUMERS = ("celery.worker.consumer:Consumer", "fleet.consumer:Consumer")
+CONSUMERS = ("celery.worker.consumer:Consumer", "fleet.worker.consumer:Consumer")
 
 
 @pytest.fixture

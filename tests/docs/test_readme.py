@@ -9,11 +9,11 @@ from celery import current_app
 from django.contrib.auth import get_user_model
 
 from config.demo.verdict import UpgradeVerdict, Verdict
-from jobs.catalog import offer_of
+from jobs.catalog.policies import CHECKS
+from jobs.catalog.registry import offer_of
+from jobs.core.states import State
 from jobs.models import Job, Opening, Owner, Run
-from jobs.options import NAMES
-from jobs.policies import CHECKS
-from jobs.states import State
+from jobs.runs.options import NAMES
 from tests.docs.pages import Block, blocks, code_words, read, table
 
 README = read("README.md")

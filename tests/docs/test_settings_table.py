@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import env
-from jobs.conf import DEFAULTS, RULES, Kind
+from jobs.core.conf import DEFAULTS, RULES, Kind
 from tests.docs.pages import PROJECT, code_words, read, table
 
 README = read("README.md")
@@ -52,7 +52,7 @@ def test_every_key_of_fairshift_is_described() -> None:
 
 @pytest.mark.parametrize("row", OWN, ids=lambda row: row[0])
 def test_default_and_limits_are_those_of_the_code(row: list[str]) -> None:
-    """The default is that of jobs/conf.py, the limits too."""
+    """The default is that of jobs/core/conf.py, the limits too."""
     key = names([row])[0].removeprefix(PREFIX)
     default = DEFAULTS[key]
     if isinstance(default, bool):
@@ -68,5 +68,5 @@ def test_default_and_limits_are_those_of_the_code(row: list[str]) -> None:
 
 def test_modules_are_found() -> None:
     """The search for variables sees the one module that is known to read some by itself."""
-    text = Path(PROJECT / "fleet/faults.py").read_text(encoding="utf-8")
+    text = Path(PROJECT / "fleet/crash_points.py").read_text(encoding="utf-8")
     assert set(ENVIRON.findall(text)) == {"FAULT", "FAULT_ONCE_DIR"}

@@ -1,8 +1,8 @@
-"""docs/states.md: the page and the table of moves in jobs/states.py say the same."""
+"""docs/states.md: the page and the table of moves in jobs/core/states.py say the same."""
 
 import re
 
-from jobs.states import FIRST, MOVES, State
+from jobs.core.states import FIRST, MOVES, State
 from tests.docs.pages import blocks, code_words, read, table
 
 START = "[*]"

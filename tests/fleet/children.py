@@ -12,7 +12,8 @@ from celery import Celery, Task
 from celery.app.trace import trace_task_ret
 from kombu.utils.json import dumps
 
-from fleet import HEADER, Report, child
+from fleet import HEADER, Report
+from fleet.worker import child
 from jobs.wiring import edges as real_edges
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from django.conf import settings
 from redis import Redis
 
-from fleet.fairness import FairQueue, Given, Taken
+from fleet.fairness.messages import Message, Place, Standing
+from fleet.fairness.queue import FairQueue, Given, Taken
 from fleet.keys import queue_key
-from fleet.messages import Message, Place, Standing
 from fleet.transport import scripts
 
 SECOND = 1_000_000

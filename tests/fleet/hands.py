@@ -9,7 +9,7 @@ import redis
 from celery import current_app
 
 from fleet.keys import queue_key
-from fleet.transport.adopting import adopt
+from fleet.transport.adoption import adopt
 from fleet.transport.envelope import ONCE
 from fleet.transport.leases import Leases, Room
 from tests.waiting import wait_for

@@ -15,11 +15,11 @@ from celery.exceptions import TaskRevokedError
 from celery.worker import state as worker_state
 from celery.worker.request import Request
 
-from fleet import child
-from fleet.edge import Edge
-from fleet.steps.charging import watched
-from fleet.steps.gate import Gate
-from jobs.catalog import resolve
+from fleet.worker import child
+from fleet.worker.charging import watched
+from fleet.worker.edge import Edge
+from fleet.worker.gate import Gate
+from jobs.catalog.registry import resolve
 from jobs.wiring import edges
 from tests.jobs.scenes import living_worker
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import redis
 
-from fleet.beat import LEASE_SECONDS, RENEW_SECONDS
-from fleet.programs import beat
+from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS
+from fleet.stack.programs import beat
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import Process
 from tests.waiting import wait_for

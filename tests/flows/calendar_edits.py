@@ -19,35 +19,35 @@ def agree(
     *, owner: str, starts: list[str], seconds: int, zone: str, weight: int = 1, **fields: Any
 ) -> Facts:
     """Have an owner with a calendar of one approved window, which opens at these times."""
-    from jobs import approving, calendars
+    from jobs.calendars import approvals, changes
+    from jobs.calendars.windows import request_window
     from jobs.models import Calendar, Owner
-    from jobs.window_edits import request_window
 
     with _noted() as facts:
         customer, _ = Owner.objects.update_or_create(slug=owner, defaults={"weight": weight})
         calendar = Calendar.objects.create(owner=customer, name="agreed", **fields)
-        calendars.attach(calendar, customer)
-        with calendars.changing(calendar):
+        changes.attach(calendar, customer)
+        with changes.changing(calendar):
             made = request_window(calendar, **_times(starts, seconds), zone=zone)
-            approving.approve(made, actor=_somebody())
+            approvals.approve(made, actor=_somebody())
     return facts
 
 
 def move(*, owner: str, starts: list[str], seconds: int) -> Facts:
     """Have the window open at other times, for so long, and approved as it is then."""
-    from jobs import approving, calendars
-    from jobs.window_edits import change_window
+    from jobs.calendars import approvals, changes
+    from jobs.calendars.windows import change_window
 
     with _noted() as facts:
         window = _of(owner)
-        with calendars.changing(window.calendar):
-            approving.approve(change_window(window, **_times(starts, seconds)), actor=_somebody())
+        with changes.changing(window.calendar):
+            approvals.approve(change_window(window, **_times(starts, seconds)), actor=_somebody())
     return facts
 
 
 def freeze(*, owner: str, starts: str, seconds: int, zone: str) -> Facts:
     """Have nothing start in that time."""
-    from jobs.window_edits import request_window
+    from jobs.calendars.windows import request_window
 
     with _noted() as facts:
         times = _times([starts], seconds)
@@ -57,13 +57,13 @@ def freeze(*, owner: str, starts: str, seconds: int, zone: str) -> Facts:
 
 def thaw(*, owner: str) -> Facts:
     """Take the freezes back."""
-    from jobs import calendars
+    from jobs.calendars import changes
+    from jobs.calendars.windows import remove_window
     from jobs.models import Window
-    from jobs.window_edits import remove_window
 
     with _noted() as facts:
         calendar = _of(owner).calendar
-        with calendars.changing(calendar):
+        with changes.changing(calendar):
             for froze in Window.objects.filter(calendar=calendar, effect="freeze"):
                 remove_window(froze)
     return facts
@@ -71,19 +71,19 @@ def thaw(*, owner: str) -> Facts:
 
 def revoke(*, owner: str) -> Facts:
     """Take the approval of the window back."""
-    from jobs import approving
+    from jobs.calendars import approvals
 
     with _noted() as facts:
-        approving.revoke(_of(owner), actor=_somebody())
+        approvals.revoke(_of(owner), actor=_somebody())
     return facts
 
 
 def approve(*, owner: str) -> Facts:
     """Approve the window again."""
-    from jobs import approving
+    from jobs.calendars import approvals
 
     with _noted() as facts:
-        approving.approve(_of(owner), actor=_somebody())
+        approvals.approve(_of(owner), actor=_somebody())
     return facts
 
 

@@ -13,10 +13,10 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTa
 
 import tests.flows.tasks
 import tests.tasks  # noqa: F401 - both register the tasks that scenes submit
+from jobs.core.states import ACTIVE
 from jobs.models import Owner, Run, Submission
-from jobs.partitions import make_partitions
-from jobs.states import ACTIVE
-from jobs.system_schedule import keep_periodic_tasks
+from jobs.system.partitions import make_partitions
+from jobs.system.schedule import keep_periodic_tasks
 from tests.audit import EMPTY_AUDIT
 from tests.flows.processes import QUICK, Layout, Processes, database_url
 from tests.flows.world import broker_client, make_owner

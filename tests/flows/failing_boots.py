@@ -10,7 +10,7 @@ from typing import Any
 
 from celery import signals
 
-from fleet import booting
+from fleet.pool import booting
 
 booting.TRIES = int(os.environ.get("BOOT_TRIES", booting.TRIES))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from fleet.programs import beat, job_worker, system_worker
+from fleet.stack.programs import beat, job_worker, system_worker
 from tests.flows.kept import kept
 from tests.flows.processes import Processes
 from tests.flows.servers import Servers

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from fleet.stack import Program, Stack
+from fleet.stack.stack import Program, Stack
+from jobs.core.states import ENDED
 from jobs.models import Run
-from jobs.states import ENDED
 from tests.flows.processes import ALONE, Processes, environment
 from tests.waiting import wait_for
 

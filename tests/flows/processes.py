@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.db import connection
 
-from fleet import programs
-from fleet.stack import Program, Stack
+from fleet.stack import programs
+from fleet.stack.stack import Program, Stack
 from tests.judge import TaskLog
 
 ROOT = Path(__file__).resolve().parents[2]

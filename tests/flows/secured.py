@@ -13,7 +13,7 @@ from django.conf import settings
 from config.embedded.accounts import server_account
 from config.embedded.binaries import redis_folder
 from config.embedded.places import Places
-from fleet.stack import free_port
+from fleet.stack.stack import free_port
 from tests.waiting import wait_for
 
 ADMIN = "admin-s3cret"

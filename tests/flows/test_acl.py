@@ -12,10 +12,11 @@ from celery import Celery
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from redis.exceptions import NoPermissionError
 
-from fleet.hints import Broker
+from fleet.broker.broker import Broker
 from fleet.keys import queue_key
-from jobs import dispatch, submit
+from jobs import submit
 from jobs.models import Owner
+from jobs.runs import dispatch
 from tests.flows.processes import ROOT, Processes
 from tests.flows.secured import Secured, secured
 from tests.flows.test_remote import Stranger

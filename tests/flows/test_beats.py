@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from fleet.beat import LEASE_SECONDS, RENEW_SECONDS
-from fleet.due import send_id
+from fleet.beat.due import send_id
+from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS
 from tests.flows.beats import ANCHOR, Beats, beats
 from tests.waiting import wait_for
 

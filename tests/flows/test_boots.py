@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fleet.stack import StackError
+from fleet.stack.stack import StackError
 from jobs import submit
 from tests.flows.processes import Process, Processes
 from tests.flows.world import ended, outcomes

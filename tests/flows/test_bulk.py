@@ -9,7 +9,7 @@ from django.db import transaction
 from django.test import override_settings
 
 from jobs import submit_many
-from jobs.states import State
+from jobs.core.states import State
 from tests.flows.processes import Processes
 from tests.flows.world import keys_with
 from tests.waiting import wait_for

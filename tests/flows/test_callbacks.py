@@ -10,9 +10,9 @@ from celery.exceptions import TaskRevokedError
 from celery.result import AsyncResult
 
 from jobs import submit, submit_many
+from jobs.core.states import State
 from jobs.models import Owner
-from jobs.pausing import pause_owner
-from jobs.states import State
+from jobs.owners.pausing import pause_owner
 from tests.flows.processes import Processes
 from tests.flows.tasks import misbehave, told
 from tests.flows.world import ended, outcomes, reached

@@ -7,9 +7,9 @@ import pytest
 import redis
 
 from jobs import submit, submit_many
-from jobs.cancellation import cancel_runs
+from jobs.core.states import ENDED, State
 from jobs.models import Run
-from jobs.states import ENDED, State
+from jobs.runs.cancellation import cancel_runs
 from tests.flows.processes import Processes
 from tests.flows.world import bodies, ended, outcomes, reached, states
 from tests.waiting import wait_for

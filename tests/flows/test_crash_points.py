@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from fleet.faults import KNOWN
-from fleet.programs import beat, job_worker, system_worker
+from fleet.crash_points import KNOWN
+from fleet.stack.programs import beat, job_worker, system_worker
+from jobs.core.states import State
 from jobs.models import Outbox, Owner, Run
-from jobs.states import State
 from tests.flows.conftest import make_owner
 from tests.flows.kept import drained, kept
 from tests.flows.processes import Processes

@@ -13,11 +13,13 @@ import redis
 from django.db import transaction
 
 from fleet.keys import queue_key
-from jobs import database, sharing, submit_many
+from jobs import submit_many
+from jobs.core import sql
+from jobs.core.states import State
 from jobs.models import Run
-from jobs.pausing import pause_owner, resume_owner
-from jobs.sharing import limit_owner
-from jobs.states import State
+from jobs.owners import fair_queue
+from jobs.owners.fair_queue import limit_owner
+from jobs.owners.pausing import pause_owner, resume_owner
 from tests.flows.processes import Processes
 from tests.flows.test_lost_broker import OwnBroker, broker
 from tests.flows.world import make_owner
@@ -85,7 +87,7 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     epoch = _epoch(client)
     # Nobody can tell the queue anything meanwhile.
     with transaction.atomic():
-        database.query(sharing.ALONE)
+        sql.query(fair_queue.ALONE)
         if how == "emptied":
             client.flushall()
         else:

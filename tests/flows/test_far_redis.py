@@ -11,8 +11,8 @@ from celery import group
 from django.conf import settings
 
 from jobs import submit_many
+from jobs.core.states import State
 from jobs.models import Run
-from jobs.states import State
 from tests.flows.processes import Processes
 from tests.judge import read_task_events
 from tests.proxy import Faults, Proxy

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from fleet import programs
 from fleet.flower import run_address
-from fleet.stack import Stack, free_port
+from fleet.stack import programs
+from fleet.stack.stack import Stack, free_port
 from jobs import submit
 from jobs.models import Owner, Run
 from tests.flows.processes import Processes, environment

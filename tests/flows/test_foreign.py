@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import redis
 
-from fleet import programs
+from fleet.stack import programs
 from jobs import submit
 from jobs.models import Owner
 from tests.flows.foreign import PIDBOX, call, message, signature

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 from celery import current_app
 
-from fleet import programs
+from fleet.stack import programs
 from jobs import submit
 from jobs.models import Owner
 from tests.flows import plain

@@ -9,8 +9,8 @@ from celery import current_app
 from celery.result import AsyncResult
 
 from jobs import submit, submit_many
+from jobs.core.states import State
 from jobs.models import Run
-from jobs.states import State
 from tests.flows.processes import Process, Processes
 from tests.flows.world import bodies, ended, outcomes
 from tests.judge import TaskLog, read_task_events

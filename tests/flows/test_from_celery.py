@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.catalog import REPLACED
+from jobs.catalog.registry import REPLACED
 from tests.docs.pages import blocks, code_words, read, table
 from tests.flows.test_own_project import Shop, installed, servers, shop
 from tests.flows.test_own_project import block as of_the_project
@@ -79,7 +79,7 @@ def test_a_call_that_names_no_queue_goes_to_the_new_one(moved: Shop) -> None:
 def test_a_task_that_became_a_job_is_submitted(working: Shop) -> None:
     """Its `.delay()` raises, that of a plain one does not."""
     code = f"""
-from jobs.errors import RowRequired
+from jobs.core.errors import RowRequired
 from jobs.models import Owner
 from shop.tasks import *
 Owner.objects.get_or_create(slug="northwind")

@@ -7,9 +7,9 @@ from celery import current_app
 
 from fleet import HEADER, Hint
 from jobs import submit, submit_many
-from jobs.dispatch import broker as hint_broker
+from jobs.core.states import State
 from jobs.models import Run, Submission
-from jobs.states import State
+from jobs.runs.dispatch import broker as hint_broker
 from tests.flows.processes import Processes
 from tests.flows.world import bodies, ended, outcomes
 from tests.judge import read_task_events

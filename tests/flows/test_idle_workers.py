@@ -10,8 +10,8 @@ from celery import current_app
 
 from jobs import submit
 from jobs.checks.database import check_deployed_database
+from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
-from jobs.states import State
 from tests.flows.processes import QUICK, Process, Processes
 from tests.flows.world import ended, outcomes, reached
 from tests.waiting import wait_for

@@ -9,9 +9,9 @@ import redis
 from celery import Celery, current_app
 from django.db import connection
 
-from fleet import inbox
+from fleet.broker import inbox
+from jobs.definitions.upsert import upsert_jobs
 from jobs.models import AuditEntry, InboxMark, Job, Owner
-from jobs.upserting import upsert_jobs
 from tests.audit import EMPTY_AUDIT
 from tests.flows.processes import Processes
 from tests.waiting import wait_for

@@ -10,11 +10,11 @@ from functools import partial
 import pytest
 import redis
 
-from fleet.programs import job_worker
-from fleet.stack import Stack
+from fleet.stack.programs import job_worker
+from fleet.stack.stack import Stack
 from jobs import submit_many
+from jobs.core.states import State
 from jobs.models import Attempt, Owner, Run, Submission
-from jobs.states import State
 from tests.flows.kept import drained, ended_count, kept
 from tests.flows.processes import Processes
 from tests.judge import Verdict, read_task_events

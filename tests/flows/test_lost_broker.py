@@ -15,9 +15,10 @@ from config.embedded.accounts import server_account
 from config.embedded.places import Places
 from config.embedded.redis import Redis
 from fleet import Broker
-from jobs import dispatch, submit
+from jobs import submit
+from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.states import State
+from jobs.runs import dispatch
 from tests.flows.processes import QUICK, Process, Processes
 from tests.flows.servers import Breakable
 from tests.flows.world import bodies, ended, most_at_once, outcomes, reached, states

@@ -10,8 +10,8 @@ from celery import group
 from django.conf import settings
 
 from jobs import submit_many
+from jobs.core.states import State
 from jobs.models import Run
-from jobs.states import State
 from tests.flows.processes import Processes
 from tests.flows.world import broker_client
 from tests.judge import read_task_events

@@ -13,8 +13,8 @@ import redis
 from celery.result import AsyncResult
 
 from jobs import submit, submit_many
+from jobs.core.states import State
 from jobs.models import Run
-from jobs.states import State
 from tests.flows.processes import Layout, Processes
 from tests.flows.world import bodies, ended, keys_with, outcomes, reached
 from tests.judge import TaskLog

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jobs import submit, submit_many
-from jobs.states import State
+from jobs.core.states import State
 from tests.flows.processes import QUICK, Processes
 from tests.flows.world import bodies, ended, outcomes, reached, states
 from tests.waiting import wait_for

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from fleet.faults import KNOWN
-from fleet.programs import beat, job_worker, system_worker
-from jobs.encoding import encode_body
-from jobs.ids import scheduled_id
+from fleet.crash_points import KNOWN
+from fleet.stack.programs import beat, job_worker, system_worker
+from jobs.catalog.encoding import encode_body
+from jobs.core.ids import scheduled_id
 from jobs.models import Job, Owner, Run
-from jobs.pulse import TICK_SLOTS
+from jobs.recurring.pulse import TICK_SLOTS
+from jobs.runs.storage import now
 from jobs.schedules import moment_of, slot_of
-from jobs.storing import now
 from tests.flows.kept import drained, kept
 from tests.flows.processes import Processes
 from tests.flows.recurring import wait_until

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from fleet.hints import Broker
-from jobs import dispatch, submit
+from fleet.broker.broker import Broker
+from jobs import submit
+from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.states import State
+from jobs.runs import dispatch
 from tests.flows.processes import Processes
 from tests.flows.secured import ADMIN, Secured, secured
 from tests.flows.world import ended, reached

@@ -8,7 +8,7 @@ import pytest
 import redis
 from django.db import connection
 
-from fleet.programs import beat, system_worker
+from fleet.stack.programs import beat, system_worker
 from jobs import upsert_jobs
 from jobs.models import Cursor, Job, Owner
 from jobs.schedules import slot_of

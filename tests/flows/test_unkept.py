@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import redis
 
 from fleet.keys import queue_key
-from jobs.dispatch import broker as hint_broker
 from jobs.models import Job, Owner
+from jobs.runs.dispatch import broker as hint_broker
 from tests.flows.processes import Processes
 from tests.flows.world import make_owner
 from tests.jobs.without_history import due_hint, job_without_history, written_count

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from jobs import submit
+from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
-from jobs.states import State
 from tests.flows.processes import Process, Processes
 from tests.flows.world import bodies, ended, reached
 from tests.waiting import wait_for

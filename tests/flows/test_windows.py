@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from jobs import submit_many
+from jobs.core.states import State
 from jobs.models import Run, Submission
-from jobs.states import State
 from tests.contrast.scenery import FAKETIME
 from tests.flows.calendar_edits import ACTS
 from tests.flows.kept import open_count

@@ -13,9 +13,9 @@ from django.db import connection
 
 from fleet import HEADER
 from jobs import submit
-from jobs.conf import DEFAULTS
+from jobs.core.conf import DEFAULTS
+from jobs.core.states import State
 from jobs.models import Run, Worker
-from jobs.states import State
 from tests.flows.processes import QUICK, Layout, Processes, database_url
 from tests.flows.tasks import told
 from tests.flows.world import bodies, ended, outcomes, reached

@@ -6,10 +6,10 @@ from typing import Any
 
 import psycopg
 
-from fleet.programs import job_worker
+from fleet.stack.programs import job_worker
 from jobs import submit
+from jobs.core.states import State
 from jobs.models import Owner
-from jobs.states import State
 from tests.flows.processes import ALONE, Processes, database_url
 from tests.flows.world import bodies, ended, make_owner, outcomes, reached, states
 from tests.waiting import wait_for

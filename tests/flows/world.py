@@ -7,8 +7,8 @@ from uuid import UUID
 import redis
 from celery import current_app
 
+from jobs.core.states import ENDED, State
 from jobs.models import Owner, Run
-from jobs.states import ENDED, State
 from tests.judge import TaskLog, read_task_events
 from tests.judge.log import TaskEvent
 from tests.waiting import wait_for

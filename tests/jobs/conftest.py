@@ -11,8 +11,8 @@ from django.db import connection, connections
 
 import tests.tasks  # noqa: F401  registers the tasks that scenes submit
 from fleet.transport import leases
-from jobs import dispatch
 from jobs.models import Owner
+from jobs.runs import dispatch
 from tests.audit import EMPTY_AUDIT
 from tests.flows.world import broker_client
 

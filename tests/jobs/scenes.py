@@ -19,12 +19,13 @@ from django.db import connection, transaction
 
 from fleet import Admission, Ask, Kind, Node, Refusal, Report, is_hint
 from fleet.keys import queue_key
-from jobs import database, prepared, submit_many
-from jobs.admission import admit
-from jobs.liveness import beat
+from jobs import submit_many
+from jobs.core import prepared, sql
+from jobs.core.states import ENDED, FIRST, MOVES
 from jobs.models import Owner, Run
-from jobs.recording import record
-from jobs.states import ENDED, FIRST, MOVES
+from jobs.runs.admission import admit
+from jobs.runs.recording import record
+from jobs.system.heartbeat import beat
 from tests.waiting import wait_for
 
 T = TypeVar("T")
@@ -187,7 +188,7 @@ def changed_before_its_lock(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
     def change() -> None:
         query = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-        wait_for(lambda: bool(database.query(query)))
+        wait_for(lambda: bool(sql.query(query)))
         Run.objects.filter(id=run.id).update(labels={"changed": "meanwhile"})
         connection.close()
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from jobs import promotion, sweep, tasks
-from jobs import rescue as rescuing
+from jobs import tasks
+from jobs.system import promotion, sweep
+from jobs.system import rescue as rescuing
 from tests.jobs.scenes import at_once
 
 ROUNDS = [

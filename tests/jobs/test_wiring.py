@@ -10,7 +10,7 @@ from celery import shared_task
 from django.db import DatabaseError, connection, transaction
 from pytest_django import Settings
 
-from jobs.catalog import job
+from jobs.catalog.registry import job
 from jobs.wiring import (
     SESSION,
     close_connection,

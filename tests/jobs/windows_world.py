@@ -7,9 +7,9 @@ from typing import Any
 
 from django.contrib.auth.models import Permission, User
 
-from jobs import calendars
+from jobs.calendars import changes
 from jobs.models import Calendar, Membership, Owner, Role, Window
-from jobs.storing import now
+from jobs.runs.storage import now
 
 
 def calendar_of(
@@ -17,7 +17,7 @@ def calendar_of(
 ) -> Calendar:
     """Make a calendar that applies to all that is an owner's."""
     made = Calendar.objects.create(owner=owner, name=name, needs_approval=needs_approval, **fields)
-    calendars.attach(made, owner)
+    changes.attach(made, owner)
     return made
 
 
@@ -35,7 +35,7 @@ def window(
 ) -> Window:
     """Give a calendar one window or freeze, so many seconds from now."""
     starts = (now() + timedelta(seconds=opens_in)).astimezone(UTC).replace(tzinfo=None)
-    with calendars.changing(calendar):
+    with changes.changing(calendar):
         return Window.objects.create(
             calendar=calendar,
             effect=effect,

@@ -8,8 +8,8 @@ from typing import Any
 from django.db import connection
 
 from fleet import Ask, Hint
-from jobs.encoding import encode_body
-from jobs.ids import scheduled_id
+from jobs.catalog.encoding import encode_body
+from jobs.core.ids import scheduled_id
 from jobs.models import Job, Owner
 
 _WRITES = """

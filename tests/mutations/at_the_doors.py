@@ -6,15 +6,15 @@ from typing import Final
 
 from tests.mutations.mutation import Mutation
 
-ADMIT: Final = "jobs/sql/admit.sql"
-ROOM: Final = "jobs/sql/room.sql"
-RECORD: Final = "jobs/sql/record.sql"
-RECORDING: Final = "jobs/recording.py"
+ADMIT: Final = "jobs/runs/sql/admit.sql"
+ROOM: Final = "jobs/runs/sql/count_room.sql"
+RECORD: Final = "jobs/runs/sql/record.sql"
+RECORDING: Final = "jobs/runs/recording.py"
 BY_ID: Final = (
-    "tests/jobs/test_prepared.py::test_on_one_partition_a_row_is_looked_up_by_its_id_alone"
+    "tests/jobs/core/test_prepared.py::test_on_one_partition_a_row_is_looked_up_by_its_id_alone"
 )
-ADMISSION: Final = "tests/jobs/test_admission.py::test_"
-RECORDED: Final = "tests/jobs/test_recording.py::test_"
+ADMISSION: Final = "tests/jobs/runs/test_admission.py::test_"
+RECORDED: Final = "tests/jobs/runs/test_recording.py::test_"
 
 ADMITTING: Final = (
     Mutation(
@@ -26,7 +26,7 @@ ADMITTING: Final = (
         (
             f"{ADMISSION}what_is_not_queued_is_gone",
             f"{ADMISSION}the_same_hint_again_finds_nothing_to_do",
-            "tests/jobs/test_cancellation.py::test_what_waits_is_cancelled_and_never_starts",
+            "tests/jobs/runs/test_cancellation.py::test_what_waits_is_cancelled_and_never_starts",
         ),
         is_quick=True,
     ),
@@ -125,7 +125,7 @@ ADMITTING: Final = (
     Mutation(
         "who counts under a cap waits for who counts before it",
         "G16",
-        "jobs/sql/lock_limited.sql",
+        "jobs/runs/sql/lock_limits.sql",
         "pg_advisory_xact_lock(limited.space, limited.key)",
         "NULL",
         (f"{ADMISSION}a_deadline_that_passes_behind_a_cap_is_kept",),
@@ -180,7 +180,7 @@ ADMITTING: Final = (
         "token = greatest(r.token, (j.verdict = '')::int)",
         (
             f"{RECORDED}an_older_token_is_fenced_off",
-            "tests/jobs/test_rescue.py::test_the_second_attempt_comes_at_once",
+            "tests/jobs/system/test_rescue.py::test_the_second_attempt_comes_at_once",
         ),
     ),
     Mutation(
@@ -234,10 +234,12 @@ ADMITTING: Final = (
     Mutation(
         "the index of ids is asked for an id, not that of owners",
         "batches at the edges",
-        "jobs/partitions.py",
+        "jobs/system/partitions.py",
         'cursor.execute(f"CREATE INDEX ON {name} (owner_id, id)")',
         "pass",
-        ("tests/jobs/test_partitions.py::test_the_index_of_owners_is_older_than_that_of_ids",),
+        (
+            "tests/jobs/system/test_partitions.py::test_the_index_of_owners_is_older_than_that_of_ids",
+        ),
     ),
     Mutation(
         "a row that has just changed is admitted the next time",
@@ -251,10 +253,10 @@ ADMITTING: Final = (
     Mutation(
         "what took long is planned anew",
         "batches at the edges",
-        "jobs/prepared.py",
+        "jobs/core/prepared.py",
         "if is_slow and not waits:",
         "if False:",
-        ("tests/jobs/test_prepared.py::test_what_took_long_is_planned_for_the_size_of_now",),
+        ("tests/jobs/core/test_prepared.py::test_what_took_long_is_planned_for_the_size_of_now",),
     ),
     Mutation(
         "whether a row is held is asked of the batch's partitions only",
@@ -262,7 +264,9 @@ ADMITTING: Final = (
         ADMIT,
         "              AND q.id = ANY(%(ids)s) -- of these partitions only\n",
         "",
-        ("tests/jobs/test_prepared.py::test_runs_of_two_days_are_looked_for_in_two_partitions",),
+        (
+            "tests/jobs/core/test_prepared.py::test_runs_of_two_days_are_looked_for_in_two_partitions",
+        ),
     ),
     Mutation(
         "a held row of another task is not this hint's",
@@ -275,15 +279,15 @@ ADMITTING: Final = (
     Mutation(
         "limits are read of runs in every state",
         "G16",
-        "jobs/sql/lock_limited.sql",
+        "jobs/runs/sql/lock_limits.sql",
         "WHERE r.id = asked.id\n",
         "WHERE r.id = asked.id AND r.state = 'queued'\n",
-        ("tests/jobs/test_prepared.py::test_limits_are_those_of_runs_in_every_state",),
+        ("tests/jobs/core/test_prepared.py::test_limits_are_those_of_runs_in_every_state",),
     ),
     Mutation(
         "what is limited is admitted under its locks",
         "G16",
-        "jobs/admission.py",
+        "jobs/runs/admission.py",
         "if not _Limits.are_expected and not _Limits.lock(ids):",
         "if not _Limits.are_expected:",
         (f"{ADMISSION}a_cap_holds_against_workers_at_once",),
@@ -291,7 +295,7 @@ ADMITTING: Final = (
     Mutation(
         "a payload that cannot be read ends its own run only",
         "bad input",
-        "jobs/admission.py",
+        "jobs/runs/admission.py",
         "except Exception as error:  # whatever it is: the others of the batch are admitted",
         "except ArithmeticError as error:",
         (f"{ADMISSION}an_unreadable_payload_ends_its_own_run_only",),
@@ -309,7 +313,7 @@ WRITING: Final = (
         (
             f"{RECORDED}an_older_token_is_fenced_off",
             f"{RECORDED}tokens_of_the_future_and_unknown_runs_are_nobody_s",
-            "tests/jobs/test_rescue.py::test_the_second_attempt_comes_at_once",
+            "tests/jobs/system/test_rescue.py::test_the_second_attempt_comes_at_once",
         ),
     ),
     Mutation(
@@ -433,7 +437,7 @@ WRITING: Final = (
     Mutation(
         "what is given back keeps its place",
         "G20",
-        "jobs/sql/hints.sql",
+        "jobs/runs/sql/select_hints.sql",
         "AND (q.at = 1 OR r.history -> (q.at - 2)::int ->> 0 <> 'admitted')",
         "",
         (f"{RECORDED}what_is_given_back_keeps_its_place",),
@@ -457,10 +461,12 @@ WRITING: Final = (
     Mutation(
         "a cancel misses no run that comes back meanwhile",
         "G17",
-        "jobs/cancellation.py",
+        "jobs/runs/cancellation.py",
         "WHERE id = ANY(%s) ORDER BY id FOR UPDATE",
         "WHERE id = ANY(%s) ORDER BY id",
-        ("tests/jobs/test_cancellation.py::test_a_run_that_comes_back_meanwhile_is_not_missed",),
+        (
+            "tests/jobs/runs/test_cancellation.py::test_a_run_that_comes_back_meanwhile_is_not_missed",
+        ),
     ),
 )
 

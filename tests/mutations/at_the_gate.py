@@ -6,14 +6,14 @@ from typing import Final
 
 from tests.mutations.mutation import Mutation
 
-ADMIT: Final = "jobs/sql/admit.sql"
-CALENDARS: Final = "jobs/calendars.py"
-GATING: Final = "tests/jobs/test_gating.py::test_"
-CLOSING: Final = "tests/jobs/test_closing.py::test_"
-APPROVING: Final = "tests/jobs/test_approving.py::test_"
-EDITS: Final = "tests/jobs/test_window_edits.py::test_"
-OVERRIDING: Final = "tests/jobs/test_overriding.py::test_"
-UNKEPT: Final = "tests/jobs/test_unkept.py::test_"
+ADMIT: Final = "jobs/runs/sql/admit.sql"
+CALENDARS: Final = "jobs/calendars/changes.py"
+GATING: Final = "tests/jobs/runs/test_gate.py::test_"
+CLOSING: Final = "tests/jobs/runs/test_closing.py::test_"
+APPROVING: Final = "tests/jobs/calendars/test_approvals.py::test_"
+EDITS: Final = "tests/jobs/calendars/test_windows.py::test_"
+OVERRIDING: Final = "tests/jobs/runs/test_override.py::test_"
+UNKEPT: Final = "tests/jobs/runs/test_ephemeral.py::test_"
 
 ADMITTING: Final = (
     Mutation(
@@ -41,7 +41,7 @@ ADMITTING: Final = (
     Mutation(
         "an admission waits for who changes its owner's calendars",
         "G14",
-        "jobs/sql/lock_limited.sql",
+        "jobs/runs/sql/lock_limits.sql",
         "CASE WHEN o.calendar_version > 0 THEN o.slug END",
         "NULL",
         (f"{GATING}an_admission_waits_for_a_change_and_sees_it",),
@@ -57,7 +57,7 @@ ADMITTING: Final = (
     Mutation(
         "without history, too, nothing starts outside its windows",
         "G14",
-        "jobs/sql/admit_unkept.sql",
+        "jobs/runs/sql/admit_ephemeral.sql",
         "THEN 'window'",
         "THEN ''",
         (
@@ -68,8 +68,8 @@ ADMITTING: Final = (
     Mutation(
         "what its windows keep from a job without history is recorded",
         "G12",
-        "jobs/unkept.py",
-        'database.run("note_window", given)',
+        "jobs/runs/ephemeral.py",
+        'database.run("runs/record_missed_window", given)',
         "pass",
         (f"{UNKEPT}what_comes_outside_its_windows_is_recorded",),
         fails_with="ValueError",
@@ -77,10 +77,10 @@ ADMITTING: Final = (
     Mutation(
         "a calendar's last window is not removed",
         "G14",
-        "jobs/calendars.py",
+        "jobs/calendars/changes.py",
         "if had_windows and not _has_windows(locked):",
         "if False:",
-        ("tests/jobs/test_window_edits.py::test_the_last_window_is_not_removed",),
+        ("tests/jobs/calendars/test_windows.py::test_the_last_window_is_not_removed",),
         fails_with="DID NOT RAISE",
     ),
     Mutation(
@@ -97,7 +97,7 @@ AGREEING: Final = (
     Mutation(
         "an approval is of the window as it was",
         "approval",
-        "jobs/agreed.py",
+        "jobs/calendars/hours.py",
         "if decision.revision == window.revision",
         "if True",
         (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
@@ -105,7 +105,7 @@ AGREEING: Final = (
     Mutation(
         "a material change needs a new approval",
         "approval",
-        "jobs/window_edits.py",
+        "jobs/calendars/windows.py",
         "window.revision += 1",
         "pass",
         (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
@@ -113,7 +113,7 @@ AGREEING: Final = (
     Mutation(
         "only what narrows a window keeps its approval",
         "approval",
-        "jobs/window_edits.py",
+        "jobs/calendars/windows.py",
         "if before.approved and only_narrows(before, readable(window)):",
         "if before.approved:",
         (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
@@ -129,7 +129,7 @@ AGREEING: Final = (
     Mutation(
         "who asked for a window does not approve it",
         "four eyes",
-        "jobs/approving.py",
+        "jobs/calendars/approvals.py",
         "decision is Decision.APPROVED and _is_own(as_it_is, actor)",
         "False",
         (f"{APPROVING}who_asked_does_not_approve",),
@@ -138,7 +138,7 @@ AGREEING: Final = (
     Mutation(
         "nobody overrides without a reason",
         "override",
-        "jobs/overriding.py",
+        "jobs/runs/override.py",
         "if not reason.strip():",
         "if False:",
         (f"{OVERRIDING}without_a_reason_nothing_is_overridden",),
@@ -147,10 +147,10 @@ AGREEING: Final = (
     Mutation(
         "what was rolled back is not kept of a calendar",
         "G14",
-        "jobs/agreed.py",
+        "jobs/calendars/hours.py",
         "xmin::text AS written",
         "'' AS written",
-        ("tests/jobs/test_agreed.py::test_what_was_rolled_back_is_not_kept",),
+        ("tests/jobs/calendars/test_hours.py::test_what_was_rolled_back_is_not_kept",),
     ),
     Mutation(
         "a calendar that nobody has changed yet has openings when it is attached",
@@ -166,7 +166,7 @@ CLOSES: Final = (
     Mutation(
         "what runs is stopped before what waits is gated",
         "end behaviour",
-        "jobs/closing.py",
+        "jobs/runs/closing.py",
         '                close_runs(row["id"])',
         "                pass",
         (
@@ -177,7 +177,7 @@ CLOSES: Final = (
     Mutation(
         "what runs is stopped while a round promotes what is due",
         "end behaviour",
-        "jobs/promotion.py",
+        "jobs/system/promotion.py",
         "        total += found\n        watch.look()\n",
         "        total += found\n",
         (f"{CLOSING}what_runs_is_stopped_within_a_round_that_is_busy",),
@@ -185,7 +185,7 @@ CLOSES: Final = (
     Mutation(
         "a promotion gates for a second and no longer",
         "end behaviour",
-        "jobs/gating.py",
+        "jobs/runs/gate.py",
         "if time.monotonic() >= until:",
         "if False:",
         (f"{GATING}a_promotion_gates_for_a_second_and_the_next_goes_on",),
@@ -193,7 +193,7 @@ CLOSES: Final = (
     Mutation(
         "an attempt is stopped only earlier than it was told",
         "end behaviour",
-        "jobs/sql/close_runs.sql",
+        "jobs/runs/sql/set_stop_at.sql",
         "CASE WHEN ends.at < coalesce(a.closes_at, 'infinity') THEN ends.at END",
         "ends.at",
         (f"{CLOSING}a_change_that_takes_nothing_from_it_stops_nothing",),
@@ -209,7 +209,7 @@ CLOSES: Final = (
     Mutation(
         "what was overridden goes on",
         "override",
-        "jobs/sql/close_runs.sql",
+        "jobs/runs/sql/set_stop_at.sql",
         "AS ends ON a.window_policy <> 'overridden'",
         "AS ends ON true",
         (f"{CLOSING}what_was_overridden_goes_on",),

@@ -6,18 +6,18 @@ from typing import Final
 
 from tests.mutations.mutation import Mutation
 
-GATE: Final = "fleet/steps/gate.py"
-EDGE: Final = "fleet/edge.py"
-POOL: Final = "fleet/pool.py"
-AHEAD: Final = "fleet/ahead.py"
-OF_POOL: Final = "tests/fleet/test_pool.py::test_"
-AT_GATE: Final = "tests/fleet/test_gate.py::test_"
-AT_EDGE: Final = "tests/fleet/test_edge.py::test_"
+GATE: Final = "fleet/worker/gate.py"
+EDGE: Final = "fleet/worker/edge.py"
+POOL: Final = "fleet/pool/pool.py"
+AHEAD: Final = "fleet/pool/lookahead.py"
+OF_POOL: Final = "tests/fleet/pool/test_pool.py::test_"
+AT_GATE: Final = "tests/fleet/worker/test_gate.py::test_"
+AT_EDGE: Final = "tests/fleet/worker/test_edge.py::test_"
 STOPS: Final = "tests/flows/test_worker_stops.py::test_"
-PREFORK: Final = "tests/fleet/test_prefork.py::test_"
-SOFT_STOP: Final = "tests/fleet/test_soft_stop.py::test_"
-RECONCILING: Final = "tests/fleet/test_reconciling.py::test_"
-BOOTING: Final = "tests/fleet/test_booting.py::test_"
+PREFORK: Final = "tests/fleet/pool/test_prefork.py::test_"
+SOFT_STOP: Final = "tests/fleet/pool/test_soft_stop.py::test_"
+RECONCILING: Final = "tests/fleet/pool/test_reconciling.py::test_"
+BOOTING: Final = "tests/fleet/pool/test_booting.py::test_"
 
 ROWS: Final = (
     Mutation(
@@ -39,7 +39,7 @@ ROWS: Final = (
     Mutation(
         "what was never read and is not recorded has not begun",
         "G7",
-        "fleet/steps/outcomes.py",
+        "fleet/worker/outcomes.py",
         "held.is_recorded = not self._edge.unbegin(held.admission.run_id, held.admission.token)",
         "held.is_recorded = True",
         (f"{PREFORK}a_run_that_was_never_read_goes_back_with_a_lost_broker",),
@@ -90,7 +90,7 @@ ROWS: Final = (
         "fleet/transport/channel.py",
         "if self._in_poll and self._waits_for_fair and not",
         "if self._in_poll and self.active_fair_queues and not",
-        ("tests/fleet/test_channel.py::test_a_channel_closes_while_it_waits",),
+        ("tests/fleet/transport/test_channel.py::test_a_channel_closes_while_it_waits",),
         fails_with="TimeoutError",
     ),
     Mutation(
@@ -114,7 +114,7 @@ ROWS: Final = (
     Mutation(
         "a pool that closes takes what is recorded to start",
         "G1, G20",
-        "fleet/steps/node.py",
+        "fleet/worker/node.py",
         "while self.gate.starting_count and",
         "while False and",
         (f"{STOPS}a_start_that_is_being_recorded_while_the_worker_stops_is_made",),
@@ -130,10 +130,10 @@ ROWS: Final = (
     Mutation(
         "a child that was frozen does not begin what may be another worker's",
         "G3, G14",
-        "fleet/child.py",
+        "fleet/worker/child.py",
         "if flight.begins_by is not None and at > flight.begins_by:",
         "if False:",
-        ("tests/fleet/test_child.py::test_what_its_process_comes_to_too_late_does_nothing",),
+        ("tests/fleet/worker/test_child.py::test_what_its_process_comes_to_too_late_does_nothing",),
     ),
     Mutation(
         "a child is told by when it may begin",
@@ -149,7 +149,7 @@ ROWS: Final = (
         GATE,
         "begins_by = held.begins_by if held.admission.is_kept else None",
         "begins_by = held.begins_by",
-        ("tests/fleet/test_gate_unkept.py::test_a_child_may_be_as_late_as_it_is",),
+        ("tests/fleet/worker/test_gate_ephemeral.py::test_a_child_may_be_as_late_as_it_is",),
     ),
     Mutation(
         "what is cancelled does not start",
@@ -178,10 +178,12 @@ ROWS: Final = (
     Mutation(
         "a pool that can stop no task is refused",
         "G14, G17",
-        "fleet/steps/node.py",
+        "fleet/worker/node.py",
         "if not queues or edges.allows_other_pools or isinstance(worker.pool, TaskPool):",
         "if True:",
-        ("tests/fleet/test_node.py::test_a_pool_that_stops_no_task_is_given_no_durable_run",),
+        (
+            "tests/fleet/worker/test_node.py::test_a_pool_that_stops_no_task_is_given_no_durable_run",
+        ),
         fails_with="DID NOT RAISE",
     ),
     Mutation(
@@ -220,7 +222,7 @@ ROWS: Final = (
     Mutation(
         "an outcome is recorded before its message is acknowledged",
         "G1",
-        "fleet/steps/outcomes.py",
+        "fleet/worker/outcomes.py",
         "self._held.get(held.admission.key) is held:\n",
         "self._held.get(held.admission.key) is None:\n",
         (f"{AT_GATE}a_hint_is_admitted_run_recorded_and_acknowledged",),
@@ -284,10 +286,10 @@ ROWS: Final = (
     Mutation(
         "a worker that hangs falls silent",
         "G5",
-        "fleet/steps/heartbeat.py",
+        "fleet/worker/heartbeat.py",
         "if self._watch_loop and silent > self._edges.lease_seconds:",
         "if False:",
-        ("tests/fleet/test_heartbeat.py::test_a_loop_that_stands_still_silences_it",),
+        ("tests/fleet/worker/test_heartbeat.py::test_a_loop_that_stands_still_silences_it",),
     ),
     Mutation(
         "a pool keeps what a child was sent when the broker is lost",
@@ -327,7 +329,7 @@ ROWS: Final = (
     Mutation(
         "what a child has read is started by no other under its token",
         "G3",
-        "fleet/pipes.py",
+        "fleet/pool/pipes.py",
         "return begun is None or begun.job == job._job",
         "return begun is None",
         (f"{PREFORK}a_run_that_its_child_has_read_may_have_begun",),
@@ -335,7 +337,7 @@ ROWS: Final = (
     Mutation(
         "a soft signal ends the job that it is meant for, and no other",
         "G3",
-        "fleet/pipes.py",
+        "fleet/pool/pipes.py",
         "return bool(_ASKED.unpack_from(self._shared, _BEGUN.size)[0] == self.job)",
         "return True",
         (f"{SOFT_STOP}a_signal_for_the_job_before_does_not_end_this_one",),
@@ -343,7 +345,7 @@ ROWS: Final = (
     Mutation(
         "a run that is stopped before its body does not begin",
         "G3",
-        "fleet/soft_stop.py",
+        "fleet/pool/soft_stop.py",
         "        _raise_if_asked()\n        yield",
         "        yield",
         (f"{SOFT_STOP}what_is_stopped_before_its_body_does_not_begin",),
@@ -351,15 +353,15 @@ ROWS: Final = (
     Mutation(
         "a task that was never called has not succeeded",
         "G3",
-        "fleet/child.py",
+        "fleet/worker/child.py",
         "if report is None and not failed and runtime is None:",
         "if False:",
-        ("tests/fleet/test_child.py::test_what_celery_never_called_has_not_succeeded",),
+        ("tests/fleet/worker/test_child.py::test_what_celery_never_called_has_not_succeeded",),
     ),
     Mutation(
         "what was never read and counts as begun is handed back with a lost broker",
         "G1",
-        "fleet/steps/outcomes.py",
+        "fleet/worker/outcomes.py",
         "held.started_at = None\n",
         "pass\n",
         (f"{PREFORK}a_run_that_was_never_read_goes_back_with_a_lost_broker",),
@@ -367,7 +369,7 @@ ROWS: Final = (
     Mutation(
         "the first job of all is read when it has been",
         "G1, G3",
-        "fleet/pipes.py",
+        "fleet/pool/pipes.py",
         "        self.note(NONE)\n",
         "",
         (f"{OF_POOL}a_child_that_has_read_nothing_has_not_read_the_first_job",),
@@ -440,7 +442,7 @@ ROWS: Final = (
     Mutation(
         "jobs that take long together are not all in one child",
         "fairness",
-        "fleet/ahead.py",
+        "fleet/pool/lookahead.py",
         " and child.current.expected + sum(waiting) < AHEAD_SECONDS",
         "",
         (f"{OF_POOL}behind_jobs_that_take_long_together_none_waits_in_their_child",),
@@ -448,7 +450,7 @@ ROWS: Final = (
     Mutation(
         "an end frees a slot when there is room behind it",
         "fairness",
-        "fleet/ahead.py",
+        "fleet/pool/lookahead.py",
         "is_freed and not last.is_slot_free and has_room(child)",
         "is_freed and not last.is_slot_free",
         (f"{OF_POOL}an_end_frees_a_slot_only_when_its_child_has_room",),
@@ -459,7 +461,7 @@ ROWS: Final = (
         "fleet/transport/channel.py",
         "if len(self._arrived) > HAND_OVER_AT_ONCE:",
         "if False:",
-        ("tests/fleet/test_channel.py::test_a_channel_takes_no_more_than_it_deals_with",),
+        ("tests/fleet/transport/test_channel.py::test_a_channel_takes_no_more_than_it_deals_with",),
     ),
     Mutation(
         "at the end of a line another may join it",
@@ -545,7 +547,7 @@ ROWS: Final = (
     Mutation(
         "a run that has ended leaves no ring",
         "performance",
-        "fleet/steps/outcomes.py",
+        "fleet/worker/outcomes.py",
         "        held.job = None\n",
         "",
         (f"{PREFORK}a_run_that_has_ended_leaves_no_ring",),
@@ -561,31 +563,31 @@ ROWS: Final = (
     Mutation(
         "nothing is told of tasks while nobody listens",
         "performance",
-        "fleet/events.py",
+        "fleet/worker/events.py",
         "self._deaf_until = 0.0 if is_heard else time.monotonic() + DEAF_SECONDS",
         "self._deaf_until = 0.0",
-        ("tests/fleet/test_events.py::test_nothing_is_made_for_nobody",),
+        ("tests/fleet/worker/test_events.py::test_nothing_is_made_for_nobody",),
     ),
     Mutation(
         "who listens hears every task",
         "the ecosystem sees it",
-        "fleet/events.py",
+        "fleet/worker/events.py",
         "self._deaf_until = 0.0 if is_heard else time.monotonic() + DEAF_SECONDS",
         "self._deaf_until = time.monotonic() + DEAF_SECONDS",
-        ("tests/fleet/test_events.py::test_who_listens_hears_every_task",),
+        ("tests/fleet/worker/test_events.py::test_who_listens_hears_every_task",),
     ),
     Mutation(
         "words of workers are always said",
         "the ecosystem sees it",
-        "fleet/events.py",
+        "fleet/worker/events.py",
         'if self._deaf_until and type.startswith("task-") and',
         "if self._deaf_until and",
-        ("tests/fleet/test_events.py::test_words_of_workers_are_always_said",),
+        ("tests/fleet/worker/test_events.py::test_words_of_workers_are_always_said",),
     ),
     Mutation(
         "a copy that a task forks ends with the body",
         "G3",
-        "fleet/copies.py",
+        "fleet/pool/copies.py",
         "            end_copy_of(pid)\n",
         "            pass\n",
         ("tests/flows/test_forks.py::test_a_copy_of_a_plain_task_ends_with_the_body",),
@@ -593,7 +595,7 @@ ROWS: Final = (
     Mutation(
         "a copy of a child says nothing and reads no job",
         "G3",
-        "fleet/pipes.py",
+        "fleet/pool/pipes.py",
         "        end_copy_of(pid)\n",
         "",
         (f"{RECONCILING}a_copy_of_a_child_reads_no_job_and_says_nothing",),
@@ -601,7 +603,7 @@ ROWS: Final = (
     Mutation(
         "a job that no process has is ended as lost",
         "G1",
-        "fleet/reconciling.py",
+        "fleet/pool/reconciling.py",
         "return {**super().timers, self.end_lost_jobs: LOOK_SECONDS}",
         "return super().timers",
         (
@@ -612,7 +614,7 @@ ROWS: Final = (
     Mutation(
         "a job is lost with the copy that has read it",
         "G1",
-        "fleet/reconciling.py",
+        "fleet/pool/reconciling.py",
         "return is_at_job and reader != child.pid and not _runs(reader)",
         "return False",
         (f"{RECONCILING}a_job_that_a_copy_of_its_child_has_read_is_lost_with_the_copy",),
@@ -620,7 +622,7 @@ ROWS: Final = (
     Mutation(
         "a process that ends while it boots does not end its worker",
         "a worker stays up",
-        "fleet/booting.py",
+        "fleet/pool/booting.py",
         "        self.maintain_pool()\n        return True\n",
         "        return super().did_start_ok()\n",
         ("tests/flows/test_boots.py::test_a_worker_outlives_processes_that_end_while_they_boot",),
@@ -628,7 +630,7 @@ ROWS: Final = (
     Mutation(
         "there is a pause between tries to boot a process",
         "a worker stays up",
-        "fleet/booting.py",
+        "fleet/pool/booting.py",
         "if time.monotonic() >= self._creates_at:",
         "if True:",
         (f"{BOOTING}no_process_is_created_during_the_pause",),
@@ -636,7 +638,7 @@ ROWS: Final = (
     Mutation(
         "a process that boots ends the row of failed tries",
         "a worker stays up",
-        "fleet/booting.py",
+        "fleet/pool/booting.py",
         "            self._failed_tries = 0\n",
         "            pass\n",
         (f"{BOOTING}each_try_comes_after_twice_the_pause",),
@@ -644,7 +646,7 @@ ROWS: Final = (
     Mutation(
         "a worker whose processes never boot ends",
         "a worker stays up",
-        "fleet/booting.py",
+        "fleet/pool/booting.py",
         "        if child.boot_try < TRIES:\n",
         "        if True:\n",
         (f"{BOOTING}a_row_of_failed_tries_ends_the_worker",),

@@ -6,13 +6,13 @@ from typing import Final
 
 from tests.mutations.mutation import Mutation
 
-IMPORT: Final = "jobs/ical_import.py"
-FEED: Final = "jobs/ical_feed.py"
-PLANNED: Final = "jobs/sql/planned_runs.sql"
-SERIES: Final = "jobs/ical/series.py"
-IMPORTED: Final = "tests/jobs/test_ical_import.py::test_"
-FED: Final = "tests/jobs/test_ical_feed.py::test_"
-READ: Final = "tests/jobs/ical/test_reading.py::test_"
+IMPORT: Final = "jobs/calendars/ical_import.py"
+FEED: Final = "jobs/calendars/ical_feed.py"
+PLANNED: Final = "jobs/calendars/sql/planned_runs.sql"
+SERIES: Final = "jobs/calendars/ical/series.py"
+IMPORTED: Final = "tests/jobs/calendars/test_ical_import.py::test_"
+FED: Final = "tests/jobs/calendars/test_ical_feed.py::test_"
+READ: Final = "tests/jobs/calendars/ical/test_reading.py::test_"
 
 ROWS: Final = (
     Mutation(

@@ -6,15 +6,15 @@ from typing import Final
 
 from tests.mutations.mutation import Mutation
 
-LOST: Final = "jobs/sql/lost_runs.sql"
-RESCUE: Final = "jobs/rescue.py"
-SWEEP: Final = "jobs/sweep.py"
-IDS: Final = "jobs/ids.py"
-KEYS: Final = "jobs/idempotency.py"
-RESCUED: Final = "tests/jobs/test_rescue.py::test_"
-SWEPT: Final = "tests/jobs/test_sweep.py::test_"
-NAMED: Final = "tests/jobs/test_ids.py::test_"
-KEYED: Final = "tests/jobs/test_idempotency.py::test_"
+LOST: Final = "jobs/system/sql/lost_runs.sql"
+RESCUE: Final = "jobs/system/rescue.py"
+SWEEP: Final = "jobs/system/sweep.py"
+IDS: Final = "jobs/core/ids.py"
+KEYS: Final = "jobs/runs/idempotency.py"
+RESCUED: Final = "tests/jobs/system/test_rescue.py::test_"
+SWEPT: Final = "tests/jobs/system/test_sweep.py::test_"
+NAMED: Final = "tests/jobs/core/test_ids.py::test_"
+KEYED: Final = "tests/jobs/runs/test_idempotency.py::test_"
 
 ROWS: Final = (
     Mutation(
@@ -39,10 +39,10 @@ ROWS: Final = (
     Mutation(
         "the attempts of a run number on when an operator retries it",
         "G18",
-        "jobs/sql/record.sql",
+        "jobs/runs/sql/record.sql",
         "least(m.earlier_attempts + m.attempt_count",
         "least(m.attempt_count",
-        ("tests/jobs/test_reopening.py::test_attempts_number_on_through_every_retry",),
+        ("tests/jobs/runs/test_manual_retry.py::test_attempts_number_on_through_every_retry",),
     ),
     Mutation(
         "a worker that has left is gone at once",
@@ -112,10 +112,12 @@ ROWS: Final = (
     Mutation(
         "an attempt that did nothing is not spent",
         "G1",
-        "jobs/sql/record.sql",
+        "jobs/runs/sql/record.sql",
         "(j.after = 'queued' OR j.cause = 'not begun')::int,\n        result",
         "(j.after = 'queued')::int,\n        result",
-        ("tests/fleet/test_gate.py::test_a_last_attempt_whose_moment_has_passed_is_tried_again",),
+        (
+            "tests/fleet/worker/test_gate.py::test_a_last_attempt_whose_moment_has_passed_is_tried_again",
+        ),
     ),
     Mutation(
         "a run that ends its workers before its start fails in the end",
@@ -136,20 +138,20 @@ ROWS: Final = (
     Mutation(
         "the start of a last attempt is recorded first",
         "G1, G7",
-        "jobs/admission.py",
+        "jobs/runs/admission.py",
         'records_start_first=not row["has_started"] and',
         "records_start_first=False and",
-        ("tests/jobs/test_admission.py::test_a_worker_is_told_whose_start_is_recorded_first",),
+        ("tests/jobs/runs/test_admission.py::test_a_worker_is_told_whose_start_is_recorded_first",),
     ),
     Mutation(
         "attempts are bound",
         "G7",
-        "jobs/retries.py",
+        "jobs/runs/retry_policy.py",
         "attempt >= max_attempts or",
         "attempt > max_attempts or",
         (
             f"{RESCUED}after_its_last_attempt_it_is_a_dead_letter",
-            "tests/fleet/test_gate.py::test_a_lost_child_is_decided_for_here",
+            "tests/fleet/worker/test_gate.py::test_a_lost_child_is_decided_for_here",
         ),
     ),
     Mutation(
@@ -187,18 +189,18 @@ ROWS: Final = (
     Mutation(
         "hints are in the outbox until they are published",
         "G1",
-        "jobs/dispatch.py",
+        "jobs/runs/dispatch.py",
         "return run_ids[published:]",
         "return []",
-        ("tests/jobs/test_dispatch.py::test_a_hung_broker_does_not_hang_the_caller",),
+        ("tests/jobs/runs/test_dispatch.py::test_a_hung_broker_does_not_hang_the_caller",),
     ),
     Mutation(
         "only queued runs are published",
         "G17",
-        "jobs/sql/hints.sql",
+        "jobs/runs/sql/select_hints.sql",
         "WHERE r.id = ANY(%(ids)s) AND r.state = 'queued'\nORDER BY",
         "WHERE r.id = ANY(%(ids)s)\nORDER BY",
-        ("tests/jobs/test_dispatch.py::test_only_queued_runs_are_published",),
+        ("tests/jobs/runs/test_dispatch.py::test_only_queued_runs_are_published",),
     ),
     Mutation(
         "a batch younger than a sweep is still its writer's own",

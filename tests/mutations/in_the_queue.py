@@ -11,22 +11,22 @@ TAKE: Final = f"{LUA}/take.lua"
 LEASES: Final = f"{LUA}/shared/leases.lua"
 MESSAGES: Final = f"{LUA}/shared/messages.lua"
 ACCOUNTS: Final = f"{LUA}/shared/accounts.lua"
-FAIRNESS: Final = "tests/fleet/test_fairness.py::test_"
-GATE: Final = "tests/fleet/test_gate.py::test_"
-HELD: Final = "tests/fleet/test_leases.py::test_"
+FAIRNESS: Final = "tests/fleet/fairness/test_queue.py::test_"
+GATE: Final = "tests/fleet/worker/test_gate.py::test_"
+HELD: Final = "tests/fleet/transport/test_leases.py::test_"
 EPOCH: Final = f"{LUA}/shared/epoch.lua"
 HOLD: Final = f"{LUA}/hold.lua"
-EPOCHS: Final = "tests/fleet/test_epochs.py::test_"
-OWNERS: Final = "tests/fleet/test_owners.py::test_"
-SENT: Final = "tests/fleet/test_sending.py::test_"
-MENDED: Final = "tests/fleet/test_mending.py::test_"
+EPOCHS: Final = "tests/fleet/transport/test_epochs.py::test_"
+OWNERS: Final = "tests/fleet/broker/test_owners.py::test_"
+SENT: Final = "tests/fleet/broker/test_sender.py::test_"
+MENDED: Final = "tests/fleet/transport/test_repair.py::test_"
 MEND: Final = f"{LUA}/mend.lua"
-ADOPTED: Final = "tests/fleet/test_adopting.py::test_"
-SPOILT: Final = "tests/fleet/test_spoilt_values.py::test_"
-PENDING: Final = "tests/fleet/test_pending_take.py::test_"
-REJECTED: Final = "tests/fleet/test_rejected.py::test_"
-ENVELOPE: Final = "tests/fleet/test_envelope.py::test_"
-WITHOUT_WORKER: Final = "tests/fleet/test_without_worker.py::test_"
+ADOPTED: Final = "tests/fleet/transport/test_adoption.py::test_"
+SPOILT: Final = "tests/fleet/transport/test_spoilt_values.py::test_"
+PENDING: Final = "tests/fleet/transport/test_pending_take.py::test_"
+REJECTED: Final = "tests/fleet/transport/test_rejected.py::test_"
+ENVELOPE: Final = "tests/fleet/transport/test_envelope.py::test_"
+WITHOUT_WORKER: Final = "tests/fleet/transport/test_without_worker.py::test_"
 
 ROWS: Final = (
     Mutation(
@@ -121,7 +121,7 @@ ROWS: Final = (
     Mutation(
         "no acknowledgement overtakes the end of its run",
         "G15",
-        "fleet/transport/saying.py",
+        "fleet/transport/pending.py",
         "return Unsaid() if is_unheard else self.pop(queue)",
         "return self.pop(queue)",
         (f"{PENDING}an_end_is_not_overtaken_by_its_acknowledgement",),
@@ -145,7 +145,7 @@ ROWS: Final = (
     Mutation(
         "a hung server is not waited for without need",
         "G21",
-        "fleet/transport/saying.py",
+        "fleet/transport/pending.py",
         "return (is_due and self._talk.is_answered) or self._is_overdue",
         "return is_due",
         (f"{HELD}what_a_hung_server_was_told_is_not_waited_for",),
@@ -171,7 +171,7 @@ ROWS: Final = (
     Mutation(
         "the last words are heard before a worker leaves",
         "G1, G3",
-        "fleet/transport/saying.py",
+        "fleet/transport/pending.py",
         "        with suppress(RedisError):\n            self._hear(client)\n        for queue",
         "        for queue",
         (f"{HELD}the_last_words_are_heard_before_a_worker_leaves",),
@@ -179,7 +179,7 @@ ROWS: Final = (
     Mutation(
         "what was said ahead and not heard is said again",
         "G1, G6",
-        "fleet/transport/saying.py",
+        "fleet/transport/pending.py",
         "            self.put_first(queue, unsaid)\n        self._end_talk()",
         "            pass\n        self._end_talk()",
         (
@@ -190,7 +190,7 @@ ROWS: Final = (
     Mutation(
         "what was refused ahead is said again",
         "G1, G6",
-        "fleet/transport/saying.py",
+        "fleet/transport/pending.py",
         "            scripts.run_again(client, self._talk.hear())\n",
         "            self._talk.hear()\n",
         (f"{HELD}what_was_said_ahead_and_not_heard_is_said_again",),
@@ -372,7 +372,7 @@ ROWS: Final = (
     Mutation(
         "what has waited before keeps its place when Celery sends it",
         "hand-backs keep their place",
-        "fleet/sending.py",
+        "fleet/broker/sender.py",
         'facts["waited_seconds"] = -hint.delay_seconds',
         "pass",
         (f"{SENT}a_filled_template_is_celery_s_own_message",),
@@ -503,7 +503,9 @@ ROWS: Final = (
         "fleet/transport/quarantine.py",
         "if strikes < STRIKES:",
         "if True:",
-        ("tests/fleet/test_quarantine.py::test_a_message_that_ends_its_processes_is_put_aside",),
+        (
+            "tests/fleet/transport/test_quarantine.py::test_a_message_that_ends_its_processes_is_put_aside",
+        ),
     ),
     Mutation(
         "a message that ended its process comes back later each time",
@@ -511,12 +513,14 @@ ROWS: Final = (
         "fleet/transport/quarantine.py",
         "pause = min(2**strikes, STRIKE_PAUSE_MOST)",
         "pause = 0",
-        ("tests/fleet/test_quarantine.py::test_a_message_that_ends_its_processes_is_put_aside",),
+        (
+            "tests/fleet/transport/test_quarantine.py::test_a_message_that_ends_its_processes_is_put_aside",
+        ),
     ),
     Mutation(
         "what is set in between is told again",
         "pauses",
-        "fleet/owners.py",
+        "fleet/broker/owners.py",
         "client.delete(*(settings_key(queue) for queue in self.queues))",
         "",
         (f"{OWNERS}what_was_set_in_between_is_told_again",),
@@ -525,7 +529,7 @@ ROWS: Final = (
     Mutation(
         "an owner's settings are sent again when they were sent in part",
         "pauses",
-        "fleet/owners.py",
+        "fleet/broker/owners.py",
         "            self._set(client, settings)\n            # After them",
         "            for key in keys:\n"
         "                client.set(key, mark, ex=REMEMBERED_SECONDS)\n"
@@ -615,7 +619,9 @@ ROWS: Final = (
         "fleet/transport/channel.py",
         "        except Exception as error:\n            # Celery stores",
         "        except ArithmeticError as error:\n            # Celery stores",
-        ("tests/fleet/test_channel.py::test_a_message_that_cannot_be_dealt_with_is_put_aside",),
+        (
+            "tests/fleet/transport/test_channel.py::test_a_message_that_cannot_be_dealt_with_is_put_aside",
+        ),
         fails_with="Refused",
     ),
     Mutation(
@@ -624,13 +630,15 @@ ROWS: Final = (
         "fleet/transport/envelope.py",
         "        _refuse_nul(headers)\n",
         "        pass\n",
-        ("tests/fleet/test_envelope.py::test_a_name_that_no_database_can_store_is_refused",),
+        (
+            "tests/fleet/transport/test_envelope.py::test_a_name_that_no_database_can_store_is_refused",
+        ),
         fails_with="DID NOT RAISE",
     ),
     Mutation(
         "an act that meets a wrong value has the queue mended",
         "G8",
-        "fleet/transport/mending.py",
+        "fleet/transport/repair.py",
         'return "user_script" in text and not',
         'return "WRONGTYPE" in text and not',
         (f"{SPOILT}an_act_that_meets_it_has_the_queue_begin_anew[accounts that are no pack]",),
@@ -665,7 +673,9 @@ ROWS: Final = (
         "fleet/transport/channel.py",
         "        except SHAPE_ERRORS as error:\n            # A wake-up",
         "        except MemoryError as error:\n            # A wake-up",
-        ("tests/fleet/test_mending.py::test_junk_in_place_of_a_wake_up_wakes_nobody_for_good",),
+        (
+            "tests/fleet/transport/test_repair.py::test_junk_in_place_of_a_wake_up_wakes_nobody_for_good",
+        ),
         fails_with="JSONDecodeError",
     ),
     Mutation(
@@ -712,7 +722,7 @@ ROWS: Final = (
     Mutation(
         "a mark of the wrong type says nothing",
         "G8",
-        "fleet/owners.py",
+        "fleet/broker/owners.py",
         "client.mget(key) == [mark.encode()]",
         "client.get(key) == mark.encode()",
         (f"{MENDED}what_owners_may_have_is_told_over_a_wrong_mark",),

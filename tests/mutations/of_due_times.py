@@ -9,20 +9,20 @@ from tests.mutations.mutation import Mutation
 DUE: Final = "G11"
 MISSED: Final = "G12"
 INBOX: Final = "inbox"
-PULSE: Final = "jobs/sql/pulse.sql"
-TICKING: Final = "jobs/ticking.py"
-READ_AGAIN: Final = "jobs/sql/again_due.sql"
-RULES: Final = "jobs/missed.py"
-READER: Final = "jobs/inbox.py"
-PULSED: Final = "tests/jobs/test_pulse.py::test_"
-TICKED: Final = "tests/jobs/test_ticking.py::test_"
-AGAIN: Final = "tests/jobs/test_reading_again.py::test_"
-TRIGGERED: Final = "tests/jobs/test_triggering.py::test_"
-SIFTED: Final = "tests/jobs/test_overlap.py::test_"
-JUDGED: Final = "tests/jobs/test_misfires.py::test_"
-DECIDED: Final = "tests/jobs/test_missed.py::test_"
-LED: Final = "tests/jobs/test_leading.py::test_"
-READ: Final = "tests/jobs/test_inbox.py::test_"
+PULSE: Final = "jobs/recurring/sql/make_ticks.sql"
+TICKING: Final = "jobs/recurring/tick.py"
+READ_AGAIN: Final = "jobs/recurring/sql/late_commit_due.sql"
+RULES: Final = "jobs/schedules/misfire.py"
+READER: Final = "jobs/definitions/inbox.py"
+PULSED: Final = "tests/jobs/recurring/test_pulse.py::test_"
+TICKED: Final = "tests/jobs/recurring/test_tick.py::test_"
+AGAIN: Final = "tests/jobs/recurring/test_late_commits.py::test_"
+TRIGGERED: Final = "tests/jobs/recurring/test_trigger.py::test_"
+SIFTED: Final = "tests/jobs/recurring/test_overlap.py::test_"
+JUDGED: Final = "tests/jobs/recurring/test_misfire.py::test_"
+DECIDED: Final = "tests/jobs/schedules/test_misfire.py::test_"
+LED: Final = "tests/jobs/system/test_lease.py::test_"
+READ: Final = "tests/jobs/definitions/test_inbox.py::test_"
 
 HANDING_OUT: Final = (
     Mutation(
@@ -114,7 +114,7 @@ TRIGGERING: Final = (
     Mutation(
         "due times: a due time has one row",
         DUE,
-        "jobs/sql/trigger_full.sql",
+        "jobs/recurring/sql/insert_due_runs.sql",
         "ON CONFLICT DO NOTHING",
         "",
         (f"{TRIGGERED}triggering_twice_makes_one",),
@@ -131,15 +131,15 @@ TRIGGERING: Final = (
     Mutation(
         "due times: a schedule holds from when it was written",
         DUE,
-        "jobs/sql/due_intervals.sql",
+        "jobs/recurring/sql/due_intervals.sql",
         "WHERE due.effective_from <= moment.at",
         "WHERE true",
-        ("tests/jobs/test_due.py::test_a_due_time_counts_between_its_bounds",),
+        ("tests/jobs/recurring/test_due.py::test_a_due_time_counts_between_its_bounds",),
     ),
     Mutation(
         "due times: the jobs of two ticks are judged one after the other",
         "overlap",
-        "jobs/sql/lock_overlap.sql",
+        "jobs/recurring/sql/lock_overlap_jobs.sql",
         "ORDER BY id\nFOR NO KEY UPDATE",
         "ORDER BY id",
         (f"{SIFTED}two_ticks_at_once_do_not_both_pass",),
@@ -147,7 +147,7 @@ TRIGGERING: Final = (
     Mutation(
         "due times: what has its run or its record is not judged again",
         "overlap",
-        "jobs/overlap.py",
+        "jobs/recurring/overlap.py",
         "if (job_id, slot) not in done:",
         "if True:",
         (f"{SIFTED}again_changes_nothing", f"{SIFTED}what_is_recorded_as_missed_is_not_run"),
@@ -158,7 +158,7 @@ MISSING: Final = (
     Mutation(
         "due times: what is accounted for is not judged again",
         MISSED,
-        "jobs/misfires.py",
+        "jobs/recurring/misfire.py",
         "= without(due, known)",
         "= [due]",
         (f"{JUDGED}an_outage_in_a_pause_is_the_pause",),
@@ -182,10 +182,10 @@ MISSING: Final = (
     Mutation(
         "due times: a span is recorded once",
         MISSED,
-        "jobs/sql/note_missed.sql",
+        "jobs/recurring/sql/record_missed.sql",
         "ON CONFLICT DO NOTHING",
         "",
-        ("tests/jobs/test_missed_records.py::test_noting_again_changes_nothing",),
+        ("tests/jobs/recurring/test_missed.py::test_noting_again_changes_nothing",),
         fails_with="duplicate key",
     ),
 )
@@ -194,7 +194,7 @@ LEADING: Final = (
     Mutation(
         "beats: a lease has one holder until its end",
         DUE,
-        "jobs/sql/lead.sql",
+        "jobs/system/sql/take_lease.sql",
         "WHERE l.holder = EXCLUDED.holder OR l.until <= clock_timestamp()",
         "WHERE true",
         (f"{LED}one_holds_a_lease_until_its_end",),
@@ -202,7 +202,7 @@ LEADING: Final = (
     Mutation(
         "beats: who does not hold the lease notes nothing",
         DUE,
-        "jobs/sql/note_send.sql",
+        "jobs/system/sql/record_send.sql",
         "WHERE name = %(leader)s AND holder = %(holder)s AND until > clock_timestamp()",
         "WHERE name = %(leader)s",
         (f"{LED}who_does_not_lead_notes_nothing",),
@@ -211,7 +211,7 @@ LEADING: Final = (
     Mutation(
         "beats: what is sent is not noted again",
         DUE,
-        "jobs/sql/note_send.sql",
+        "jobs/system/sql/record_send.sql",
         "WHERE s.due_at < EXCLUDED.due_at OR (s.task_id = EXCLUDED.task_id AND s.sent_at IS NULL)",
         "WHERE true",
         (f"{LED}what_is_sent_is_not_noted_again",),
@@ -219,7 +219,7 @@ LEADING: Final = (
     Mutation(
         "beats: an entry that is off is not sent late",
         DUE,
-        "jobs/leading.py",
+        "jobs/system/lease.py",
         "        database.query(_DROP)\n",
         "",
         (f"{LED}an_entry_that_is_off_is_not_sent_late",),
@@ -227,10 +227,12 @@ LEADING: Final = (
     Mutation(
         "beats: one that was frozen asks for the lease before it sends",
         DUE,
-        "fleet/beat.py",
+        "fleet/beat/scheduler.py",
         "return time.monotonic() < self._led_until - MARGIN_SECONDS",
         "return self._led_until > 0.0",
-        ("tests/fleet/test_beat.py::test_one_that_is_frozen_before_a_publish_does_not_publish",),
+        (
+            "tests/fleet/beat/test_scheduler.py::test_one_that_is_frozen_before_a_publish_does_not_publish",
+        ),
     ),
 )
 

@@ -7,16 +7,16 @@ from typing import Final
 from tests.mutations.mutation import Mutation
 
 NO_HISTORY: Final = "history none"
-ADMIT: Final = "jobs/sql/admit_unkept.sql"
-UNKEPT: Final = "jobs/unkept.py"
-GATE: Final = "fleet/steps/gate.py"
-OUTCOMES: Final = "fleet/steps/outcomes.py"
-EDGE: Final = "fleet/edge.py"
+ADMIT: Final = "jobs/runs/sql/admit_ephemeral.sql"
+UNKEPT: Final = "jobs/runs/ephemeral.py"
+GATE: Final = "fleet/worker/gate.py"
+OUTCOMES: Final = "fleet/worker/outcomes.py"
+EDGE: Final = "fleet/worker/edge.py"
 HINTS: Final = "fleet/transport/lua/hints.lua"
-ADMITTED: Final = "tests/jobs/test_unkept.py::test_"
-AT_GATE: Final = "tests/fleet/test_gate_unkept.py::test_"
-AT_EDGE: Final = "tests/fleet/test_edge.py::test_"
-SENT: Final = "tests/fleet/test_sending.py::test_"
+ADMITTED: Final = "tests/jobs/runs/test_ephemeral.py::test_"
+AT_GATE: Final = "tests/fleet/worker/test_gate_ephemeral.py::test_"
+AT_EDGE: Final = "tests/fleet/worker/test_edge.py::test_"
+SENT: Final = "tests/fleet/broker/test_sender.py::test_"
 
 WANTED: Final = (f"{ADMITTED}a_job_that_wants_no_such_run_has_none",)
 DEADLINE: Final = (f"{ADMITTED}what_is_past_its_deadline_does_not_start",)
@@ -119,7 +119,7 @@ HOLDING: Final = (
     Mutation(
         "without history: a number that no job has is asked of nobody",
         "G8",
-        "fleet/steps/held.py",
+        "fleet/worker/admitted.py",
         "type(number) is int and least <= number < most",
         "True",
         (f"{AT_GATE}a_hint_that_no_job_can_have_is_dropped",),
@@ -242,7 +242,7 @@ SENDING: Final = (
     Mutation(
         "without history: hints with and without a job have templates of their own",
         NO_HISTORY,
-        "fleet/transport/template.py",
+        "fleet/broker/template.py",
         "has = (hint.job is not None, bool(hint.lock))",
         "has = (False, False)",
         (f"{SENT}hints_of_one_call_keep_their_own_values",),

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from fleet.stack import StackError
+from fleet.stack.stack import StackError
 from jobs.management.arguments import PORTS, interrupt, whole
 
 

@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.playground import mark_database, refuse_foreign_database
-from fleet.programs import beat, flower, job_worker, system_worker, web
-from fleet.stack import Program, Stack, StackError, free_port
+from fleet.stack.programs import beat, flower, job_worker, system_worker, web
+from fleet.stack.stack import Program, Stack, StackError, free_port
 from jobs.management.arguments import PORTS, interrupt, number, whole
 
 ADMIN = "admin"

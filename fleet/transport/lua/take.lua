@@ -168,7 +168,7 @@ local function lease(owner, message, turn, read, known)
     else
         call('ZINCRBY', key.submissions .. owner.name, expected, message.submission)
     end
-    -- What is held beyond the slots waits: it is not charged for that (see fleet/fairness.py).
+    -- What is held beyond the slots waits: it is not charged for that (see fleet/fairness/queue.py).
     local begins_at = #taken < slots and now or now + BUFFER
     start_run(owner, expected, begins_at)
     state.lease = state.lease + 1

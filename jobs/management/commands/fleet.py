@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from fleet import BrokerUnavailable, Look
-from jobs.conf import setting
+from jobs.core.conf import setting
 from jobs.management import unknown
 from jobs.management.arguments import number, whole
 
@@ -95,8 +95,8 @@ class Command(BaseCommand):
 def _import_beat(given: dict[str, Any]) -> None:
     from dataclasses import asdict
 
-    from jobs.beat_import import import_beat
-    from jobs.errors import UnknownOwner
+    from jobs.core.errors import UnknownOwner
+    from jobs.definitions.beat_import import import_beat
 
     try:
         report = import_beat(given["owner"], is_dry_run=given["dry_run"])
@@ -115,7 +115,7 @@ def _import_beat(given: dict[str, Any]) -> None:
 
 
 def _print_json(given: dict[str, Any]) -> None:
-    from jobs.owner_table import as_rows
+    from jobs.management.owner_table import as_rows
 
     for before, after in _looks(given):
         rows = as_rows(after, since=before, names=given["names"])
@@ -132,7 +132,7 @@ def _show(given: dict[str, Any]) -> None:
             "`terminal`. --json does without."
         ) from error
 
-    from jobs.owner_table import as_table
+    from jobs.management.owner_table import as_table
 
     console = Console()
     if not console.is_terminal:
@@ -167,6 +167,6 @@ def _looks(given: dict[str, Any]) -> Iterator[tuple[Look, Look]]:
 
 
 def _look() -> Look:
-    from jobs.dispatch import owners
+    from jobs.runs.dispatch import owners
 
     return owners().look(timeout=setting("PUBLISH_TIMEOUT_SECONDS"))

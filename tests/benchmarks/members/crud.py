@@ -9,8 +9,8 @@ from typing import Any
 
 from celery import Celery
 
-from fleet.programs import system_worker
-from fleet.stack import Stack
+from fleet.stack.programs import system_worker
+from fleet.stack.stack import Stack
 from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.servers import DURABLE, shown
 from tests.benchmarks.world import START_SECONDS, BenchmarkError, World

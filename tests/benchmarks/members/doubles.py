@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleet.programs import beat, system_worker
+from fleet.stack.programs import beat, system_worker
 from tests.benchmarks.figures import starts_beyond_one
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import BenchmarkError, Call, World

@@ -65,7 +65,7 @@ def drained(world: World, *, owners: int, count: int, slots: int) -> tuple[float
 
     Seen from outside: the tasks count in Redis, and plain SQL asks the rows.
     """
-    from jobs.sweep import publish_after_flush
+    from jobs.system.sweep import publish_after_flush
 
     world.begin()
     # As any sweep has done long before: else the worker first tells the emptied queue everything.

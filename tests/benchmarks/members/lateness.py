@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
-from fleet.programs import beat, system_worker
-from fleet.stack import Stack
+from fleet.stack.programs import beat, system_worker
+from fleet.stack.stack import Stack
 from tests.benchmarks.figures import percentile
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
@@ -84,9 +84,9 @@ def _clear() -> None:
     from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
     from jobs.models import Cursor, Tick
+    from jobs.runs.storage import now
     from jobs.schedules import slot_of
-    from jobs.storing import now
-    from jobs.system_schedule import keep_periodic_tasks
+    from jobs.system.schedule import keep_periodic_tasks
 
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE jobs_job CASCADE")

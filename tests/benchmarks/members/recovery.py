@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from fleet.programs import beat, system_worker
+from fleet.stack.programs import beat, system_worker
 from tests.benchmarks.figures import Ran, median
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
@@ -17,7 +17,7 @@ ROUNDS = 2  # of half a minute and more each
 
 def measure(world: World) -> list[Row]:
     """Compare the last start after a kill with a lease, a sweep, and a second for promotion."""
-    from jobs.conf import setting
+    from jobs.core.conf import setting
 
     lease, sweep = setting("LEASE_SECONDS"), setting("SWEEP_SECONDS")
     took = [_recovered(world, number) for number in range(min(ROUNDS, world.rounds))]

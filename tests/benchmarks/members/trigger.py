@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from fleet.programs import system_worker
-from fleet.stack import Program
+from fleet.stack.programs import system_worker
+from fleet.stack.stack import Program
 from tests.benchmarks.million import MIX, OWNERS, put_in
 from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.world import BenchmarkError, World
@@ -56,9 +56,9 @@ def _rate(world: World, *, minutes: int) -> float:
     """
     from jobs import tasks
     from jobs.models import Tick
-    from jobs.pulse import TICK_SLOTS
+    from jobs.recurring.pulse import TICK_SLOTS
+    from jobs.runs.storage import now
     from jobs.schedules import slot_of
-    from jobs.storing import now
 
     world.begin()
     Tick.objects.all().delete()

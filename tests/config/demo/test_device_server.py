@@ -15,7 +15,7 @@ import pytest
 
 from config.demo.agreed_hours import AGREED, UNAPPROVED, Customer, write_customers
 from config.state import PROJECT
-from jobs.ids import scheduled_id
+from jobs.core.ids import scheduled_id
 from tests.config.demo.conftest import RunningServer
 from tests.waiting import wait_for
 

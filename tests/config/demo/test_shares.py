@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from config.demo.screen import Part
 from config.demo.shares import entitled_now, parts_of
-from tests.fleet.test_sight import BUSY, look
+from tests.fleet.broker.test_looks import BUSY, look
 
 ACME = replace(BUSY, weight=1, backlog=4, running=2)
 GLOBEX = replace(BUSY, name="globex", weight=3, backlog=90, running=6)

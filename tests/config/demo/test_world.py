@@ -8,8 +8,8 @@ import tests.tasks  # noqa: F401  registers tests.add
 from config.demo.tasks import check_health
 from config.demo.world import CHECKING_OWNER, SMALL_OWNER, end_world, make_checks, make_world
 from jobs import submit
+from jobs.core.states import State
 from jobs.models import Job, Run
-from jobs.states import State
 
 
 @pytest.mark.django_db

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from jobs.checks import database
 from jobs.models import Calendar, Owner, Worker
-from jobs.storing import now
+from jobs.runs.storage import now
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of
 

@@ -24,10 +24,10 @@ from jobs.wiring import edges
 GOOD = {
     "broker_url": "redis://127.0.0.1:1/0",
     "broker_transport_options": {"fair_queues": ["jobs"]},
-    "result_backend": "jobs.results:ResultBackend",
+    "result_backend": "jobs.runs.result_backend:ResultBackend",
     "task_default_queue": "jobs",
     "task_queues": [Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system")],
-    "beat_scheduler": "jobs.beat:Scheduler",
+    "beat_scheduler": "jobs.system.beat:Scheduler",
 }
 
 

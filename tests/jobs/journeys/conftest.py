@@ -16,7 +16,7 @@ from tests.jobs.journeys.network import Network
 def clock(committed: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeClock]:
     """A clock that stands still, on this test's connection."""
     # The tables that it hides are whole here: runs of every day are in the same one.
-    monkeypatch.setattr("jobs.prepared.partition_of", lambda _moment: "jobs_run")
+    monkeypatch.setattr("jobs.core.prepared.partition_of", lambda _moment: "jobs_run")
     fake = FakeClock()
     fake.install()
     yield fake

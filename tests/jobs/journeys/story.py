@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 from uuid import UUID
 
-from jobs import database
+from jobs.core import sql
 from tests.judge.checker import judge
 from tests.judge.log import SubmitEvent, TaskEvent
 from tests.judge.rows import AttemptRow, HistoryEntry, RunRow
@@ -88,13 +88,13 @@ class Log:
             task_events=self._tasks,
             submit_events=self._submits,
             runs=[_run_row(run) for run in runs],
-            attempts=[AttemptRow(**row) for row in database.query(_ATTEMPTS)],
+            attempts=[AttemptRow(**row) for row in sql.query(_ATTEMPTS)],
         )
 
 
 def read_runs() -> list[dict[str, Any]]:
     """Return all rows of runs, by plain SQL."""
-    return database.query(_RUNS)
+    return sql.query(_RUNS)
 
 
 def _run_row(run: dict[str, Any]) -> RunRow:

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from jobs.states import ENDED
+from jobs.core.states import ENDED
 from tests.jobs.journeys.clock import FakeClock
 from tests.jobs.journeys.network import Network
 from tests.jobs.journeys.somebody import Somebody

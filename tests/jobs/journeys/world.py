@@ -14,20 +14,20 @@ from django.db import connection, transaction
 
 from fleet import Admission, Kind, Refusal, Report
 from fleet.contract import BUSY_ROW
-from jobs import promotion, sweep
-from jobs.admission import admit
-from jobs.cancellation import cancel_runs
-from jobs.conf import setting
-from jobs.errors import StateConflict
-from jobs.liveness import beat, leave
+from jobs.core.conf import setting
+from jobs.core.errors import StateConflict
+from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Owner, Run
-from jobs.pausing import pause_owner, resume_owner
-from jobs.recording import record
-from jobs.reopening import reopen_runs
-from jobs.rescue import rescue
-from jobs.sharing import limit_owner
-from jobs.states import ACTIVE, ENDED, State
-from jobs.submission import submit_many
+from jobs.owners.fair_queue import limit_owner
+from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.runs.admission import admit
+from jobs.runs.cancellation import cancel_runs
+from jobs.runs.manual_retry import reopen_runs
+from jobs.runs.recording import record
+from jobs.runs.submission import submit_many
+from jobs.system import promotion, sweep
+from jobs.system.heartbeat import beat, leave
+from jobs.system.rescue import rescue
 from tests.jobs.conftest import TABLES
 from tests.jobs.journeys.clock import FakeClock
 from tests.jobs.journeys.network import Network, OnItsWay, asks

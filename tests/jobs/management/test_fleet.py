@@ -14,9 +14,9 @@ from pytest_django import Settings
 from rich.console import Console
 
 from fleet import OwnerSettings
-from jobs import dispatch
 from jobs.management.commands import fleet as command
-from jobs.owner_table import as_table
+from jobs.management.owner_table import as_table
+from jobs.runs import dispatch
 from tests.fleet.fair_queues import Queue
 from tests.jobs.conftest import broker
 

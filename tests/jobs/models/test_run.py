@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 
 from fleet import Kind
 from jobs import submit
+from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.states import State
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 

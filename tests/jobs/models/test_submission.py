@@ -9,9 +9,9 @@ import pytest
 
 from fleet import Kind
 from jobs import submit_many
-from jobs.errors import OptionError
+from jobs.core.errors import OptionError
+from jobs.core.states import State
 from jobs.models import Owner, Progress, Submission
-from jobs.states import State
 from tests.jobs.scenes import admitted, at_once, living_worker, recorded, submitted
 
 

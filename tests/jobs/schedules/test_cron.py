@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
 from jobs.schedules import cron_minutes
 from jobs.schedules.cron import walk
 from tests.jobs.schedules.clocks import EDGES, ZONES, changes, disagreements, some_expressions

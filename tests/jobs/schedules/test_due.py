@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
 from jobs.schedules import Schedule, due_times, moment_of, next_times, slot_of
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
 from jobs.schedules import Schedule, checked, due_times, in_words
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

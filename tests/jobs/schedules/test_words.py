@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobs.errors import ScheduleError
+from jobs.core.errors import ScheduleError
 from jobs.schedules import Schedule, in_words, next_times, notes
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from jobs.errors import WindowError
+from jobs.core.errors import WindowError
 from jobs.windows import (
     Calendar,
     Effect,
@@ -17,7 +17,7 @@ from jobs.windows import (
     next_opening,
     open_spans,
 )
-from jobs.windows.recurring import first_two
+from jobs.windows.rrule import first_two
 from tests.jobs.schedules.clocks import ZONES, changes
 from tests.judge import window_oracle
 

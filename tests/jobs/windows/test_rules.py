@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.errors import WindowError
+from jobs.core.errors import WindowError
 from jobs.windows.rules import LONGEST, normal_text, read_rule
 
 SIXTY = ",".join(map(str, range(60)))

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.windows.kinds import Span
+from jobs.windows.entries import Span
 from jobs.windows.spans import intersection, union, without
 
 ZERO = datetime(2026, 6, 1, tzinfo=UTC)

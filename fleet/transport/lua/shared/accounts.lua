@@ -1,4 +1,4 @@
--- Owners: fleet/accounts.py, line by line, and where they stand. Written back by settle. Packed as
+-- Owners: fleet/fairness/accounts.py, line by line, and where they stand. Written back by settle. Packed as
 -- weight, cap, paused, rate, burst, ready, running, expected, ran, ran_at, virtual, busy, turn, tat,
 -- served, finished: one value to read and to write, in place of sixteen.
 local NEW_OWNER = cmsgpack.pack(1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

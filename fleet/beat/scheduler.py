@@ -1,0 +1,257 @@
+"""One of several celery-beats leads: any number of them run, and one sends.
+
+`Led` goes over any scheduler of Celery's. A lease makes the leader; it counts from before it was
+asked for, on a monotonic clock, and is looked at before each send. A beat that was frozen
+therefore sends nothing before it has asked again.
+
+Each send has the id of its entry and due time, and the schedule goes on from the due time, not
+from the time of the send. With a ledger a send is noted before it is published, and again after
+it: what is not known to be published is published once more with the same id, by the next leader
+too. A fair queue has a message once by its id; a queue of stock Celery may get two of it, but
+only then.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import time
+from typing import Any, ClassVar, Final
+
+from celery.beat import ScheduleEntry, Scheduler, SchedulingError
+from kombu.common import ignore_errors
+from kombu.exceptions import OperationalError as BrokerError
+
+from fleet.beat.due import due_after, last_due, send_id
+from fleet.beat.leadership import Lead, LeaseLost, Sending
+from fleet.beat.signals import undisturbed
+from fleet.crash_points import crash_point
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS: Final = 6.0
+RENEW_SECONDS: Final = 2.0
+# Before a lease ends, nothing is begun any more: a publish takes a moment.
+MARGIN_SECONDS: Final = 1.0
+AGAIN_SECONDS: Final = 1.0
+"""Seconds between two tries to reach a server that is away."""
+
+
+class Led(Scheduler):
+    """A scheduler that sends only while it leads."""
+
+    lead: ClassVar[Lead]
+    unnoted: ClassVar[str] = ""
+    """How the names of tasks begin whose sends skip the ledger."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._led_until = 0.0
+        self._ask_at = 0.0
+        self._lost_at = 0.0  # when the broker was lost; 0 while it is there
+        self._standing = ""
+        self._is_set_up = False
+        self._is_in_round = False
+        self._unsent: dict[str, tuple[Any, Sending, bool]] = {}  # entry, sending, is it noted
+        super().__init__(*args, **kwargs)
+
+    # --- what a scheduler of this kind may say otherwise ---------------------------------
+
+    def read_again(self) -> None:
+        """Have the schedule read as it is now: somebody else has led before."""
+
+    def is_noted(self, entry: Any) -> bool:
+        """Say whether the sends of this entry are kept in the ledger."""
+        return not (self.unnoted and entry.task.startswith(self.unnoted))
+
+    # --- leading -------------------------------------------------------------------------
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether the lease is ours for long enough to send something."""
+        return time.monotonic() < self._led_until - MARGIN_SECONDS
+
+    def forget(self) -> None:
+        """Lead no more before the lease is asked for again, and everything read again."""
+        self._led_until = 0.0
+        self._unsent.clear()
+        self._heap = None
+
+    def _ask(self) -> None:
+        """Take or renew the lease."""
+        asked_at = time.monotonic()
+        self._ask_at = asked_at + RENEW_SECONDS
+        if not self.lead.acquire(self.lead.name, self._holder, LEASE_SECONDS):
+            self.forget()
+            self._stand("stands by, another one leads")
+            return
+        # An answer that came after the end: somebody else may have led between.
+        if time.monotonic() >= self._led_until:
+            self.forget()
+            self._take_over()
+            # Reading may have taken long.
+            asked_at = time.monotonic()
+            if not self.lead.acquire(self.lead.name, self._holder, LEASE_SECONDS):
+                raise LeaseLost
+            self._stand("leads")
+        self._led_until = asked_at + LEASE_SECONDS
+
+    def _take_over(self) -> None:
+        self.read_again()
+        if not self._is_set_up:
+            super().setup_schedule()
+            self._is_set_up = True
+        schedule = self.schedule
+        for sending in self.lead.ledger.unsent():
+            if entry := schedule.get(sending.name):
+                self._unsent[sending.name] = (entry, sending, True)
+
+    def _step_down(self) -> None:
+        """Give the lease up at once."""
+        self.forget()
+        self._lost_at = 0.0
+        self.lead.release(self.lead.name, self._holder)
+
+    def _stand(self, standing: str) -> None:
+        if standing != self._standing:
+            log.info("beat: %s %s", self._holder, standing)
+            self._standing = standing
+
+    # --- the round -----------------------------------------------------------------------
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Send what is due, if we lead; return the seconds until the next round."""
+        self._is_in_round = True
+        try:
+            if time.monotonic() >= self._ask_at:
+                self._ask()
+            seconds = RENEW_SECONDS
+            if self.is_leading:
+                self._send_again()
+                seconds = super().tick(*args, **kwargs)
+            return max(0.0, min(seconds, self._ask_at - time.monotonic()))
+        except LeaseLost:
+            self.forget()
+            self._ask_at = 0.0
+            return 0.0
+        except (BrokerError, OSError) as error:
+            log.warning("beat: waits for the broker: %s", " ".join(str(error).split()))
+            self._drop_connection()
+            # A round that broke off may have lost an entry from the heap.
+            self._heap = None
+            self._lost_at = self._lost_at or time.monotonic()
+            if time.monotonic() - self._lost_at > LEASE_SECONDS:
+                # It may be away for this one only: let another one try.
+                self._step_down()
+                self._ask_at = time.monotonic() + LEASE_SECONDS
+            return AGAIN_SECONDS
+        finally:
+            self._is_in_round = False
+
+    def adjust(self, n: float, drift: float = 0.0) -> float:
+        """Leave a time as it is: with a head start, a round comes before its time and spins."""
+        return super().adjust(n, drift=drift)
+
+    def is_due(self, entry: Any) -> tuple[bool, float]:
+        """Say whether an entry is due, and in how many seconds it is to be looked at next."""
+        is_due, seconds = super().is_due(entry)
+        if is_due:
+            now = entry.default_now()
+            due = last_due(entry.schedule, after=entry.last_run_at, now=now)
+            following = (due_after(entry.schedule, due) - now).total_seconds()
+            seconds = following if following > 0 else seconds
+        return is_due, seconds
+
+    def reserve(self, entry: Any) -> Any:
+        """Move an entry on to its due time, and remember that it is to be sent."""
+        due_at = last_due(entry.schedule, after=entry.last_run_at, now=entry.default_now())
+        moved = super().reserve(entry)
+        moved.last_run_at = due_at
+        sending = Sending(entry.name, due_at, send_id(entry.name, due_at))
+        self._unsent[entry.name] = (entry, sending, False)
+        return moved
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        """Send what `reserve` has remembered of an entry."""
+        self._send(*self._unsent[entry.name], producer=producer)
+
+    def _send_again(self) -> None:
+        """Send what an earlier round, or an earlier leader, could not."""
+        for remembered in list(self._unsent.values()):
+            self._send(*remembered, producer=self.producer)
+
+    def _send(self, entry: Any, sending: Sending, is_noted: bool, *, producer: Any) -> None:
+        self._must_lead()
+        in_ledger = self.is_noted(entry)
+        if in_ledger and not is_noted:
+            if not self.lead.ledger.note(sending, holder=self._holder):
+                del self._unsent[sending.name]
+                return
+            self._unsent[sending.name] = (entry, sending, True)
+            crash_point("beat.after_note")
+            self._must_lead()
+        log.info("Scheduler: Sending due task %s (%s)", entry.name, entry.task)
+        with undisturbed():
+            if self._publish(entry, sending, producer) and in_ledger:
+                crash_point("beat.after_publish")
+                self.lead.ledger.sent(sending)
+        del self._unsent[sending.name]
+
+    def _must_lead(self) -> None:
+        if not self.is_leading:
+            raise LeaseLost
+
+    def _publish(self, entry: Any, sending: Sending, producer: Any) -> bool:
+        """Publish a send under its id; False when its entry is at fault, BrokerError otherwise."""
+        call = ScheduleEntry(
+            name=entry.name,
+            task=entry.task,
+            args=entry.args,
+            kwargs=entry.kwargs,
+            options={
+                **entry.options,
+                "task_id": sending.task_id,
+                "message_id": sending.task_id,
+                "retry": False,
+            },
+            app=self.app,
+        )
+        try:
+            self.apply_async(call, producer=producer, advance=False)
+        except SchedulingError as error:
+            if isinstance(error.__context__, BrokerError | OSError):
+                raise error.__context__ from error
+            # As stock: an entry that no broker takes must not hold up the others.
+            log.exception("beat: %s is not sent: it cannot be", entry.name)
+            return False
+        self._lost_at = 0.0
+        return True
+
+    # --- the broker, and the end -----------------------------------------------------------
+
+    def _ensure_connected(self) -> Any:
+        """Return the connection to the broker after one try: a round must not hang in it."""
+        return self.connection.ensure_connection(max_retries=1, interval_start=0.1)
+
+    def _drop_connection(self) -> None:
+        self.__dict__.pop("producer", None)
+        connection = self.__dict__.pop("connection", None)
+        if connection is not None:
+            ignore_errors(connection, connection.release)
+
+    def setup_schedule(self) -> None:
+        """Leave it to the first leading: who stands by needs none."""
+
+    def close(self) -> None:
+        """Give up the lease at once."""
+        if self._is_in_round:
+            # In a signal's handler, amid a statement perhaps. The round ends now, and Celery
+            # closes once more after it.
+            return
+        try:
+            super().close()
+        finally:
+            if self._led_until:
+                self._step_down()

@@ -1,0 +1,134 @@
+"""Hints: publishing them, taking them back, and how many messages wait where they go.
+
+A publish has a deadline, and after one that failed the broker is left alone for a moment:
+a hung Redis delays the first caller by the deadline and the next ones not at all. What was
+not published stays in the outbox, and the sweep publishes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from celery import Celery
+from kombu import Connection
+from redis import Redis
+
+from fleet.broker.sender import Sender
+from fleet.contract import Hint
+from fleet.transport import fair_queues, scripts
+from fleet.transport.envelope import hint_id
+
+PAUSE_AFTER_FAILURE: Final = 2.0
+CHUNK: Final = 500
+
+
+class BrokerUnavailable(ConnectionError):
+    """The broker did not take the hints in time; how many it took is not known."""
+
+
+class Broker:
+    """One process's way to the broker for hints. Safe for threads and over forks."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._sender = Sender(app)
+        self._begin()
+        # A fork may copy the lock while another thread holds it.
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._resume_at = 0.0
+
+    def publish(self, hints: Sequence[Hint], *, timeout: float) -> None:
+        """Publish all hints, pipelined, in `timeout` seconds; raise BrokerUnavailable if not."""
+        deadline = time.monotonic() + timeout
+        with self._connected(timeout=timeout) as connection:
+            self._sender.send(connection.default_channel, hints, until=deadline)
+
+    def withdraw(self, queue: str, hints: Sequence[tuple[str, int]], *, timeout: float) -> None:
+        """Take hints back that no worker holds, by run and token, where the queue is fair.
+
+        They would start nothing; but until a worker has found that out, each has its turn.
+        """
+        if queue not in fair_queues(self._app):
+            return
+        ids = [hint_id(run_id, token) for run_id, token in hints]
+        with self.client(timeout=timeout) as client:
+            for start in range(0, len(ids), CHUNK):
+                scripts.run(client, queue, "withdraw", *ids[start : start + CHUNK])
+
+    def backlog(self, queue: str, *, timeout: float) -> int:
+        """Return the ready messages of a queue, priority lists included."""
+        with self._connected(timeout=timeout) as connection:
+            channel: Any = connection.default_channel
+            return int(channel._size(queue))
+
+    def waiting(self, queue: str, *, header: str, timeout: float) -> set[str]:
+        """Return the values that a header has in the ready messages of a stock queue.
+
+        Reads all of them. What is no message of Celery's is left out.
+        """
+        with self._connected(timeout=timeout) as connection:
+            channel: Any = connection.default_channel
+            steps = channel.priority_steps
+            lists = [channel._q_for_pri(queue, step) for step in steps]
+            texts = [text for name in lists for text in channel.client.lrange(name, 0, -1)]
+        found = set()
+        for text in texts:
+            with suppress(ValueError, TypeError, KeyError, RecursionError):
+                found.add(str(json.loads(text)["headers"][header]))
+        return found
+
+    @contextmanager
+    def client(self, *, timeout: float) -> Iterator[Redis]:
+        """Give the broker's Redis to one caller at a time; its errors are BrokerUnavailable."""
+        with self._connected(timeout=timeout) as connection:
+            channel: Any = connection.default_channel
+            yield channel.client
+
+    @contextmanager
+    def _connected(self, *, timeout: float) -> Iterator[Connection]:
+        """Give the connection to one caller at a time; its errors become BrokerUnavailable."""
+        if not self._lock.acquire(timeout=timeout):
+            raise BrokerUnavailable("another caller still waits for the broker")
+        try:
+            # Asked with the lock in hand: whoever waited for it may have waited for a failure.
+            if time.monotonic() < self._resume_at:
+                raise BrokerUnavailable("the broker failed a moment ago")
+            yield self._connect(timeout=timeout)
+        except BrokerUnavailable:
+            raise
+        except Exception as error:
+            # Kombu, redis-py and sockets each raise classes of their own here.
+            self._drop(pause=PAUSE_AFTER_FAILURE)
+            raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
+        finally:
+            self._lock.release()
+
+    def _connect(self, *, timeout: float) -> Connection:
+        if self._connection is None:
+            options = {
+                **self._app.conf.broker_transport_options,
+                "socket_timeout": timeout,
+                "socket_connect_timeout": timeout,
+                "retry_on_timeout": False,
+                "max_retries": 0,
+                "interval_start": 0,
+                "interval_max": 0,
+            }
+            self._connection = self._app.connection_for_write(transport_options=options)
+        return self._connection
+
+    def _drop(self, *, pause: float) -> None:
+        connection, self._connection = self._connection, None
+        self._resume_at = time.monotonic() + pause
+        if connection is not None:
+            connection.release()

@@ -1,0 +1,206 @@
+"""What a pool's children have ahead of the end of their job, and how it is taken back.
+
+The next jobs wait in the pipe of a child that is at work. They are to keep nobody waiting: not
+behind a job that turns out long, nor while another child is free.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from billiard.pool import RUN
+
+from fleet.pool.pipes import has_read, unframed
+
+SHORT_SECONDS: Final = 0.005
+"""Behind a job that is expected to take no longer, the next one may wait in its child."""
+AHEAD_SECONDS: Final = 0.02
+"""Nor behind more than so much together; nor behind a job that has run for so long."""
+AHEAD_MOST: Final = 26
+"""Nor behind more than so many: a pipe takes `PIECES`, of which a few may be left."""
+
+
+class Ahead:
+    """Mixed into a pool: the jobs that its children have ahead."""
+
+    # What is mixed in below.
+    _accept: Callable[[Any, Any], None]
+    _fileno_to_inq: dict[int, Any]
+    _hub: Any
+    _put_back: Callable[[Any], None]
+    _putlock: Any
+    _state: int
+    _busy_workers: set[int]
+    write_stats: Any
+
+    _may_go_ahead = False
+    _has_ahead = False
+    _looks_at = 0.0
+    _following: tuple[Any, Any] | None = None
+    """A job whose turn it is, and its child."""
+    _gathered: dict[Any, list[tuple[Any, bytes]]] | None = None
+    """What goes ahead, by child, while its pool hears words; else nothing gathers."""
+
+    def _soon_free(self) -> Any:
+        """Return the child that will first be free of short jobs; None if none will soon."""
+        after = time.monotonic() - AHEAD_SECONDS
+        soon = [
+            child
+            for child in self._fileno_to_inq.values()
+            if self._may_go_ahead
+            and child.current is not None
+            and has_room(child)
+            and child.current._time_accepted > after
+        ]
+        return min(soon, key=_free_first, default=None)
+
+    def _waiting_ahead(self) -> list[Any]:
+        """Return the children that have jobs ahead, the one that is free first first."""
+        ahead = [child for child in self._fileno_to_inq.values() if child.ahead]
+        self._has_ahead = bool(ahead)
+        return sorted(ahead, key=_free_first)
+
+    def _share(self, free: set[int]) -> None:
+        """Give free children what waits behind others: none is idle while a job waits."""
+        for pipe in free:
+            other = self._fileno_to_inq.get(pipe)
+            for child in reversed(self._waiting_ahead()):
+                for job, text in self._take_back(child, most=1):
+                    if other is not None and self._write(job, text, other):
+                        self._accept(job, other)
+                        other = None
+                    else:
+                        self._queue(job)
+                if other is None:
+                    break
+
+    def _look_soon(self) -> None:
+        """Have looked after a moment whether a job turned out to be long."""
+        now = time.monotonic()
+        # A time, and no flag: a lost connection takes its timers along.
+        if now >= self._looks_at:
+            self._looks_at = now + AHEAD_SECONDS
+            self._hub.call_later(AHEAD_SECONDS, self._look_ahead)
+
+    def _look_ahead(self) -> None:
+        if self._state != RUN:
+            # Nothing is written any more; a thread of Celery's fires timers meanwhile.
+            return
+        self._looks_at = 0.0
+        self.recall(runs_for=AHEAD_SECONDS)
+        if self._has_ahead:
+            self._look_soon()
+
+    def recall(self, *, runs_for: float = 0.0) -> None:
+        """Have what waits in children, behind jobs that run for so many seconds, wait here."""
+        before = time.monotonic() - runs_for
+        for child in reversed(self._waiting_ahead()):
+            if child.current._time_accepted <= before:
+                self._recall_from(child)
+
+    def _recall_from(self, child: Any) -> None:
+        for job, _text in reversed(self._take_back(child)):
+            self._queue(job)
+
+    def _take_back(self, child: Any, most: int = AHEAD_MOST) -> list[tuple[Any, bytes]]:
+        """Take jobs that a child has ahead out of its pipe, with their texts: what it has not read.
+
+        Each is read with one call: one of us gets the whole of it and the other nothing. The
+        child's end of the pipe would wait for ever: it is opened a second time, so as not to.
+        """
+        self._write_gathered()
+        # A closed pool writes who may end into the same pipe.
+        if self._state != RUN or not has_come_to(child, child.current):
+            return []
+        try:
+            pipe = os.open(
+                f"/proc/self/fd/{child.inq._reader.fileno()}", os.O_RDONLY | os.O_NONBLOCK
+            )
+        except OSError:
+            return []
+        taken: list[tuple[Any, bytes]] = []
+        try:
+            while len(taken) < most and (text := os.read(pipe, select.PIPE_BUF)):
+                # Not always the first that is left: the child reads, too.
+                [(_kind, (number, *_what))], _rest = unframed(text)
+                [job] = [job for job in child.ahead if job._job == number]
+                child.ahead.remove(job)
+                taken.append((job, text))
+        except OSError:
+            pass  # it is empty
+        finally:
+            os.close(pipe)
+        return taken
+
+    def _write(self, job: Any, text: bytes, child: Any) -> bool:
+        if self._gathered is not None and child.current is not None:
+            self._gathered.setdefault(child, []).append((job, text))
+        else:
+            try:
+                os.write(child.inqW_fd, text)
+            except OSError:
+                return False
+        job._write_to = job._scheduled_for = child
+        self._busy_workers.add(child.inqW_fd)
+        self.write_stats[child.index] += 1
+        return True
+
+    def _write_gathered(self) -> None:
+        """Write what has gathered while words were heard: with one call for each child."""
+        gathered, self._gathered = self._gathered, None
+        refused = []
+        for child, jobs in (gathered or {}).items():
+            try:
+                size = os.writev(child.inqW_fd, [text for _job, text in jobs])
+            except OSError:
+                size = 0
+            # Of several pieces a pipe takes the first ones, each as a whole. What has come to be
+            # its child's only job meanwhile is missed with that child.
+            missed = [job for job, _text in jobs[size // select.PIPE_BUF :] if job in child.ahead]
+            for job in missed:
+                child.ahead.remove(job)
+            refused += missed
+        for job in reversed(refused):
+            self._queue(job)
+
+    def _go_on(self, child: Any, *, is_freed: bool) -> None:
+        """Have a child be at the next job that it has ahead."""
+        last = child.ahead[-1]
+        child.current = child.ahead.popleft()
+        # The slot that is freed now is that of the last one, in place of the one that has been.
+        frees_last = is_freed and not last.is_slot_free and has_room(child)
+        last.is_slot_free = last.is_slot_free or frees_last
+        self._putlock.freed += is_freed and not frees_last
+        child.current._time_accepted = time.monotonic()
+        self._following = child.current, child
+
+    def _queue(self, job: Any) -> None:
+        """Have a job that was taken back wait here for the next child that is free."""
+        self._put_back(job)
+        if job.ready() and not job.is_slot_free:
+            # It has been revoked. Celery would free its slot with its dead child.
+            self._putlock.release()
+
+
+def _free_first(child: Any) -> tuple[int, float]:
+    return len(child.ahead), child.current._time_accepted
+
+
+def has_room(child: Any) -> bool:
+    """Whether one more job may wait behind those of a child that is at work."""
+    if child.current.expected > SHORT_SECONDS or len(child.ahead) >= AHEAD_MOST:
+        return False
+    waiting = [job.expected for job in child.ahead]
+    is_each_short = not waiting or max(waiting) <= SHORT_SECONDS
+    return is_each_short and child.current.expected + sum(waiting) < AHEAD_SECONDS
+
+
+def has_come_to(child: Any, job: Any) -> bool:
+    """Whether a child has read this job, or one behind it: then it has ended this one."""
+    line = [child.current, *child.ahead] if hasattr(child, "ahead") else []
+    behind = line[line.index(job) :] if job in line else [job]
+    return any(has_read(child, each) for each in behind)

@@ -1,0 +1,336 @@
+"""A pool of processes whose children wait less: written to and read from at once, and ahead.
+
+Celery's writes a job to a free child one turn of the loop after it has been handed in, in two
+pieces, waits to be told that it was taken, and reads one word of a child a turn. With short tasks
+the children wait for all this; here they also have the next ones in hand while short ones run
+(`ahead.py`). Celery's pool also forgets what a child was sent when a connection is lost, and looks
+for a child that has died every 5 s; this one remembers, and looks.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from billiard.pool import ACK, READY, RUN
+from celery.concurrency import asynpool
+
+from fleet.pool.booting import Booting
+from fleet.pool.lookahead import Ahead, has_come_to, has_room
+from fleet.pool.pipes import AT_ONCE, ResultHandler, Worker, ask_to_stop, framed_whole
+from fleet.pool.reconciling import Reconciling
+
+logger = logging.getLogger(__name__)
+
+REAP_SECONDS: Final = 0.02
+REAP_LOOKS: Final = 50
+
+
+class Slots:
+    """The semaphore of a worker's slots: one of them may be free before its job has ended."""
+
+    def __init__(self, semaphore: Any) -> None:
+        self._semaphore = semaphore
+        self.freed = 0
+        """So many of those that will be freed have been already."""
+
+    def release(self) -> None:
+        if self.freed:
+            self.freed -= 1
+        else:
+            self._semaphore.release()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._semaphore, name)
+
+
+class Pool(Ahead, Booting, Reconciling):
+    """Celery's pool for its event loop."""
+
+    ResultHandler = ResultHandler
+    Worker = Worker
+    _quick_put: Callable[[Any], None]
+    _put_back: Callable[[Any], None]
+    on_poll_start: Callable[[], None]
+    on_process_down: Callable[[Any], None]
+    _expected = math.inf
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # With `-O fast`, Celery writes to children that are at work: nothing is alone in a pipe.
+        self._is_fair = self.sched_strategy == asynpool.SCHED_STRATEGY_FAIR
+        # Where a pipe cannot be opened a second time, nothing written to it can be taken back.
+        can_take_back = self._is_fair and os.path.isdir("/proc/self/fd")
+        self._may_go_ahead = can_take_back and not self._maxtasksperchild
+        signal_softly = self.on_soft_timeout
+
+        def on_soft_timeout(job: Any) -> None:
+            ask_to_stop(job._write_to, job)
+            signal_softly(job)
+
+        self.on_soft_timeout: Callable[[Any], None] = on_soft_timeout
+
+    def create_result_handler(self) -> Any:
+        self._putlock = Slots(self._putlock)
+        handler = super().create_result_handler()
+        on_ready = handler.state_handlers[READY]
+
+        def on_ready_and_next(*word: Any) -> None:
+            try:
+                on_ready(*word)
+            finally:
+                # Not before: Celery counts what a child has ended up to the next that it takes.
+                following, self._following = self._following, None
+                if following is not None:
+                    self._accept(*following)
+
+        hear = handler._hear
+
+        def hear_and_write(words: deque[Any]) -> None:
+            self._gathered = self._gathered or {}
+            try:
+                hear(words)
+            finally:
+                self._write_gathered()
+
+        handler.state_handlers[READY] = on_ready_and_next
+        handler._hear = hear_and_write
+        return handler
+
+    # --- in ----------------------------------------------------------------------------
+
+    def apply_async(
+        self,
+        func: Any,
+        args: Any = (),
+        kwds: Any = None,
+        *,
+        expected: float = math.inf,
+        **options: Any,
+    ) -> Any:
+        """Hand in a job that is expected to take so many seconds.
+
+        While short ones run, their child may have the next ones in hand.
+        """
+        self._expected = expected
+        return super().apply_async(func, args, kwds or {}, **options)
+
+    def frees_slot(self, job: Any) -> bool:
+        """Say, once, that its child may have another job behind this one: its slot may be used."""
+        if not hasattr(job, "expected") or job.ready() or job._write_to is None:
+            return False
+        if job.is_slot_free or not self._may_go_ahead:
+            return False
+        job.is_slot_free = has_room(job._write_to)
+        return bool(job.is_slot_free)
+
+    def owe_slots(self, count: int) -> None:
+        """Note how many more jobs than slots there are: so many of them free none at their end."""
+        self._putlock.freed = count
+
+    def _create_write_handlers(self, hub: Any, *args: Any, **kwargs: Any) -> None:
+        super()._create_write_handlers(hub, *args, **kwargs)
+        put: Callable[[Any], None] = self._quick_put
+        put_back: Callable[[Any], None] = self._put_back
+        look = self.on_poll_start
+        write_to = hub.consolidate_callback
+        has_looked = False
+
+        def put_and_write(call: Any) -> None:
+            free = self._free()
+            if not self.outbound_buffer and self._write_at_once(call, free):
+                return
+            put(call)
+            if free:
+                try:
+                    # No more than there are jobs: Celery lets go of all pipes when it finds none.
+                    write_to(list(free)[: len(self.outbound_buffer)])
+                except Exception:
+                    # It may be of another job than this one. The loop writes again.
+                    logger.exception("a job could not be written at once")
+
+        def put_back_for_any(job: Any) -> None:
+            if not hasattr(job, "_payload"):
+                header, text, size = self._create_payload(*job.call)
+                job._payload = memoryview(header), memoryview(text), size
+            put_back(job)
+            # Celery knows a child by the number of its pipe, and the next one may get the same:
+            # it would pass for the one that has this job.
+            job._write_to = job._scheduled_for = None
+
+        def look_for_work() -> None:
+            nonlocal has_looked
+            if self._has_ahead and not self.outbound_buffer and (free := self._free()):
+                self._share(free)
+            # Without work once, to let go of the pipes; not at every turn, to let go of nothing.
+            if self.outbound_buffer or has_looked:
+                has_looked = bool(self.outbound_buffer)
+                look()
+
+        self._quick_put, self._put_back = put_and_write, put_back_for_any
+        self.on_poll_start = look_for_work
+
+    def _free(self) -> set[int]:
+        """Return the pipes of the children that have no job."""
+        return self._all_inqueues - self._busy_workers - self._active_writes
+
+    def _write_at_once(self, call: Any, free: set[int]) -> bool:
+        """Write a job to a child that has none, or will soon have none; False if that can't be.
+
+        Only what a pipe takes as a whole or not at all: half a job could not be told from one.
+        """
+        child = self._fileno_to_inq.get(next(iter(free))) if free else self._soon_free()
+        if child is None or not self._is_fair:
+            return False
+        kind, (number, _part, *what) = call
+        text = framed_whole((kind, (number, AT_ONCE, *what)))
+        job = self._cache[number]
+        if not text or not self._write(job, text, child):
+            return False
+        job.call, job.expected, job.is_slot_free = call, self._expected, False
+        if child.current is None:
+            self._accept(job, child)
+        else:
+            child.ahead.append(job)
+            self._has_ahead = True
+            self._look_soon()
+        return True
+
+    def _accept(self, job: Any, child: Any) -> None:
+        """Take a job for accepted, whose child has nothing else to do."""
+        child.current = job
+        taken = job._job, AT_ONCE, time.monotonic(), child.pid, child.synqW_fd
+        self._result_handler.on_state_change((ACK, taken))
+
+    # --- out ---------------------------------------------------------------------------
+
+    def on_job_ready(self, job: Any, i: Any, obj: Any, inqueue: int) -> None:
+        """Have a child go on to the job that it has ahead, or be free.
+
+        Not when this was its last job (`--max-tasks-per-child`): one that is about to be replaced
+        would be sent another, which then waits for its end.
+        """
+        child, ended = self._fileno_to_inq.get(inqueue), self._cache.get(job)
+        # Celery frees no slot for what it has dealt with already.
+        is_freed = ended is not None and not ended.ready() and getattr(ended, "is_slot_free", False)
+        if child is not None and child.current is not None and child.current._job == job:
+            if child.ahead:
+                self._go_on(child, is_freed=is_freed)
+                return
+            child.current = None
+        self._putlock.freed += is_freed
+        if child is not None and self._maxtasksperchild:
+            child.done_count = getattr(child, "done_count", 0) + 1
+            if child.done_count >= self._maxtasksperchild:
+                return
+        super().on_job_ready(job, i, obj, inqueue)
+
+    # --- ends --------------------------------------------------------------------------
+
+    def _create_process_handlers(self, hub: Any) -> None:
+        super()._create_process_handlers(hub)
+        self._hub = hub
+        on_process_down = self.on_process_down
+
+        def count_and_forget(child: Any) -> None:
+            job, child.current, child.ahead = child.current, None, deque()
+            # Celery frees a slot for each child that has ended. This one's is free, or is needed.
+            self._putlock.freed += job is not None and (job.is_slot_free or not job.ready())
+            if not child.has_booted:
+                self._putlock.freed += 1  # it had none
+                self._note_failed_boot(child)
+            on_process_down(child)
+
+        self.on_process_down = count_and_forget
+
+    def _event_process_exit(self, hub: Any, proc: Any, looks: int = REAP_LOOKS) -> None:
+        """Replace a child, whose pipe closes a moment before it can be reaped."""
+        super()._event_process_exit(hub, proc)
+        if proc in self._pool and looks:
+            hub.call_later(REAP_SECONDS, self._event_process_exit, hub, proc, looks - 1)
+
+    def on_job_process_lost(self, job: Any, pid: int, exitcode: int) -> None:
+        """Deal with a job of a child that has ended: it goes to another if this one never read it.
+
+        Of a child that ends by itself, or because of the job before, that is no fault of this job.
+        """
+        is_read = has_come_to(job._write_to, job) or not hasattr(job, "call")
+        if is_read or self._state != RUN:
+            super().on_job_process_lost(job, pid, exitcode)
+            return
+        self.on_timeout_cancel(job)
+        job._accepted, job._worker_pid = False, None
+        # Who keeps count of what has begun has been told that it had.
+        getattr(job, "unread", _nothing)()
+        self._put_back(job)
+
+    def process_flush_queues(self, proc: Any) -> None:
+        """Hear all that a child has said: first the rest of a word of which a part is here."""
+        self._result_handler._finish_partial_read(proc.outqR_fd, proc)
+        super().process_flush_queues(proc)
+
+    def terminate_job(self, pid: int, sig: int | None = None) -> None:
+        """End a job with its process; not the one that came after it, nor those behind it."""
+        child, _ = self._process_by_pid(pid)
+        if getattr(child, "ahead", None):
+            self._recall_from(child)
+            # What cannot be taken back has been read.
+            if child.ahead and has_come_to(child, child.current):
+                return  # it has ended, and will be heard of
+        super().terminate_job(pid, sig)
+
+    def flush(self) -> None:
+        """Forget what no child was sent; Celery also forgets what one was, and who is busy.
+
+        What was sent to a child will run: without this nobody would hear of its end, its message
+        would be held as long as the worker lives, and at a warm stop that child would wait 30 s
+        for a word. What was not sent, or whose child has died, is somebody else's.
+        """
+        jobs = list(self._cache.values())
+        super().flush()
+        for job in jobs:
+            # The slots of all that runs on are counted anew.
+            job.is_slot_free = False
+            # Without a way back it is of a stock queue, whose broker delivers it again.
+            give_back = getattr(job, "give_back", None)
+            if job.ready():
+                continue
+            if was_sent(job):
+                if job._accepted or give_back:
+                    self._cache[job._job] = job
+                    self._busy_workers.add(job._write_to.inqW_fd)
+            elif not job._accepted:
+                # With the connection, or with its child a moment ago.
+                job.discard()
+                if give_back:
+                    give_back()
+
+    def close(self) -> None:
+        """Take no more; what no child was sent is somebody else's, if it has a way back."""
+        self.recall()
+        for job in [job for job in self.outbound_buffer if hasattr(job, "give_back")]:
+            self.outbound_buffer.remove(job)
+            job.discard()
+            job.give_back()
+        super().close()
+
+
+def children_of(pool: Any) -> Pool | None:
+    """Return the processes of a worker's pool, if they are ours."""
+    children = getattr(pool, "_pool", None)
+    return children if isinstance(children, Pool) else None
+
+
+def was_sent(job: Any) -> bool:
+    """Whether a child that lives was sent this job, and will run it."""
+    child = getattr(job, "_write_to", None)
+    return child is not None and child._is_alive()
+
+
+def _nothing() -> None:
+    """Nobody keeps count."""

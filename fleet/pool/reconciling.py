@@ -1,0 +1,102 @@
+"""Jobs that a pool counts as running and that no process has: found each second, ended as lost.
+
+A child that ends is seen by Celery, and its job with it. Here is what no such event tells: a child
+that another library has reaped, a child that the pool has forgotten, a job that a copy of its
+child has read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from billiard.einfo import ExceptionInfo
+from billiard.exceptions import WorkerLostError
+from billiard.pool import EX_FAILURE, READY, RUN
+from celery.concurrency import asynpool
+
+from fleet.pool.pipes import has_read
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 1.0
+NO_PIPE: Final = -1
+
+
+class Reconciling(asynpool.AsynPool):
+    """A pool that ends jobs which no process has at two looks."""
+
+    _missing: frozenset[int] = frozenset()
+    """Numbers of the jobs that no process had at the last look."""
+
+    @property
+    def timers(self) -> dict[Callable[[], None], float]:
+        return {**super().timers, self.end_lost_jobs: LOOK_SECONDS}
+
+    def end_lost_jobs(self) -> None:
+        """End each job that no process has, and had at the last look, as lost.
+
+        Not at the first: what its process has said may wait in a pipe.
+        """
+        if self._state != RUN:
+            return
+        if self._has_ended_children():
+            self.maintain_pool()
+        pids = {child.pid for child in self._pool}
+        missing = {job for job in self._cache.values() if self._is_missing(job, pids)}
+        lost = [job for job in missing if job._job in self._missing]
+        self._missing = frozenset(job._job for job in missing.difference(lost))
+        for job in lost:
+            self._end_as_lost(job, pids)
+
+    def _has_ended_children(self) -> bool:
+        for child in self._pool:
+            # Asked twice: one that has ended between the two is reaped by the second.
+            if child._is_alive() and not _runs(child.pid) and child._is_alive():
+                # Another library has waited for it: the exit status is unknown.
+                child._popen.returncode = EX_FAILURE
+        return not all(child._is_alive() for child in self._pool)
+
+    def _is_missing(self, job: Any, pids: set[int]) -> bool:
+        child = job._write_to
+        if child is None or job.ready():
+            return False
+        if not _has_child(job, pids):
+            return True
+        reader = child.begun.reader
+        is_at_job = child.current in (job, None) and has_read(child, job)
+        return is_at_job and reader != child.pid and not _runs(reader)
+
+    def _end_as_lost(self, job: Any, pids: set[int]) -> None:
+        """Deal with a job as if its process had said that it was lost: that frees its slot, too."""
+        logger.error("job %s has no process any more and is ended as lost", job.correlation_id)
+        try:
+            raise WorkerLostError(f"The worker's process is gone. Job: {job._job}.")
+        except WorkerLostError:
+            answer = False, ExceptionInfo()
+        # A pipe's number may be that of another child by now, which stays busy.
+        pipe = job._write_to.inqW_fd if _has_child(job, pids) else NO_PIPE
+        self._result_handler.on_state_change((READY, (job._job, None, answer, pipe)))
+        # One that was never accepted would wait for that word.
+        job.discard()
+
+
+def _has_child(job: Any, pids: set[int]) -> bool:
+    """Say whether the child that has the job is still in the pool."""
+    return job._write_to.pid in pids and (not job._accepted or job._worker_pid in pids)
+
+
+def _runs(pid: int) -> bool:
+    """Say whether a process of this machine has not ended; a zombie has."""
+    with suppress(FileNotFoundError):
+        # The name, in brackets, may hold anything.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    if not Path("/proc/self/stat").exists():
+        with suppress(ProcessLookupError):
+            os.kill(pid, 0)
+            return True
+    return False

@@ -1,0 +1,88 @@
+"""The programs that make up a stack: workers, beat, Flower and the web server."""
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from fleet.stack.stack import Program
+
+APPLICATION = "config"
+
+
+def job_worker(
+    name: str, *, slots: int, queue: str = "jobs", environment: Mapping[str, str] | None = None
+) -> Program:
+    """Return a worker that runs people's jobs in `slots` processes."""
+    options = ["--queues", queue, "--pool", "prefork", "--concurrency", str(slots), "--task-events"]
+    return _worker(name, options, environment)
+
+
+def system_worker(
+    name: str = "system", *, queue: str = "system", environment: Mapping[str, str] | None = None
+) -> Program:
+    """Return the small worker of Fairshift's own tasks: jobs in every slot must not delay it."""
+    options = ["--queues", queue, "--pool", "prefork", "--concurrency", "2"]
+    return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment)
+
+
+def beat(name: str = "beat", *, environment: Mapping[str, str] | None = None) -> Program:
+    """Return celery-beat with the scheduler of the settings: several may run, one sends."""
+    return Program(
+        name,
+        _celery("beat", ["--loglevel", "INFO"]),
+        environment=environment or {},
+        ready_text="beat: Starting",
+    )
+
+
+def flower(
+    *,
+    port: int,
+    user: str,
+    password: str,
+    site_url: str = "",
+    options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Program:
+    """Return Flower on 127.0.0.1 behind a login, which stands in no command line.
+
+    With `site_url`, the page of a task links to its run in the admin there.
+    """
+    if not user or not password:
+        raise ValueError("Flower needs a user and a password: it never runs without a login.")
+    command = [sys.executable, "-m", "fleet.flower", "--app", APPLICATION]
+    ours = {"FLOWER_BASIC_AUTH": f"{user}:{password}"}
+    if site_url:
+        ours["FAIRSHIFT_SITE_URL"] = site_url
+    return Program(
+        "flower",
+        [*command, "--address=127.0.0.1", f"--port={port}", *options],
+        environment={**(environment or {}), **ours},
+        ready_port=port,
+    )
+
+
+def web(
+    *, port: int, processes: int = 2, threads: int = 4, environment: Mapping[str, str] | None = None
+) -> Program:
+    """Return gunicorn with the web application on 127.0.0.1."""
+    options = [f"--bind=127.0.0.1:{port}", "--worker-class=gthread", f"--workers={processes}"]
+    options += [f"--threads={threads}", "--graceful-timeout=5", "--no-control-socket"]
+    return Program(
+        "web",
+        [sys.executable, "-m", "gunicorn", f"{APPLICATION}.wsgi", *options],
+        environment=environment or {},
+        ready_port=port,
+    )
+
+
+def _worker(name: str, options: list[str], environment: Mapping[str, str] | None) -> Program:
+    return Program(
+        name,
+        _celery("worker", ["--hostname", f"{name}@%h", "--loglevel", "INFO", *options]),
+        environment=environment or {},
+        ready_text=" ready.",
+    )
+
+
+def _celery(command: str, options: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "celery", "--app", APPLICATION, command, *options]

@@ -1,0 +1,243 @@
+"""The processes of a running stack: started together, watched, stopped without a trace.
+
+Each process leads a group of its own, so that Ctrl-C reaches only us, and gets
+a signal when we die. Nothing here runs in a thread: who starts a stack calls
+`watch()` now and then.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from fleet.stack.tether import tether
+
+RESTART_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+HEALTHY_SECONDS = 30.0
+FAILED_STARTS = 3  # as many deaths before it was ever ready are no accident
+
+
+class StackError(RuntimeError):
+    """A process of the stack ended or did not become ready; the message holds its log's end."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """How one process is started, and how it is known to be ready.
+
+    `environment` is added to ours. Ready means that `ready_port` of this
+    machine accepts connections and that `ready_text` stands in its output.
+    """
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    ready_port: int | None = None
+    ready_text: str = ""
+
+
+class Stack:
+    """Programs as running processes; their output goes to `<log_folder>/<name>.log`.
+
+    `restart_seconds` is how long one that ended is down: longer each time that it dies young.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        *,
+        log_folder: Path,
+        restart: bool = False,
+        restart_seconds: Sequence[float] = RESTART_SECONDS,
+    ) -> None:
+        log_folder.mkdir(parents=True, exist_ok=True)
+        self._running = {
+            program.name: _Running(
+                program, log=log_folder / f"{program.name}.log", restart_seconds=restart_seconds
+            )
+            for program in programs
+        }
+        self._restart = restart
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start every program, with fresh logs."""
+        for running in self._running.values():
+            running.log.write_bytes(b"")
+            running.spawn()
+
+    def wait_ready(self, *, seconds: float = 60.0) -> None:
+        """Return when every program is ready; raises StackError when one ends or takes longer."""
+        deadline = time.monotonic() + seconds
+        for running in self._running.values():
+            while not running.is_ready():
+                self.watch()
+                if running.failures >= FAILED_STARTS:
+                    raise running.error(f"ended with {running.returncode} at each start")
+                if time.monotonic() > deadline:
+                    raise running.error(f"was not ready within {seconds:g} s")
+                time.sleep(0.05)
+
+    def watch(self) -> None:
+        """Look after the processes: one that ended starts again, or raises StackError."""
+        for running in self._running.values():
+            if running.is_alive():
+                continue
+            if not self._restart:
+                raise running.error(f"ended with {running.returncode}")
+            running.spawn_when_due()
+
+    def pid(self, name: str) -> int | None:
+        """Return the process id of a program, None while it is down."""
+        running = self._running[name]
+        return running.pid if running.is_alive() else None
+
+    def kill_group(self, name: str) -> None:
+        """Kill a program and all its children at once, as a power cut would."""
+        self._running[name].kill()
+
+    def new_lines(self) -> Iterator[tuple[str, str]]:
+        """Return (name, line) for each complete line written since the last call."""
+        for name, running in self._running.items():
+            for line in running.new_lines():
+                yield name, line
+
+    def stop(self, *, grace_seconds: float = 10.0) -> None:
+        """End every process: all are told, last started first.
+
+        What is left after the grace is killed, and so is any child that a process left behind.
+        """
+        for running in reversed(self._running.values()):
+            running.tell(signal.SIGTERM)
+        deadline = time.monotonic() + grace_seconds
+        for running in reversed(self._running.values()):
+            running.wait(deadline - time.monotonic())
+            running.kill()
+
+
+class _Running:
+    """One program and its current process."""
+
+    def __init__(self, program: Program, *, log: Path, restart_seconds: Sequence[float]) -> None:
+        self.log = log
+        self._restart_seconds = restart_seconds
+        self._program = program
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+        self._due_at: float | None = None
+        self.failures = 0
+        self._read_to = 0
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode if self._process else None
+
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def is_ready(self) -> bool:
+        if not self.is_alive():
+            return False
+        text, port = self._program.ready_text, self._program.ready_port
+        return (not text or text.encode() in self.log.read_bytes()) and (
+            port is None or accepts_connections(port)
+        )
+
+    def spawn(self) -> None:
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._program.command,
+                env=os.environ | dict(self._program.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=tether(signal.SIGTERM),
+            )
+        self._started_at = time.monotonic()
+        self._due_at = None
+
+    def spawn_when_due(self) -> None:
+        """Start again, later each time the process has died soon after its start."""
+        now = time.monotonic()
+        if self._due_at is None:
+            self.kill()  # children that the dead process left behind
+            lived = now - self._started_at
+            self.failures = 0 if lived > HEALTHY_SECONDS else self.failures + 1
+            last = len(self._restart_seconds) - 1
+            self._due_at = now + self._restart_seconds[min(self.failures, last)]
+        if now >= self._due_at:
+            self.spawn()
+
+    def tell(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def wait(self, seconds: float) -> None:
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(max(0.0, seconds))
+
+    def kill(self) -> None:
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def new_lines(self) -> list[str]:
+        with self.log.open("rb") as log:
+            log.seek(self._read_to)
+            text, newline, _ = log.read().rpartition(b"\n")
+        self._read_to += len(text) + len(newline)
+        return text.decode(errors="replace").splitlines()
+
+    def error(self, what: str) -> StackError:
+        lines = self.log.read_bytes()[-20_000:].decode(errors="replace").splitlines()[-20:]
+        end = "\n".join(f"  {line}" for line in lines)
+        return StackError(f"{self._program.name} {what}. The end of {self.log}:\n{end}")
+
+
+def accepts_connections(port: int) -> bool:
+    """Say whether something listens on this port of this machine."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port(preferred: int) -> int:
+    """Return the preferred port of 127.0.0.1, or another one when it is taken."""
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            # As servers do, so that a port whose last connections linger counts as free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return int(probe.getsockname()[1])
+    raise StackError("No port of 127.0.0.1 is free.")

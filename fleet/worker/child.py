@@ -1,0 +1,261 @@
+"""Inside the pool: run the user's task and find out what became of it.
+
+The retry is decided here, before Celery stores an outcome, so that errbacks, chords and
+AsyncResult see the final one only. What happened goes back to the main process beside
+Celery's own answer; a pool child has no database connection of ours.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from billiard.common import terminate_handler_fired
+from billiard.einfo import ExceptionInfo, ExceptionWithTraceback
+from celery import Task
+from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTerminate
+from celery.utils.imports import symbol_by_name
+from celery.worker.request import Request
+
+from fleet.contract import HEADER, NOT_BEGUN, Edges, Kind, NotBegun, Report, is_hint
+from fleet.crash_points import crash_point
+from fleet.pool.soft_stop import stoppable
+from fleet.router import acting_as
+from fleet.worker import indirect
+from fleet.worker.failures import class_names, failure, format_traceback, safe_text
+
+# In the order of Celery's own `Task.retry`.
+RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
+
+
+class TaskExited(Exception):
+    """The task raised what would end its process, such as SystemExit; the process goes on."""
+
+
+class NotReached(Exception):
+    """Celery's trace of the task failed before the task began; the worker's log shows why."""
+
+
+class WindowClosed(NotBegun):
+    """The task has not begun: its window closed while its process was about to."""
+
+
+class TaskRejected(Exception):
+    """The task raised Celery's `Reject`, with this reason."""
+
+
+@dataclass(slots=True)
+class Flight:
+    """One admitted run in this process."""
+
+    run_id: str
+    token: int
+    attempt: int
+    policy: Mapping[str, Any]
+    closes_at: float | None = None
+    begins_by: float | None = None
+    report: Report | None = None
+    entered: bool = False
+
+
+_flight: contextvars.ContextVar[Flight | None] = contextvars.ContextVar("flight", default=None)
+
+
+def install(tasks: Mapping[str, Task], edges: Edges) -> None:
+    """Guard every task's `run` and `retry`, before tracers are built and children forked.
+
+    Celery's own `autoretry_for` replaces `run` in the same way.
+    """
+    for name, task in tasks.items():
+        if not name.startswith("celery.") and not hasattr(task, "_fairshift_guarded"):
+            task._fairshift_guarded = True
+            task.Request = _hint_request(task.Request)
+            task.run = _guarded_run(task, task.run, edges)
+            task.retry = _guarded_retry(task, task.retry)
+    indirect.close(tasks, edges.requires_row)
+
+
+def _hint_request(base: Any) -> type[Request]:
+    """Return a request class whose hints only their row refuses, and whose errbacks have an owner.
+
+    Celery drops what was revoked by message, or has an `expires`, before we see it: the run
+    would wait for ever. A durable run is cancelled through its row. Where a child was lost, the
+    main process calls the errbacks, outside of any task from which they could inherit.
+    """
+
+    class HintRequest(symbol_by_name(base)):  # type: ignore[misc]
+        def revoked(self) -> bool:
+            return False if is_hint(self.request_dict) else super().revoked()
+
+        def on_failure(self, *args: Any, **kwargs: Any) -> Any:
+            with acting_as(self.request_dict):
+                return super().on_failure(*args, **kwargs)
+
+    return HintRequest
+
+
+def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """Trace a task as Celery does; return Celery's three values and our report.
+
+    `args` are those of Celery's trace: name, id, request, body, content type and encoding.
+    """
+    facts = args[2][HEADER]
+    flight = Flight(
+        *(facts["run"], facts["token"], facts["attempt"], facts["policy"]),
+        closes_at=facts.get("closes_at"),
+        begins_by=facts.get("begins_by"),
+    )
+    slot = _flight.set(flight)
+    began_at = time.monotonic()
+    try:
+        failed, value, runtime = trace(*args, **kwargs)
+    finally:
+        _flight.reset(slot)
+    crash_point("child.after_run")
+    report = flight.report
+    if report is None and not failed and runtime is None:
+        # No failure and no run time: Celery never called the task, and only logged why.
+        failed, value, runtime = True, _not_reached(), 0.0
+    error = _unwrapped(value.exception) if failed else None
+    if error is None or isinstance(error, Ignore):
+        # A task that asks to be ignored has said that nothing more is to be done.
+        report = report or Report(flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic())
+    elif report is None or report.kind is Kind.SUCCEEDED:
+        # The task was not reached, or its callbacks could not be sent: Celery has stored
+        # a failure, and so do we.
+        report = failure(flight.run_id, flight.token, error, str(value.traceback))
+    # The pool hears of several ends at a time, and of no begin.
+    return failed, value, runtime, report._replace(started_at=began_at)
+
+
+def _not_reached() -> ExceptionInfo:
+    try:
+        raise NotReached("Celery could not begin it: the log of its worker says why")
+    except NotReached:
+        return ExceptionInfo()
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    return error.exc if isinstance(error, ExceptionWithTraceback) else error
+
+
+def _guarded_run(task: Task, run: Callable[..., Any], edges: Edges) -> Callable[..., Any]:
+    @functools.wraps(run)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        flight = _flight.get()
+        # A task may call another's function, or its own: only the outermost call is the run.
+        if flight is None or flight.entered or task.request.id != flight.run_id:
+            return run(*args, **kwargs)
+        flight.entered = True
+        crash_point("child.before_run")
+        if error := _too_late(flight):
+            raise _wait_again(flight, error)
+        try:
+            return _run(flight, edges, functools.partial(run, *args, **kwargs))
+        finally:
+            # Before Celery stores an outcome over a connection that the task may have broken.
+            edges.leave_clean()
+
+    return guarded
+
+
+def _guarded_retry(task: Task, retry: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(retry)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        flight = _flight.get()
+        if flight is None or task.request.id != flight.run_id:
+            return retry(*args, **kwargs)
+        # Celery's retry would publish the arguments; a durable run waits in its row instead.
+        given = dict(zip(RETRY_PARAMETERS, args, strict=False)) | kwargs
+        if given.get("args") is not None or given.get("kwargs") is not None:
+            raise TypeError("a durable run keeps its arguments: retry() takes no others")
+        if not given.get("throw", True):
+            raise TypeError("a durable run is retried by leaving the task: not with throw=False")
+        when, eta = given.get("countdown"), given.get("eta")
+        if eta is not None:
+            when = (eta - datetime.now(eta.tzinfo)).total_seconds()
+        raise Retry(exc=given.get("exc"), when=when)
+
+    return guarded
+
+
+def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
+    try:
+        with stoppable():
+            value = call()
+        result = edges.encode_result(value)
+    except (WorkerShutdown, WorkerTerminate, Ignore):
+        raise
+    except Reject as refusal:
+        rejected = TaskRejected(safe_text(refusal.reason)).with_traceback(refusal.__traceback__)
+        if refusal.requeue:
+            raise _settle(flight, edges, rejected, wanted=None) from None
+        # No other try is to follow. Celery would store a failure, too.
+        text = format_traceback(rejected)
+        flight.report = failure(flight.run_id, flight.token, rejected, text)
+        raise rejected from None
+    except SystemExit as error:
+        if terminate_handler_fired():
+            # Not the task's doing: this process is told to end, and the main one decides.
+            raise
+        raise _settle(flight, edges, error, wanted=None) from error
+    except Retry as asked:
+        cause = asked.exc if isinstance(asked.exc, BaseException) else asked
+        wanted = asked.when if isinstance(asked.when, int | float) else None
+        raise _settle(flight, edges, cause, wanted=wanted) from None
+    except BaseException as error:
+        shown = _settle(flight, edges, error, wanted=_asked_delay(error))
+        if shown is error:
+            raise
+        raise shown from error
+    flight.report = Report(
+        flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic(), result=result
+    )
+    return value
+
+
+def _too_late(flight: Flight) -> NotBegun | None:
+    at = time.monotonic()
+    if flight.closes_at is not None and at > flight.closes_at:
+        return WindowClosed("its window closed before it began")
+    if flight.begins_by is not None and at > flight.begins_by:
+        # This process was frozen, say: another worker may have it by now.
+        return NotBegun("its process came to it too late")
+    return None
+
+
+def _wait_again(flight: Flight, error: NotBegun) -> Retry:
+    """Have the run wait for its next moment, even if this was its last attempt: it did nothing."""
+    flight.report = failure(flight.run_id, flight.token, error, "", delay=0.0, cause=NOT_BEGUN)
+    return Retry(message=safe_text(error), exc=error, when=0)
+
+
+def _asked_delay(error: BaseException) -> float | None:
+    """Return the seconds that the other side asked to be left alone (a Retry-After), if any."""
+    delay = getattr(error, "retry_after", None)
+    return float(delay) if isinstance(delay, int | float) else None
+
+
+def _settle(
+    flight: Flight, edges: Edges, error: BaseException, *, wanted: float | None
+) -> BaseException:
+    """Decide between retry and failure, note it, and return what Celery shall see raised."""
+    text = format_traceback(error)
+    delay = edges.retry_delay(flight.policy, flight.attempt, class_names(error), wanted)
+    flight.report = failure(flight.run_id, flight.token, error, text, delay=delay)
+    if delay is not None:
+        # A bare Retry stores RETRY and publishes nothing: promotion queues the run again.
+        return Retry(message=safe_text(error), exc=_presentable(error), when=delay)
+    return _presentable(error)
+
+
+def _presentable(error: BaseException) -> Exception:
+    """Return the error as one that neither ends this process nor the worker's main one."""
+    if isinstance(error, Exception) and not isinstance(error, MemoryError):
+        return error
+    return TaskExited(f"{type(error).__name__}: {safe_text(error)}")

@@ -1,0 +1,157 @@
+"""The consumer of a worker: goes on with what the worker has while the broker is away.
+
+Celery's own waits for the broker inside the event loop, up to 30 s between two looks, and
+gives up after 100. Meanwhile no outcome is read from the pool, no time limit is kept, and a
+worker that seems to hang loses its runs. This one turns the loop while it waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from celery.worker import consumer, loops, state
+from kombu import Connection
+from kombu.asynchronous import set_event_loop
+from kombu.exceptions import OperationalError
+
+from fleet.pool.pool import children_of
+from fleet.worker.gate import Gate
+from fleet.worker.unknown_tasks import UnknownTasks
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 1.0
+EVENTS_SECONDS: Final = 0.1
+EVENTS_AT_ONCE: Final = 500
+
+
+class Consumer(consumer.Consumer):
+    """Celery's consumer, with another way to wait for a lost broker."""
+
+    gate: Gate | None = None
+    unknown: UnknownTasks | None = None
+    connection_errors: tuple[type[BaseException], ...]
+    first_connection_attempt: bool
+    timer_entries_before_start: set[Any] | None = None
+    _events_due_at = 0.0
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Kombu raises its own error when it has retried a publish, such as mingle's hello, and
+        # Celery would end the worker.
+        self.connection_errors = (*self.connection_errors, OperationalError)
+        for step in self.steps:
+            if step is not None:
+                step.start = partial(self._start_step, step.start)
+
+    def _start_step(self, start: Callable[[Consumer], None], parent: Consumer) -> None:
+        """Start a boot step; after a lost connection, turn the loop before.
+
+        The steps of a restart wait for some 60 replies of Redis. Over a slow network that is longer
+        than a lease, and a worker whose loop stands still sends no heartbeat.
+        """
+        if self.hub is not None and self.hub._waker is not None and self.restart_count > 0:
+            self.hub._waker.wake()
+            self._turn(0)
+        start(parent)
+
+    def connect(self) -> Connection:
+        """Return an open connection; after a lost one, rest before the first try."""
+        if self.hub is not None and self.restart_count > 0:
+            # The loss has cleared the loop, and with it what the pool's drain looks for: both
+            # are put back, as they are after a reconnect.
+            set_event_loop(self.hub)
+            self.controller.register_with_event_loop(self.hub)
+            self._turn(LOOK_SECONDS)
+        return super().connect()
+
+    def ensure_connected(self, conn: Connection) -> Connection:
+        """Return the connection once it is open; retry until then, unless settings forbid it."""
+        retries = self._get_connection_retry_type(self.first_connection_attempt)
+        if self.hub is None or not self.app.conf[retries]:
+            return super().ensure_connected(conn)
+        conn.ensure = _once  # type: ignore[assignment, method-assign]
+        while True:
+            state.maybe_shutdown()
+            try:
+                conn.ensure_connection(max_retries=0)
+            except OperationalError as error:
+                logger.warning("no broker at %s: %s", conn.as_uri(), error)
+                conn.maybe_switch_next()
+                self._turn(LOOK_SECONDS)
+            else:
+                self.first_connection_attempt = False
+                return conn
+
+    def on_close(self) -> None:
+        """Forget what the connection brought, but not what is in the pool."""
+        in_pool = self.gate.waiting_in_pool() if self.gate else []
+        super().on_close()
+        if self.gate:
+            # And what a dead child had been sent, and turns out never to have read.
+            busy = self.gate.reclaim([*in_pool, *self.gate.waiting_in_pool()])
+            semaphore = self.controller.semaphore
+            if semaphore is not None:
+                # Celery frees every slot; those of jobs that go on are taken.
+                semaphore.value = max(0, semaphore.initial_value - busy)
+                if children := children_of(self.pool):
+                    children.owe_slots(max(0, busy - semaphore.initial_value))
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        """Let go of a lost connection."""
+        # Celery says no more than its kind.
+        logger.warning("the consumer begins anew: %s: %s", type(exc).__name__, exc)
+        try:
+            super().on_connection_error_after_connected(exc)
+        except Exception as error:
+            # Kombu puts unacknowledged messages back over the connection that it has just
+            # closed. Without them it is as well: their rows say who holds them.
+            logger.warning("the lost connection did not close well: %r", error)
+
+    def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
+        """Give a hint back for workers that know its task; deal with others as Celery does."""
+        if self.unknown is None or not self.unknown.on_message(message):
+            super().on_unknown_task(body, message, exc)
+
+    def on_send_event_buffered(self) -> None:
+        """Publish what Flower is told ten times a second, and not at every turn of the loop."""
+        now = time.monotonic()
+        if self.hub is not None and now >= self._events_due_at:
+            # A time, and no flag: a lost connection takes its timers along.
+            self._events_due_at = now + EVENTS_SECONDS
+            self.event_dispatcher.buffer_limit = EVENTS_AT_ONCE
+            self.hub.call_later(EVENTS_SECONDS, self._flush_events)
+
+    def _turn(self, seconds: float) -> None:
+        """Turn the event loop once at least, and for at least this many seconds."""
+        until = time.monotonic() + seconds
+        timed_before = loops._timer_entries(self.hub.timer)
+        loop = self.hub.create_loop()
+        while True:
+            state.maybe_shutdown()
+            try:
+                next(loop)
+            except StopIteration:
+                loop = self.hub.create_loop()
+            except self.connection_errors as error:
+                logger.warning("while the broker is away: %r", error)
+                loop = self.hub.create_loop()
+            if time.monotonic() >= until:
+                break
+        # Time limits that began just now belong to runs, not to the connection that Celery
+        # takes all new entries of the timer for, and cancels with it.
+        added = loops._timer_entries(self.hub.timer) - timed_before
+        self.timer_entries_before_start = (self.timer_entries_before_start or set()) | added
+
+
+def _once(_obj: Any, fun: Callable[..., Any], **_policy: Any) -> Callable[..., Any]:
+    """Return `fun` as it is, in place of Kombu's loop of retries around a publish.
+
+    That loop sleeps and blocks in the worker's event loop, for as long as Redis is away; meanwhile
+    no heartbeat is sent. The consumer connects again instead, and turns the loop.
+    """
+    return fun

@@ -1,0 +1,265 @@
+"""The thread between a worker's event loop and the application: its database, and the broker.
+
+The loop leaves asks and reports here and goes on; the thread takes all that has gathered,
+records first and admits then, each in one statement, and posts the answers back. What nobody
+waits for gathers for a moment; the rest is done at once, and with it all that is there. When the
+database does not answer, reports and asks are kept and tried again, and the loop with its
+heartbeats and time limits never waits. Likewise hints of runs without a row, and the broker.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+from uuid import UUID
+
+from fleet.broker.broker import BrokerUnavailable
+from fleet.contract import BUSY_ROW, Admission, Ask, Edges, Hint, Kind, Refusal, Report
+from fleet.crash_points import crash_point
+
+logger = logging.getLogger(__name__)
+
+Then = Callable[[str | None], None]
+Answer = Callable[[Admission | Refusal, float], None]
+
+RETRY_SECONDS: Final = 1.0
+# Most tasks end before their start is due, and both moves are then one write.
+START_SECONDS: Final = 0.25
+END_SECONDS: Final = 0.05
+ASK_SECONDS: Final = 0.02
+BATCH: Final = 100
+ADMIT_AT_MOST: Final = 128
+
+
+class Edge(threading.Thread):
+    """Admits and records for one worker node."""
+
+    def __init__(self, edges: Edges, node: UUID, post: Callable[..., None]) -> None:
+        super().__init__(name="fairshift-edge", daemon=True)
+        self._edges = edges
+        self._node = node
+        self._post = post
+        self._ready = threading.Condition()
+        self._asks: dict[str, tuple[Ask, Answer]] = {}
+        self._reports: list[tuple[Report, Then | None]] = []
+        self._begun: dict[tuple[str, int], float] = {}
+        """When attempts have begun of which nothing is recorded yet, the oldest first."""
+        self._hints: list[tuple[Hint, Callable[[], None]]] = []
+        self._due_at = math.inf
+        self._idle = True
+        self._postponed = 0
+        self._is_to_prime = False
+        self._may_prime_at = 0.0
+        self._may_publish_at = 0.0
+        self._stopping = False
+
+    def ask(self, ask: Ask, answer: Answer, *, is_urgent: bool = True) -> bool:
+        """Have a hint admitted; False when the same run is being asked for already.
+
+        `answer` gets the verdict and the `time.monotonic()` before which it was not given.
+        """
+        with self._ready:
+            if ask.key in self._asks:
+                return False
+            self._asks[ask.key] = (ask, answer)
+            self._hasten(0 if is_urgent or len(self._asks) >= BATCH else ASK_SECONDS)
+            return True
+
+    def report(self, report: Report, then: Then | None = None, *, is_urgent: bool = True) -> None:
+        """Have something recorded; `then` gets the run's state, or None when the token was old."""
+        with self._ready:
+            begun_at = self._begun.pop((report.run_id, report.token), None)
+            if begun_at is not None and report.started_at is None:
+                report = report._replace(started_at=begun_at)
+            self._reports.append((report, then))
+            self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
+
+    def begin(self, run_id: str, token: int, at: float) -> None:
+        """Note when an attempt began: recorded with its end, or in a moment if that is not here."""
+        with self._ready:
+            # Of a job that is revoked, Celery's pool gives the time of day.
+            self._begun[run_id, token] = min(at, time.monotonic())
+            self._hasten(START_SECONDS)
+
+    def unbegin(self, run_id: str, token: int) -> bool:
+        """Take that back; False when it has been recorded."""
+        with self._ready:
+            return self._begun.pop((run_id, token), None) is not None
+
+    def publish(self, hint: Hint, then: Callable[[], None]) -> None:
+        """Have a hint published; `then` is called when it is out."""
+        with self._ready:
+            self._hints.append((hint, then))
+            self._hasten(0)
+
+    def prime(self) -> None:
+        """Have queues told what they have forgotten, a second after the last try at the earliest.
+
+        Who asks does so with every take until it is done.
+        """
+        with self._ready:
+            if not self._is_to_prime and time.monotonic() >= self._may_prime_at:
+                self._is_to_prime = True
+                self._hasten(0)
+
+    def _hasten(self, seconds: float) -> None:
+        """Have all that is here done within so long."""
+        due_at = time.monotonic() + seconds
+        if due_at < self._due_at:
+            self._due_at = due_at
+            self._ready.notify_all()
+
+    def flush(self, *, timeout: float) -> bool:
+        """Wait until all is recorded and published; False when the time (seconds) ran out first."""
+        with self._ready:
+            self._reports.extend(self._due_starts(after=0.0))
+            if self._reports or self._hints:
+                self._hasten(0)
+            return self._ready.wait_for(self._is_flushed, timeout)
+
+    def _is_flushed(self) -> bool:
+        is_empty = not self._reports and not self._hints
+        return self._idle and is_empty and not self._postponed
+
+    def stop(self) -> None:
+        """End the thread after the statement that it is in; asks are left unanswered."""
+        with self._ready:
+            self._stopping = True
+            self._ready.notify_all()
+
+    def run(self) -> None:
+        try:
+            self._work()
+        finally:
+            self._edges.close()
+
+    def _work(self) -> None:
+        while True:
+            with self._ready:
+                self._idle = True
+                self._ready.notify_all()
+                while not self._stopping and (rest := self._due_at - time.monotonic()) > 0:
+                    self._ready.wait(None if math.isinf(rest) else rest)
+                if self._stopping and not self._reports:
+                    return
+                self._idle = False
+                self._reports.extend(self._due_starts(after=START_SECONDS))
+                reports, self._reports = self._reports, []
+                asks = {} if self._stopping else dict(list(self._asks.items())[:ADMIT_AT_MOST])
+                self._due_at = time.monotonic() if len(asks) < len(self._asks) else math.inf
+                for begun_at in islice(self._begun.values(), 1):
+                    self._due_at = min(self._due_at, begun_at + START_SECONDS)
+                hints = self._due_hints()
+            if not self._attempt(self._publish, hints, "publish"):
+                self._keep_hints(hints)
+            if not self._attempt(self._record, reports, "record"):
+                self._keep(reports)
+                time.sleep(RETRY_SECONDS)
+                continue
+            if not self._attempt(self._admit, asks, "admit"):
+                time.sleep(RETRY_SECONDS)
+                self._keep([])
+            self._prime()
+
+    def _prime(self) -> None:
+        if self._is_to_prime:
+            self._attempt(lambda _: self._edges.prime(), [self], "prime")
+            with self._ready:
+                self._may_prime_at = time.monotonic() + RETRY_SECONDS
+                self._is_to_prime = False
+
+    def _keep(self, reports: list[tuple[Report, Then | None]]) -> None:
+        """Try again at once what has failed, with all that is here."""
+        with self._ready:
+            self._reports[:0] = reports
+            self._hasten(0)
+
+    def _due_starts(self, *, after: float) -> Iterator[tuple[Report, None]]:
+        """Take the starts whose ends have not come after so many seconds."""
+        until = time.monotonic() - after
+        for run_id, token in [key for key, at in self._begun.items() if at <= until]:
+            at = self._begun.pop((run_id, token))
+            yield Report(run_id, token, Kind.STARTED, at), None
+
+    def _due_hints(self) -> list[tuple[Hint, Callable[[], None]]]:
+        """Take the hints that may be published now: a moment after the broker was away."""
+        if self._hints and time.monotonic() < self._may_publish_at:
+            self._due_at = min(self._due_at, self._may_publish_at)
+            return []
+        hints, self._hints = self._hints, []
+        return hints
+
+    def _keep_hints(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
+        """Try them again in a moment: the database does not wait for the broker."""
+        with self._ready:
+            self._hints[:0] = hints
+            self._may_publish_at = time.monotonic() + RETRY_SECONDS
+            self._hasten(RETRY_SECONDS)
+
+    def _attempt(self, step: Callable[[Any], None], batch: Any, name: str) -> bool:
+        if not batch:
+            return True
+        try:
+            step(batch)
+        except BrokerUnavailable as error:
+            # No fault of the database's, whose connection stays.
+            logger.warning("could not %s; trying again: %s", name, error)
+            return False
+        except Exception:
+            # Whatever was raised: nothing of the batch is known to be done, and each of its steps
+            # is safe to repeat.
+            logger.exception("could not %s; trying again", name)
+            try:
+                self._edges.close()
+            except Exception:
+                logger.exception("could not close the connection")
+            return False
+        return True
+
+    def _publish(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
+        self._edges.publish([hint for hint, _ in hints])
+        self._post(*(then for _, then in hints))
+
+    def _record(self, reports: list[tuple[Report, Then | None]]) -> None:
+        crash_point("ledger.before_record")
+        states = self._edges.record([report for report, _ in reports])
+        crash_point("ledger.after_record")
+        busy, done = [], []
+        for report, then in reports:
+            state = states.get(report.run_id)
+            if state == BUSY_ROW:
+                # One row that an operator holds must not keep the others waiting.
+                busy.append((report, then))
+            elif then is not None:
+                done.append(partial(then, state))
+        self._post(*done)
+        if busy:
+            self._postpone(busy)
+
+    def _postpone(self, reports: list[tuple[Report, Then | None]]) -> None:
+        def again() -> None:
+            with self._ready:
+                self._postponed -= 1
+                self._keep(reports)
+
+        with self._ready:
+            self._postponed += 1
+        timer = threading.Timer(RETRY_SECONDS, again)
+        timer.daemon = True
+        timer.start()
+
+    def _admit(self, asks: Mapping[str, tuple[Ask, Answer]]) -> None:
+        crash_point("gate.before_admit")
+        asked_at = time.monotonic()
+        verdicts = self._edges.admit(self._node, [ask for ask, _ in asks.values()])
+        crash_point("gate.after_admit")
+        with self._ready:
+            for key in asks:
+                del self._asks[key]
+        self._post(*(partial(answer, verdicts[key], asked_at) for key, (_, answer) in asks.items()))

@@ -1,0 +1,217 @@
+"""The boot step of a worker on fair queues: what holds there, and how its leases live and end."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from celery import bootsteps, signals
+from celery.concurrency import prefork
+from celery.worker import state as worker_state
+from redis import Redis
+from redis.client import PubSub
+
+from fleet.keys import epoch_channel
+from fleet.pool.copies import end_copies
+from fleet.pool.pool import Pool, children_of
+from fleet.refusal import Refused
+from fleet.transport import Transport, fair_queues
+from fleet.transport.leases import Leases
+from fleet.transport.quarantine import SHAPE_ERRORS
+from fleet.worker.charging import watched
+from fleet.worker.consumer import Consumer
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
+RENEWALS_A_LEASE: Final = 4
+AUDIT_SECONDS: Final = 4.0
+"""A renewal also looks for what a foreign hand has done to a queue's keys."""
+LOOK_SECONDS: Final = 0.5
+COLLECT_AT: Final = (20_000, 20, 50)
+"""Messages and what belongs to them live for some thousand others: Python's 700 finds nothing."""
+
+
+class FairQueues(bootsteps.StartStopStep):
+    """Enforces late acknowledgement, charges runs, renews leases, and gives back what is left."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def create(self, worker: Any) -> FairQueues:
+        self.app = worker.app
+        refuse_stock_transport(worker.app)
+        if type(worker.pool) is prefork.TaskPool:
+            worker.pool.Pool = Pool
+        if worker.consumer_cls == DEFAULT_CONSUMER:
+            worker.consumer_cls = Consumer
+        end_copies(worker.app.tasks)
+        if threading.current_thread() is threading.main_thread():
+            # Not in a process that runs a worker beside its own work, a test's for example. What is
+            # there by now stays: the collector need not look at it again, nor in the children.
+            gc.freeze()
+            gc.set_threshold(*COLLECT_AT)
+        consumed = set(worker.app.amqp.queues.consume_from)
+        if consumed & set(fair_queues(worker.app)):
+            for task in worker.app.tasks.values():
+                # Before strategies are built. Acknowledged early, a message would be nobody's
+                # while it runs: its cap, lock and worker time could not be counted.
+                task.acks_late = True
+        return self
+
+    def start(self, worker: Any) -> None:
+        worker.pool.apply_async = watched(worker.pool)
+        worker._process_task = surviving(worker, worker._process_task)
+        self.renewal = Renewal(worker.app, has_process=lambda: slots_of(worker) > 0)
+        self.renewal.start()
+
+    def stop(self, worker: Any) -> None:
+        # Connected after those of all other steps: what they do at the end comes before this.
+        signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
+        # The pool runs what it has, and the leases of that are needed until `worker_shutdown`.
+        try:
+            with leases_of(self.app) as (leases, client):
+                leases.wind_up(client)
+        except Exception as error:
+            logger.error("what waits here goes back at the end: %r", error)  # noqa: TRY400  the broker is away
+
+    def terminate(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
+        self._leave()
+
+    def _leave(self, **_signal: Any) -> None:
+        self.renewal.stop()
+        try:
+            with leases_of(self.app) as (leases, client):
+                leases.leave(client)
+                leases.has_worker, leases.has_process = False, None
+        except Exception as error:
+            logger.error("leases end by themselves: %r", error)  # noqa: TRY400  the broker is away
+
+
+def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return Celery's way into the pool, past which a message of the wrong shape costs no slot.
+
+    Celery gives the slot back for a revoked task only; and what waited for a slot would raise
+    where nobody knows which message it was.
+    """
+
+    def process(request: Any) -> None:
+        try:
+            process_task(request)
+        except SHAPE_ERRORS as error:
+            put_aside = getattr(request.message.channel, "put_aside", None)
+            if put_aside is None:
+                raise
+            getattr(worker, "_quick_release", _nothing)()
+            worker_state.task_ready(request)
+            put_aside(request.message, error)
+        else:
+            # Not above: whoever gets the slot may have an error of its own.
+            children, job = children_of(worker.pool), request._apply_result
+            if children and job and children.frees_slot(job()):
+                worker._quick_release()
+
+    return process
+
+
+def slots_of(worker: Any) -> int:
+    """Return how many tasks a worker can run at once now: 0 when its pool has no process.
+
+    A pool that Celery scales by its load may have none while it has no work.
+    """
+    most = worker.autoscaler.max_concurrency if getattr(worker, "autoscaler", None) else 0
+    try:
+        return max(0, most, worker.pool.num_processes)
+    except AttributeError:
+        return 0  # prefork's has ended
+
+
+def _nothing() -> None:
+    """Release no slot: pools without a semaphore count none."""
+
+
+class Renewal(threading.Thread):
+    """Says that this process lives, also while its loop is busy: a solo pool runs tasks in it.
+
+    And at once when a queue says that it began anew: who is full takes nothing, and would not find
+    out in time that nobody knows any more what it holds.
+    """
+
+    def __init__(self, app: Any, *, has_process: Callable[[], bool]) -> None:
+        super().__init__(name="fairshift-leases", daemon=True)
+        self._app = app
+        self._has_process = has_process
+        self._stopped = threading.Event()
+        self._pause = app.conf.broker_transport_options.get("lease_seconds", 30.0)
+        self._pause = min(self._pause / RENEWALS_A_LEASE, AUDIT_SECONDS)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def run(self) -> None:
+        channels = [
+            epoch_channel(queue)
+            for queue in fair_queues(self._app)
+            if queue in self._app.amqp.queues.consume_from
+        ]
+        is_lost = False
+        while not self._stopped.is_set():
+            try:
+                with leases_of(self._app) as (leases, client), client.pubsub() as heard:
+                    if channels:
+                        heard.subscribe(*channels)
+                    leases.has_worker, leases.has_process = True, self._has_process
+                    while not self._stopped.is_set():
+                        leases.measure_round_trip(client)
+                        leases.renew(client)
+                        is_lost = False
+                        self._rest(heard)
+            except Exception as error:
+                if not is_lost:
+                    name = type(error).__name__
+                    logger.error("leases are not renewed: %s: %s", name, error)  # noqa: TRY400  one line
+                is_lost = True
+                # Soon: others take again a second after the broker is back.
+                self._stopped.wait(min(LOOK_SECONDS, self._pause))
+
+    def _rest(self, heard: PubSub) -> None:
+        """Wait until leases are due again, or an epoch has begun."""
+        until = time.monotonic() + self._pause
+        while not self._stopped.is_set() and (rest := until - time.monotonic()) > 0:
+            if not heard.subscribed:
+                self._stopped.wait(rest)
+            elif heard.get_message(ignore_subscribe_messages=True, timeout=rest):
+                return
+
+
+@contextmanager
+def leases_of(app: Any) -> Iterator[tuple[Leases, Redis]]:
+    """Give this process's leases, and a client over a connection of its own."""
+    with app.connection_for_write() as connection:
+        channel = connection.default_channel
+        with channel.conn_or_acquire() as client:
+            yield channel.leases, client
+
+
+def refuse_stock_transport(app: Any) -> None:
+    """Raise ImproperlyConfigured when fair queues would be served by Kombu's own transport."""
+    if not fair_queues(app):
+        return
+    if app.conf.broker_transport:
+        # Beside a URL it is ignored, stock, or one that does not know Sentinel.
+        raise Refused(
+            f"broker_transport_options names fair_queues, and broker_transport is "
+            f"{app.conf.broker_transport!r}: leave it unset, the URL's scheme decides"
+        )
+    connection = app.connection_for_write()
+    found = connection.get_transport_cls()
+    if not issubclass(found, Transport):
+        raise Refused(
+            f"broker_transport_options names fair_queues, and {connection.transport_cls} is "
+            f"{found.__module__}.{found.__qualname__}: use Redis, and call "
+            "fleet.use_fair_transport() before the app connects"
+        )

@@ -1,0 +1,124 @@
+"""Hints of tasks that this worker does not know, as an old worker meets them in a rolling deploy.
+
+The application says whether another live worker of the queue knows the task. If so, the message
+goes back to the queue. If not, the row waits for such a worker, and the message is dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+
+from fleet.contract import Admission, Ask, Refusal, is_hint
+from fleet.logs import log_event
+from fleet.worker.admitted import ask_of
+from fleet.worker.edge import Edge
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_SECONDS: Final = 0.25
+LONGEST_PAUSE_SECONDS: Final = 2.0
+"""The longest pause of a message while there are few; of many, see RETURNS_A_SECOND."""
+MOST_SECONDS: Final = 10.0
+RETURNS_A_SECOND: Final = 100
+"""How many messages a worker takes only to give them back, about, up to MOST_SECONDS of pause."""
+REMEMBERED_SECONDS: Final = 60.0
+REMEMBERED: Final = 10_000
+LOG_SECONDS: Final = 60.0
+
+
+def pause_before(returns: int, *, known: int, chance: float) -> float:
+    """Return for how many seconds a message rests that this worker has given back so often. Pure.
+
+    Every other time not at all: a queue wakes the worker that has waited longest, and that is
+    another one. After a pause it may well be this one, who knows when the pause ends. `known` is
+    how many such messages the worker has met lately. `chance`, from 0 to 1, spreads them: all at
+    once they would find the worker that knows their task busy, and later it would have none.
+    """
+    if returns % 2 == 0:
+        return 0.0
+    longest = min(max(LONGEST_PAUSE_SECONDS, known / RETURNS_A_SECOND), MOST_SECONDS)
+    return min(longest, FIRST_PAUSE_SECONDS * 2.0 ** min(returns // 2, 20)) * (0.5 + chance)
+
+
+class UnknownTasks:
+    """What one worker does with hints of tasks that it does not know."""
+
+    def __init__(
+        self, edge: Edge, *, later: Callable[..., Any], settle: Callable[..., Any]
+    ) -> None:
+        self._edge = edge
+        self._later = later
+        self._settle = settle
+        self._returns: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._logged_at: dict[str, float] = {}
+
+    def on_message(self, message: Any) -> bool:
+        """Take a message of an unknown task; False for one that is no hint, which is Celery's."""
+        if not is_hint(message.headers):
+            return False
+        ask = ask_of(message.headers)
+        if ask is None:
+            self._drop(message)
+            return True
+        ask = ask._replace(is_known=False)
+        if not self._edge.ask(ask, partial(self._answer, message, ask)):
+            # The same message again, after a lease that ran out.
+            self._give_back(message, ask)
+        return True
+
+    def _answer(
+        self, message: Any, ask: Ask, verdict: Admission | Refusal, _asked_at: float
+    ) -> None:
+        if verdict is Refusal.BUSY:
+            self._log(ask.task, "given back to the queue")
+            self._give_back(message, ask)
+        else:
+            if verdict is Refusal.WAITS:
+                self._log(ask.task, "no live worker of its queue knows it: its runs wait for one")
+            self._drop(message)
+
+    def _give_back(self, message: Any, ask: Ask) -> None:
+        """Let other workers have the message: at once, or after a pause when that was in vain."""
+        returns = self._count_return(ask.key)
+        # Not a secret: any spread will do.
+        chance = random.random()  # noqa: S311
+        pause = pause_before(returns, known=len(self._returns), chance=chance)
+        is_fair = message.delivery_tag in getattr(message.channel, "leases", ())
+        if pause and is_fair:
+            message.channel.qos.put_off(message.delivery_tag, seconds=pause)
+        elif pause:
+            # A stock queue knows no delay, and would give the message to this worker at once.
+            self._later(pause, self._requeue, (message,))
+        else:
+            self._requeue(message)
+
+    def _count_return(self, key: str) -> int:
+        """Return how often a message was given back before, and forget those of long ago."""
+        now = time.monotonic()
+        returns, _ = self._returns.pop(key, (0, now))
+        self._returns[key] = (returns + 1, now)
+        for oldest, (_, at) in list(islice(self._returns.items(), 2)):
+            # Two at a time: each return adds one at most.
+            if len(self._returns) > REMEMBERED or at < now - REMEMBERED_SECONDS:
+                del self._returns[oldest]
+        return returns
+
+    def _requeue(self, message: Any) -> None:
+        self._settle(message.reject_log_error, logger, (OSError,), requeue=True)
+
+    def _drop(self, message: Any) -> None:
+        self._settle(message.ack_log_error, logger, (OSError,))
+
+    def _log(self, task: str, outcome: str) -> None:
+        """Log an unknown task, at most once a minute each."""
+        now = time.monotonic()
+        if now - self._logged_at.get(task, -LOG_SECONDS) >= LOG_SECONDS:
+            self._logged_at[task] = now
+            log_event(logger, logging.WARNING, "unknown_task", {"task": task, "outcome": outcome})

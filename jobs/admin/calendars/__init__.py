@@ -1,0 +1,1 @@
+"""Calendars and windows: form, month, status, approval, import and feed."""

@@ -1,0 +1,75 @@
+"""Which calendars a person sees, and who changes them and decides on their windows."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, TypeVar
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.http import HttpRequest
+
+from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verbs import Verb
+from jobs.calendars.approvals import ROLES
+from jobs.models import Attachment, Calendar, Role, access
+
+APPROVES: Final = frozenset(ROLES)
+
+Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
+
+
+def visible(rows: Rows, user: Any, *, path: str = "") -> Rows:
+    """Return the rows whose calendar (at `path`, as "calendar__") a person sees.
+
+    Those of their owners, and shared ones that apply to something of their owners.
+    """
+    if access.sees_all(user):
+        return rows
+    mine = access.owner_ids(user)
+    key = f"{path.removesuffix('__')}_id" if path else "pk"
+    applying = attached(Attachment.objects.filter(calendar=OuterRef(key)), user)
+    shared = Q(**{f"{path}owner__isnull": True}) & Q(Exists(applying))
+    return rows.filter(Q(**{f"{path}owner__in": mine}) | shared)
+
+
+def attached(attachments: models.QuerySet[Attachment], user: Any) -> models.QuerySet[Attachment]:
+    """Return the attachments to what is of a person's owners."""
+    if access.sees_all(user):
+        return attachments
+    mine = access.owner_ids(user)
+    return attachments.filter(
+        Q(owner__in=mine)
+        | Q(job__owner__in=mine)
+        | Q(target__owner__in=mine)
+        | Q(group__owner__in=mine)
+    )
+
+
+class CalendarPages(VerbalAdmin):
+    """Pages of calendars, or of rows that belong to one. Mix in before other admin classes."""
+
+    calendar_path: ClassVar[str] = ""
+    verb_roles: ClassVar[frozenset[Role]] = access.EDITS
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        # Not by owner alone, as the pages of other rows: a shared calendar has none.
+        rows: models.QuerySet[Any] = self.model._default_manager.all()
+        ordering = self.get_ordering(request)
+        rows = rows.order_by(*ordering) if ordering else rows
+        return visible(rows, request.user, path=self.calendar_path)
+
+    def owner_of(self, row: Any) -> int | None:
+        calendar: Calendar = row if isinstance(row, Calendar) else row.calendar
+        return calendar.owner_id
+
+    def may(self, request: HttpRequest, verb: Verb, row: Any = None) -> bool:
+        user: Any = request.user
+        if not user.has_perm(verb.permission):
+            return False
+        if row is None:
+            return access.has_some_role(user, self.verb_roles)
+        return access.has_role(user, self.owner_of(row), self.verb_roles)
+
+    def _ready(self, verb: Verb, rows: models.QuerySet[Any], request: HttpRequest) -> Any:
+        path = f"{self.calendar_path}owner"
+        return verb.applies(access.narrowed(rows, request.user, path=path, roles=self.verb_roles))

@@ -1,0 +1,118 @@
+"""The form of a calendar: its options, and what it applies to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.widgets import AutocompleteSelectMultiple
+from django.db import models
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from jobs.admin.kit.stale_form import SeenForm, digest
+from jobs.models import Attachment, Calendar, Job, Owner, Target, TargetGroup, access
+
+OPTIONS: Final = (
+    "cut_off_seconds",
+    "end",
+    "spread_seconds",
+    "needs_approval",
+    "four_eyes",
+)
+APPLIES_TO: Final[dict[str, type[models.Model]]] = {
+    "owners": Owner,
+    "jobs": Job,
+    "targets": Target,
+    "groups": TargetGroup,
+}
+_LABELS: Final = {
+    "owners": lazy("All that is of the owners"),
+    "jobs": lazy("Jobs"),
+    "targets": lazy("Targets"),
+    "groups": lazy("Groups of targets"),
+}
+
+
+def _field(name: str, to: type[models.Model]) -> forms.ModelMultipleChoiceField:
+    of: Any = Attachment._meta.get_field(name.removesuffix("s"))
+    return forms.ModelMultipleChoiceField(
+        queryset=to._default_manager.none(),
+        required=False,
+        label=_LABELS[name],
+        widget=AutocompleteSelectMultiple(of, admin.site),
+    )
+
+
+class CalendarForm(SeenForm):
+    """A calendar with what it applies to."""
+
+    user: ClassVar[Any] = None
+    """Set by the admin: whose rows are offered."""
+
+    owners = _field("owners", Owner)
+    jobs = _field("jobs", Job)
+    targets = _field("targets", Target)
+    groups = _field("groups", TargetGroup)
+
+    class Meta:
+        model = Calendar
+        fields = ("owner", "name", *OPTIONS)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk is None:
+            owner = self.data.get("owner") or self.initial.get("owner")
+            self._offer(str(owner or ""))
+            return
+        self._offer(str(self.instance.owner_id or ""))
+        for name in APPLIES_TO:
+            if name in self.fields:
+                self.initial[name] = list(attached_to(self.instance, name))
+
+    def _offer(self, owner: str) -> None:
+        """Offer what is of the calendar's owner; a shared one applies to anybody's."""
+        for name, to in APPLIES_TO.items():
+            if name not in self.fields:
+                continue
+            path = "pk" if to is Owner else "owner"
+            rows = access.narrowed(
+                to._default_manager.all(), self.user, path=path, roles=access.EDITS
+            )
+            if owner:
+                is_key = owner.isascii() and owner.isdigit() and len(owner) < 19
+                of = int(owner) if is_key else None
+                rows = rows.filter(**{path: of})
+            self.fields[name].queryset = rows  # type: ignore[attr-defined]
+
+    def mark(self) -> str:
+        calendar = self.instance
+        options = [getattr(calendar, name) for name in ("owner_id", "name", *OPTIONS)]
+        to = [sorted(attached_to(calendar, name)) for name in APPLIES_TO] if calendar.pk else []
+        return digest([*options, *to])
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if "owner" not in self.fields:
+            # What a form has not all fields of, Django does not check.
+            same = Calendar.objects.filter(name=cleaned.get("name"), owner=self.instance.owner)
+            if same.exclude(pk=self.instance.pk).exists():
+                self.add_error("name", _("There is a calendar of this name already."))
+        return cleaned
+
+    def changes(self) -> Iterator[tuple[str, set[Any], set[Any]]]:
+        """Yield, by kind, the rows that are to be attached, and the keys of those that are not."""
+        for name in APPLIES_TO:
+            if name in self.cleaned_data:
+                wanted = {row.pk: row for row in self.cleaned_data[name]}
+                there = set(attached_to(self.instance, name))
+                yield name, {wanted[key] for key in wanted.keys() - there}, there - wanted.keys()
+
+
+def attached_to(calendar: Calendar, name: str) -> Any:
+    """Return the keys of the owners, jobs, targets or groups that a calendar applies to."""
+    column = f"{name.removesuffix('s')}_id"
+    rows = calendar.attachments.filter(**{f"{column}__isnull": False})
+    return rows.values_list(column, flat=True)

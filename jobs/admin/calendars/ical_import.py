@@ -1,0 +1,179 @@
+"""Importing an iCalendar file into a calendar: looked at first, then confirmed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from jobs.admin.kit.base import OwnedAdmin
+from jobs.calendars.ical import SIZE_LIMIT
+from jobs.calendars.ical_import import SOURCE_LIMIT, ImportReport, foresee_ical, import_ical
+from jobs.core.errors import IcalError, OptionError
+from jobs.models import Calendar, WindowEffect, access
+from jobs.models.fields import no_nul
+
+KEPT_SECONDS: Final = 86_400
+SHOWN: Final = 1_000
+SALT: Final = "fairshift.ical"
+MAY: Final = ("jobs.add_window", "jobs.change_window", "jobs.delete_window")
+
+
+class IcalForm(forms.Form):
+    """A file, what it is for, and by which name it is known again."""
+
+    file = forms.FileField(label=lazy("File"), help_text=lazy("iCalendar (.ics), at most 1 MB."))
+    effect = forms.ChoiceField(
+        label=lazy("Its events are"),
+        choices=[(WindowEffect.WINDOW, lazy("windows")), (WindowEffect.FREEZE, lazy("freezes"))],
+        widget=forms.RadioSelect,
+        initial=WindowEffect.WINDOW,
+    )
+    source = forms.CharField(
+        label=lazy("Source"),
+        required=False,
+        max_length=SOURCE_LIMIT,
+        validators=[no_nul],
+        help_text=lazy(
+            "The same source again takes the place of what it brought before. "
+            "Empty: the name of the file."
+        ),
+    )
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file.size > SIZE_LIMIT:
+            raise forms.ValidationError(_("This file has more than 1 MB. Split it."))
+        return file
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not cleaned.get("source") and cleaned.get("file"):
+            cleaned["source"] = cleaned["file"].name[:SOURCE_LIMIT]
+        return cleaned
+
+
+class IcalUrls(OwnedAdmin):
+    """The page of the import, beside those of calendars. Mix in before other admin classes."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.ical_view)
+        return [path("<int:pk>/import/", view, name="jobs_calendar_import"), *super().get_urls()]
+
+    def has_import_permission(self, request: HttpRequest, calendar: Calendar) -> bool:
+        """Say whether a person may make, change and remove all windows of a calendar."""
+        user: Any = request.user
+        return user.has_perms(MAY) and access.has_role(user, calendar.owner_id, access.EDITS)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        calendar = kwargs.get("obj")
+        may = calendar is not None and self.has_import_permission(request, calendar)
+        context["has_import_permission"] = may
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def ical_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Take a file, show what it would do, and do that when it is confirmed."""
+        calendar = self._calendar(request, pk)
+        if "kept" in request.POST:
+            return self._confirmed(request, calendar)
+        is_sent = request.method == "POST"
+        form = IcalForm(request.POST, request.FILES) if is_sent else IcalForm()
+        context: dict[str, Any] = {"form": form}
+        if is_sent and form.is_valid():
+            given = {
+                "data": form.cleaned_data["file"].read(),
+                "effect": form.cleaned_data["effect"],
+                "source": form.cleaned_data["source"],
+            }
+            context |= _foreseen(calendar, given)
+            context["kept"] = _keep(given, of=[calendar.pk, request.user.pk])
+        return self._ical_page(request, calendar, context)
+
+    def _confirmed(self, request: HttpRequest, calendar: Calendar) -> HttpResponse:
+        given = _kept(request.POST["kept"], of=[calendar.pk, request.user.pk])
+        if given is None:
+            messages.error(request, _("This file was looked at too long ago. Give it once more."))
+            return HttpResponseRedirect(request.path)
+        try:
+            report = import_ical(calendar, **given, actor=request.user)
+        except (IcalError, OptionError):
+            # What was right when it was looked at is wrong by now; the page says what.
+            messages.error(request, _("Something has changed meanwhile. Nothing was imported."))
+            return self._ical_page(request, calendar, _foreseen(calendar, given))
+        messages.success(request, _said(report))
+        return HttpResponseRedirect(reverse("admin:jobs_calendar_change", args=[calendar.pk]))
+
+    def _calendar(self, request: HttpRequest, pk: int) -> Calendar:
+        rows = self.get_queryset(request).select_related("owner")
+        # Keys in an address may be larger than any column holds.
+        calendar: Calendar | None = rows.filter(pk=pk).first() if pk < 2**63 else None
+        if calendar is None:
+            raise Http404
+        if not self.has_import_permission(request, calendar):
+            raise PermissionDenied
+        return calendar
+
+    def _ical_page(
+        self, request: HttpRequest, calendar: Calendar, context: dict[str, Any]
+    ) -> HttpResponse:
+        request.current_app = self.admin_site.name
+        shared = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "media": self.media,
+            "calendar": calendar,
+            "title": _("Import windows"),
+        }
+        return TemplateResponse(request, "admin/jobs/calendar/import.html", {**shared, **context})
+
+
+def _foreseen(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page says of a file."""
+    try:
+        report = foresee_ical(calendar, **given)
+    except IcalError as error:
+        return {"problems": error.problems, "source": given["source"]}
+    except OptionError as error:
+        return {"problems": [(None, str(error))], "source": given["source"]}
+    return {
+        "report": report,
+        "changes": report.changes[:SHOWN],
+        "more": max(0, len(report.changes) - SHOWN),
+        "source": given["source"],
+        "effect": WindowEffect(given["effect"]).label,
+    }
+
+
+def _keep(given: dict[str, Any], *, of: list[Any]) -> str:
+    """Return a file as what the page sends back: signed, for one person and calendar."""
+    text = given["data"].decode("latin-1")
+    return signing.dumps({**given, "data": text, "of": of}, salt=SALT, compress=True)
+
+
+def _kept(text: str, *, of: list[Any]) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = signing.loads(text, salt=SALT, max_age=KEPT_SECONDS)
+    except signing.BadSignature:
+        return None
+    if found.pop("of") != of:
+        return None
+    return {**found, "data": found["data"].encode("latin-1")}
+
+
+def _said(report: ImportReport) -> str:
+    return _(
+        "Imported: %(added)s added, %(changed)s changed, %(removed)s removed, "
+        "%(unchanged)s as they were."
+    ) % {
+        name: f"{getattr(report, name):,}" for name in ("added", "changed", "removed", "unchanged")
+    }

@@ -1,0 +1,39 @@
+"""Links to the calendars that apply, for the pages of what they apply to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db.models import F
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext as _
+
+from jobs.admin.calendars.access import visible
+from jobs.admin.kit import html
+from jobs.models import Calendar, Target
+from jobs.runs import gate
+
+
+def calendars_by(kind: str, keys: Sequence[int], user: Any) -> dict[int, list[Calendar]]:
+    """Return the calendars attached to targets or groups that a person sees, by their keys."""
+    path = f"attachments__{kind}"
+    rows = visible(Calendar.objects.filter(**{f"{path}__in": keys}), user)
+    found: dict[int, list[Calendar]] = {}
+    for calendar in rows.annotate(to=F(path)).order_by("name", "pk"):
+        found.setdefault(calendar.to, []).append(calendar)
+    return found
+
+
+def links_to(rows: Iterable[Any]) -> str:
+    """Return links to rows, one after the other."""
+    return format_html_join(", ", "{}", ((html.link(row),) for row in rows)) or html.NOTHING
+
+
+def calendars_of_target(target: Target) -> str:
+    """Return links to all that applies to a target, by its owner and groups too; and its month."""
+    keys = gate.calendars_of(target.owner_id, job_id=None, target_ids=[target.pk])[target.pk]
+    found = links_to(Calendar.objects.filter(pk__in=keys).order_by("name", "pk"))
+    month = reverse("admin:jobs_calendar_month_of", args=["target", target.pk])
+    return format_html('{} · <a href="{}">{}</a>', found, month, _("month"))

@@ -1,0 +1,218 @@
+"""Calendars: open or not, what they apply to, their windows, and a month at a glance."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.calendars.access import CalendarPages
+from jobs.admin.calendars.feed import FeedUrls
+from jobs.admin.calendars.filters import ApprovalsFilter, SharedOwnerFilter
+from jobs.admin.calendars.form import APPLIES_TO, OPTIONS, CalendarForm
+from jobs.admin.calendars.ical_import import IcalUrls
+from jobs.admin.calendars.month import MonthPage
+from jobs.admin.calendars.window_table import table_of
+from jobs.admin.kit import html
+from jobs.calendars import changes
+from jobs.calendars.reads import status as calendar_status
+from jobs.models import Attachment, Calendar, Window, access
+
+KNOWN_LATER = frozenset({"status", "window_table"})
+
+
+@admin.register(Calendar)
+class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
+    form = CalendarForm
+    change_form_template = "admin/jobs/calendar/change_form.html"
+    list_display = ("name", "status", "owner_link", "asked", "applies_to", "month_link", "problem")
+    list_display_links = ("name",)
+    list_select_related = ("owner",)
+    list_filter = (ApprovalsFilter, SharedOwnerFilter)
+    search_fields = ("name",)
+    search_help_text = _("A part of the name.")
+    ordering = ("name", "pk")
+    sortable_by = ()
+    autocomplete_fields = ("owner",)
+    fieldsets = (
+        (None, {"fields": ("owner", "name", "status", "seen")}),
+        (_("Options"), {"fields": OPTIONS}),
+        (
+            _("Applies to"),
+            {
+                "fields": tuple(APPLIES_TO),
+                "description": _(
+                    "What has several calendars starts only while all of them are open."
+                ),
+            },
+        ),
+        (_("Windows and freezes"), {"fields": ("window_table",)}),
+    )
+
+    class Media:
+        css = {"all": ("jobs/calendar.css",)}
+
+    # --- what is shown -----------------------------------------------------------------------
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        calendar_status.complete(rows, request.user, now=timezone.now())
+
+    @html.column(_("now"))
+    def status(self, calendar: Calendar) -> str:
+        found = _page(calendar).page_status
+        if found.is_open:
+            until = html.moment(found.closes_at) if found.closes_at else ""
+            said = format_html("{} {}", _("closes"), until) if until else ""
+            return format_html("{} {}", html.badge(_("open"), "succeeded"), said)
+        opens = html.moment(found.opens_at) if found.opens_at else ""
+        said = format_html("{} {}", _("opens"), opens) if opens else found.problem
+        return format_html("{} {}", html.badge(_("closed"), "held"), said)
+
+    @html.column(_("owner"))
+    def owner_link(self, calendar: Calendar) -> str:
+        return html.link(calendar.owner) if calendar.owner_id else str(_("shared"))
+
+    @html.column(_("to be approved"))
+    def asked(self, calendar: Calendar) -> str:
+        count = _page(calendar).page_asked
+        if not count:
+            return html.NOTHING
+        return html.list_link(Window, f"{count:,}", calendar=calendar.pk, approval="asked")
+
+    @html.column(_("applies to"))
+    def applies_to(self, calendar: Calendar) -> str:
+        shown, count = _page(calendar).page_attached
+        links = [format_html("{} {}", row._meta.verbose_name, html.link(row)) for row in shown]
+        if count > len(shown):
+            links.append(format_html("{}", _("and %d more") % (count - len(shown))))
+        return format_html_join(", ", "{}", ((link,) for link in links)) or html.NOTHING
+
+    @html.column(_("month"))
+    def month_link(self, calendar: Calendar) -> str:
+        href = reverse("admin:jobs_calendar_month", args=[calendar.pk])
+        return format_html(
+            '<a href="{}" aria-label="{}">{}</a>', href, _("month of %s") % calendar, _("month")
+        )
+
+    @html.column(_("problem"))
+    def problem(self, calendar: Calendar) -> str:
+        page = _page(calendar)
+        problem = page.page_status.problem
+        if not problem and not page.page_attached[1]:
+            problem = str(_("applies to nothing"))
+        return html.clipped(problem, hint=problem)
+
+    @html.column(_("their times"))
+    def window_table(self, calendar: Calendar) -> str:
+        return table_of(calendar, now=timezone.now())
+
+    # --- the form ----------------------------------------------------------------------------
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        sets: Any = super().get_fieldsets(request, obj)
+        if obj is not None and not self.has_change_permission(request, obj):
+            fields = {"seen": None, **dict.fromkeys(APPLIES_TO), "owners": "attached"}
+            return [
+                (
+                    name,
+                    {
+                        **options,
+                        "fields": [
+                            fields.get(field, field)
+                            for field in options["fields"]
+                            if fields.get(field, field)
+                        ],
+                    },
+                )
+                for name, options in sets
+            ]
+        if obj is not None:
+            return sets
+        left = [
+            (name, {**options, "fields": [f for f in options["fields"] if f not in KNOWN_LATER]})
+            for name, options in sets
+        ]
+        return [(name, options) for name, options in left if options["fields"]]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        shown = ["status", "window_table", "attached"]
+        # Attachments are to what is of the owner: a calendar does not go over to another one.
+        return [*shown, "owner"] if obj else shown
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change, **kwargs)
+        form.user = request.user
+        if "owner" in form.base_fields and not access.sees_all(request.user):
+            form.base_fields["owner"].required = True
+            form.base_fields["owner"].help_text = ""
+        return form
+
+    @html.column(_("applies to"))
+    def attached(self, calendar: Calendar) -> str:
+        return self.applies_to(calendar)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        found = super().get_object(request, object_id, from_field)
+        if found is not None:
+            self.complete([found], request)
+            calendar_status.look_far(found, now=timezone.now())
+        return found
+
+    def save_model(self, request: HttpRequest, obj: Calendar, form: Any, change: bool) -> None:
+        with transaction.atomic():
+            if not change:
+                obj.save()
+            with changes.changing(obj) as locked:
+                obj.version = locked.version
+                if change:
+                    obj.save(update_fields=["name", *OPTIONS])
+            self._attach(obj, form)
+
+    def _attach(self, calendar: Calendar, form: CalendarForm) -> None:
+        for name, new, gone in form.changes():
+            for row in sorted(new, key=lambda row: row.pk):
+                changes.attach(calendar, row)
+            column = f"{name.removesuffix('s')}__in"
+            left = Attachment.objects.filter(calendar=calendar, **{column: gone})
+            for attachment in left.select_related("owner", "job", "target", "group"):
+                changes.detach(attachment)
+
+    # --- deleting ----------------------------------------------------------------------------
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Count what goes with a calendar: its openings alone may be thousands."""
+        rows = list(objs)
+        windows = Window.objects.filter(calendar__in=rows).count()
+        attachments = Attachment.objects.filter(calendar__in=rows).count()
+        counts = {
+            self.opts.verbose_name_plural: len(rows),
+            Window._meta.verbose_name_plural: windows,
+            Attachment._meta.verbose_name_plural: attachments,
+        }
+        missing = {
+            self.opts.verbose_name for row in rows if not self.has_delete_permission(request, row)
+        }
+        return [html.link(row) for row in rows], counts, missing, []
+
+    def delete_model(self, request: HttpRequest, obj: Calendar) -> None:
+        changes.delete(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for calendar in queryset:
+            changes.delete(calendar)
+
+
+def _page(calendar: Calendar) -> Any:
+    return calendar

@@ -1,0 +1,139 @@
+"""Approve, reject and revoke: all occurrences of a window or one of the next, with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as now_in_words
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.kit.verbs import Act, ReasonForm, UntilForm, Verb, always
+from jobs.calendars import approvals
+from jobs.calendars.hours import entry_of
+from jobs.calendars.reads.occurrence_list import clock, next_ones
+from jobs.calendars.reads.window_state import needing_approval, to_be_approved, with_approval
+from jobs.models import Window, WindowDecision
+from jobs.windows import Entry, in_words
+
+OFFERED: Final = 20
+
+
+class WhichForm(ReasonForm):
+    """All occurrences, or one of the next."""
+
+    occurrence = forms.ChoiceField(label=_("Which"), required=False)
+    field_order: Any = ("occurrence", "until", "reason")
+
+    announcement: Any = ""
+    choices: Sequence[tuple[str, str]] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["occurrence"].choices = [  # type: ignore[attr-defined]
+            ("", now_in_words("all of them")),
+            *self.choices,
+        ]
+
+
+class StandingForm(UntilForm):
+    """All occurrences, until when."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["until"].label = now_in_words("Approved until")
+        self.fields["until"].help_text = now_in_words(
+            "What starts later does not count. Empty: without an end."
+        )
+
+
+class ApproveForm(WhichForm, StandingForm):
+    """All occurrences until when, or one."""
+
+    field_order = WhichForm.field_order
+
+
+def _form_of(form: type[WhichForm]) -> Callable[[Window], type[WhichForm]]:
+    def made(window: Window) -> type[WhichForm]:
+        try:
+            entry = entry_of(window)
+            facts = {"announcement": in_words(entry), "choices": _next_of(entry)}
+        # Rows may be written by raw SQL.
+        except Exception as error:
+            facts = {"announcement": now_in_words("cannot be read (%s)") % error}
+        return type(f"{form.__name__}OfWindow", (form,), facts)
+
+    return made
+
+
+def _next_of(entry: Entry) -> list[tuple[str, str]]:
+    zone = ZoneInfo(entry.zone)
+    found = next_ones(entry, after=timezone.now(), count=OFFERED)
+    # By the start of the whole occurrence, in UTC: that is what approvals go by.
+    return [(one.start.astimezone(UTC).isoformat(), clock(one.span, zone)) for one in found]
+
+
+def _decide(decide: Callable[..., WindowDecision]) -> Callable[[Sequence[int], Act], int]:
+    def act(keys: Sequence[int], act: Act) -> int:
+        """Decide on all of them or, when one is refused, on none."""
+        occurrence = act.data.get("occurrence")
+        given: dict[str, Any] = {"actor": act.actor, "reason": act.reason}
+        given["occurrence_at"] = datetime.fromisoformat(occurrence) if occurrence else None
+        if "until" in act.data:
+            given["expires_at"] = act.data["until"]
+        with transaction.atomic():
+            windows = Window.objects.select_related("calendar").filter(pk__in=keys)
+            return len([decide(window, **given) for window in windows.order_by("pk")])
+
+    return act
+
+
+def _mark(window: Window) -> str:
+    newest = window.decisions.order_by("-pk").values_list("pk", flat=True).first()
+    return f"{window.revision} {newest or 0}"
+
+
+APPROVE = Verb(
+    name="approve",
+    label=_("Approve"),
+    permission=approvals.PERMISSION,
+    applies=needing_approval,
+    act=_decide(approvals.approve),
+    done=_("approved"),
+    refused=always(_("This needs no approval.")),
+    warning=_(
+        "What waits may start in it. A change that may open more asks for approval again;"
+        " one that only narrows it does not."
+    ),
+    form=StandingForm,
+    form_of=_form_of(ApproveForm),
+    mark=_mark,
+)
+REJECT = Verb(
+    name="reject",
+    label=_("Reject"),
+    permission=approvals.PERMISSION,
+    applies=to_be_approved,
+    act=_decide(approvals.reject),
+    done=_("rejected"),
+    refused=always(_("This has been decided on, or needs no approval.")),
+    form_of=_form_of(WhichForm),
+    mark=_mark,
+)
+REVOKE = Verb(
+    name="revoke",
+    label=_("Revoke"),
+    permission=approvals.PERMISSION,
+    applies=with_approval,
+    act=_decide(approvals.revoke),
+    done=_("revoked"),
+    refused=always(_("This is not approved.")),
+    warning=_("It counts no more. What runs in it ends as its calendar says for the close."),
+    form_of=_form_of(WhichForm),
+    mark=_mark,
+)

@@ -1,0 +1,242 @@
+"""Windows and freezes: typed in and previewed, approved, rejected and revoked."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet, prefetch_related_objects
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.calendars.access import APPROVES, CalendarPages
+from jobs.admin.calendars.filters import CalendarOwnerFilter, DecisionFilter, EffectFilter
+from jobs.admin.calendars.window_decisions import APPROVE, REJECT, REVOKE
+from jobs.admin.calendars.window_form import EXCEPTIONS, REPEATS_OF, TIMES, WindowForm
+from jobs.admin.calendars.window_preview import preview, times_in, times_now
+from jobs.admin.calendars.window_table import line_of
+from jobs.admin.kit import html
+from jobs.admin.kit.filters import linked
+from jobs.admin.kit.verbs import Verb
+from jobs.calendars import windows
+from jobs.calendars.reads.window_state import asked_by
+from jobs.core.zones import zone_names
+from jobs.models import Calendar, Window, WindowEffect
+
+
+@admin.register(Window)
+class WindowAdmin(CalendarPages):
+    owner_path = "calendar__owner"
+    calendar_path = "calendar__"
+    verb_roles = APPROVES
+    verbs = (APPROVE, REJECT, REVOKE)
+    form = WindowForm
+    change_form_template = "admin/jobs/window/change_form.html"
+    list_display = ("words", "state", "calendar_link", "owner_link", "next", "why", "asked")
+    list_display_links = ("words",)
+    list_select_related = ("calendar", "calendar__owner", "requested_by")
+    list_filter = (DecisionFilter, EffectFilter, CalendarOwnerFilter, linked("calendar", Calendar))
+    search_fields = ("reason",)
+    search_help_text = _("A part of the reason.")
+    ordering = ("-pk",)
+    sortable_by = ()
+    autocomplete_fields = ("calendar",)
+    fieldsets = (
+        (None, {"fields": ("calendar", "effect", "reason", "seen")}),
+        (_("When"), {"fields": TIMES}),
+        (_("Exceptions and validity"), {"fields": EXCEPTIONS}),
+    )
+
+    class Media:
+        css = {"all": ("jobs/calendar.css",)}
+        js = ("jobs/live_preview.js", "jobs/window_form.js")
+
+    # --- what is shown -----------------------------------------------------------------------
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.preview)
+        return [path("preview/", view, name="jobs_window_preview"), *super().get_urls()]
+
+    def preview(self, request: HttpRequest) -> HttpResponse:
+        """Show what the window in a form means, before it is saved."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return preview(request)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related(*self.list_select_related)
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        prefetch_related_objects(rows, "decisions")
+        for row in rows:
+            row.page_line = line_of(row, now=timezone.now())
+
+    @html.column(_("when"))
+    def words(self, window: Window) -> str:
+        return _line(window).words
+
+    @html.column(_("state"))
+    def state(self, window: Window) -> str:
+        return format_html("{} {}", _line(window).state, _line(window).more)
+
+    @html.column(_("calendar"))
+    def calendar_link(self, window: Window) -> str:
+        return html.link(window.calendar)
+
+    @html.column(_("owner"))
+    def owner_link(self, window: Window) -> str:
+        owner = window.calendar.owner
+        return html.link(owner) if owner is not None else str(_("shared"))
+
+    @html.column(_("next"))
+    def next(self, window: Window) -> str:
+        return _line(window).next
+
+    @html.column(_("reason"))
+    def why(self, window: Window) -> str:
+        return html.cut(window.reason, hint=window.reason)
+
+    @html.column(_("asked for"))
+    def asked(self, window: Window) -> str:
+        return html.moment(window.requested_at)
+
+    # --- the page ----------------------------------------------------------------------------
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["calendar"] if obj else []
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show no fields to who may only look: the page says in words what they hold."""
+        if obj is not None and not self.has_change_permission(request, obj):
+            return [(None, {"fields": ("calendar",)})]
+        return super().get_fieldsets(request, obj)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        # The other fields are the form's own: what is typed there is no column yet.
+        return super().get_form(
+            request, obj, change, **{**kwargs, "fields": WindowForm.Meta.fields}
+        )
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        asked = super().get_changeform_initial_data(request)
+        return {name: asked[name] for name in ("calendar", "effect") if name in asked}
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        window, form = kwargs.get("obj"), context["adminform"].form
+        # Django has written what was typed to the row in hand.
+        stored = self.get_object(request, str(window.pk)) if window is not None else None
+        is_typed = form.is_bound and isinstance(form, WindowForm)
+        context |= {
+            "stored": stored,
+            "line": stored and line_of(stored, now=timezone.now()),
+            "decisions": stored and list(stored.decisions.order_by("-pk")[:100]),
+            "times": times_in(form) if is_typed else stored and times_now(stored),
+            "address": reverse("admin:jobs_window_preview"),
+            "repeats_of": REPEATS_OF,
+            "zones": sorted(zone_names()),
+            "may_edit": self.has_change_permission(request, window) if window else True,
+        }
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    # --- saving ------------------------------------------------------------------------------
+
+    def save_model(self, request: HttpRequest, obj: Window, form: Any, change: bool) -> None:
+        entry, actor = form.entry, _person(request)
+        given = {
+            "effect": entry.effect.value,
+            "starts": entry.starts,
+            "duration": entry.duration,
+            "zone": entry.zone,
+            "rule": entry.rule,
+            "excluded": entry.excluded,
+            "added": entry.added,
+            "valid_from": entry.valid_from,
+            "valid_until": entry.valid_until,
+            "reason": entry.reason,
+        }
+        if change:
+            stored = Window.objects.get(pk=obj.pk)
+            saved = windows.change_window(stored, actor=actor, **given)
+        else:
+            saved = windows.request_window(obj.calendar, actor=actor, **given)
+        obj.pk = saved.pk
+        obj.refresh_from_db()
+
+    def delete_model(self, request: HttpRequest, obj: Window) -> None:
+        windows.remove_window(obj, actor=_person(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for window in queryset:
+            windows.remove_window(window, actor=_person(request))
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Name the windows; what was decided on them goes with them, and stays in the audit."""
+        rows = list(objs)
+        missing = {
+            self.opts.verbose_name for row in rows if not self.has_delete_permission(request, row)
+        }
+        counts = {self.opts.verbose_name_plural: len(rows)}
+        return [html.link(row) for row in rows], counts, missing, _last_ones(rows)
+
+    # The verbs write the audit themselves.
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        return admin.ModelAdmin.log_addition(self, request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        return admin.ModelAdmin.log_change(self, request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        return admin.ModelAdmin.log_deletions(self, request, queryset)
+
+    # --- deciding on many --------------------------------------------------------------------
+
+    def confirm_many(
+        self, request: HttpRequest, verb: Verb, selected: QuerySet[Any]
+    ) -> HttpResponse | None:
+        """Leave out of an approval what the person has asked for: four eyes are wanted."""
+        if verb is APPROVE:
+            own = selected.filter(asked_by(request.user))
+            count = 0 if "confirmed" in request.POST else own.count()
+            if count:
+                said = ngettext(
+                    "%d window that you have asked for is left out: another person approves it.",
+                    "%d windows that you have asked for are left out: others approve them.",
+                    count,
+                )
+                messages.warning(request, said % count)
+            selected = selected.exclude(asked_by(request.user))
+        return super().confirm_many(request, verb, selected)
+
+
+def _person(request: HttpRequest) -> Any:
+    return request.user
+
+
+def _line(window: Any) -> Any:
+    return window.page_line
+
+
+def _last_ones(rows: Sequence[Window]) -> list[str]:
+    """Say which calendars would be without a window, and so always open, without these."""
+    given = {row.pk for row in rows if row.effect == WindowEffect.WINDOW}
+    concerned = Calendar.objects.filter(windows__in=given).distinct()
+    others = Window.objects.filter(calendar__in=concerned, effect=WindowEffect.WINDOW)
+    kept = set(others.exclude(pk__in=given).values_list("calendar_id", flat=True))
+    return [
+        gettext("the last window of calendar %(name)s, which would always be open without it")
+        % {"name": calendar.name}
+        for calendar in concerned
+        if calendar.pk not in kept
+    ]

@@ -1,0 +1,71 @@
+"""The windows and freezes of a calendar, listed on its page with state and next occurrence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+
+from jobs.admin.kit import html
+from jobs.calendars.hours import entry_of
+from jobs.calendars.reads.occurrence_list import clock, next_ones
+from jobs.calendars.reads.window_state import state_of
+from jobs.models import Calendar, Window
+from jobs.windows import in_words
+
+MOST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A window as a line of a table; `words` tells what is wrong with a broken one."""
+
+    link: str
+    effect: str
+    words: str
+    state: str
+    more: str
+    next: str
+    reason: str
+
+
+def line_of(window: Window, *, now: datetime) -> Line:
+    """Return the line of a window; one that cannot be read says so."""
+    try:
+        entry, state = entry_of(window), state_of(window, now=now)
+        words = in_words(entry)
+        found = next_ones(entry, after=now, count=1)
+        upcoming = clock(found[0].span, ZoneInfo(entry.zone)) if found else _("none any more")
+        mark, more = html.badge(state.word, state.kind), state.more
+    # Rows may be written by raw SQL.
+    except Exception as error:
+        words, upcoming, more = _("cannot be read (%s)") % error, html.NOTHING, ""
+        mark = html.badge(_("broken"), "failed")
+    return Line(
+        link=html.link(window, window.get_effect_display()),
+        effect=window.effect,
+        words=words,
+        state=mark,
+        more=more,
+        next=upcoming,
+        reason=window.reason,
+    )
+
+
+def table_of(calendar: Calendar, *, now: datetime) -> str:
+    """Return the table of a calendar's windows, in four queries however many there are."""
+    if calendar.pk is None:
+        return html.NOTHING
+    rows: Any = calendar.windows.select_related("calendar", "requested_by")
+    windows = list(rows.prefetch_related("decisions").order_by("pk")[: MOST + 1])
+    context = {
+        "lines": [line_of(window, now=now) for window in windows[:MOST]],
+        "more": html.list_link(Window, _("all of them"), calendar=calendar.pk)
+        if len(windows) > MOST
+        else "",
+    }
+    return render_to_string("admin/jobs/calendar/windows.html", context)

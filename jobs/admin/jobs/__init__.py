@@ -1,0 +1,1 @@
+"""Jobs: form, schedule, preview, health, import, backfill, missed due times."""

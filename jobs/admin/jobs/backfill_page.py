@@ -1,0 +1,139 @@
+"""Backfills: how far each has come; cancelled here, begun on the page of a job."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.kit import html
+from jobs.admin.kit.base import RecordAdmin
+from jobs.admin.kit.filters import OwnerFilter, linked
+from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verbs import Act, Verb, always
+from jobs.admin.runs.submission_page import cancelled_in_words
+from jobs.core.states import ENDED, State
+from jobs.models import Backfill, Job, Run
+from jobs.runs.counts import states_by
+
+OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
+
+
+def _cancel(keys: Sequence[int], act: Act) -> int:
+    backfills = Backfill.objects.select_related("submission__owner").filter(pk__in=keys)
+    for backfill in backfills:
+        act.results.append(backfill.submission.cancel(actor=act.actor, reason=act.reason))
+    return len(backfills)
+
+
+def _can_be_cancelled(backfills: QuerySet[Any]) -> QuerySet[Any]:
+    open_runs = Run.objects.filter(submission=OuterRef("submission_id"), state__in=OPEN)
+    return backfills.filter(Q(done_at__isnull=True) | Exists(open_runs))
+
+
+CANCEL = Verb(
+    name="cancel",
+    label=_("Cancel"),
+    permission="jobs.cancel_submission",
+    applies=_can_be_cancelled,
+    act=_cancel,
+    done=_("cancelled"),
+    refused=always(_("Every run of this backfill has ended.")),
+    warning=_("No more runs are made, and those that have not ended are cancelled."),
+    message=cancelled_in_words,
+)
+
+
+class BackfillOwnerFilter(OwnerFilter):
+    column = "job__owner_id"
+
+
+@admin.register(Backfill)
+class BackfillAdmin(VerbalAdmin, RecordAdmin):
+    owner_path = "job__owner"
+    verbs = (CANCEL,)
+    list_display = (
+        "span",
+        "life",
+        "progress",
+        "job_link",
+        "owner_link",
+        "submission_link",
+        "begun",
+    )
+    list_display_links = ("span",)
+    list_select_related = ("job__owner", "submission")
+    list_filter = (BackfillOwnerFilter, linked("job", Job))
+    list_defer = ("job__payload",)
+    list_per_page = 25
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = (
+        "span",
+        "life",
+        "submitted",
+        "progress",
+        "job_link",
+        "owner_link",
+        "submission_link",
+        "begun",
+    )
+    readonly_fields = fields
+
+    def owner_of(self, row: Backfill) -> int | None:
+        return row.job.owner_id
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        counts = states_by("submission", [row.submission_id for row in rows])
+        for row in rows:
+            row.page_counts = None if counts is None else counts.get(row.submission_id, {})
+
+    @html.column(_("range"))
+    def span(self, backfill: Backfill) -> str:
+        return html.between(backfill.start_at, backfill.end_at)
+
+    @html.column(_("state"))
+    def life(self, backfill: Backfill) -> str:
+        if backfill.done_at is None:
+            return html.badge(_("being made"), "running")
+        if backfill.made < backfill.count:
+            return html.badge(_("stopped"), "cancelled")
+        return html.badge(_("made"), "succeeded")
+
+    @html.column(_("runs made"))
+    def submitted(self, backfill: Backfill) -> str:
+        return f"{backfill.made:,} / {backfill.count:,}"
+
+    @html.column(_("progress"))
+    def progress(self, backfill: Backfill) -> str:
+        counts = getattr(backfill, "page_counts", _NOT_A_PAGE)
+        if counts is _NOT_A_PAGE:
+            counts = backfill.submission.progress.counts
+        if counts is None:
+            return html.runs_link(_("see its runs"), submission=backfill.submission_id)
+        return html.progress_bar(counts, total=backfill.count)
+
+    @html.column(_("job"))
+    def job_link(self, backfill: Backfill) -> str:
+        return html.link(backfill.job)
+
+    @html.column(_("owner"))
+    def owner_link(self, backfill: Backfill) -> str:
+        return html.link(backfill.job.owner)
+
+    @html.column(_("submission"))
+    def submission_link(self, backfill: Backfill) -> str:
+        return html.link(backfill.submission)
+
+    @html.column(_("begun"))
+    def begun(self, backfill: Backfill) -> str:
+        return html.moment(backfill.created_at)
+
+
+_NOT_A_PAGE: Any = object()

@@ -1,0 +1,204 @@
+"""Importing jobs: a file or pasted text, looked at first, then confirmed."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any, Final
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.widgets import AutocompleteSelect
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from jobs.admin.jobs.open_import import content_of, opened, report_of, store
+from jobs.admin.kit.base import OwnedAdmin
+from jobs.definitions.file_import import COLUMNS, Report, import_jobs
+from jobs.models import Job, JobImport, Owner, access
+from jobs.models.fields import no_nul
+
+BYTES_LIMIT: Final = 64 * 2**20
+SHOWN: Final = 1_000
+NAME_LIMIT: Final = 200
+# What a spreadsheet takes for the beginning of a formula, also after white space.
+FORMULA: Final = tuple("=+-@＝＋－＠\t\r\n")
+
+
+class ImportForm(forms.Form):
+    """For whom, and the jobs: as a file or as text."""
+
+    owner = forms.ModelChoiceField(
+        label=lazy("Owner"),
+        queryset=Owner.objects.none(),
+        # As in the form of a job: of thousands of owners, the page has none.
+        widget=AutocompleteSelect(Job._meta.get_field("owner"), admin.site),
+    )
+    file = forms.FileField(
+        label=lazy("File"), required=False, help_text=lazy("CSV or JSON in UTF-8, at most 64 MB.")
+    )
+    text = forms.CharField(
+        label=lazy("Or pasted"),
+        required=False,
+        strip=False,
+        validators=[no_nul],
+        # Django refuses a form of more than 2.5 MB before anybody sees it.
+        help_text=lazy("At most 2 MB; more as a file."),
+        widget=forms.Textarea(attrs={"rows": 12, "cols": 100, "spellcheck": "false"}),
+    )
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file is not None and file.size > BYTES_LIMIT:
+            raise forms.ValidationError(_("This file has more than 64 MB. Split it."))
+        return file
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if "file" not in self.errors and bool(cleaned.get("file")) == bool(cleaned.get("text")):
+            raise forms.ValidationError(_("Give a file, or paste text: one of them."))
+        return cleaned
+
+
+class JobImportAdmin(OwnedAdmin):
+    """The pages of the import, beside those of jobs. Mix in before other admin classes."""
+
+    change_list_template = "admin/jobs/job/change_list.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        pages = (
+            ("import/", self.import_view, "jobs_job_import"),
+            ("import/<int:pk>/", self.import_confirm_view, "jobs_job_import_confirm"),
+            ("import/<int:pk>/problems.csv", self.problems_view, "jobs_job_import_problems"),
+        )
+        view = self.admin_site.admin_view
+        return [path(at, view(act), name=name) for at, act, name in pages] + super().get_urls()
+
+    def has_import_permission(self, request: HttpRequest) -> bool:
+        """Say whether a person may make and change jobs, for some owner."""
+        return self.has_add_permission(request) and self.has_change_permission(request)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        may = {"has_import_permission": self.has_import_permission(request)}
+        return super().changelist_view(request, {**may, **(extra_context or {})})
+
+    def import_view(self, request: HttpRequest) -> HttpResponse:
+        """Take a file or text; what it would do is on the next page."""
+        if not self.has_import_permission(request):
+            raise PermissionDenied
+        status = 200
+        form = ImportForm(request.POST or None, request.FILES or None)
+        owners = access.narrowed(
+            Owner.objects.all(), request.user, path="pk", roles=access.EDITS
+        ).order_by("slug")
+        form.fields["owner"].queryset = owners  # type: ignore[attr-defined]
+        if request.method == "POST" and form.is_valid():
+            kept = _open(form, request.user)
+            if kept is not None:
+                address = reverse("admin:jobs_job_import_confirm", args=[kept.pk])
+                return HttpResponseRedirect(address)
+            status = 400
+        context = {"form": form, "columns": COLUMNS, "title": _("Import jobs")}
+        return self._page(request, "admin/jobs/job/import.html", context, status=status)
+
+    def import_confirm_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show what the import would do, and on a POST do it."""
+        if request.method == "POST":
+            with transaction.atomic():
+                kept = self._kept(request, pk, is_last=True)
+                report = import_jobs(
+                    content_of(kept), owner=kept.owner, actor=request.user, name=kept.name
+                )
+                if report.upserted is not None:
+                    kept.delete()
+                    messages.success(request, _said(report))
+                    return HttpResponseRedirect(reverse("admin:jobs_job_changelist"))
+                store(kept, report)
+            messages.error(request, _("Something has changed meanwhile. Nothing was imported."))
+        else:
+            kept = self._kept(request, pk)
+            report = report_of(kept)
+        context = {
+            "kept": kept,
+            "report": report,
+            "problems": report.problems[:SHOWN],
+            "more": max(0, len(report.problems) - SHOWN),
+            "title": _("Import jobs"),
+        }
+        return self._page(request, "admin/jobs/job/import_confirm.html", context)
+
+    def problems_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Give all problems as CSV."""
+        kept = self._kept(request, pk)
+        response = HttpResponse(content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = 'attachment; filename="problems.csv"'
+        writer = csv.writer(response)
+        writer.writerow(["row", "field", "problem"])
+        for problem in report_of(kept).problems:
+            cells = (problem.field, problem.problem)
+            writer.writerow([problem.row or "", *map(neutral, cells)])
+        return response
+
+    def _kept(self, request: HttpRequest, pk: int, *, is_last: bool = False) -> JobImport:
+        """Return what this very person is about to import."""
+        if not self.has_import_permission(request):
+            raise PermissionDenied
+        rows = JobImport.objects.filter(report__isnull=False).select_related("owner")
+        if not is_last:
+            rows = rows.defer("content")
+        if is_last:
+            # A double click waits here, and then finds that it is done.
+            rows = rows.select_for_update(of=("self",))
+        user: Any = request.user
+        kept = rows.filter(pk=pk, user=user).first()
+        if kept is None:
+            raise Http404(_("This import has been done or is too old. Begin anew."))
+        if not access.has_role(request.user, kept.owner_id, access.EDITS):
+            raise PermissionDenied
+        return kept
+
+    def _page(
+        self, request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+    ) -> HttpResponse:
+        request.current_app = self.admin_site.name
+        common = self.admin_site.each_context(request)
+        return TemplateResponse(
+            request,
+            template,
+            {**common, "opts": self.opts, "media": self.media, **context},
+            status=status,
+        )
+
+
+def _open(form: ImportForm, user: Any) -> JobImport | None:
+    """Open an import of what was given; None, and the form says why, when it cannot be."""
+    file = form.cleaned_data["file"]
+    content = file.read() if file else form.cleaned_data["text"].encode()
+    name = (file.name if file else "")[:NAME_LIMIT]
+    found = opened(content, owner=form.cleaned_data["owner"], user=user, name=name)
+    if found is None:
+        form.add_error(None, _("Another file of yours is being read. Try again when it is done."))
+        return None
+    for problem in report_of(found).problems:
+        if (problem.row, problem.field) == (None, "file"):
+            # Of a file that cannot be read there is nothing to confirm.
+            found.delete()
+            form.add_error("file" if file else "text", problem.problem)
+            return None
+    return found
+
+
+def _said(report: Report) -> str:
+    counts = report.upserted
+    return _("Imported: %(created)s created, %(updated)s changed, %(unchanged)s as they were.") % {
+        name: f"{getattr(counts, name):,}" for name in ("created", "updated", "unchanged")
+    }
+
+
+def neutral(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell.startswith(FORMULA) or cell.lstrip().startswith(FORMULA) else cell

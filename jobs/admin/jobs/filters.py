@@ -1,0 +1,57 @@
+"""Filters of the list of jobs. Each is answered by an index."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.kit.filters import CHOICES
+from jobs.catalog.registry import offered
+from jobs.models import ScheduleKind
+
+
+class EnabledFilter(admin.SimpleListFilter):
+    title = _("enabled")
+    parameter_name = "enabled"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", _("yes")), ("no", _("no"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        return queryset.filter(enabled=value == "yes") if value in ("yes", "no") else queryset
+
+
+class ScheduleFilter(admin.SimpleListFilter):
+    title = _("schedule")
+    parameter_name = "schedule"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(ScheduleKind.choices)
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        return queryset.filter(schedule=value) if value in ScheduleKind.values else queryset
+
+
+class TaskFilter(admin.SimpleListFilter):
+    """By task: those on offer, and the one that the address asks for."""
+
+    title = _("task")
+    parameter_name = "task"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        found = [(item.name, item.offer.title) for item in offered()][:CHOICES]
+        asked = request.GET.get(self.parameter_name, "").replace("\x00", "")
+        if asked and asked not in dict(found):
+            found.insert(0, (asked, asked))
+        return found
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        return queryset.filter(task=value.replace("\x00", "")) if value else queryset

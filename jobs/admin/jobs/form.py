@@ -1,0 +1,303 @@
+"""The form of a job: what it does and when, checked as a whole when it is saved."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from celery import current_app
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from jobs.catalog.arguments import ArgumentSchema
+from jobs.catalog.registry import OfferedTask, offered, resolve
+from jobs.core.conf import setting
+from jobs.core.crypto import CLEAR, read_body
+from jobs.core.errors import FairshiftError
+from jobs.definitions.placement import place_of
+from jobs.definitions.spec import fault_of, job_spec
+from jobs.models import Job
+from jobs.runs.options import KEY_LIMIT
+from jobs.schedules.expressions import LONGEST
+
+SCHEDULE_FIELDS: Final = (
+    "schedule",
+    "interval_minutes",
+    "interval_seconds",
+    "cron",
+    "once_at",
+    "zone",
+    "start_at",
+    "end_at",
+    "smooth",
+)
+MISFIRE_FIELDS: Final = ("misfire", "misfire_cap", "misfire_deadline_seconds")
+HISTORY_FIELDS: Final = ("overlap", "history_policy")
+POLICY_FIELDS: Final = (
+    "priority",
+    "max_attempts",
+    "backoff_seconds",
+    "backoff_cap_seconds",
+    "soft_time_limit_seconds",
+    "time_limit_seconds",
+    "deadline_seconds",
+    "retry_on",
+    "give_up_on",
+)
+KINDS_OF: Final = {
+    "interval_minutes": "interval",
+    "interval_seconds": "seconds",
+    "cron": "cron",
+    "once_at": "once",
+    "start_at": "interval seconds cron",
+    "end_at": "interval seconds cron",
+    "smooth": "once cron",
+}
+"""The kinds of schedule that a field belongs to; the script of the form shows no others."""
+HINTS: Final = 10
+
+
+class JobForm(forms.ModelForm):
+    """A job with its arguments, schedule and policies."""
+
+    may_see_arguments = True
+    """Set by the admin for the person who asks."""
+
+    task = forms.ChoiceField(label=_("Task"))
+    arguments = forms.CharField(
+        label=_("Arguments"),
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 8, "cols": 80, "spellcheck": "false"}),
+    )
+
+    class Meta:
+        model = Job
+        fields = (
+            "owner",
+            "key",
+            "name",
+            "enabled",
+            "task",
+            "target",
+            "labels",
+            *SCHEDULE_FIELDS,
+            *MISFIRE_FIELDS,
+            *HISTORY_FIELDS,
+            "queue",
+            *POLICY_FIELDS,
+            "lock_key",
+        )
+        widgets = {"labels": forms.Textarea(attrs={"rows": 3, "cols": 80})}
+        help_texts = {
+            "key": lazy("Your own name of it, once for each owner: 1 to %d characters.")
+            % KEY_LIMIT,
+            "interval_minutes": lazy("1 to 525,600. Its minute and second are given by us, once."),
+            "interval_seconds": lazy("1 to 86,400, no whole minutes: those are an interval."),
+            "cron": lazy(
+                "Five fields, such as 5 4 * * MON-FRI, or @hourly, @daily, @weekly …"
+                " At most %d characters."
+            )
+            % LONGEST,
+            "once_at": lazy("A time within a minute means the end of that minute."),
+            "zone": lazy("An IANA name, such as Europe/Berlin. Empty: UTC."),
+            "smooth": lazy("Not all in the minute's first second, but spread over the minute."),
+            "misfire": lazy("What is not run is recorded as missed."),
+            "misfire_cap": lazy("Due times, the newest, when all that was missed is run."),
+            "misfire_deadline_seconds": lazy(
+                "What is later than that is not run. Empty: however late."
+            ),
+            "retry_on": lazy(
+                "Names of exceptions, separated by commas, with or without their module:"
+                " ConnectionError, requests.exceptions.Timeout. Empty: all."
+            ),
+            "give_up_on": lazy("Names as above: no further attempt after these."),
+            "overlap": lazy("When a run is due while one before it is open. Needs history."),
+            "history_policy": lazy(
+                "With “none” there are no rows: no retry history, no durable cancel, no last "
+                "results, and a due run is as durable as the broker, no more."
+            ),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._offers = {item.name: item for item in offered()}
+        if "task" in self.fields:
+            choices = [(name, choice(item)) for name, item in self._offers.items()]
+            if self.instance.task and self.instance.task not in self._offers:
+                choices.append((self.instance.task, self.instance.task))
+            self.fields["task"].choices = [("", "---------"), *choices]  # type: ignore[attr-defined]
+        if "queue" in self.fields:
+            self.fields["queue"].help_text = _("Empty: the usual one. Known are: %s.") % ", ".join(
+                _queues()
+            )
+        if "arguments" in self.fields:
+            self._show_arguments()
+
+    def _show_arguments(self) -> None:
+        field = self.fields["arguments"]
+        field.help_text = _("A JSON object of argument names and values. ") + self._hint()
+        if self.instance.pk is None:
+            self.initial["arguments"] = "{}"
+        elif not self.may_see_arguments:
+            field.help_text = _("Hidden from you. Empty: they stay as they are.")
+        else:
+            try:
+                self.initial["arguments"] = stored_arguments(self.instance)
+            # Stored by other hands, or with a key that is not here: the form must still open.
+            except Exception as error:
+                field.help_text = _("The stored arguments cannot be read (%s).") % error
+
+    def _hint(self) -> str:
+        """Say what the chosen task takes; before one is chosen, what each takes."""
+        chosen = self._offers.get(self.data.get("task") or self.instance.task)
+        shown = [chosen] if chosen else list(self._offers.values())[:HINTS]
+        return " ".join(takes(item) for item in shown)
+
+    # --- checks ------------------------------------------------------------------------------
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        self._check_target(cleaned)
+        self._leave_out(cleaned)
+        given = {name: _given(cleaned.get(name)) for name in SPEC_FIELDS}
+        given["key"] = cleaned.get("key") or self.instance.key or "-"
+        given["arguments"] = self._arguments(cleaned)
+        spec, faults = job_spec(given)
+        # What a field has been refused for already is not said of its default.
+        known = set(self.errors)
+        for field, problem in map(fault_of, faults):
+            name = field.partition(".")[0]
+            if name not in known:
+                self.add_error(name if name in self.fields else None, problem)
+        if spec is not None:
+            cleaned |= {name: spec.columns[name] for name in SCHEDULE_FIELDS}
+            cleaned["payload"] = spec.payload
+        return cleaned
+
+    def _check_target(self, cleaned: dict[str, Any]) -> None:
+        owner = cleaned.get("owner") or (self.instance.owner if self.instance.pk else None)
+        target = cleaned.get("target")
+        if target is not None and owner is not None and target.owner_id != owner.pk:
+            self.add_error("target", _("This target belongs to another owner."))
+
+    def _leave_out(self, cleaned: dict[str, Any]) -> None:
+        """Take away what another kind of schedule has left in the fields of the form.
+
+        What was typed just now is not taken away in silence: it is refused.
+        """
+        for name, kinds in KINDS_OF.items():
+            is_left = name in cleaned and name not in self.changed_data
+            if is_left and cleaned.get("schedule") not in kinds.split():
+                empty: Any = {"smooth": False, "cron": ""}
+                cleaned[name] = empty.get(name)
+
+    def _arguments(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        text = cleaned.get("arguments") or ""
+        try:
+            if not text.strip() and self.instance.pk is not None and not self.may_see_arguments:
+                return _by_name(self.instance)
+            return parsed(text)
+        except (FairshiftError, LookupError, ValueError) as error:
+            if "arguments" in self.fields:
+                self.add_error("arguments", str(error))
+            return {}
+
+    def save(self, commit: bool = True) -> Job:
+        self.instance.payload = self.cleaned_data["payload"]
+        self.instance.payload_key = CLEAR
+        self.instance.phase, self.instance.shard = place_of(self.instance)
+        job: Job = super().save(commit)
+        return job
+
+
+SPEC_FIELDS: Final = (
+    "name",
+    "enabled",
+    "task",
+    "labels",
+    *SCHEDULE_FIELDS,
+    *MISFIRE_FIELDS,
+    *HISTORY_FIELDS,
+    "queue",
+    *POLICY_FIELDS,
+    "lock_key",
+)
+"""Those of the form that `job_spec` checks as they are: the owner and the target are rows here."""
+
+
+def stored_arguments(job: Job) -> str:
+    """Return a job's arguments by name, as JSON that the form takes back."""
+    return json.dumps(_by_name(job), indent=2, ensure_ascii=False, default=str)
+
+
+def _by_name(job: Job) -> dict[str, Any]:
+    args, kwargs = read_body(job.payload, key=job.payload_key)
+    if args:
+        schema = ArgumentSchema.of(resolve(job.task))
+        rest = args[len(schema.positional) :]
+        kwargs = {**dict(zip(schema.positional, args, strict=False)), **kwargs}
+        if rest and schema.rest:
+            kwargs[schema.rest] = rest
+    return kwargs
+
+
+def _given(value: Any) -> Any:
+    """Return a field's value as a caller would give it: what is empty is left out."""
+    return None if value in (None, "", [], ()) else value
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Read a JSON object; raise ValueError, which says where it is wrong."""
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            _("This is not JSON: %(problem)s, in line %(line)d, column %(column)d.")
+            % {"problem": error.msg, "line": error.lineno, "column": error.colno}
+        ) from None
+    except RecursionError:
+        raise ValueError(_("This is nested too deeply.")) from None
+    if not isinstance(value, dict):
+        raise ValueError(  # noqa: TRY004  a wrong value of a field, not of a call
+            _("This is JSON, but not an object of names and values: {…}.")
+        )
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _value in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(_("%s is given twice.") % twice)
+    return made
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(_("%s is not JSON.") % name)
+
+
+def choice(item: OfferedTask) -> str:
+    return f"{item.offer.title} ({item.name})"
+
+
+def takes(item: OfferedTask) -> str:
+    """Return the arguments of a task, those that must be given marked by a star."""
+    schema = ArgumentSchema.of(item.task)
+    fields = schema.model.model_fields
+    names = [
+        f"{name}*" if fields[field].is_required() else name for field, name in schema.fields.items()
+    ]
+    return _("%(task)s takes %(names)s.") % {
+        "task": item.offer.title,
+        "names": ", ".join(names) or _("nothing"),
+    }
+
+
+def _queues() -> list[str]:
+    ours = {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
+    return sorted(set(current_app.amqp.queues) - ours)

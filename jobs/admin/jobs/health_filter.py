@@ -1,0 +1,59 @@
+"""The filter of jobs by what needs somebody."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models.functions import Now
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.kit.filters import OwnerFilter
+from jobs.models import Owner, access
+from jobs.recurring.health import MOST, Owners, broken_jobs, failing_jobs, late_jobs
+from jobs.runs.storage import now
+
+
+class HealthFilter(admin.SimpleListFilter):
+    """By what needs somebody. Late, failing and broken jobs: some, the first that are found."""
+
+    title = _("health")
+    parameter_name = "health"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("late", _("late")),
+            ("failing", _("failing")),
+            ("paused", _("paused")),
+            ("broken", _("broken")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        if value == "paused":
+            return queryset.filter(paused_until__gt=Now())
+        if value == "late":
+            found = late_jobs(_owners(request), now=now())
+        elif value == "failing":
+            found = failing_jobs(_owners(request))
+        elif value == "broken":
+            found = broken_jobs(_owners(request))
+        else:
+            return queryset
+        if not found.is_complete:
+            messages.warning(
+                request, _("There may be more: a search ends after some time, and at some number.")
+            )
+        return queryset.filter(pk__in=sorted(found.keys)[:MOST])
+
+
+def _owners(request: HttpRequest) -> Owners:
+    """Return the owners whose jobs the list can show; None: all."""
+    slug = request.GET.get(OwnerFilter.parameter_name, "").replace("\x00", "")
+    if slug:
+        mine = access.narrowed(Owner.objects.filter(slug=slug), request.user, path="pk")
+        return list(mine.values_list("pk", flat=True))
+    return None if access.sees_all(request.user) else access.owner_ids(request.user)

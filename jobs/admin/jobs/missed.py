@@ -1,0 +1,73 @@
+"""Missed spans: due times that were not run, and why. Read only, newest first."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.kit import html
+from jobs.admin.kit.base import RecordAdmin
+from jobs.admin.kit.filters import OwnerFilter, linked
+from jobs.models import Job, Missed, MissReason
+
+
+class ReasonFilter(admin.SimpleListFilter):
+    title = _("reason")
+    parameter_name = "reason"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(MissReason.choices)
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        return queryset.filter(reason=value) if value in MissReason.values else queryset
+
+
+@admin.register(Missed)
+class MissedAdmin(RecordAdmin):
+    list_display = ("span", "due_times", "why", "job_link", "owner_link", "recorded")
+    list_display_links = ("span",)
+    list_select_related = ("owner", "job")
+    list_filter = (ReasonFilter, OwnerFilter, linked("job", Job))
+    list_defer = ("job__payload",)
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = ("job_link", "owner_link", "first", "last", "due_times", "why", "recorded")
+    readonly_fields = fields
+
+    @html.column(_("missed"))
+    def span(self, missed: Missed) -> str:
+        return html.between(missed.first_at, missed.last_at)
+
+    @html.column(_("first due"))
+    def first(self, missed: Missed) -> str:
+        return html.exact(missed.first_at)
+
+    @html.column(_("last due"))
+    def last(self, missed: Missed) -> str:
+        return html.exact(missed.last_at)
+
+    @html.column(_("due times"))
+    def due_times(self, missed: Missed) -> str:
+        return f"{missed.count:,}"
+
+    @html.column(_("reason"))
+    def why(self, missed: Missed) -> str:
+        return missed.get_reason_display()
+
+    @html.column(_("job"))
+    def job_link(self, missed: Missed) -> str:
+        return html.link(missed.job)
+
+    @html.column(_("owner"))
+    def owner_link(self, missed: Missed) -> str:
+        return html.link(missed.owner)
+
+    @html.column(_("recorded"))
+    def recorded(self, missed: Missed) -> str:
+        return html.moment(missed.created_at)

@@ -1,0 +1,234 @@
+"""Jobs: made from the tasks on offer, run by hand, paused; their last results at a glance."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.jobs import schedule
+from jobs.admin.jobs.backfill_form import BACKFILL
+from jobs.admin.jobs.file_import import JobImportAdmin
+from jobs.admin.jobs.filters import EnabledFilter, ScheduleFilter, TaskFilter
+from jobs.admin.jobs.form import (
+    HISTORY_FIELDS,
+    KINDS_OF,
+    MISFIRE_FIELDS,
+    POLICY_FIELDS,
+    SCHEDULE_FIELDS,
+    JobForm,
+    stored_arguments,
+)
+from jobs.admin.jobs.health_filter import HealthFilter
+from jobs.admin.jobs.preview import preview
+from jobs.admin.jobs.verbs import PAUSE, RESUME, RUN_NOW
+from jobs.admin.kit import html
+from jobs.admin.kit.filters import OwnerFilter
+from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.core.errors import ScheduleError
+from jobs.models import Job, Missed
+from jobs.runs.counts import last_results
+from jobs.runs.search import search_beginnings
+from jobs.schedules import in_words
+
+KNOWN_LATER = frozenset({"life", "results", "place", "missed_spans"})
+"""Columns that say nothing of a job that is not made yet."""
+
+
+@admin.register(Job)
+class JobAdmin(JobImportAdmin, VerbalAdmin):
+    form = JobForm
+    verbs = (RUN_NOW, PAUSE, RESUME, BACKFILL)
+    list_display = (
+        "title",
+        "life",
+        "task_name",
+        "due",
+        "results",
+        "words",
+        "owner_link",
+        "target_link",
+    )
+    list_display_links = ("title",)
+    list_select_related = ("owner", "target")
+    list_filter = (HealthFilter, ScheduleFilter, TaskFilter, EnabledFilter, OwnerFilter)
+    list_defer = ("payload",)
+    search_fields = ("key", "name")
+    search_help_text = _("How the key or the name begins.")
+    # The order of an index: owners stand in the order in which they were made.
+    ordering = ("owner_id", "key")
+    sortable_by = ()
+    autocomplete_fields = ("owner", "target")
+    fieldsets = (
+        (None, {"fields": ("owner", "key", "name", "enabled", "life", "results")}),
+        (_("What it does"), {"fields": ("task", "arguments", "target", "labels")}),
+        (_("When it runs"), {"fields": (*SCHEDULE_FIELDS, "timetable", "place")}),
+        (_("When it was missed"), {"fields": (*MISFIRE_FIELDS, "missed_spans")}),
+        (_("Overlap and history"), {"fields": HISTORY_FIELDS}),
+        (
+            _("How it runs"),
+            {
+                "fields": ("queue", *POLICY_FIELDS, "lock_key"),
+                "description": _("What is left empty is as the task says, then as the settings."),
+                "classes": ("collapse",),
+            },
+        ),
+    )
+
+    class Media:
+        js = ("jobs/live_preview.js", "jobs/job_schedule.js")
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.preview)
+        return [path("preview/", view, name="jobs_job_preview"), *super().get_urls()]
+
+    def preview(self, request: HttpRequest) -> HttpResponse:
+        """Show what the schedule in a form means, before it is saved."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return preview(request, jobs=self.get_queryset(request))
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change, **kwargs)
+        form.may_see_arguments = self._may_see_arguments(request)
+        return form
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show the stored arguments where there is no form to hold them."""
+        sets = super().get_fieldsets(request, obj)
+        if obj is None:
+            return [
+                (
+                    name,
+                    {**options, "fields": [f for f in options["fields"] if f not in KNOWN_LATER]},
+                )
+                for name, options in sets
+            ]
+        if self.has_change_permission(request, obj):
+            return sets
+        shown = "stored" if self._may_see_arguments(request) else "hidden_arguments"
+        return [
+            (name, {**options, "fields": [shown if f == "arguments" else f for f in fields]})
+            for name, options in sets
+            for fields in [options["fields"]]
+        ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        shown = ["life", "results", "timetable", "place", "missed_spans"]
+        shown += ["stored", "hidden_arguments"]
+        # Runs, targets and locks of one owner do not go over to another.
+        return [*shown, "owner", "key"] if obj else shown
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: Any, search_term: str
+    ) -> tuple[Any, bool]:
+        return search_beginnings(queryset, search_term, exact="key", any_case="name"), False
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        results = last_results([row.pk for row in rows])
+        for row in rows:
+            row.page_results = results.get(row.pk, [])
+
+    def _may_see_arguments(self, request: HttpRequest) -> bool:
+        user: Any = request.user
+        return bool(user.has_perm("jobs.view_arguments"))
+
+    @html.column(_("job"))
+    def title(self, job: Job) -> str:
+        return str(job)
+
+    @html.column(_("state"))
+    def life(self, job: Job) -> str:
+        if job.pk is None:
+            return html.NOTHING
+        if not job.enabled:
+            return html.badge(_("disabled"), "cancelled")
+        if schedule.is_broken(job):
+            return html.badge(_("broken"), "failed")
+        if job.paused_until is not None and job.paused_until > timezone.now():
+            until = html.moment(job.paused_until)
+            return format_html("{} {}", html.badge(_("paused"), "held"), until)
+        return html.badge(_("enabled"), "succeeded")
+
+    @html.column(_("owner"))
+    def owner_link(self, job: Job) -> str:
+        return html.link(job.owner)
+
+    @html.column(_("task"))
+    def task_name(self, job: Job) -> str:
+        return html.task(job.task)
+
+    @html.column(_("target"))
+    def target_link(self, job: Job) -> str:
+        return html.link(job.target)
+
+    @html.column(_("last results"))
+    def results(self, job: Job) -> str:
+        if job.pk is None:
+            return html.NOTHING
+        found = getattr(job, "page_results", None)
+        if found is None:
+            found = last_results([job.pk]).get(job.pk, [])
+        more = html.runs_link(_("all"), job=job.pk) if found else ""
+        return format_html("{} {}", html.strip(found), more)
+
+    @html.column(_("schedule"))
+    def words(self, job: Job) -> str:
+        try:
+            return in_words(schedule.of_job(job))
+        except ScheduleError as error:
+            problem = schedule.problem_of(error)
+            return html.clipped(problem, hint=problem)
+
+    @html.column(_("next due"))
+    def due(self, job: Job) -> str:
+        try:
+            return html.moment(schedule.next_due(job, now=timezone.now()))
+        except ScheduleError:
+            return html.NOTHING
+
+    @html.column(_("next times"))
+    def timetable(self, job: Job) -> str:
+        found = schedule.timetable_of_job(job, now=timezone.now()) if job.pk else None
+        address = reverse("admin:jobs_job_preview", query={"job": job.pk} if job.pk else None)
+        context = {"timetable": found, "address": address, "kinds": KINDS_OF}
+        return render_to_string("admin/jobs/job/preview.html", context)
+
+    @html.column(_("place"))
+    def place(self, job: Job) -> str:
+        return schedule.place_in_words(job)
+
+    @html.column(_("missed spans"))
+    def missed_spans(self, job: Job) -> str:
+        spans = schedule.last_missed(job)
+        lines = (
+            (html.between(each.first_at, each.last_at), each.count, each.get_reason_display())
+            for each in spans
+        )
+        if not spans:
+            return html.NOTHING
+        return format_html(
+            '<ul class="fs-sample">{}</ul>{}',
+            format_html_join("", "<li>{} · <b>{} ×</b> {}</li>", lines),
+            html.list_link(Missed, _("all missed spans"), job=job.pk),
+        )
+
+    @html.column(_("arguments"))
+    def stored(self, job: Job) -> str:
+        return format_html("<pre>{}</pre>", stored_arguments(job))
+
+    @html.column(_("arguments"))
+    def hidden_arguments(self, job: Job) -> Any:
+        return _("Hidden: you need the permission “Can see the arguments and the result of a run”.")

@@ -1,0 +1,155 @@
+"""When a job is due, as its pages tell it: in words, the next times, what was missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from jobs.admin.kit import html
+from jobs.models import Job, Missed, ScheduleKind
+from jobs.schedules import Schedule, ScheduleError, checked, in_words, next_times, notes
+from jobs.schedules.spans import schedule_of
+
+NEXT: Final = 10
+PREVIEWED: Final = 5
+SPANS: Final = 10
+COLUMNS: Final = (
+    "schedule",
+    *("interval_minutes", "interval_seconds", "cron", "zone"),
+    *("once_at", "start_at", "end_at", "smooth", "phase", "shard"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A time at which a job is due, by two clocks; `there` is empty when they are the same."""
+
+    here: str
+    there: str
+    note: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """A schedule in words and its next times; or the problem that keeps it from having any."""
+
+    words: str
+    occurrences: Sequence[Occurrence] = ()
+    zone: str = ""
+    reader_zone: str = ""
+    remark: str = ""
+    problem: str = ""
+
+    @property
+    def has_two_clocks(self) -> bool:
+        return self.zone != self.reader_zone
+
+    @property
+    def has_notes(self) -> bool:
+        return any(each.note for each in self.occurrences)
+
+
+def of_job(job: Job) -> Schedule:
+    """Return the schedule in a job's columns, checked; raises ScheduleError for a broken one."""
+    row = {name: getattr(job, name) for name in COLUMNS}
+    if job.schedule == ScheduleKind.INTERVAL and None in (job.phase, job.shard):
+        raise ScheduleError("phase", "is missing: save the job here, and it is given")
+    return checked(schedule_of(row))
+
+
+def is_broken(job: Job) -> bool:
+    """Say whether a job's schedule cannot be followed."""
+    try:
+        of_job(job)
+    except ScheduleError:
+        return True
+    return False
+
+
+def next_due(job: Job, *, now: datetime) -> datetime | None:
+    """Return when a job is due next; None: not by any clock. Raises ScheduleError."""
+    if not job.enabled:
+        return None
+    found = next_times(of_job(job), after=_from(job, now), count=1)
+    return found[0] if found else None
+
+
+def timetable_of_job(job: Job, *, now: datetime) -> Timetable:
+    """Return a job's schedule in words and its next times; one that cannot be read says so."""
+    try:
+        found = timetable_of(of_job(job), after=_from(job, now), count=NEXT)
+    except ScheduleError as error:
+        return Timetable(words=job.get_schedule_display(), problem=problem_of(error))
+    if not job.enabled:
+        return Timetable(
+            words=found.words, remark=_("It is not enabled: its schedule makes no runs.")
+        )
+    if job.paused_until is not None and job.paused_until > now:
+        until = html.exact(job.paused_until)
+        return replace(found, remark=format_html("{} {}.", _("Paused: not due before"), until))
+    return found
+
+
+def place_in_words(job: Job) -> str:
+    """Say where in its interval, or in its minute, a job stands."""
+    if job.shard is None:
+        return html.NOTHING
+    second = f"{job.shard / 2:.1f}"
+    if job.schedule == ScheduleKind.INTERVAL:
+        facts = {"phase": job.phase, "of": job.interval_minutes, "second": second}
+        return _("minute %(phase)s of %(of)s, second %(second)s") % facts
+    return _("second %s of its minute") % second if job.smooth else html.NOTHING
+
+
+def last_missed(job: Job) -> Sequence[Missed]:
+    """Return the latest spans of due times that a job was not run at."""
+    return list(Missed.objects.filter(job=job).order_by("-first_at")[:SPANS])
+
+
+def timetable_of(schedule: Schedule, *, after: datetime, count: int) -> Timetable:
+    """Return a checked schedule in words, with its next times by its own and the reader's clock."""
+    zone, reader = schedule.zone or "UTC", timezone.get_current_timezone_name()
+    times = next_times(schedule, after=after, count=count)
+    return Timetable(
+        words=in_words(schedule),
+        occurrences=[
+            Occurrence(
+                here=_clock(at, ZoneInfo(zone)),
+                there=_clock(at, timezone.get_current_timezone()) if zone != reader else "",
+                note=note,
+                at=at,
+            )
+            for at, note in zip(times, notes(times, zone), strict=True)
+        ],
+        zone=zone,
+        reader_zone=reader,
+    )
+
+
+def problem_of(error: ScheduleError) -> str:
+    """Return what is wrong with a schedule, with the field's name as the form has it."""
+    try:
+        field = str(Job._meta.get_field(error.field).verbose_name)  # type: ignore[union-attr]
+    # The error of a row that raw SQL wrote may name anything.
+    except Exception:
+        field = error.field
+    return f"{field}: {error.problem}"
+
+
+def _from(job: Job, now: datetime) -> datetime:
+    """Return the moment after which a job can be due: not before a pause is over."""
+    return max(now, job.paused_until) if job.paused_until is not None else now
+
+
+def _clock(at: datetime, zone: Any) -> str:
+    local = at.astimezone(zone)
+    seconds = f":{local:%S.%f}"[:5] if at.astimezone(UTC).second or at.microsecond else ""
+    return f"{local:%a %Y-%m-%d %H:%M}{seconds} {local:%Z}"

@@ -1,0 +1,1 @@
+"""What the pages of every model share: lists, filters, verbs with a confirmation, HTML."""

@@ -1,0 +1,167 @@
+"""What the pages of all models share: owners' rows only, quick counts, and an audit of edits."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db import models
+from django.http import HttpRequest
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+
+from jobs.core.counting import EstimatingPaginator, RoundCount
+from jobs.models import AuditEntry, Owner, Run, access
+
+
+class PageChangeList(ChangeList):
+    """A list whose rows are completed together, in a few queries for the whole page."""
+
+    model_admin: OwnedAdmin
+
+    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return super().get_queryset(request, *args, **kwargs).defer(*self.model_admin.list_defer)
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        self._count_what_is_shown()
+        if not (self.query or self.has_active_filters):
+            # Django offers "Show all" where the two counts differ.
+            self.full_result_count = self.result_count
+        self.model_admin.complete(self.result_list, request)
+
+    def _count_what_is_shown(self) -> None:
+        """Say exactly how many rows there are where the last of them is on this page."""
+        if not isinstance(self.result_count, RoundCount):
+            return
+        before, shown = (self.page_num - 1) * self.list_per_page, len(self.result_list)
+        if self.show_all or shown >= self.list_per_page:
+            return
+        if before and not shown:
+            # They end on a page before this one: at most so many are known of.
+            # One more, or Django would not show the page that was asked for.
+            count: int = RoundCount(before + 1, _("at most %s") % f"{before:,}")
+        else:
+            count = before + shown
+        self.paginator.__dict__.pop("num_pages", None)
+        self.paginator.count = self.result_count = count
+        self.multi_page = count > self.list_per_page
+        self.can_show_all = count <= self.list_max_show_all
+
+
+class OwnedAdmin(admin.ModelAdmin):
+    """The page of a model whose rows belong to owners."""
+
+    owner_path: ClassVar[str | None] = "owner"
+    """Where a row's owner is; None for rows that belong to nobody."""
+
+    list_defer: ClassVar[tuple[str, ...]] = ()
+    """Columns of the table that no list shows."""
+
+    paginator = EstimatingPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    list_per_page = 50
+    list_max_show_all = 200
+    empty_value_display = "–"
+
+    class Media:
+        css = {"all": ("jobs/admin.css",)}
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        """Attach to a page's rows what their columns need, in one query each."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        title = capfirst(self.opts.verbose_name_plural)
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return PageChangeList
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        rows = super().get_queryset(request)
+        if self.owner_path is None:
+            return rows
+        return access.narrowed(rows, request.user, path=self.owner_path)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Allow the declared filters and nothing else: another lookup may scan, or tell secrets."""
+        declared = {
+            getattr(item, "parameter_name", None) or f"{item}__exact" for item in self.list_filter
+        }
+        return lookup in declared
+
+    def owner_of(self, row: Any) -> int | None:
+        """Return the key of a row's owner."""
+        return row.pk if isinstance(row, Owner) else row.owner_id
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return super().has_add_permission(request, *args) and access.has_some_role(
+            request.user, access.EDITS
+        )
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and self._may_edit(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and self._may_edit(request, obj)
+
+    def _may_edit(self, request: HttpRequest, obj: Any) -> bool:
+        if obj is None or self.owner_path is None:
+            return access.has_some_role(request.user, access.EDITS)
+        return access.has_role(request.user, self.owner_of(obj), access.EDITS)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Offer the owners for whom a person may edit, and those owners' rows."""
+        to = db_field.remote_field.model
+        path = "pk" if to is Owner else "owner" if hasattr(to, "owner") else None
+        if path is not None:
+            kwargs["queryset"] = access.narrowed(
+                to._default_manager.all(), request.user, path=path, roles=access.EDITS
+            )
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        AuditEntry.write("add", on=obj, actor=request.user)
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        AuditEntry.write("change", on=obj, actor=request.user, changes=message)
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        for row in queryset:
+            AuditEntry.write("delete", on=row, actor=request.user, name=str(row))
+        return super().log_deletions(request, queryset)
+
+    def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> Any:
+        """Keep what has runs: no constraint does, and their history would point to nothing."""
+        rows = list(objs)
+        to_delete, counts, missing, protected = super().get_deleted_objects(rows, request)
+        field = self.opts.model_name
+        if field in {"owner", "job", "target"}:
+            protected = list(protected) + [
+                _("the runs of %(row)s") % {"row": row}
+                for row in rows
+                if Run.objects.filter(**{field: row}).exists()
+            ]
+        # What is kept is the whole answer: permissions for what hangs on it would not help.
+        return to_delete, counts, set() if protected else missing, protected
+
+
+class RecordAdmin(OwnedAdmin):
+    """The page of what the system itself records: nobody adds, changes or deletes it by hand."""
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

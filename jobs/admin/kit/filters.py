@@ -1,0 +1,147 @@
+"""Filters of lists. Each is answered by an index, and offers a bounded number of choices."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from jobs.core.ids import first_id_of
+from jobs.core.states import ACTIVE, ENDED, State
+from jobs.models import Owner, access
+
+CHOICES: Final = 50
+AGES: Final = {
+    "1h": (timedelta(hours=1), _("last hour")),
+    "1d": (timedelta(days=1), _("last 24 hours")),
+    "7d": (timedelta(days=7), _("last 7 days")),
+    "30d": (timedelta(days=30), _("last 30 days")),
+}
+GROUPS: Final = {
+    "open": (frozenset(State) - ENDED, _("not ended")),
+    "active": (ACTIVE, _("with a worker")),
+    "problem": (frozenset({State.FAILED, State.EXPIRED, State.RETRYING}), _("with trouble")),
+}
+
+
+UNKNOWN: Final = "unknown"
+"""Queued runs that a worker has refused, because no live worker knew their task."""
+
+
+class StateFilter(admin.SimpleListFilter):
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        groups: list[tuple[str, Any]] = [(name, label) for name, (_states, label) in GROUPS.items()]
+        groups.append((UNKNOWN, _("returned by a worker: unknown task")))
+        return groups + [(state.value, state.value) for state in State]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        if value in GROUPS:
+            return queryset.filter(state__in=sorted(GROUPS[value][0]))
+        if value == UNKNOWN:
+            # As the index of blocked runs has it.
+            return queryset.filter(state=State.QUEUED, blocked_by="task").exclude(blocked_by="")
+        return queryset.filter(state=value) if value else queryset
+
+
+class OwnerFilter(admin.SimpleListFilter):
+    """By owner: the first owners by name, and the one that the address asks for."""
+
+    title = _("owner")
+    parameter_name = "owner"
+    column = "owner_id"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        mine = access.narrowed(Owner.objects.all(), request.user, path="pk")
+        slugs = list(mine.values_list("slug", flat=True)[:CHOICES])
+        asked = request.GET.get(self.parameter_name)
+        if asked and asked not in slugs and mine.filter(slug=_text(asked)).exists():
+            slugs.insert(0, asked)
+        return [(slug, slug) for slug in slugs]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        slug = self.value()
+        if not slug:
+            return queryset
+        # By key, in a query of its own: the planner then knows how many rows to expect.
+        mine = access.narrowed(Owner.objects.all(), request.user, path="pk")
+        keys = list(mine.filter(slug=_text(slug)).values_list("pk", flat=True))
+        return queryset.filter(**{f"{self.column}__in": keys})
+
+
+class AgeFilter(admin.SimpleListFilter):
+    """By age of the id, which begins with its time: whole partitions are left out."""
+
+    title = _("submitted")
+    parameter_name = "age"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(name, label) for name, (_span, label) in AGES.items()]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        if value not in AGES:
+            return queryset
+        return queryset.filter(id__gte=first_id_of(timezone.now() - AGES[value][0]))
+
+
+class PausedFilter(admin.SimpleListFilter):
+    title = _("pause")
+    parameter_name = "paused"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", _("paused now")), ("no", _("not paused"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        paused = Owner.objects.paused().values("pk")
+        if self.value() == "yes":
+            return queryset.filter(pk__in=paused)
+        return queryset.exclude(pk__in=paused) if self.value() == "no" else queryset
+
+
+class LinkFilter(admin.SimpleListFilter):
+    """By a row that another page links from; shown only while it is set."""
+
+    column: str
+    model: type[models.Model]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        asked = request.GET.get(self.parameter_name or "")
+        return [(asked, _text(asked)[:36])] if asked else []
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        if not value:
+            return queryset
+        try:
+            key = self.model._meta.pk.to_python(value)
+        # A key that cannot be one names no row.
+        except Exception:
+            return queryset.none()
+        return queryset.filter(**{self.column: key})
+
+
+def linked(name: str, to: type[models.Model]) -> type[LinkFilter]:
+    """Return a filter `?name=<key>` by a foreign key of this name."""
+    made = {
+        "title": to._meta.verbose_name,
+        "parameter_name": name,
+        "column": f"{name}_id",
+        "model": to,
+    }
+    return type(f"{name.capitalize()}Filter", (LinkFilter,), made)
+
+
+def _text(value: str) -> str:
+    # NUL is the one character that PostgreSQL refuses to be asked for.
+    return value.replace("\x00", "")

@@ -1,0 +1,291 @@
+"""Pages with verbs: their buttons, their bulk actions and the pages that confirm them."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import helpers
+from django.contrib.admin.options import IS_POPUP_VAR
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import models
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
+from django_object_actions import DjangoObjectActions
+
+from jobs.admin.kit.base import OwnedAdmin
+from jobs.admin.kit.bulk import act_on_many
+from jobs.admin.kit.verbs import Act, Verb, fresh, sign, unsign
+from jobs.core.counting import CAP, RoundCount, within
+from jobs.core.errors import FairshiftError
+from jobs.models import access
+
+SAMPLE: Final = 10
+COUNT_MILLISECONDS: Final = 3_000
+
+
+class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
+    """A page whose rows know verbs. Mix in before other admin classes."""
+
+    verbs: ClassVar[tuple[Verb, ...]] = ()
+
+    class Media:
+        css = {"all": ("jobs/admin.css",)}
+
+    # --- which verbs a person has ------------------------------------------------------------
+
+    def may(self, request: HttpRequest, verb: Verb, row: Any = None) -> bool:
+        """Say whether a person may do this to a row, or to some rows at all."""
+        user: Any = request.user
+        if not user.has_perm(verb.permission):
+            return False
+        if row is None:
+            return access.has_some_role(user, access.OPERATES)
+        return access.has_role(user, self.owner_of(row), access.OPERATES)
+
+    def _ready(self, verb: Verb, rows: models.QuerySet[Any], request: HttpRequest) -> Any:
+        mine = access.narrowed(
+            rows, request.user, path=self.owner_path or "owner", roles=access.OPERATES
+        )
+        return verb.applies(mine)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        found = super().get_actions(request)
+        if self.actions is None or IS_POPUP_VAR in request.GET:
+            return found
+        allowed = [verb for verb in self.verbs if verb.is_for_many and self.may(request, verb)]
+        return {verb.name: (_action(verb), verb.name, verb.label) for verb in allowed} | found
+
+    def get_change_actions(self, request: HttpRequest, object_id: str, form_url: str) -> list[str]:
+        row = self.get_object(request, object_id)
+        return [
+            verb.name
+            for verb in self.verbs
+            if row is not None
+            and self.may(request, verb, row)
+            and self._ready(verb, self._only(request, row), request).exists()
+        ]
+
+    def _get_tool_dict(self, tool_name: str) -> dict[str, Any]:
+        verb = self._verb(tool_name)
+        return {
+            "name": verb.name,
+            "label": verb.label,
+            "standard_attrs": {"class": "fs-verb", "title": ""},
+            "custom_attrs": {},
+            # A link: it only shows the page that asks.
+            "button_type": "a",
+        }
+
+    def _get_action_urls(self) -> list[URLPattern]:
+        """Replace the library's view, which knows neither owners nor permissions."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_actions"
+        self.tools_view_name = f"{self.admin_site.name}:{name}"
+        view = self.admin_site.admin_view(self.confirm_one)
+        return [path("<path:pk>/actions/<slug:tool>/", view, name=name)]
+
+    def _verb(self, name: str) -> Verb:
+        for verb in self.verbs:
+            if verb.name == name:
+                return verb
+        raise Http404
+
+    def _only(self, request: HttpRequest, row: Any) -> models.QuerySet[Any]:
+        return self.get_queryset(request).filter(pk=row.pk)
+
+    # --- one row -----------------------------------------------------------------------------
+
+    def confirm_one(self, request: HttpRequest, pk: str, tool: str) -> HttpResponse:
+        """Ask, and on a confirmed POST act on one row."""
+        verb = self._verb(tool)
+        row = self.get_object(request, unquote(pk))
+        if row is None or not self.has_view_permission(request, row):
+            raise Http404
+        if not self.may(request, verb, row):
+            raise PermissionDenied
+        back = reverse(self._name("change"), args=[row.pk])
+        rows = self._ready(verb, self._only(request, row), request)
+        confirmed = unsign(verb, request, request.POST.get("confirmed", ""))
+        if not rows.exists():
+            messages.warning(request, verb.refused(row))
+            return HttpResponseRedirect(back)
+        form_class = verb.form_for(row)
+        form = form_class(request.POST if confirmed else None)
+        if request.method == "POST":
+            if confirmed is None or confirmed.mark != verb.mark(row):
+                messages.warning(request, _("This page was out of date. Please look again."))
+                form = form_class(initial=request.POST.dict())
+            elif form.is_valid():
+                act = _act(request, form, nonce=confirmed.nonce, is_bulk=False)
+                self._act_on_one(request, verb, row, act)
+                return HttpResponseRedirect(back)
+        return self._ask(
+            request,
+            verb,
+            form,
+            rows=[row],
+            count=1,
+            back=back,
+            hidden={"confirmed": sign(verb, request, fresh(mark=verb.mark(row)))},
+        )
+
+    def _act_on_one(self, request: HttpRequest, verb: Verb, row: Any, act: Act) -> None:
+        try:
+            moved = verb.act([row.pk], act)
+        except FairshiftError as error:
+            messages.error(request, str(error))
+            return
+        if not moved:
+            messages.warning(request, verb.refused(self.get_object(request, str(row.pk)) or row))
+        elif verb.message is not None:
+            messages.success(request, verb.message(row, act))
+        else:
+            messages.success(request, _("%(row)s: %(done)s.") % {"row": row, "done": verb.done})
+
+    # --- many rows ---------------------------------------------------------------------------
+
+    def confirm_many(
+        self, request: HttpRequest, verb: Verb, selected: models.QuerySet[Any]
+    ) -> HttpResponse | None:
+        """Ask, and on a confirmed POST act on the rows that were selected.
+
+        With "select all" the form carries no keys: the address holds the filter, and the
+        signed field the last key that it matched when it was shown. When there was no time for
+        all it is shown again for the rest, as the same form: no row has its turn twice.
+        """
+        if not self.may(request, verb):
+            raise PermissionDenied
+        rows = self._ready(verb, selected.order_by(), request)
+        shown = unsign(verb, request, request.POST.get("confirmed", ""))
+        form = verb.form(request.POST if shown else None)
+        if shown is not None:
+            rows = shown.left_of(rows)
+            if form.is_valid():
+                act = _act(request, form, nonce=shown.nonce, is_bulk=True)
+                after = self._act_on_many(request, verb, rows, act)
+                if after is None:
+                    return None
+                shown = replace(shown, after=str(after))
+                rows = shown.left_of(rows)
+        elif "confirmed" in request.POST:
+            messages.warning(request, _("This page was out of date. Please look again."))
+            form = verb.form(initial=request.POST.dict())
+        last = rows.order_by("-pk").values_list("pk", flat=True).first()
+        if last is None:
+            messages.warning(request, _("Nothing among the selected can be %s.") % verb.done)
+            return None
+        shown = shown or fresh(until=str(last))
+        is_across = request.POST.get("select_across") == "1"
+        keys = [""] if is_across else request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
+        return self._ask(
+            request,
+            verb,
+            form,
+            rows=list(rows.order_by("-pk")[:SAMPLE]),
+            count=_counted(rows),
+            back=request.get_full_path(),
+            hidden={
+                "confirmed": sign(verb, request, shown),
+                "action": verb.name,
+                "select_across": "1" if is_across else "0",
+            },
+            keys=keys,
+        )
+
+    def _act_on_many(
+        self, request: HttpRequest, verb: Verb, rows: models.QuerySet[Any], act: Act
+    ) -> Any:
+        """Act, and say so; return the last key that is done when there was no time for all."""
+        described = request.META.get("QUERY_STRING", "") or "all"
+        if request.POST.get("select_across") != "1":
+            described = "by hand"
+        try:
+            outcome = act_on_many(verb, rows, act, described=described[:400])
+        except FairshiftError as error:
+            messages.error(request, str(error))
+            return None
+        said = _("%(count)s %(rows)s %(done)s.") % {
+            "count": f"{outcome.moved:,}",
+            "rows": self.opts.verbose_name if outcome.moved == 1 else self.opts.verbose_name_plural,
+            "done": verb.done,
+        }
+        if outcome.after is None:
+            messages.success(request, said)
+        else:
+            left = _("The time for one page is over: confirm the rest to go on.")
+            messages.warning(request, f"{said} {left}")
+        return outcome.after
+
+    def response_action(self, request: HttpRequest, queryset: Any, *args: Any) -> Any:
+        """Say so when the keys of a form are none, instead of failing."""
+        try:
+            return super().response_action(request, queryset, *args)
+        except (ValidationError, ValueError):
+            messages.warning(request, _("The selection cannot be read. Nothing has been changed."))
+            return None
+
+    # --- the page that asks ------------------------------------------------------------------
+
+    def _ask(
+        self,
+        request: HttpRequest,
+        verb: Verb,
+        form: forms.Form,
+        *,
+        rows: list[Any],
+        count: int,
+        back: str,
+        hidden: dict[str, str],
+        keys: list[str] | None = None,
+    ) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": verb.label,
+            "opts": self.opts,
+            "media": self.media,
+            "verb": verb,
+            "form": form,
+            "rows": rows,
+            "count": count,
+            "more": count - len(rows),
+            "noun": self.opts.verbose_name if count == 1 else self.opts.verbose_name_plural,
+            "back": back,
+            "hidden": hidden,
+            "keys": keys or [],
+            "keys_name": helpers.ACTION_CHECKBOX_NAME,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/jobs/confirm.html", context)
+
+    def _name(self, page: str) -> str:
+        return f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{page}"
+
+
+def _action(verb: Verb) -> Callable[..., HttpResponse | None]:
+    def act(admin: VerbalAdmin, request: HttpRequest, rows: models.QuerySet[Any]) -> Any:
+        return admin.confirm_many(request, verb, rows)
+
+    return act
+
+
+def _counted(rows: models.QuerySet[Any]) -> int:
+    count = within(COUNT_MILLISECONDS, rows.count)
+    return RoundCount(CAP + 1, _("very many")) if count is None else count
+
+
+def _act(request: HttpRequest, form: forms.Form, *, nonce: str, is_bulk: bool) -> Act:
+    return Act(
+        actor=request.user,
+        reason=form.cleaned_data.get("reason", ""),
+        data=form.cleaned_data,
+        nonce=nonce,
+        is_bulk=is_bulk,
+    )

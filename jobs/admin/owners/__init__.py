@@ -1,0 +1,1 @@
+"""Owners, targets, groups, workers, and the audit."""

@@ -1,0 +1,110 @@
+"""The audit: who did what, to what, and why. Read only."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.kit import html
+from jobs.admin.kit.base import RecordAdmin
+from jobs.admin.kit.filters import OwnerFilter
+from jobs.admin.runs.story import as_json
+from jobs.models import AuditEntry
+
+
+class ActionFilter(admin.SimpleListFilter):
+    title = _("action")
+    parameter_name = "action"
+    actions = (
+        "submit",
+        "cancel",
+        "cancel runs",
+        "retry",
+        "retry runs",
+        "retry failed runs",
+        "run now",
+        "backfill",
+        "pause",
+        "resume",
+        "limit",
+        "add",
+        "change",
+        "delete",
+        "request window",
+        "change window",
+        "remove window",
+        "approve window",
+        "reject window",
+        "revoke window",
+        "override windows",
+        "move to task",
+        "move jobs to task",
+        "fail unstarted",
+        "import windows",
+        "new feed address",
+        "no feed address",
+        "import jobs",
+        "refuse jobs",
+    )
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(action, action) for action in self.actions]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        return queryset.filter(action=self.value()) if self.value() else queryset
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(RecordAdmin):
+    list_display = ("when", "actor_name", "action", "subject", "owner_link", "reason")
+    list_select_related = ("owner",)
+    list_filter = (ActionFilter, OwnerFilter)
+    search_fields = ("=object_id", "=actor_name")
+    search_help_text = _("The id of what was acted on, or a person's name.")
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = (
+        "when_exactly",
+        "actor_name",
+        "action",
+        "subject",
+        "owner_link",
+        "reason",
+        "facts",
+        "database_role",
+    )
+    readonly_fields = fields
+
+    @html.column(_("when"))
+    def when(self, entry: AuditEntry) -> str:
+        return html.moment(entry.at)
+
+    @html.column(_("when"))
+    def when_exactly(self, entry: AuditEntry) -> str:
+        return html.exact(entry.at)
+
+    @html.column(_("on"))
+    def subject(self, entry: AuditEntry) -> str:
+        text = f"{entry.object_type} {entry.object_id}"
+        try:
+            model = apps.get_model("jobs", entry.object_type)
+        except LookupError:
+            return text
+        address = reverse(f"admin:jobs_{model._meta.model_name}_change", args=[entry.object_id])
+        return format_html('<a href="{}">{}</a>', address, text)
+
+    @html.column(_("owner"))
+    def owner_link(self, entry: AuditEntry) -> str:
+        return html.link(entry.owner)
+
+    @html.column(_("details"))
+    def facts(self, entry: AuditEntry) -> str:
+        return format_html("<pre>{}</pre>", as_json(entry.details))

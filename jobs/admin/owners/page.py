@@ -1,0 +1,188 @@
+"""Owners: their share, what they run, who looks after them; paused and resumed."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.kit import html
+from jobs.admin.kit.filters import PausedFilter
+from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verbs import Act, UntilForm, Verb, always
+from jobs.core.states import ACTIVE, State
+from jobs.models import Membership, Owner, access
+from jobs.owners.fair_queue import LIMITS, tell_on_commit
+from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.runs.counts import states_by
+
+SHOWN_STATES = ACTIVE | {State.QUEUED, State.FAILED}
+
+
+def _pause(keys: Sequence[int], act: Act) -> int:
+    owners = list(Owner.objects.filter(pk__in=keys))
+    for owner in owners:
+        pause_owner(owner, until=act.data["until"], reason=act.reason, actor=act.actor)
+    return len(owners)
+
+
+def _resume(keys: Sequence[int], act: Act) -> int:
+    owners = list(_paused(Owner.objects.filter(pk__in=keys)))
+    for owner in owners:
+        resume_owner(owner, reason=act.reason, actor=act.actor)
+    return len(owners)
+
+
+def _paused(owners: QuerySet[Any]) -> QuerySet[Any]:
+    return owners.filter(paused_at__isnull=False).exclude(paused_until__lte=Now())
+
+
+PAUSE = Verb(
+    name="pause",
+    label=_("Pause"),
+    permission="jobs.pause_owner",
+    applies=lambda owners: owners,
+    act=_pause,
+    done=_("paused"),
+    refused=always(_("This owner cannot be paused.")),
+    warning=_("No further run starts. What a worker has started goes on."),
+    form=UntilForm,
+)
+RESUME = Verb(
+    name="resume",
+    label=_("Resume"),
+    permission="jobs.pause_owner",
+    applies=_paused,
+    act=_resume,
+    done=_("resumed"),
+    refused=always(_("This owner is not paused.")),
+    warning=_("What waits may start at once."),
+)
+
+
+class MembershipInline(admin.TabularInline):
+    model = Membership
+    extra = 0
+    autocomplete_fields = ("user",)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_add_permission(request, obj) and _edits(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and _edits(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and _edits(request, obj)
+
+
+def _edits(request: HttpRequest, owner: Owner | None) -> bool:
+    return access.has_role(request.user, owner.pk if owner else None, access.EDITS)
+
+
+@admin.register(Owner)
+class OwnerAdmin(VerbalAdmin):
+    owner_path = "pk"
+    verbs = (PAUSE, RESUME)
+    inlines = (MembershipInline,)
+    list_display = ("slug", "name", "pause", "weight", "running", "waiting", "failed", "zone")
+    list_filter = (PausedFilter,)
+    search_fields = ("slug", "name")
+    search_help_text = _("A part of the slug or the name.")
+    ordering = ("slug",)
+    sortable_by = ("slug", "weight")
+    fieldsets = (
+        (None, {"fields": ("slug", "name", "zone")}),
+        (_("Share and limit"), {"fields": ("weight", "max_running", "rate_limit_per_minute")}),
+        (_("Now"), {"fields": ("pause", "running", "waiting", "failed")}),
+    )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        shown = ("pause", "running", "waiting", "failed")
+        if obj is None:
+            return shown
+        # The slug stands in lock keys and addresses. A share is taken from the other owners,
+        # so it is not an owner's own to change.
+        return (*shown, "slug") if access.sees_all(request.user) else (*shown, "slug", *LIMITS)
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name in LIMITS:
+            # Its own would say but one limit, and another one than the row's.
+            kwargs["min_value"] = None
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return super().has_add_permission(request, *args) and access.sees_all(request.user)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and access.sees_all(request.user)
+
+    def save_model(self, request: HttpRequest, obj: Owner, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        tell_on_commit(obj)
+
+    def delete_model(self, request: HttpRequest, obj: Owner) -> None:
+        tell_on_commit(obj)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        tell_on_commit(*queryset)
+        super().delete_queryset(request, queryset)
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        keys = [row.pk for row in rows]
+        # Apart: what runs is few rows, while a large backlog may take too long to count.
+        active = states_by("owner", keys, states=ACTIVE)
+        others = states_by("owner", keys, states=SHOWN_STATES - ACTIVE)
+        for row in rows:
+            row.page_active = None if active is None else active.get(row.pk, {})
+            row.page_others = None if others is None else others.get(row.pk, {})
+
+    @html.column(_("state"))
+    def pause(self, owner: Owner) -> str:
+        if not owner.is_paused():
+            return html.badge(_("active"), "succeeded")
+        until = html.moment(owner.paused_until) if owner.paused_until else _("until resumed")
+        return format_html(
+            '{} <span class="fs-note">{} {}</span>',
+            html.badge(_("paused"), "held"),
+            until,
+            owner.paused_reason,
+        )
+
+    @html.column(_("running"))
+    def running(self, owner: Owner) -> str:
+        counts = self._counts(owner, "page_active", ACTIVE)
+        if counts is None:
+            return html.runs_link(_("many"), owner=owner.slug, state="active")
+        limit = f" / {owner.max_running}" if owner.max_running else ""
+        text = f"{sum(counts.values()):,}{limit}"
+        return html.runs_link(text, owner=owner.slug, state="active")
+
+    @html.column(_("waiting"))
+    def waiting(self, owner: Owner) -> str:
+        return self._count(owner, State.QUEUED)
+
+    @html.column(_("failed"))
+    def failed(self, owner: Owner) -> str:
+        return self._count(owner, State.FAILED)
+
+    def _count(self, owner: Owner, state: State) -> str:
+        counts = self._counts(owner, "page_others", SHOWN_STATES - ACTIVE)
+        text = _("many") if counts is None else f"{counts.get(state, 0):,}"
+        return html.runs_link(text, owner=owner.slug, state=state)
+
+    def _counts(self, owner: Owner, attribute: str, states: frozenset[State]) -> Any:
+        if owner.pk is None:
+            return {}
+        if not hasattr(owner, attribute):
+            counts = states_by("owner", [owner.pk], states=states)
+            setattr(owner, attribute, None if counts is None else counts.get(owner.pk, {}))
+        return getattr(owner, attribute)

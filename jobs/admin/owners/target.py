@@ -1,0 +1,66 @@
+"""Targets: what runs act on, and what happened to each."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.calendars.links import calendars_of_target, links_to
+from jobs.admin.kit import html
+from jobs.admin.kit.base import OwnedAdmin
+from jobs.admin.kit.filters import OwnerFilter
+from jobs.models import Target
+from jobs.runs.search import search_beginnings
+
+
+@admin.register(Target)
+class TargetAdmin(OwnedAdmin):
+    list_display = ("name", "owner_link", "label_marks", "runs", "created")
+    list_select_related = ("owner",)
+    list_filter = (OwnerFilter,)
+    search_fields = ("name",)
+    search_help_text = _("How the name begins.")
+    ordering = ("owner_id", "name")
+    sortable_by = ()
+    autocomplete_fields = ("owner",)
+    fields = ("owner", "name", "labels", "in_groups", "applying", "runs", "created")
+
+    def get_fields(self, request: HttpRequest, obj: Target | None = None) -> Any:
+        return self.fields if obj else ("owner", "name", "labels")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Target | None = None) -> list[str]:
+        return ["in_groups", "applying", "runs", "created", *(["owner"] if obj else [])]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: Any, search_term: str
+    ) -> tuple[Any, bool]:
+        return search_beginnings(queryset, search_term, exact="name"), False
+
+    @html.column(_("owner"))
+    def owner_link(self, target: Target) -> str:
+        return html.link(target.owner)
+
+    @html.column(_("labels"))
+    def label_marks(self, target: Target) -> str:
+        return html.pairs(target.labels)
+
+    @html.column(_("runs"))
+    def runs(self, target: Target) -> str:
+        return html.runs_link(_("its runs"), target=target.pk) if target.pk else html.NOTHING
+
+    @html.column(_("groups"))
+    def in_groups(self, target: Target) -> str:
+        return links_to(target.groups.order_by("name"))
+
+    @html.column(_("calendars"))
+    def applying(self, target: Target) -> str:
+        return calendars_of_target(target)
+
+    @html.column(_("created"))
+    def created(self, target: Target) -> str:
+        return html.moment(target.created_at) if target.pk else html.NOTHING

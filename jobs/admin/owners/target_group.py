@@ -1,0 +1,168 @@
+"""Groups of targets: chosen one by one, or pasted by their names."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.contrib import admin
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from jobs.admin.calendars.links import calendars_by, links_to
+from jobs.admin.kit import html
+from jobs.admin.kit.base import OwnedAdmin
+from jobs.admin.kit.filters import OwnerFilter
+from jobs.admin.kit.stale_form import SeenForm, digest
+from jobs.calendars import changes
+from jobs.models import Target, TargetGroup, access
+from jobs.models.fields import no_nul
+from jobs.runs.search import search_beginnings
+
+NAMED: Final = 10
+MOST_NAMES: Final = 50_000
+
+
+class TargetGroupForm(SeenForm):
+    """A group, its targets, and more of them by name."""
+
+    user: ClassVar[Any] = None
+    """Set by the admin: whose targets are offered."""
+
+    names = forms.CharField(
+        label=lazy("And by name"),
+        required=False,
+        strip=False,
+        validators=[no_nul],
+        help_text=lazy("A target's name a line: they are added to the group."),
+        widget=forms.Textarea(attrs={"rows": 6, "cols": 60, "spellcheck": "false"}),
+    )
+
+    class Meta:
+        model = TargetGroup
+        fields = ("owner", "name", "targets")
+
+    def mark(self) -> str:
+        group = self.instance
+        return digest([group.name, *sorted(group.targets.values_list("pk", flat=True))])
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        owner = cleaned.get("owner") or (self.instance.owner if self.instance.pk else None)
+        if owner is None or not {"targets", "names"} <= cleaned.keys():
+            return cleaned
+        mine = access.narrowed(
+            Target.objects.filter(owner=owner), self.user, path="owner", roles=access.EDITS
+        )
+        chosen, wanted = cleaned["targets"], _names(cleaned["names"])
+        if others := [one for one in chosen if one.owner_id != owner.pk]:
+            names = ", ".join(str(one) for one in others[:NAMED])
+            self.add_error("targets", _("Not of %(owner)s: %(names)s.") % _said(owner, names))
+        if len(wanted) > MOST_NAMES:
+            self.add_error("names", _("At most %s names at once.") % f"{MOST_NAMES:,}")
+            return cleaned
+        named = mine.filter(name__in=wanted)
+        if unknown := sorted(wanted - set(named.values_list("name", flat=True))):
+            more = _(" and %d more") % (len(unknown) - NAMED) if len(unknown) > NAMED else ""
+            names = ", ".join(unknown[:NAMED]) + more
+            said = _("%(owner)s has no targets of these names: %(names)s.")
+            self.add_error("names", said % _said(owner, names))
+        if not self.errors:
+            cleaned["targets"] = chosen | named
+        return cleaned
+
+
+def _names(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines()} - {""}
+
+
+def _said(owner: Any, names: str) -> dict[str, str]:
+    return {"owner": str(owner), "names": names}
+
+
+@admin.register(TargetGroup)
+class TargetGroupAdmin(OwnedAdmin):
+    form = TargetGroupForm
+    list_display = ("name", "owner_link", "count", "applying")
+    list_select_related = ("owner",)
+    list_filter = (OwnerFilter,)
+    search_fields = ("name",)
+    search_help_text = lazy("How the name begins.")
+    ordering = ("owner_id", "name")
+    sortable_by = ()
+    autocomplete_fields = ("owner", "targets")
+    fields = ("owner", "name", "targets", "names", "applying", "seen")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["applying", "owner"] if obj else ["applying"]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None:
+            return [name for name in self.fields or () if name != "applying"]
+        if not self.has_change_permission(request, obj):
+            return ["owner", "name", "targets", "applying"]
+        return self.fields
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change, **kwargs)
+        form.user = request.user
+        return form
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: Any, search_term: str
+    ) -> tuple[Any, bool]:
+        return search_beginnings(queryset, search_term, exact="name"), False
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs["queryset"] = access.narrowed(
+            Target.objects.all(), request.user, path="owner", roles=access.EDITS
+        )
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        keys = [row.pk for row in rows]
+        through = TargetGroup.targets.through.objects.filter(targetgroup__in=keys).order_by()
+        counts = dict(through.values_list("targetgroup").annotate(count=Count("*")))
+        applying = calendars_by("group", keys, request.user)
+        for row in rows:
+            row.page_count = counts.get(row.pk, 0)
+            row.page_calendars = applying.get(row.pk, [])
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        found = super().get_object(request, object_id, from_field)
+        if found is not None:
+            self.complete([found], request)
+        return found
+
+    @html.column(lazy("owner"))
+    def owner_link(self, group: TargetGroup) -> str:
+        return html.link(group.owner)
+
+    @html.column(lazy("targets"))
+    def count(self, group: Any) -> str:
+        return f"{group.page_count:,}"
+
+    @html.column(lazy("calendars"))
+    def applying(self, group: Any) -> str:
+        return links_to(group.page_calendars)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        with changes.changing_group(form.instance):
+            super().save_related(request, form, formsets, change)
+
+    def delete_model(self, request: HttpRequest, obj: TargetGroup) -> None:
+        with changes.changing_group(obj) as group:
+            group.delete()
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        with transaction.atomic():
+            for group in queryset:
+                self.delete_model(request, group)

@@ -1,0 +1,144 @@
+"""Workers: which are alive, what each can take, and what it holds."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from django.contrib import admin, messages
+from django.db.models import Count
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from jobs.admin.kit import html
+from jobs.admin.kit.base import RecordAdmin
+from jobs.core.conf import setting
+from jobs.models import Run, Worker, access
+from jobs.runs.storage import now
+from jobs.runs.unknown_tasks import unknown_tasks
+
+LOOKED_AT: Final = 5_000
+"""How many runs of each waiting state the page counts unknown tasks among."""
+
+
+class LiveFilter(admin.SimpleListFilter):
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("alive", _("alive")),
+            ("idle", _("takes no runs")),
+            ("gone", _("lost or stopped")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        if self.value() == "gone":
+            return queryset.exclude(pk__in=Worker.objects.beating().values("pk"))
+        found = {"alive": Worker.objects.alive, "idle": Worker.objects.idle}.get(self.value() or "")
+        return queryset.filter(pk__in=found().values("pk")) if found else queryset
+
+
+@admin.register(Worker)
+class WorkerAdmin(RecordAdmin):
+    owner_path = None
+    list_display = (
+        "hostname",
+        "life",
+        "heartbeat",
+        "held",
+        "pool",
+        "queue_names",
+        "version",
+        "started",
+    )
+    list_filter = (LiveFilter,)
+    search_fields = ("hostname__startswith",)
+    search_help_text = _("How the node name begins.")
+    ordering = ("-started_at",)
+    sortable_by = ()
+    fields = (
+        "id",
+        "hostname",
+        "life",
+        "heartbeat",
+        "held",
+        "pid",
+        "pool",
+        "queue_names",
+        "task_names",
+        "version",
+        "started",
+        "stopped",
+    )
+    readonly_fields = fields
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            self.complete([row], request)
+        return row
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        # Of all owners' runs, so only for those who may see them.
+        for found in unknown_tasks(most=LOOKED_AT) if access.sees_all(request.user) else ():
+            text = ngettext(
+                "No worker of queue %(queue)s knows task %(task)s: %(count)s run waits.",
+                "No worker of queue %(queue)s knows task %(task)s: %(count)s runs wait.",
+                found.count,
+            )
+            facts = {"queue": found.queue, "task": found.task, "count": f"{found.count:,}"}
+            messages.warning(request, text % facts)
+        return super().changelist_view(request, extra_context)
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        # A person sees of a worker what it does for the owners that are theirs.
+        mine = access.narrowed(Run.objects.active(), request.user, path="owner")
+        held = mine.filter(worker__in=[row.pk for row in rows]).order_by()
+        counts = dict(held.values_list("worker_id").annotate(count=Count("*")))
+        at = now()
+        for row in rows:
+            row.page_held = counts.get(row.pk, 0)
+            # By the clock that wrote it.
+            row.page_silence = at - row.heartbeat_at
+
+    @html.column(_("state"))
+    def life(self, worker: Any) -> str:
+        if worker.stopped_at is not None:
+            return html.badge(_("stopped"), "cancelled")
+        lease = timedelta(seconds=setting("LEASE_SECONDS"))
+        if worker.page_silence > lease:
+            return html.badge(_("lost"), "failed")
+        if not worker.queues:
+            text = _("no process") if worker.slots == 0 else _("consumes no queue")
+            return html.badge(text, "failed")
+        return html.badge(_("alive"), "succeeded")
+
+    @html.column(_("last heartbeat"))
+    def heartbeat(self, worker: Worker) -> str:
+        return html.moment(worker.heartbeat_at)
+
+    @html.column(_("runs / slots"))
+    def held(self, worker: Worker) -> str:
+        text = f"{getattr(worker, 'page_held', 0)} / {worker.slots}"
+        return html.runs_link(text, worker=worker.pk, state="active")
+
+    @html.column(_("queues"))
+    def queue_names(self, worker: Worker) -> str:
+        return ", ".join(worker.queues)
+
+    @html.column(_("tasks"))
+    def task_names(self, worker: Worker) -> str:
+        return html.NOTHING if worker.tasks is None else ", ".join(worker.tasks)
+
+    @html.column(_("started"))
+    def started(self, worker: Worker) -> str:
+        return html.moment(worker.started_at)
+
+    @html.column(_("stopped"))
+    def stopped(self, worker: Worker) -> str:
+        return html.moment(worker.stopped_at)

@@ -1,0 +1,1 @@
+"""Runs and submissions: lists, stories, retry, override, the form to submit."""

@@ -1,0 +1,62 @@
+"""How far a submission has come: its percentage, its rate, and how long it took or takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Max, Min
+from django.utils.translation import gettext as _
+
+from jobs.admin.kit import html
+from jobs.core.states import ENDED
+from jobs.models import Run, Submission
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Runs of a submission that have ended, of all, between two moments."""
+
+    ended: int
+    total: int
+    since: datetime | None
+    until: datetime | None
+
+    @property
+    def percentage(self) -> str:
+        """Return how much has ended, rounded down: 100 % is said of all only."""
+        return f"{100 * self.ended // self.total if self.total else 100} %"
+
+    @property
+    def rate(self) -> str:
+        """Return how many runs ended in a second, a minute or an hour; empty when none did."""
+        seconds = (self.until - self.since).total_seconds() if self.since and self.until else 0
+        if not self.ended or seconds <= 0:
+            return ""
+        each = self.ended / seconds
+        for factor, unit in ((1, _("s")), (60, _("min")), (3_600, _("h"))):
+            if each * factor >= 1 or factor == 3_600:
+                return f"{each * factor:,.1f} / {unit}"
+        return ""
+
+
+def pace_of(submission: Submission, *, now: datetime) -> Pace:
+    """Return the pace of a submission: from its first start to its last end, or until now."""
+    counts = submission.progress
+    runs: Any = Run.objects.filter(submission=submission).order_by()
+    times = runs.aggregate(first=Min("started_at"), last=Max("ended_at"))
+    return Pace(
+        ended=sum(counts[state] for state in ENDED),
+        total=counts.total,
+        since=times["first"],
+        until=times["last"] if counts.is_done else now,
+    )
+
+
+def took(pace: Pace) -> str:
+    """Return how long it took, or has taken so far."""
+    if pace.since is None or pace.until is None:
+        return html.NOTHING
+    length = html.span(pace.until - pace.since)
+    return length if pace.ended == pace.total else _("%s so far") % length

@@ -1,0 +1,152 @@
+"""Runs: found by what an index answers, told from submit to end, cancelled and retried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.kit import html
+from jobs.admin.kit.base import RecordAdmin
+from jobs.admin.kit.filters import AgeFilter, OwnerFilter, StateFilter, linked
+from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verbs import Act, Verb
+from jobs.admin.runs.override import OVERRIDE
+from jobs.admin.runs.run_task import FAIL, MOVE
+from jobs.admin.runs.story import story_of
+from jobs.core.states import ENDED, REOPENABLE
+from jobs.models import Job, Run, Submission, Target, Worker
+from jobs.runs.cancellation import cancel_runs
+from jobs.runs.manual_retry import reopen_runs
+from jobs.runs.search import HELP, search_runs
+
+
+def _cancel(keys: Sequence[UUID], act: Act) -> int:
+    return len(cancel_runs(keys, actor=None if act.is_bulk else act.actor, reason=act.reason))
+
+
+def _retry(keys: Sequence[UUID], act: Act) -> int:
+    return len(reopen_runs(keys, actor=None if act.is_bulk else act.actor, reason=act.reason))
+
+
+CANCEL = Verb(
+    name="cancel",
+    label=_("Cancel"),
+    permission="jobs.cancel_run",
+    applies=lambda runs: runs.exclude(state__in=sorted(ENDED)).exclude(state="cancelling"),
+    act=_cancel,
+    done=_("cancelled"),
+    refused=lambda run: _("This run is %s and cannot be cancelled.") % run.state,
+    warning=_("What waits never starts. What a worker has started is asked to stop."),
+    audits_bulk=True,
+)
+RETRY = Verb(
+    name="retry",
+    label=_("Retry"),
+    permission="jobs.retry_run",
+    applies=lambda runs: runs.filter(state__in=sorted(REOPENABLE)),
+    act=_retry,
+    done=_("queued again"),
+    refused=lambda run: _("This run is %s and cannot be retried.") % run.state,
+    warning=_("It is queued again with a fresh set of attempts."),
+    mark=lambda run: f"{run.state} {run.token}",
+    audits_bulk=True,
+)
+
+
+@admin.register(Run)
+class RunAdmin(VerbalAdmin, RecordAdmin):
+    verbs = (CANCEL, RETRY, OVERRIDE, MOVE, FAIL)
+    change_form_template = "admin/jobs/run/change_form.html"
+
+    list_display = (
+        "state_mark",
+        "task_name",
+        "origin",
+        "owner_link",
+        "target_name",
+        "error",
+        "submitted",
+        "took",
+        "tries",
+        "id_link",
+    )
+    list_display_links = ("task_name", "id_link")
+    list_select_related = ("owner", "target", "submission", "job")
+    list_filter = (
+        StateFilter,
+        AgeFilter,
+        OwnerFilter,
+        linked("submission", Submission),
+        linked("job", Job),
+        linked("target", Target),
+        linked("worker", Worker),
+    )
+    # Arguments, results and history may be long, and no list shows them.
+    list_defer = ("payload", "result", "history", "policy", "options")
+    list_per_page = 100
+    search_fields = ("id",)
+    search_help_text = HELP
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = ()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: Any, search_term: str
+    ) -> tuple[Any, bool]:
+        return search_runs(queryset, search_term, user=request.user), False
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        run: Any = kwargs.get("obj")
+        may_see_arguments = request.user.has_perm("jobs.view_arguments")
+        context["story"] = story_of(run, with_arguments=may_see_arguments)
+        context |= {"title": _("Run"), "subtitle": None}
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    @html.column(_("state"))
+    def state_mark(self, run: Run) -> str:
+        return html.badge(run.state)
+
+    @html.column(_("id"))
+    def id_link(self, run: Run) -> str:
+        return html.short_identifier(run.id)
+
+    @html.column(_("task"))
+    def task_name(self, run: Run) -> str:
+        return html.task(run.task)
+
+    @html.column(_("owner"))
+    def owner_link(self, run: Run) -> str:
+        return html.link(run.owner)
+
+    @html.column(_("target"))
+    def target_name(self, run: Run) -> str:
+        return html.link(run.target)
+
+    @html.column(_("from"))
+    def origin(self, run: Run) -> str:
+        return html.link(run.submission or run.job)
+
+    @html.column(_("attempts"))
+    def tries(self, run: Run) -> str:
+        return f"{run.attempt_number}/{run.last_attempt_number}"
+
+    @html.column(_("submitted"))
+    def submitted(self, run: Run) -> str:
+        return html.moment(run.created_at)
+
+    @html.column(_("took"))
+    def took(self, run: Run) -> str:
+        if run.started_at is None or run.ended_at is None:
+            return html.NOTHING
+        return html.span(run.ended_at - run.started_at)
+
+    @html.column(_("error"))
+    def error(self, run: Run) -> str:
+        return html.clipped(run.error_type.rpartition(".")[2], hint=run.error_message)

@@ -1,0 +1,232 @@
+"""The whole story of one run: what happened when, why it waits, every attempt."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from jobs.admin.kit import html
+from jobs.admin.runs.override import overridden_in_words
+from jobs.core.states import ACTIVE, ENDED, State
+from jobs.models import Attempt, AttemptOutcome, Run, Worker
+
+logger = logging.getLogger(__name__)
+
+TEXT_LIMIT: Final = 20_000
+ATTEMPT_LIMIT: Final = 100
+KINDS: Final = {
+    AttemptOutcome.SUCCEEDED: "succeeded",
+    AttemptOutcome.RETRYING: "retrying",
+    AttemptOutcome.CANCELLED: "cancelled",
+    AttemptOutcome.GIVEN_BACK: "queued",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One move, as the page tells it."""
+
+    state: str
+    at: str
+    stayed: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt, as the page tells it."""
+
+    number: int
+    token: int
+    outcome: str
+    worker: str
+    waited: str
+    began: str
+    ended: str
+    took: str
+    error_type: str
+    error_message: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    run: Run
+    state: str
+    why: str
+    facts: list[Fact]
+    steps: list[Step]
+    tries: list[Try]
+    hidden_tries: int
+    arguments: str | None
+    result: str | None
+    is_hidden: bool
+
+
+def story_of(run: Run, *, with_arguments: bool) -> Story:
+    """Gather a run's story; what of it cannot be read says so, and hides nothing else."""
+    attempts = list(run.attempts.order_by("-token")[: ATTEMPT_LIMIT + 1])
+    shown = attempts[:ATTEMPT_LIMIT][::-1]
+    keys = {attempt.worker_id for attempt in shown if attempt.worker_id} | {run.worker_id}
+    workers = Worker.objects.in_bulk([key for key in keys if key])
+    return Story(
+        run=run,
+        state=html.badge(run.state),
+        why=_readable(run.why_waiting),
+        facts=_facts(run),
+        steps=_readable(lambda: _steps(run), otherwise=[]),
+        tries=[_try(attempt, workers) for attempt in shown] + _current_try(run, workers),
+        hidden_tries=max(0, run.token - len(shown)) if len(attempts) > ATTEMPT_LIMIT else 0,
+        arguments=_readable(lambda: _arguments(run)) if with_arguments else None,
+        result=_readable(lambda: _result(run)) if with_arguments else None,
+        is_hidden=not with_arguments,
+    )
+
+
+def _facts(run: Run) -> list[Fact]:
+    pairs: list[tuple[str, Callable[[], Any]]] = [
+        (_("Owner"), lambda: html.link(run.owner)),
+        (_("Task"), lambda: html.code(run.task)),
+        (_("Job"), lambda: html.link(run.job)),
+        (_("Submission"), lambda: html.link(run.submission)),
+        (_("Target"), lambda: html.link(run.target)),
+        (_("Worker"), lambda: html.link(run.worker)),
+        (_("Attempts"), lambda: _tries_in_words(run)),
+        (_("Submitted"), lambda: html.exact(run.created_at)),
+        (_("Due"), lambda: html.exact(run.due_at)),
+        (_("Start before"), lambda: html.exact(run.deadline_at)),
+        (_("Windows"), lambda: overridden_in_words(run)),
+        (_("May start until"), lambda: html.exact(_last_start(run))),
+        (_("Started"), lambda: html.exact(run.started_at)),
+        (_("Ended"), lambda: html.exact(run.ended_at)),
+        (_("Queue"), lambda: html.code(run.queue)),
+        (_("Priority"), lambda: run.priority),
+        (_("Lock"), lambda: html.code(run.lock_key.partition(":")[2])),
+        (_("Windows"), lambda: run.get_window_policy_display() if run.window_policy else ""),
+        (_("Labels"), lambda: html.pairs(run.labels)),
+        (_("Policy"), lambda: html.pairs(run.policy)),
+        (_("Flower"), lambda: _flower_link(run)),
+    ]
+    facts = [Fact(name, _readable(value)) for name, value in pairs]
+    return [fact for fact in facts if fact.value not in ("", None, html.NOTHING)]
+
+
+def _tries_in_words(run: Run) -> str:
+    said = _("%d of at most %d") % (run.attempt_number, run.last_attempt_number)
+    if run.earlier_attempts:
+        said += _(", %d of them before the last retry") % run.earlier_attempts
+    return said
+
+
+def _last_start(run: Run) -> datetime | None:
+    """Return until when it may start in its opening; it says nothing once a run has started."""
+    return run.not_after if run.state == State.QUEUED else None
+
+
+def _flower_link(run: Run) -> str:
+    address = getattr(settings, "FLOWER_URL", "")
+    return html.outside(f"{address.rstrip('/')}/task/{run.id}") if address else ""
+
+
+def _steps(run: Run) -> list[Step]:
+    moves = run.moves
+    ends: list[datetime | None] = [at for _state, at, _cause in moves[1:]]
+    # The last state lasts until now, unless it is the end.
+    ends.append(None if run.state in ENDED else timezone.now())
+    befores = [None, *(at for _state, at, _cause in moves)]
+    return [
+        Step(
+            state=html.badge(state),
+            at=html.clock(at, after=before),
+            stayed=""
+            if state in ENDED and until is None
+            else html.span(until - at if until else None),
+            cause=cause or "",
+        )
+        for (state, at, cause), until, before in zip(moves, ends, befores, strict=False)
+    ]
+
+
+def _try(attempt: Attempt, workers: dict[Any, Worker]) -> Try:
+    took = attempt.ended_at - attempt.started_at if attempt.started_at else None
+    waited = attempt.started_at - attempt.admitted_at if attempt.started_at else None
+    label = attempt.get_outcome_display()
+    return Try(
+        number=attempt.number,
+        token=attempt.token,
+        outcome=html.badge(label, KINDS.get(AttemptOutcome(attempt.outcome), "failed")),
+        worker=html.link(workers.get(attempt.worker_id)),
+        waited=html.span(waited),
+        began=html.exact(attempt.started_at or attempt.admitted_at),
+        ended=html.exact(attempt.ended_at),
+        took=html.span(took),
+        error_type=attempt.error_type,
+        error_message=_cut(attempt.error_message),
+        traceback=_cut(attempt.traceback),
+    )
+
+
+def _current_try(run: Run, workers: dict[Any, Worker]) -> list[Try]:
+    """Return the attempt in progress, which has no row of its own yet."""
+    if run.state not in ACTIVE:
+        return []
+    since = run.started_at if run.state != State.ADMITTED else None
+    return [
+        Try(
+            number=run.attempt_number,
+            token=run.token,
+            outcome=html.badge(run.state),
+            worker=html.link(workers.get(run.worker_id)),
+            waited=html.NOTHING,
+            began=html.exact(since or run.admitted_at),
+            ended=html.NOTHING,
+            took=html.span(datetime.now(UTC) - since) if since else html.NOTHING,
+            error_type="",
+            error_message="",
+            traceback="",
+        )
+    ]
+
+
+def _arguments(run: Run) -> str:
+    args, kwargs = run.arguments
+    return as_json({"args": args, **kwargs} if args else kwargs)
+
+
+def _result(run: Run) -> str | None:
+    return None if run.result is None else as_json(run.result_value)
+
+
+def as_json(value: Any) -> str:
+    """Return a value as indented JSON, cut at a length that a page can bear."""
+    return _cut(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def _cut(text: str) -> str:
+    if len(text) <= TEXT_LIMIT:
+        return text
+    left = len(text) - TEXT_LIMIT
+    return f"{text[:TEXT_LIMIT]}\n… {left:,} more characters"
+
+
+def _readable(value: Callable[[], Any], otherwise: Any = None) -> Any:
+    try:
+        return value()
+    # Rows may be written by raw SQL, or by a version that has a key which we have not.
+    except Exception as error:
+        logger.warning("a part of a run cannot be shown", exc_info=True)
+        return _("cannot be read (%s)") % error if otherwise is None else otherwise

@@ -1,0 +1,171 @@
+"""Submissions: how far each has come, and what went wrong in it."""
+
+# ruff: noqa: ARG002  Django's signatures
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.translation import gettext_lazy as _
+
+from jobs.admin.kit import html
+from jobs.admin.kit.base import RecordAdmin
+from jobs.admin.kit.filters import OwnerFilter
+from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verbs import Act, Verb, always
+from jobs.admin.runs.forecast import rest_in_words
+from jobs.admin.runs.override import OVERRIDE_SUBMISSION
+from jobs.admin.runs.pace import pace_of, took
+from jobs.admin.runs.retry_failed import RETRY_FAILED
+from jobs.admin.runs.submit_page import SubmitPage
+from jobs.core.states import ENDED, State
+from jobs.models import Run, Submission
+from jobs.runs.counts import states_by
+from jobs.runs.storage import now
+
+OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
+
+
+def _cancel(keys: Sequence[int], act: Act) -> int:
+    submissions = Submission.objects.select_related("owner").filter(pk__in=keys)
+    moved = [submission.cancel(actor=act.actor, reason=act.reason) for submission in submissions]
+    act.results.extend(moved)
+    return sum(map(bool, moved))
+
+
+def cancelled_in_words(row: Any, act: Act) -> str:
+    """Say of how many runs a submission or a backfill was cancelled."""
+    [moved] = act.results
+    said = _("%(row)s: %(cancelled)s of its runs cancelled, %(stopping)s asked to stop.")
+    return said % {
+        "row": row,
+        "cancelled": f"{moved.cancelled:,}",
+        "stopping": f"{moved.stopping:,}",
+    }
+
+
+def _with_open_runs(submissions: QuerySet[Any]) -> QuerySet[Any]:
+    return submissions.filter(Exists(Run.objects.filter(submission=OuterRef("pk"), state__in=OPEN)))
+
+
+CANCEL = Verb(
+    name="cancel",
+    label=_("Cancel"),
+    permission="jobs.cancel_submission",
+    applies=_with_open_runs,
+    act=_cancel,
+    done=_("cancelled"),
+    refused=always(_("Every run of this submission has ended.")),
+    warning=_("Every run of it that has not ended is cancelled."),
+    message=cancelled_in_words,
+)
+
+
+@admin.register(Submission)
+class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
+    verbs = (CANCEL, RETRY_FAILED, OVERRIDE_SUBMISSION)
+    list_display = ("name", "task_name", "progress", "owner_link", "submitted", "number")
+    list_select_related = ("owner",)
+    list_filter = (OwnerFilter,)
+    list_per_page = 25
+    search_fields = ("=id", "label__startswith")
+    search_help_text = _("A submission's number, or how its label begins.")
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = (
+        "label",
+        "owner_link",
+        "task_full",
+        "queue",
+        "submitted",
+        "progress",
+        "pace",
+        "took",
+        "runs",
+        "forecast",
+        "errors",
+    )
+    readonly_fields = fields
+
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        counts = states_by("submission", [row.pk for row in rows])
+        for row in rows:
+            row.page_counts = None if counts is None else counts.get(row.pk, {})
+
+    @html.column(_("label"))
+    def name(self, submission: Submission) -> str:
+        return str(submission)
+
+    @html.column(_("number"))
+    def number(self, submission: Submission) -> int:
+        return submission.pk
+
+    @html.column(_("owner"))
+    def owner_link(self, submission: Submission) -> str:
+        return html.link(submission.owner)
+
+    @html.column(_("task"))
+    def task_name(self, submission: Submission) -> str:
+        return html.task(submission.task)
+
+    @html.column(_("task"))
+    def task_full(self, submission: Submission) -> str:
+        return html.code(submission.task)
+
+    @html.column(_("progress"))
+    def progress(self, submission: Submission) -> str:
+        counts = getattr(submission, "page_counts", _NOT_A_PAGE)
+        if counts is _NOT_A_PAGE:
+            counts = submission.progress.counts
+        if counts is None:
+            return html.runs_link(_("see its runs"), submission=submission.pk)
+        return html.progress_bar(counts, total=submission.run_count)
+
+    @html.column(_("ended"))
+    def pace(self, submission: Submission) -> str:
+        found = pace_of(submission, now=now())
+        rate = f" · {found.rate}" if found.rate else ""
+        return f"{found.percentage} ({found.ended:,} / {found.total:,}){rate}"
+
+    @html.column(_("took"))
+    def took(self, submission: Submission) -> str:
+        return took(pace_of(submission, now=now()))
+
+    @html.column(_("submitted"))
+    def submitted(self, submission: Submission) -> str:
+        return html.moment(submission.created_at)
+
+    @html.column(_("runs"))
+    def runs(self, submission: Submission) -> str:
+        counts = submission.progress.counts
+        links = [html.runs_link(_("all %d") % submission.run_count, submission=submission.pk)]
+        links += [
+            html.runs_link(f"{counts[state]} {state}", submission=submission.pk, state=state)
+            for state in html.BAR_ORDER
+            if counts.get(state)
+        ]
+        return format_html_join(" · ", "{}", ((item,) for item in links))
+
+    @html.column(_("forecast"))
+    def forecast(self, submission: Submission) -> str:
+        return rest_in_words(submission)
+
+    @html.column(_("errors"))
+    def errors(self, submission: Submission) -> str:
+        rows = (
+            Run.objects.filter(submission=submission, state=State.FAILED)
+            .order_by()
+            .values_list("error_type")
+            .annotate(count=Count("*"))
+            .order_by("-count")[:10]
+        )
+        lines = [(count, name or _("without a name")) for name, count in rows]
+        return format_html_join("", "<div>{} × <code>{}</code></div>", lines) or html.NOTHING
+
+
+_NOT_A_PAGE: Any = object()

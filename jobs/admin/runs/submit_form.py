@@ -1,0 +1,270 @@
+"""The form of a bulk: a task for many targets of an owner, checked field by field."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from jobs.admin.jobs.form import choice, parsed, takes
+from jobs.catalog.registry import offered, resolve
+from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError
+from jobs.models import Owner, Target, TargetGroup, WindowPolicy, access
+from jobs.models.fields import no_nul
+from jobs.runs import preparation
+from jobs.runs.options import refuse_labels, refuse_text
+from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT, TARGET_LIMIT
+
+TARGET: Final = "{target}"
+"""Stands for a target's name in the arguments, by itself or within a text."""
+HINTS: Final = 10
+OPTIONS: Final = ("priority", "deadline_seconds")
+WAYS: Final = ("group", "filter", "names")
+
+
+class GroupField(forms.ModelChoiceField):
+    """Groups, each with the owner that it is of."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return f"{obj.owner}: {obj.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk:
+    """What is to be submitted: a run for each target, with its name in the arguments."""
+
+    owner: Owner
+    task: str
+    arguments: dict[str, Any]
+    targets: tuple[str, ...]
+    label: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> Iterator[dict[str, Any]]:
+        """The arguments of each run."""
+        return (_filled(self.arguments, name) for name in self.targets)
+
+    @property
+    def mark(self) -> str:
+        """The same for the same bulk: what was shown is what is submitted."""
+        facts = [self.owner.pk, self.task, self.arguments, self.targets, self.label, self.options]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+class SubmitForm(forms.Form):
+    """For whom, what, with which arguments, on which targets, and how."""
+
+    owner = forms.ModelChoiceField(label=lazy("Owner"), queryset=Owner.objects.none())
+    task = forms.ChoiceField(label=lazy("Task"))
+    arguments = forms.CharField(
+        label=lazy("Arguments"),
+        strip=False,
+        validators=[no_nul],
+        widget=forms.Textarea(
+            attrs={
+                "rows": 5,
+                "cols": 80,
+                "spellcheck": "false",
+                "placeholder": f'{{"device": "{TARGET}", "version": 7}}',
+            }
+        ),
+    )
+    group = GroupField(
+        label=lazy("Targets of a group"), queryset=TargetGroup.objects.none(), required=False
+    )
+    filter = forms.CharField(
+        label=lazy("Or those whose name contains"),
+        required=False,
+        max_length=200,
+        validators=[no_nul],
+    )
+    labels = forms.CharField(
+        label=lazy("Or whose labels are"),
+        required=False,
+        validators=[no_nul],
+        help_text=lazy('A JSON object, such as {"site": "berlin"}; with a name both must match.'),
+        widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false"}),
+    )
+    names = forms.CharField(
+        label=lazy("Or these"),
+        required=False,
+        validators=[no_nul],
+        help_text=lazy("One name a line. Targets that are new are made."),
+        widget=forms.Textarea(attrs={"rows": 6, "cols": 60, "spellcheck": "false"}),
+    )
+    label = forms.CharField(
+        label=lazy("Label"), required=False, max_length=LABEL_LIMIT, validators=[no_nul]
+    )
+    priority = forms.IntegerField(
+        label=lazy("Priority"), required=False, help_text=lazy("0 to 9, higher first.")
+    )
+    deadline_seconds = forms.FloatField(
+        label=lazy("Deadline in seconds"),
+        required=False,
+        help_text=lazy("What has not started by then expires."),
+    )
+    window = forms.BooleanField(
+        label=lazy("Window required"),
+        required=False,
+        help_text=lazy("Refused, unless a calendar applies to each target."),
+    )
+    nonce = forms.CharField(widget=forms.HiddenInput, max_length=64)
+    foreseen = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
+
+    bulk: Bulk
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        """Offer the owners for whom a person may act, and their groups."""
+        super().__init__(*args, **kwargs)
+        offers = {item.name: item for item in offered()}
+        fields: Any = self.fields
+        fields["owner"].queryset = access.narrowed(
+            Owner.objects.order_by("slug"), user, path="pk", roles=access.OPERATES
+        )
+        fields["group"].queryset = access.narrowed(
+            TargetGroup.objects.select_related("owner").order_by("owner__slug", "name"),
+            user,
+            path="owner",
+            roles=access.OPERATES,
+        )
+        fields["task"].choices = [
+            ("", "---------"),
+            *((name, choice(item)) for name, item in offers.items()),
+        ]
+        chosen = offers.get(self.data.get("task", ""))
+        shown = [chosen] if chosen else list(offers.values())[:HINTS]
+        fields["arguments"].help_text = " ".join(
+            [
+                _("A JSON object of argument names and values; %s in a text is the target's name.")
+                % TARGET,
+                *map(takes, shown),
+            ]
+        )
+
+    # --- checks ------------------------------------------------------------------------------
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        owner, task = cleaned.get("owner"), cleaned.get("task")
+        options = self._options(cleaned)
+        targets = () if owner is None else self._targets(owner, cleaned)
+        arguments = self._arguments(cleaned)
+        if owner is None or task is None or self.errors:
+            return cleaned
+        self.bulk = Bulk(
+            owner=owner,
+            task=task,
+            arguments=arguments,
+            targets=targets,
+            label=cleaned["label"],
+            options=options,
+        )
+        try:
+            call = _filled(arguments, targets[0])
+            preparation.payload(resolve(task), (), call, embed={})
+            for name in targets:
+                refuse_text("target", name, most=TARGET_LIMIT)
+        except RecursionError:
+            self.add_error("arguments", _("This is nested too deeply."))
+        except FairshiftError as error:
+            self.refuse(error)
+        return cleaned
+
+    def refuse(self, error: FairshiftError) -> None:
+        """Say what a submit says, at the field that it is about."""
+        if isinstance(error, BatchError):
+            index, first = error.problems[0]
+            more = _(" (of target %s)") % self.bulk.targets[index]
+            self.add_error("arguments", f"{first}{more}")
+        elif isinstance(error, ArgumentError):
+            self.add_error("arguments", f"{error.field}: {error.problem}")
+        elif isinstance(error, OptionError) and error.option in self.fields:
+            self.add_error(error.option, error.problem)
+        elif isinstance(error, OptionError) and error.option == "target":
+            self.add_error("names", error.problem)
+        else:
+            self.add_error(None, str(error))
+
+    def _options(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        given = {name: cleaned[name] for name in OPTIONS if cleaned.get(name) is not None}
+        if cleaned.get("window"):
+            given["window"] = WindowPolicy.REQUIRED.value
+        for name, value in given.items():
+            try:
+                preparation.options({name: value})
+            except OptionError as error:
+                self.refuse(error)
+        return given
+
+    def _arguments(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        try:
+            found = parsed(cleaned.get("arguments") or "")
+        except ValueError as error:
+            self.add_error("arguments", str(error))
+            return {}
+        try:
+            is_told = _filled(found, "") != found
+        except RecursionError:
+            self.add_error("arguments", _("This is nested too deeply."))
+            return {}
+        if not is_told and "arguments" not in self.errors:
+            self.add_error(
+                "arguments",
+                _('A text in them must hold "%s": it tells the task its target.') % TARGET,
+            )
+        return found
+
+    def _targets(self, owner: Owner, cleaned: dict[str, Any]) -> tuple[str, ...]:
+        group, names = cleaned.get("group"), cleaned.get("names", "").split("\n")
+        names = [name.strip() for name in names if name.strip()]
+        is_filter = bool(cleaned.get("filter") or cleaned.get("labels"))
+        if (group is not None) + is_filter + bool(names) != 1:
+            self.add_error("group", _("Give a group, a filter, or names: one of them."))
+            return ()
+        way = "group" if group is not None else "filter" if is_filter else "names"
+        if group is not None and group.owner_id != owner.pk:
+            self.add_error("group", _("This group belongs to another owner."))
+            return ()
+        if way == "names":
+            found = list(dict.fromkeys(names))
+        else:
+            rows = Target.objects.filter(owner=owner)
+            rows = rows.filter(groups=group) if way == "group" else self._filtered(rows, cleaned)
+            named = rows.order_by("name").values_list("name", flat=True)
+            found = list(named[: BATCH_LIMIT + 1])
+        if not found:
+            self.add_error(way, _("There are no such targets."))
+        elif len(found) > BATCH_LIMIT:
+            self.add_error(
+                way, _("More than %s targets: submit them in parts.") % f"{BATCH_LIMIT:,}"
+            )
+        return tuple(found)
+
+    def _filtered(self, rows: Any, cleaned: dict[str, Any]) -> Any:
+        if cleaned.get("filter"):
+            rows = rows.filter(name__contains=cleaned["filter"])
+        if cleaned.get("labels"):
+            try:
+                labels = parsed(cleaned["labels"])
+                refuse_labels(labels)
+                rows = rows.filter(labels__contains=labels)
+            except (ValueError, OptionError) as error:
+                self.add_error("labels", str(error))
+                return rows.none()
+        return rows
+
+
+def _filled(value: Any, name: str) -> Any:
+    """Return arguments with the target's name in its places."""
+    if isinstance(value, str):
+        return value.replace(TARGET, name)
+    if isinstance(value, dict):
+        return {key: _filled(one, name) for key, one in value.items()}
+    return [_filled(one, name) for one in value] if isinstance(value, list) else value

@@ -1,0 +1,115 @@
+"""Submitting a bulk by hand: a form, a forecast of what was typed, and then the submit."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from jobs import will_it_fit
+from jobs.admin.kit import html
+from jobs.admin.kit.base import OwnedAdmin
+from jobs.admin.runs.forecast import facts_of
+from jobs.admin.runs.submit_form import Bulk, SubmitForm
+from jobs.core.errors import FairshiftError
+from jobs.forecast.estimate import Forecast
+from jobs.models import AuditEntry, access
+from jobs.runs.submission import submit_on
+
+
+class SubmitPage(OwnedAdmin):
+    """The page of a new bulk, beside those of submissions. Mix in before other admin classes."""
+
+    change_list_template = "admin/jobs/submission/change_list.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.submit_view)
+        return [path("submit/", view, name="jobs_submission_submit"), *super().get_urls()]
+
+    def has_submit_permission(self, request: HttpRequest) -> bool:
+        """Say whether a person may submit, for some owner."""
+        user: Any = request.user
+        return user.has_perm("jobs.add_submission") and access.has_some_role(user, access.OPERATES)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        may = {"has_submit_permission": self.has_submit_permission(request)}
+        return super().changelist_view(request, {**may, **(extra_context or {})})
+
+    def submit_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask; say how it would go; and on a POST of just what was shown, submit it once."""
+        if not self.has_submit_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            initial = {"nonce": secrets.token_urlsafe(16)}
+            return self._page(request, SubmitForm(user=request.user, initial=initial))
+        form = SubmitForm(request.POST, user=request.user)
+        foreseen = None
+        if form.is_valid():
+            is_shown = form.cleaned_data["foreseen"] == form.bulk.mark
+            try:
+                if is_shown and "submit" in request.POST:
+                    return self._submit(request, form)
+                foreseen = _foreseen(form.bulk)
+            except FairshiftError as error:
+                form.refuse(error)
+            else:
+                if "submit" in request.POST:
+                    said = _("This is not what was shown before. Look again; nothing is submitted.")
+                    messages.warning(request, said)
+                form.data = {**request.POST.dict(), "foreseen": form.bulk.mark}
+        return self._page(request, form, foreseen)
+
+    def _submit(self, request: HttpRequest, form: SubmitForm) -> HttpResponse:
+        bulk, user = form.bulk, request.user
+        with transaction.atomic():
+            # A double click waits for the first one at the key, and gets its submission.
+            submission = submit_on(
+                bulk.targets,
+                bulk.task,
+                bulk.calls,
+                owner=bulk.owner,
+                label=bulk.label,
+                idempotency_key=f"admin:{user.pk}:{form.cleaned_data['nonce']}",
+                **bulk.options,
+            )
+            written = AuditEntry.objects.filter(
+                object_type="submission", object_id=str(submission.pk), action="submit"
+            )
+            if not written.exists():
+                AuditEntry.write(
+                    "submit", on=submission, actor=user, task=bulk.task, count=len(bulk.targets)
+                )
+        link = html.link(submission)
+        messages.success(request, format_html("{} {}", _("Submitted:"), link))
+        return HttpResponseRedirect(
+            reverse("admin:jobs_submission_change", args=[submission.pk])
+            if self.has_view_permission(request)
+            else reverse("admin:jobs_submission_submit")
+        )
+
+    def _page(
+        self, request: HttpRequest, form: SubmitForm, foreseen: Forecast | None = None
+    ) -> HttpResponse:
+        request.current_app = self.admin_site.name
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "media": self.media,
+            "title": _("Submit"),
+            "form": form,
+            "forecast": foreseen,
+            "facts": list(facts_of(foreseen)) if foreseen else [],
+        }
+        return TemplateResponse(request, "admin/jobs/submission/submit.html", context)
+
+
+def _foreseen(bulk: Bulk) -> Forecast:
+    return will_it_fit(bulk.task, owner=bulk.owner, targets=bulk.targets, **bulk.options)

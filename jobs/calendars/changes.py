@@ -1,0 +1,250 @@
+"""Calendars: what changes when something may start, and to what a calendar applies.
+
+Each verb is one transaction: the openings that admission reads are made anew in it, so that what
+is admitted after its commit has seen the change. The caller waits for no run: the next promotion,
+within a second, gates again what waits and stops what runs (`jobs/runs/gate.py`). What changes rows
+without these verbs is noted by triggers (calendar_changes.sql), and the next promotion renews it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final
+
+from django.db import connection, transaction
+from django.db.models import Min
+
+from jobs.calendars import hours
+from jobs.core import sql
+from jobs.core.errors import OptionError, WindowError
+from jobs.models import (
+    Attachment,
+    Calendar,
+    Job,
+    Opening,
+    Owner,
+    Target,
+    TargetGroup,
+    WindowEffect,
+)
+from jobs.runs.storage import now
+from jobs.windows import MOST_OPENINGS, open_spans
+
+AHEAD: Final = timedelta(days=62)
+"""So far ahead openings are in the table; at half of it they are made anew."""
+BEHIND: Final = timedelta(days=1)
+
+_open: ContextVar[Mapping[int, Calendar]] = ContextVar("open", default=MappingProxyType({}))
+
+_KINDS: Final[dict[type[Any], str]] = {
+    Owner: "owner_id",
+    Job: "job_id",
+    Target: "target_id",
+    TargetGroup: "group_id",
+}
+_OWNERS: Final = """
+SELECT DISTINCT coalesce(a.owner_id, j.owner_id, t.owner_id, g.owner_id) AS id
+FROM jobs_attachment AS a
+LEFT JOIN jobs_job AS j ON j.id = a.job_id
+LEFT JOIN jobs_target AS t ON t.id = a.target_id
+LEFT JOIN jobs_targetgroup AS g ON g.id = a.group_id
+WHERE a.calendar_id = %s
+"""
+_CHANGED: Final = """
+UPDATE jobs_owner SET calendar_version = calendar_version + 1 WHERE id = ANY(%s)
+"""
+_STALE: Final = "SELECT id FROM jobs_calendar WHERE is_stale ORDER BY id"
+_MADE: Final = "UPDATE jobs_calendar SET computed_until = %s, is_stale = false WHERE id = %s"
+# In one order, and alone: see lock_limited.sql.
+_ALONE: Final = """
+SELECT pg_advisory_xact_lock(1722, key) FROM (
+    SELECT DISTINCT hashtext(slug) AS key FROM jobs_owner WHERE id = ANY(%s) ORDER BY key
+) AS owners
+"""
+
+
+@contextmanager
+def changing(calendar: Calendar) -> Iterator[Calendar]:
+    """Change a calendar's rows, or those of its windows, in this block; see the module.
+
+    Gives the calendar as it is now, locked, to be saved by the caller. Inside another block of the
+    same calendar it is part of that one: many changes are one. Raises OptionError, with nothing
+    changed, when the last window would be gone: nobody has agreed to what that would open; and
+    WindowError when it would make more openings than any calendar may.
+    """
+    if (open_one := _open.get().get(calendar.pk)) is not None:
+        yield open_one
+        return
+    with transaction.atomic():
+        locked = _locked(calendar)
+        # Here too, or what is read in this block would be kept as what was there before it.
+        _renew(locked)
+        had_windows = _has_windows(locked)
+        had_too_many = _has_too_many(locked)
+        token = _open.set({**_open.get(), locked.pk: locked})
+        try:
+            yield locked
+        finally:
+            _open.reset(token)
+        if had_windows and not _has_windows(locked):
+            raise OptionError(
+                "window",
+                f"is the last one of calendar {locked.name!r}, which would always be open without"
+                " it: ask for another one first, or detach or delete the calendar",
+            )
+        # One that has too many already is closed, and each step back to fewer is allowed.
+        if not had_too_many and _has_too_many(locked):
+            raise too_many(locked)
+        of = [row["id"] for row in sql.query(_OWNERS, [locked.pk])]
+        _alone(of)
+        _renew(locked)
+        make_openings(Calendar.objects.get(pk=locked.pk))
+        _mark_changed(of)
+
+
+def too_many(calendar: Calendar) -> WindowError:
+    """Return the refusal of a change that would give a calendar too many openings."""
+    return WindowError(
+        "rule",
+        f"would give calendar {calendar.name!r} more than {MOST_OPENINGS:,} openings in 62 days, "
+        "which is the limit; let it come less often",
+    )
+
+
+def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attachment:
+    """Have a calendar apply to an owner, a job, a target or a group; harmless when it does.
+
+    Raises OptionError when the calendar is another owner's, and for what is none of these rows.
+    """
+    if not isinstance(to, tuple(_KINDS)):
+        names = ", ".join(kind.__name__ for kind in _KINDS)
+        raise OptionError("to", f"is one of {names}, and not {to!r:.80}")
+    of = to if isinstance(to, Owner) else to.owner
+    if calendar.owner_id not in {None, of.pk}:
+        raise OptionError("calendar", f"{calendar.name!r} is not one of {of.slug}'s")
+    with transaction.atomic():
+        locked = _locked(calendar)
+        _alone([of.pk])
+        if locked.computed_until is None:
+            # Nobody has changed it yet, and without openings it would be closed.
+            make_openings(locked)
+        key: dict[str, Any] = {_key(to): to.pk}
+        made, _ = Attachment.objects.get_or_create(calendar=calendar, **key)
+    return made
+
+
+def detach(attachment: Attachment) -> None:
+    """Have a calendar apply no more to what it is attached to."""
+    of = attachment.owner_of_it
+    with transaction.atomic():
+        _alone([of.pk])
+        attachment.delete()
+
+
+@contextmanager
+def changing_group(group: TargetGroup) -> Iterator[TargetGroup]:
+    """Change the targets of a group, or delete it, in this block."""
+    with transaction.atomic():
+        locked = TargetGroup.objects.select_for_update(no_key=True).get(pk=group.pk)
+        _alone([locked.owner_id])
+        yield locked
+        _mark_changed([locked.owner_id])
+
+
+def delete(calendar: Calendar) -> None:
+    """Delete a calendar with its windows: what it applied to is open then, but for other ones."""
+    with transaction.atomic():
+        _locked(calendar)
+        of = [row["id"] for row in sql.query(_OWNERS, [calendar.pk])]
+        _alone(of)
+        calendar.delete()
+
+
+def make_openings(calendar: Calendar) -> int:
+    """Write the openings of a calendar for the coming weeks; return how many there are.
+
+    Those of a calendar that is never closed end where they end to be known.
+    """
+    moment = now()
+    until = moment + AHEAD
+    spans = open_spans([hours.read(calendar)], start=moment - BEHIND, end=until)
+    Opening.objects.filter(calendar=calendar).delete()
+    with (
+        connection.cursor() as cursor,
+        cursor.copy("COPY jobs_opening (calendar_id, opens_at, closes_at) FROM STDIN") as copy,
+    ):
+        for span in spans:
+            copy.write_row((calendar.pk, span.start, span.end))
+    sql.query(_MADE, [until, calendar.pk])
+    return len(spans)
+
+
+def renew_stale() -> int:
+    """Make openings anew of calendars that changed outside of `changing`; return how many.
+
+    The ORM can change any row. The triggers of calendar_changes.sql note which calendars that
+    concerns, and nothing starts in these until this is done.
+    """
+    stale = [row["id"] for row in sql.query(_STALE)]
+    for calendar in Calendar.objects.filter(id__in=stale).order_by("pk"):
+        # One that is gone by now is no longer to be renewed.
+        with suppress(Calendar.DoesNotExist), changing(calendar):
+            pass
+    return len(stale)
+
+
+def extend_openings() -> int:
+    """Make openings anew of calendars that are known for less than half of the time ahead."""
+    soon = now() + AHEAD / 2
+    known = Calendar.objects.filter(computed_until__lt=soon).order_by("pk")
+    for calendar in known:
+        with transaction.atomic():
+            make_openings(_locked(calendar))
+    return len(known)
+
+
+def known_until() -> datetime | None:
+    """Return until when the openings of all calendars that apply are made; None without one."""
+    known = Calendar.objects.filter(attachments__isnull=False)
+    until: datetime | None = known.aggregate(until=Min("computed_until"))["until"]
+    return until
+
+
+def _locked(calendar: Calendar) -> Calendar:
+    """Return a calendar as it is now, locked: before the locks of its owners, by all who take both.
+
+    Not against keys: rows that refer to it are added meanwhile.
+    """
+    return Calendar.objects.select_for_update(no_key=True).get(pk=calendar.pk)
+
+
+def _renew(calendar: Calendar) -> None:
+    """Give a calendar that is locked a new version: what processes keep of it is old then."""
+    calendar.version += 1
+    Calendar.objects.filter(pk=calendar.pk).update(version=calendar.version)
+
+
+def _has_windows(calendar: Calendar) -> bool:
+    return calendar.windows.filter(effect=WindowEffect.WINDOW).exists()
+
+
+def _has_too_many(calendar: Calendar) -> bool:
+    rows = calendar.windows.order_by("id").select_related("calendar")
+    return hours.has_too_many(rows.prefetch_related("decisions"))
+
+
+def _alone(owner_ids: Collection[int]) -> None:
+    sql.query(_ALONE, [sorted(owner_ids)])
+
+
+def _mark_changed(owner_ids: Collection[int]) -> None:
+    """Have the next promotion gate again what waits of these owners, and stop what runs."""
+    sql.query(_CHANGED, [sorted(owner_ids)])
+
+
+def _key(to: Owner | Job | Target | TargetGroup) -> str:
+    return next(key for kind, key in _KINDS.items() if isinstance(to, kind))

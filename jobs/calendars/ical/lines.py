@@ -1,0 +1,98 @@
+"""A file's lines: unfolded, each with the number that an editor shows for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from icalendar.parser import Contentline, unescape_backslash
+
+from jobs.core.errors import IcalError
+
+_END: Final = re.compile(rb"\r\n|\n|\r")
+_NAME: Final = re.compile(r"([A-Za-z0-9-]+)[;:]")
+_MARK: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A whole line: its number (of its first part, when it is folded), name and text."""
+
+    number: int
+    name: str
+    whole: str
+    _parts: list[tuple[dict[str, str], str]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+    """What was read once: a line may be as long as a file."""
+
+    def parts(self) -> tuple[dict[str, str], str]:
+        """Return the parameters, by their names in capitals, and the value as it stands."""
+        if not self._parts:
+            self._parts.append(self._read())
+        return self._parts[0]
+
+    def _read(self) -> tuple[dict[str, str], str]:
+        bare = self.whole[len(self.name) :]
+        if bare.startswith(":"):
+            # As nearly all: there are no parameters to be read.
+            return {}, bare[1:]
+        try:
+            _, parameters, value = Contentline(self.whole).raw_parts()
+        except ValueError as error:
+            raise IcalError(
+                self.number, f"{self.name} has parameters that cannot be read; correct the line"
+            ) from error
+        found = {
+            str(name).upper(): value if isinstance(value, str) else ",".join(value)
+            for name, value in parameters.items()
+        }
+        return found, value
+
+    @property
+    def value(self) -> str:
+        """The value as it stands."""
+        return self.parts()[1].strip()
+
+    @property
+    def text(self) -> str:
+        """The value as text, with its escapes read."""
+        return str(unescape_backslash(self.value))
+
+
+def lines(data: bytes) -> Iterator[Line]:
+    """Yield the lines of a file, folded ones as one; raises IcalError with the line.
+
+    Lines end as they like: CR LF, LF or CR. Empty ones are passed over.
+    """
+    folded: list[bytes] = []
+    first = 0
+    for number, part in enumerate(_END.split(data.removeprefix(_MARK)), 1):
+        if part[:1] in {b" ", b"\t"} and part.strip():
+            if not folded:
+                raise IcalError(number, "begins with a blank and continues no line; remove it")
+            folded.append(part[1:])
+        elif part.strip():
+            if folded:
+                yield _line(first, folded)
+            folded, first = [part], number
+    if folded:
+        yield _line(first, folded)
+
+
+def _line(number: int, folded: list[bytes]) -> Line:
+    # Unfolded before it is decoded: programs fold in the middle of a character.
+    try:
+        whole = b"".join(folded).decode()
+    except UnicodeDecodeError as error:
+        raise IcalError(number, "is not UTF-8; save the file as UTF-8") from error
+    if "\x00" in whole:
+        raise IcalError(number, "has a NUL character; remove it")
+    match = _NAME.match(whole)
+    if match is None or ":" not in whole:
+        raise IcalError(
+            number, f"{whole[:40]!a} is no line of iCalendar, which is NAME:value; remove it"
+        )
+    return Line(number, match[1].upper(), whole)

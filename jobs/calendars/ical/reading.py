@@ -1,0 +1,96 @@
+"""From a file's bytes to the windows that its events make, or to everything that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from jobs.calendars.ical.components import Component, components
+from jobs.calendars.ical.events import Event, event_of
+from jobs.calendars.ical.lines import lines
+from jobs.calendars.ical.series import Found, windows_of
+from jobs.calendars.ical.times import Zones
+from jobs.core.errors import IcalError
+from jobs.windows import Effect
+
+SIZE_LIMIT: Final = 2**20
+EVENT_LIMIT: Final = 5_000
+"""Of events in a file, and of the windows that they make."""
+PROBLEM_LIMIT: Final = 100
+"""So many are told at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file says, in its order, and what is otherwise than the file has it."""
+
+    found: tuple[Found, ...]
+
+    @property
+    def notes(self) -> tuple[tuple[int, str], ...]:
+        """The lines in which such an event begins, with a sentence each."""
+        return tuple((one.line, one.note) for one in self.found if one.note)
+
+
+def read(data: bytes, *, zone: str, effect: Effect) -> Reading:
+    """Return the windows or freezes of a file; raises IcalError with all that is wrong.
+
+    `zone` is that of times and days without one.
+    """
+    if len(data) > SIZE_LIMIT:
+        raise IcalError(None, f"has {len(data):,} bytes, the limit is {SIZE_LIMIT:,}; split it")
+    parts = components(lines(data))
+    zones = Zones((part for part in parts if part.name == "VTIMEZONE"), own=zone)
+    events = [part for part in parts if part.name == "VEVENT"]
+    if len(events) > EVENT_LIMIT:
+        raise IcalError(
+            events[EVENT_LIMIT].line,
+            f"is the beginning of event {EVENT_LIMIT + 1:,}, the limit is {EVENT_LIMIT:,}; "
+            "split the file",
+        )
+    return Reading(_windows(_by_uid(events, zones), effect))
+
+
+def _by_uid(parts: Iterable[Component], zones: Zones) -> list[list[Event]]:
+    by_uid: dict[str, list[Event]] = {}
+    wrong: list[IcalError] = []
+    for part in parts:
+        try:
+            event = event_of(part, zones)
+            by_uid.setdefault(event.uid, []).append(event)
+        except IcalError as error:
+            wrong.append(error)
+    _refuse(wrong)
+    return list(by_uid.values())
+
+
+def _windows(by_uid: Iterable[list[Event]], effect: Effect) -> tuple[Found, ...]:
+    found: list[Found] = []
+    wrong: list[IcalError] = []
+    for events in by_uid:
+        try:
+            # One event may make more than are allowed: no more of them are made.
+            found.extend(islice(windows_of(events, effect=effect), EVENT_LIMIT + 1 - len(found)))
+        except IcalError as error:
+            wrong.append(error)
+        if len(found) > EVENT_LIMIT:
+            raise IcalError(
+                events[0].line,
+                f"the events up to here make more than {EVENT_LIMIT:,} windows; split the file",
+            )
+    known: dict[str, Found] = {}
+    wrong += [
+        IcalError(one.line, f"UID {one.uid[:60]!a} is that of line {known[one.uid].line}")
+        for one in found
+        if known.setdefault(one.uid, one) is not one
+    ]
+    _refuse(wrong)
+    return tuple(sorted(found, key=lambda one: one.line))
+
+
+def _refuse(wrong: list[IcalError]) -> None:
+    if wrong:
+        told = sorted((error.line or 0, error.problem) for error in wrong)[:PROBLEM_LIMIT]
+        raise IcalError(told[0][0], told[0][1], *told[1:])

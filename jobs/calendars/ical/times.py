@@ -1,0 +1,164 @@
+"""Times, periods, lengths and zones, as the value of a line says them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Final
+
+from icalendar import vDate, vDatetime, vDuration
+from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
+
+from jobs.calendars.ical.components import Component
+from jobs.calendars.ical.lines import Line
+from jobs.core.errors import IcalError
+from jobs.core.zones import zone_names
+from jobs.windows.wall_clock import moment_at, shown_at
+
+_DATE: Final = re.compile(r"[0-9]{8}")
+_TIME: Final = re.compile(r"[0-9]{8}T[0-9]{6}Z?")
+_LENGTH: Final = re.compile(r"\+?P[0-9WDTHMS]{2,40}")
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
+DAY: Final = timedelta(days=1)
+NAME_LIMIT: Final = 255
+"""The longest name of a zone that may have its IANA name at its end, in characters."""
+_LONGEST: Final = 36_500 * DAY
+"""A window may have less; a start and this much are a date that there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """What the clock of a zone shows; of a mere date, midnight."""
+
+    wall: datetime
+    zone: str
+    is_date: bool = False
+
+    @property
+    def moment(self) -> datetime:
+        """When the clock shows it, in UTC."""
+        return moment_at(self.wall, self.zone)
+
+    def by(self, zone: str) -> datetime:
+        """Return what the clock of another zone shows then."""
+        return self.wall if zone == self.zone else shown_at(self.moment, zone)
+
+
+class Zones:
+    """The zones of a file, by their names in it."""
+
+    def __init__(self, components: Iterable[Component], *, own: str) -> None:
+        """Know what the VTIMEZONEs of a file say; `own` is the zone of times without one."""
+        self.own = own
+        self._known: dict[str, str] = {}
+        for component in components:
+            name, place = component.one("TZID"), component.one("X-LIC-LOCATION")
+            if component.name == "VTIMEZONE" and name and place and place.text in zone_names():
+                self._known[name.text] = place.text
+
+    def named(self, name: str, *, line: int) -> str:
+        """Return the IANA name of a zone; raises IcalError for one that nobody knows.
+
+        By itself, behind the name of a program (`/vendor/Europe/Berlin`), by Windows' names, or
+        by the place that its VTIMEZONE gives. Its offsets are not read: they are of one year.
+        """
+        if name in zone_names():
+            return name
+        # Of a longer name no end is tried: there would be as many as it has slashes.
+        ends = name.strip("/").split("/") if len(name) <= NAME_LIMIT else []
+        for known in (
+            self._known.get(name),
+            WINDOWS_TO_OLSON.get(name),
+            *("/".join(ends[start:]) for start in range(len(ends)) if name.startswith("/")),
+        ):
+            if known in zone_names():
+                return known
+        raise IcalError(
+            line, f"{name[:60]!a} is no known time zone; use an IANA name such as Europe/Berlin"
+        )
+
+
+def times(line: Line, zones: Zones) -> list[tuple[Time, timedelta | None]]:
+    """Return the times of a line, one or several with commas; periods with their lengths."""
+    parameters, values = line.parts()
+    zone = zones.own
+    if "TZID" in parameters:
+        zone = zones.named(parameters["TZID"], line=line.number)
+    return [_period(value.strip(), zone, line=line) for value in values.split(",")]
+
+
+def one_time(line: Line, zones: Zones) -> Time:
+    """Return the only time of a line."""
+    found = times(line, zones)
+    if len(found) != 1 or found[0][1] is not None:
+        raise IcalError(line.number, f"{line.name} is one date or one time; correct the line")
+    return found[0][0]
+
+
+def length(line: Line) -> timedelta:
+    """Return the length that a DURATION gives."""
+    return _length(line.value, line=line)
+
+
+def length_to(start: Time, end: Time) -> timedelta:
+    """Return for how long it is by the clock of its start."""
+    return end.by(start.zone) - start.wall
+
+
+def length_of(start: Time, duration: timedelta, *, is_once: bool) -> timedelta:
+    """Return for how long a DURATION is by the clock of its start.
+
+    RFC 5545 counts days by the clock and what is left in elapsed time. What comes once ends so;
+    what comes again ends each time by the clock.
+    """
+    rest = duration - duration.days * DAY
+    if start.is_date or not is_once or not rest:
+        return duration
+    days = Time(start.wall + duration.days * DAY, start.zone)
+    return shown_at(days.moment + rest, start.zone) - start.wall
+
+
+def _period(text: str, zone: str, *, line: Line) -> tuple[Time, timedelta | None]:
+    first, slash, last = text.partition("/")
+    start = _time(first, zone, line=line)
+    if not slash:
+        return start, None
+    if "P" in last:
+        return start, length_of(start, _length(last, line=line), is_once=True)
+    return start, length_to(start, _time(last, zone, line=line))
+
+
+def _time(text: str, zone: str, *, line: Line) -> Time:
+    try:
+        if _DATE.fullmatch(text):
+            found = Time(datetime.combine(vDate.from_ical(text), time()), zone, is_date=True)
+        elif _TIME.fullmatch(text):
+            wall = vDatetime.from_ical(text.removesuffix("Z"))
+            found = Time(wall, "UTC" if text.endswith("Z") else zone)
+        else:
+            raise IcalError(
+                line.number,
+                f"{line.name} has {text[:40]!a}; it takes 20261231, 20261231T220000 or "
+                "20261231T210000Z",
+            )
+    except ValueError as error:
+        raise IcalError(
+            line.number, f"{line.name} has {text[:40]!a}, which does not exist; correct it"
+        ) from error
+    if not _FIRST + DAY <= found.wall.replace(tzinfo=UTC) < _LAST - DAY:
+        raise IcalError(line.number, f"{line.name} has {text[:40]!a}; it takes 1970 to 2099")
+    return found
+
+
+def _length(text: str, *, line: Line) -> timedelta:
+    try:
+        if _LENGTH.fullmatch(text):
+            found: timedelta = vDuration.from_ical(text)
+            if found <= _LONGEST:
+                return found
+    except (ValueError, OverflowError):
+        pass
+    raise IcalError(line.number, f"{line.name} has {text[:40]!a}; it takes PT8H or P1D, above 0")

@@ -1,0 +1,215 @@
+"""Import of iCalendar files: the windows or freezes of one source are what its newest file says.
+
+All or nothing. Windows are known again by the source and the UID of their event; those of another
+source, or made by hand, are never touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+from jobs.calendars import changes as calendars
+from jobs.calendars import hours
+from jobs.calendars.ical import Reading, read
+from jobs.calendars.windows import UNCHANGED, apply_change
+from jobs.core.errors import IcalError, OptionError
+from jobs.models import AuditEntry, Calendar, Window, WindowEffect
+from jobs.runs.storage import now
+from jobs.windows import MOST_OPENINGS, Effect, Entry, first_beyond, in_words
+
+SOURCE_LIMIT: Final = 200
+_FIELDS: Final = (
+    *("effect", "starts", "duration_seconds", "zone"),
+    *("rule", "excluded", "added", "reason"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an import does with one window: added, changed or removed, in words."""
+
+    verb: str
+    window: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import does, or has done.
+
+    `problems` are lines and sentences: what is otherwise than the file has it.
+    """
+
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    problems: tuple[tuple[int, str], ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be done: rows, each beside what it says."""
+
+    added: list[tuple[Window, Entry]]
+    changed: list[tuple[Window, Entry]]
+    removed: list[tuple[Window, Entry]]
+    unchanged: int
+
+    def report(self, reading: Reading) -> ImportReport:
+        """Say it in numbers and words."""
+        verbs = {"added": self.added, "changed": self.changed, "removed": self.removed}
+        changes = (
+            Change(verb, in_words(entry), entry.reason)
+            for verb, rows in verbs.items()
+            for _, entry in rows
+        )
+        counts = {verb: len(rows) for verb, rows in verbs.items()}
+        return ImportReport(
+            **counts, unchanged=self.unchanged, problems=reading.notes, changes=tuple(changes)
+        )
+
+
+def foresee_ical(calendar: Calendar, data: bytes, *, effect: str, source: str) -> ImportReport:
+    """Return what `import_ical` would do now, without doing it; raises as it does."""
+    reading = _reading(calendar, data, effect=effect, source=source)
+    return _planned(calendar, reading, source=source).report(reading)
+
+
+def import_ical(
+    calendar: Calendar, data: bytes, *, effect: str, source: str, actor: Any = None
+) -> ImportReport:
+    """Make a calendar's windows of this source what a file says; return what that took.
+
+    What is as it was is not touched. That and what a change only narrows keep their approvals;
+    what may open more needs a new approval. Times without a zone are by the clock of the
+    calendar's owner, of a shared one UTC. Repeating it is harmless, and so is an import that
+    changes nothing: no run is gated again for it.
+
+    Raises IcalError with the lines that are wrong, OptionError for a source without a name.
+    """
+    reading = _reading(calendar, data, effect=effect, source=source)
+    plan = _planned(calendar, reading, source=source)
+    if not (plan.added or plan.changed or plan.removed):
+        return plan.report(reading)
+    with calendars.changing(calendar) as locked:
+        # Once more, for the rows may have changed until they were locked.
+        plan = _planned(locked, reading, source=source)
+        report = plan.report(reading)
+        kept = _store(plan, actor)
+        AuditEntry.write(
+            "import windows",
+            on=locked,
+            actor=actor,
+            source=source,
+            effect=effect,
+            added=report.added,
+            changed=report.changed,
+            removed=report.removed,
+            unchanged=report.unchanged,
+            approvals_kept=kept,
+        )
+    return report
+
+
+def _reading(calendar: Calendar, data: bytes, *, effect: str, source: str) -> Reading:
+    if not 1 <= len(source) <= SOURCE_LIMIT or "\x00" in source:
+        # Without a source are those made by hand.
+        raise OptionError("source", f"is text of 1 to {SOURCE_LIMIT} characters")
+    if effect not in WindowEffect.values:
+        raise OptionError("effect", f"is one of {', '.join(WindowEffect.values)}")
+    zone = calendar.owner.zone if calendar.owner is not None else "UTC"
+    return read(data, zone=zone, effect=Effect(effect))
+
+
+def _planned(calendar: Calendar, reading: Reading, *, source: str) -> _Plan:
+    """Compare what a file says with the windows of its source as they are now."""
+    rows = calendar.windows.filter(source=source).order_by("id").prefetch_related("decisions")
+    known = {row.source_uid: row for row in rows}
+    gone = [row for row in rows if known[row.source_uid] is not row]
+    added, changed, unchanged = [], [], 0
+    for found in reading.found:
+        row = known.pop(found.uid, None)
+        fields = _fields(found.entry)
+        if row is None:
+            made = Window(calendar=calendar, source=source, source_uid=found.uid, **fields)
+            added.append((made, found.entry))
+        elif any(getattr(row, name) != value for name, value in fields.items()):
+            changed.append((row, found.entry))
+        else:
+            unchanged += 1
+    gone += known.values()
+    _refuse_too_many(calendar, reading, source=source)
+    _refuse_to_open(calendar, reading, source=source)
+    removed = [(row, hours.entry_of(row)) for row in gone]
+    return _Plan(added, changed, removed, unchanged)
+
+
+def _refuse_to_open(calendar: Calendar, reading: Reading, *, source: str) -> None:
+    """Refuse an import that takes all windows: without any, a calendar is always open."""
+    if any(found.entry.effect is Effect.WINDOW for found in reading.found):
+        return
+    windows = calendar.windows.filter(effect=WindowEffect.WINDOW)
+    if windows.filter(source=source).exists() and not windows.exclude(source=source).exists():
+        raise IcalError(
+            None,
+            "would leave the calendar without any window, and so always open; "
+            "if that is meant, remove its windows by hand",
+        )
+
+
+def _refuse_too_many(calendar: Calendar, reading: Reading, *, source: str) -> None:
+    """Refuse an import after which a calendar makes more openings than any may."""
+    others = (
+        calendar.windows.exclude(source=source)
+        .order_by("id")
+        .select_related("calendar")
+        .prefetch_related("decisions")
+    )
+    entries = chain(map(hours.readable, others), (found.entry for found in reading.found))
+    beyond = first_beyond(entries, after=now())
+    if beyond is None:
+        return
+    line = next((found.line for found in reading.found if found.entry is beyond), None)
+    raise IcalError(
+        line,
+        f"RRULE: with this event the calendar would have more than {MOST_OPENINGS:,} openings in "
+        "62 days, which is the limit; let its events come less often",
+    )
+
+
+def _store(plan: _Plan, actor: Any) -> int:
+    """Write what is to be done; return how many changed windows keep their approval."""
+    kept = 0
+    for row, _ in plan.added:
+        row.requested_by, row.requested_at = actor, now()
+    Window.objects.bulk_create([row for row, _ in plan.added], batch_size=500)
+    for row, entry in plan.changed:
+        changed = {
+            name: value for name, value in _fields(entry).items() if value != getattr(row, name)
+        }
+        kept += apply_change(row, changed, actor=actor) == UNCHANGED
+    Window.objects.bulk_update(
+        [row for row, _ in plan.changed],
+        [*_FIELDS, "revision", "requested_by", "requested_at"],
+        batch_size=500,
+    )
+    Window.objects.filter(pk__in=[row.pk for row, _ in plan.removed]).delete()
+    return kept
+
+
+def _fields(entry: Entry) -> dict[str, Any]:
+    """Return an entry as the columns of its row."""
+    return {
+        "effect": entry.effect.value,
+        "starts": entry.starts.isoformat(),
+        "duration_seconds": int(entry.duration.total_seconds()),
+        "zone": entry.zone,
+        "rule": entry.rule,
+        "excluded": [wall.isoformat() for wall in entry.excluded],
+        "added": [wall.isoformat() for wall in entry.added],
+        "reason": entry.reason,
+    }

@@ -1,0 +1,206 @@
+"""A month of a calendar, or of all calendars that apply to an owner, a job or a target."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import islice
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import TruncDate
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from jobs.admin.calendars.access import attached, visible
+from jobs.calendars.hours import entry_of, has_too_many, read
+from jobs.calendars.reads import month_layout as layout
+from jobs.calendars.reads.month_layout import Day, Mark
+from jobs.calendars.reads.occurrence_list import between
+from jobs.calendars.reads.window_state import WindowState, state_of
+from jobs.core.counting import within
+from jobs.core.states import State
+from jobs.core.zones import zone_names
+from jobs.models import Calendar, Job, Owner, Run, Target, TargetGroup, Window
+from jobs.runs import gate
+from jobs.windows import MOST_OPENINGS, Effect, Span, open_spans
+
+PLANNED: Final = (State.SCHEDULED, State.HELD, State.RETRYING)
+COUNT_MILLISECONDS: Final = 2_000
+MOST_OF_VIEW: Final = 20_000
+"""Occurrences of all windows in a view: more than one calendar may have in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a mark in the month says."""
+
+    word: str
+    look: str
+    more: str
+    reason: str
+    calendar: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the view is of: its calendars, whose runs are counted, and by which clock."""
+
+    of: Calendar | Owner | Job | Target
+    calendars: Sequence[Calendar]
+    runs: Q
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A month, ready to be shown; `problem` says what kept a window out of it."""
+
+    of: Any
+    calendars: Sequence[Calendar]
+    weeks: list[list[Day]]
+    month: date
+    before: date
+    after: date
+    zone: str
+    problem: str
+    planned_is_known: bool
+
+
+def scope_of(of: Calendar | Owner | Job | Target, user: Any, *, zone: str = "") -> Scope:
+    """Return what a month of this shows a person; runs of others' owners are not counted."""
+    if isinstance(of, Calendar):
+        keys: Collection[int] = [of.pk]
+        owner, runs = of.owner, _runs_of(of, user)
+    else:
+        keys, owner, runs = _applying(of)
+    calendars = visible(Calendar.objects.filter(pk__in=keys), user).prefetch_related(
+        "windows__decisions", "windows__requested_by"
+    )
+    return Scope(of=of, calendars=list(calendars), runs=runs, zone=_zone(zone, owner))
+
+
+def _applying(of: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]:
+    """Return the calendars that apply, the owner, and the condition of the runs."""
+    if isinstance(of, Owner):
+        return gate.calendars_of(of.pk, job_id=None, target_ids=[None])[None], of, Q(owner=of)
+    if isinstance(of, Job):
+        found = gate.calendars_of(of.owner_id, job_id=of.pk, target_ids=[of.target_id])
+        return found[of.target_id], of.owner, Q(job=of)
+    found = gate.calendars_of(of.owner_id, job_id=None, target_ids=[of.pk])
+    return found[of.pk], of.owner, Q(target=of)
+
+
+def view_of(scope: Scope, *, month: str, now: datetime) -> View:
+    """Return the month that an address asks for, of this scope."""
+    today = now.astimezone(ZoneInfo(scope.zone)).date()
+    of = layout.month_of(month, today=today)
+    whole = layout.range_of(of, scope.zone)
+    problems: list[str] = []
+    every = (mark for calendar in scope.calendars for mark in _marks(calendar, whole, problems))
+    marks = list(islice(every, MOST_OF_VIEW + 1))
+    if len(marks) > MOST_OF_VIEW:
+        problems.append(_("More than %s occurrences: the last are left out.") % f"{MOST_OF_VIEW:,}")
+    planned = _planned(scope, whole)
+    weeks = layout.month(
+        of,
+        zone=scope.zone,
+        marks=marks,
+        open_spans=_opened(scope, whole, problems),
+        now=now,
+        planned=planned or {},
+    )
+    return View(
+        of=scope.of,
+        calendars=scope.calendars,
+        weeks=weeks,
+        month=of,
+        before=layout.preceding(of),
+        after=layout.following(of),
+        zone=scope.zone,
+        problem="; ".join(dict.fromkeys(problems)),
+        planned_is_known=planned is not None,
+    )
+
+
+def _opened(scope: Scope, whole: Span, problems: list[str]) -> Sequence[Span]:
+    try:
+        return open_spans(map(read, scope.calendars), start=whole.start, end=whole.end)
+    # Rows may be written by raw SQL; what is wrong with one is told by its marks.
+    except Exception as error:
+        problems.append(str(error))
+        return ()
+
+
+def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mark]:
+    now = timezone.now()
+    windows = sorted(calendar.windows.all(), key=lambda one: one.pk)
+    if has_too_many(windows):
+        problems.append(
+            _("%(calendar)s is closed: it makes more than %(limit)s openings in 62 days")
+            % {"calendar": calendar, "limit": f"{MOST_OPENINGS:,}"}
+        )
+        return
+    for window in windows:
+        try:
+            entry, state = entry_of(window), state_of(window, now=now)
+            told = {
+                counts: _told(window, state, counts=counts, is_of=entry.effect)
+                for counts in (True, False)
+            }
+            for one in between(entry, start=whole.start, end=whole.end):
+                yield Mark(one.span, told[one.counts])
+        # Rows may be written by raw SQL, with a rule or a zone that means nothing.
+        except Exception as error:
+            problems.append(f"{window}: {error}")
+
+
+def _told(window: Window, state: WindowState, *, counts: bool, is_of: Effect) -> Told:
+    is_freeze = is_of is Effect.FREEZE
+    return Told(
+        word=_("freeze") if is_freeze else _("window") if counts else _("not approved"),
+        look="freeze" if is_freeze else "window" if counts else "asked",
+        more="" if is_freeze or counts else state.word,
+        reason=window.reason,
+        calendar=window.calendar.name,
+        href=reverse("admin:jobs_window_change", args=[window.pk]),
+    )
+
+
+def _planned(scope: Scope, whole: Span) -> dict[date, int] | None:
+    """Return how many runs are to be looked at on each day; None when counting takes long."""
+    runs = (
+        Run.objects.filter(
+            scope.runs, state__in=PLANNED, next_at__gte=whole.start, next_at__lt=whole.end
+        )
+        .order_by()
+        .annotate(day=TruncDate("next_at", tzinfo=ZoneInfo(scope.zone)))
+        .values_list("day")
+        .annotate(count=Count("*"))
+    )
+    return within(COUNT_MILLISECONDS, lambda: dict(runs))
+
+
+def _runs_of(calendar: Calendar, user: Any) -> Q:
+    """Return the condition of runs that a calendar applies to, of a person's owners."""
+    to: QuerySet[Any] = attached(calendar.attachments.all(), user).order_by()
+    targets = TargetGroup.targets.through.objects.filter(
+        targetgroup__in=to.filter(group__isnull=False).values("group")
+    )
+    return (
+        Q(owner__in=to.filter(owner__isnull=False).values("owner"))
+        | Q(job__in=to.filter(job__isnull=False).values("job"))
+        | Q(target__in=to.filter(target__isnull=False).values("target"))
+        | Q(target__in=targets.values("target"))
+    )
+
+
+def _zone(asked: str, owner: Owner | None) -> str:
+    for zone in (asked, owner.zone if owner else "", timezone.get_current_timezone_name()):
+        if zone in zone_names():
+            return zone
+    return "UTC"

@@ -1,0 +1,224 @@
+"""A month in days: each day's piece of every span, and what is open in the end. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from operator import attrgetter
+from typing import Any, Final
+
+from jobs.windows import Span
+from jobs.windows.spans import joined
+from jobs.windows.wall_clock import moment_at, shown_at
+
+FIRST: Final = date(1970, 1, 1)
+LAST: Final = date(2099, 12, 31)
+MOST_PIECES: Final = 12
+"""Of a day: a window of every hour would hide the others."""
+MOST_ALIKE: Final = 3
+"""Pieces of one window, or openings, that a day lists one by one; more are told as a count."""
+MOST_STRIPS: Final = 48
+"""Strips of a day; where there are more, those less than 1 % of the day apart become one."""
+ALL_DAY: Final = "00:00–24:00"
+_DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What stands in a month: a span, with all that is told of it."""
+
+    span: Span
+    told: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What of a mark lies in a day: its hours by the clock of the zone."""
+
+    hours: str
+    told: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """What of a day is open, from 0 to 100 of its length."""
+
+    left: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One day of the view."""
+
+    day: date
+    is_in_month: bool
+    is_today: bool
+    is_past: bool
+    pieces: tuple[Piece, ...]
+    more_pieces: int
+    strips: tuple[Strip, ...]
+    open_hours: tuple[str, ...]
+    planned: int
+
+    @property
+    def is_open_all_day(self) -> bool:
+        return self.open_hours == (ALL_DAY,)
+
+
+def days_of(month: date) -> list[date]:
+    """Return the days of the weeks, Monday to Sunday, that a month touches."""
+    first = month.replace(day=1)
+    start = first - timedelta(days=first.weekday())
+    after = following(first)
+    count = (after - start).days
+    return [start + _DAY * number for number in range(-(-count // 7) * 7)]
+
+
+def following(month: date) -> date:
+    """Return the first day of the month after."""
+    return (month.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
+def preceding(month: date) -> date:
+    """Return the first day of the month before."""
+    return (month.replace(day=1) - _DAY).replace(day=1)
+
+
+def range_of(month: date, zone: str) -> Span:
+    """Return the moments from the first day's midnight to the last one's, by a zone's clock."""
+    days = days_of(month)
+    return Span(_midnight(days[0], zone), _midnight(days[-1] + _DAY, zone))
+
+
+def month_of(text: str, *, today: date) -> date:
+    """Return the first day of the month that an address asks for, as 2026-11; else this one."""
+    try:
+        asked = date.fromisoformat(f"{text}-01")
+    except ValueError:
+        return today.replace(day=1)
+    # One month away from the limits: there is one before it, and one after.
+    return asked if FIRST + 32 * _DAY < asked < LAST - 62 * _DAY else today.replace(day=1)
+
+
+def month(
+    of: date,
+    *,
+    zone: str,
+    marks: Iterable[Mark],
+    open_spans: Sequence[Span],
+    now: datetime,
+    planned: Mapping[date, int],
+) -> list[list[Day]]:
+    """Return the weeks of a month; marks stand in each day that they touch, in order of start."""
+    today = shown_at(now, zone).date()
+    shown = days_of(of)
+    near = _by_day(marks, [_midnight(day, zone) for day in [*shown, shown[-1] + _DAY]])
+    days = [
+        _day(
+            day,
+            today=today,
+            is_in_month=(day.year, day.month) == (of.year, of.month),
+            zone=zone,
+            marks=touching,
+            open_spans=open_spans,
+            planned=planned.get(day, 0),
+        )
+        for day, touching in zip(shown, near, strict=True)
+    ]
+    return [days[number : number + 7] for number in range(0, len(days), 7)]
+
+
+def _by_day(marks: Iterable[Mark], midnights: Sequence[datetime]) -> list[list[Mark]]:
+    """Return for each day the marks that touch it, in order of start."""
+    days: list[list[Mark]] = [[] for _ in midnights[1:]]
+    for mark in sorted(marks, key=lambda mark: (mark.span.start, mark.span.end)):
+        first = max(1, bisect_right(midnights, mark.span.start))
+        for day in range(first, bisect_left(midnights, mark.span.end) + 1):
+            if day <= len(days):
+                days[day - 1].append(mark)
+    return days
+
+
+def _day(
+    day: date,
+    *,
+    today: date,
+    is_in_month: bool,
+    zone: str,
+    marks: Sequence[Mark],
+    open_spans: Sequence[Span],
+    planned: int,
+) -> Day:
+    whole = Span(_midnight(day, zone), _midnight(day + _DAY, zone))
+    # Openings are in order and apart: only those that touch the day are looked at.
+    near = open_spans[
+        bisect_right(open_spans, whole.start, key=attrgetter("end")) : bisect_left(
+            open_spans, whole.end, key=attrgetter("start")
+        )
+    ]
+    opened = [cut for span in near for cut in _cut(span, whole)]
+    pieces = _pieces(marks, whole, zone)
+    return Day(
+        day=day,
+        is_in_month=is_in_month,
+        is_today=day == today,
+        is_past=day < today,
+        pieces=pieces[:MOST_PIECES],
+        more_pieces=max(0, len(pieces) - MOST_PIECES),
+        strips=_strips(opened, whole),
+        open_hours=_collapsed(opened, whole, zone),
+        planned=planned,
+    )
+
+
+def _pieces(marks: Iterable[Mark], whole: Span, zone: str) -> tuple[Piece, ...]:
+    """Return the pieces of a day in order; many of the same window as one, with their count."""
+    cuts: dict[Any, list[Span]] = {}
+    for mark in marks:
+        if found := _cut(mark.span, whole):
+            cuts.setdefault(mark.told, []).extend(found)
+    found_pieces = [
+        (alike[0].start, max(cut.end for cut in alike), Piece(hours, told))
+        for told, every in cuts.items()
+        for alike in ([every] if len(every) > MOST_ALIKE else [[cut] for cut in every])
+        for hours in _collapsed(alike, whole, zone)
+    ]
+    return tuple(piece for _, _, piece in sorted(found_pieces, key=lambda one: one[:2]))
+
+
+def _collapsed(cuts: Sequence[Span], whole: Span, zone: str) -> tuple[str, ...]:
+    """Return the hours of spans in order; of many one text, as 39 × 00:00–19:30."""
+    if len(cuts) <= MOST_ALIKE:
+        return tuple(_hours(cut, whole, zone) for cut in cuts)
+    every = Span(cuts[0].start, max(cut.end for cut in cuts))
+    return (f"{len(cuts)} × {_hours(every, whole, zone)}",)
+
+
+def _strips(opened: Sequence[Span], whole: Span) -> tuple[Strip, ...]:
+    if len(opened) > MOST_STRIPS:
+        wide = (Span(cut.start, cut.end + whole.length / 100) for cut in opened)
+        opened = [span.clip(end=whole.end) for span in joined(wide)]
+    return tuple(_strip(cut, whole) for cut in opened)
+
+
+def _cut(span: Span, whole: Span) -> list[Span]:
+    cut = span.clip(start=whole.start, end=whole.end)
+    return [cut] if cut.start < cut.end else []
+
+
+def _hours(cut: Span, whole: Span, zone: str) -> str:
+    start = "00:00" if cut.start == whole.start else f"{shown_at(cut.start, zone):%H:%M}"
+    end = "24:00" if cut.end == whole.end else f"{shown_at(cut.end, zone):%H:%M}"
+    return f"{start}–{end}"
+
+
+def _strip(cut: Span, whole: Span) -> Strip:
+    length = whole.length / 100
+    return Strip(round((cut.start - whole.start) / length, 3), round(cut.length / length, 3))
+
+
+def _midnight(day: date, zone: str) -> datetime:
+    return moment_at(datetime.combine(day, time()), zone).astimezone(UTC)

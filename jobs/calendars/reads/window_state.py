@@ -1,0 +1,119 @@
+"""Whether a window counts: asked for, approved until when, rejected, revoked; told in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.utils.translation import gettext as _
+
+from jobs.calendars.hours import entry_of
+from jobs.models import Decision, Window, WindowDecision, WindowEffect
+from jobs.windows import Span
+
+FOR_EVER: Final = datetime(2099, 12, 31, tzinfo=UTC)
+_ONE: Final = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """A word, the kind of its colour, and what more there is to say."""
+
+    word: str
+    kind: str
+    more: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.more}".strip()
+
+
+def state_of(window: Window, *, now: datetime) -> WindowState:
+    """Return the state of a window, from its row, its calendar and its decisions."""
+    approved = entry_of(window).approved
+    if approved is None:
+        if window.effect == WindowEffect.FREEZE:
+            return WindowState(_("freeze"), "expired", _("needs no approval"))
+        return WindowState(_("counts"), "succeeded", _("needs no approval"))
+    every = sorted(window.decisions.all(), key=lambda one: one.pk)
+    decisions = [one for one in every if one.revision == window.revision]
+    if not decisions:
+        return _asked(window, is_again=bool(every))
+    return _decided(decisions[-1], approved, now=now)
+
+
+def _asked(window: Window, *, is_again: bool) -> WindowState:
+    by = window.requested_by.get_username() if window.requested_by else ""
+    said = _("by %s") % by if by else ""
+    return WindowState(_("asked for again") if is_again else _("asked for"), "held", said)
+
+
+def _decided(newest: WindowDecision, approved: Sequence[Span], *, now: datetime) -> WindowState:
+    by = _("by %s") % newest.actor_name if newest.actor_name else ""
+    standing = [span for span in approved if span.length > _ONE]
+    if standing:
+        until = standing[-1].end
+        if until <= now:
+            return WindowState(_("approval has expired"), "expired", f"{until:%Y-%m-%d %H:%M} UTC")
+        more = "" if until > FOR_EVER else _("until %s UTC") % f"{until:%Y-%m-%d %H:%M}"
+        return WindowState(_("approved"), "succeeded", f"{by} {more}".strip())
+    if approved:
+        first = approved[-1].start
+        said = _("%(count)s of its occurrences, the last %(at)s UTC") % {
+            "count": len(approved),
+            "at": f"{first:%Y-%m-%d %H:%M}",
+        }
+        return WindowState(_("approved in part"), "succeeded", f"{said} {by}".strip())
+    kind = "failed" if newest.decision == Decision.REJECTED else "cancelled"
+    word = newest.get_decision_display()
+    if newest.decision == Decision.APPROVED:
+        word, kind = _("approval has expired"), "expired"
+    return WindowState(word, kind, by)
+
+
+# --- the same, asked of the database ---------------------------------------------------------
+
+
+def needing_approval(windows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the windows that count only when they are approved."""
+    return windows.filter(effect=WindowEffect.WINDOW, calendar__needs_approval=True)
+
+
+def to_be_approved(windows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the windows as they are now that nobody has decided on."""
+    return needing_approval(windows).filter(~Exists(_decisions()))
+
+
+def with_approval(windows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the windows of which, as they are now, all or some occurrences were approved.
+
+    And not all of them rejected or revoked since.
+    """
+    since = _decisions_of(OuterRef("window"), OuterRef("revision")).filter(
+        pk__gt=OuterRef("pk"), occurrence_at=None
+    )
+    approved = _decisions().filter(decision=Decision.APPROVED)
+    last = approved.filter(~Exists(since.exclude(decision=Decision.APPROVED)))
+    return needing_approval(windows).filter(Exists(last))
+
+
+def turned_down(windows: QuerySet[Any], decision: str) -> QuerySet[Any]:
+    """Return the windows without any approval on which this was decided last."""
+    newest = _decisions().order_by("-pk").values("decision")[:1]
+    left = needing_approval(windows).alias(newest=Subquery(newest)).filter(newest=decision)
+    return left.exclude(pk__in=with_approval(windows).values("pk"))
+
+
+def asked_by(user: Any) -> Q:
+    """Return the condition of windows that a person may not approve: their own, of four eyes."""
+    return Q(requested_by=user.pk, calendar__four_eyes=True)
+
+
+def _decisions() -> QuerySet[WindowDecision]:
+    return _decisions_of(OuterRef("pk"), OuterRef("revision"))
+
+
+def _decisions_of(window: OuterRef, revision: OuterRef) -> QuerySet[WindowDecision]:
+    return WindowDecision.objects.filter(window=window, revision=revision)

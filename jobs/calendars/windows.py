@@ -1,0 +1,255 @@
+"""Windows and freezes: asked for, changed and removed, each as one change of its calendar.
+
+A window counts when somebody has agreed to it as it is (`jobs/calendars/approvals.py`); a freeze always does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from jobs.calendars.changes import changing, too_many
+from jobs.calendars.hours import entry_of, has_too_many, readable
+from jobs.core.errors import OptionError, WindowError
+from jobs.models import AuditEntry, Calendar, Window
+from jobs.runs.options import REASON_LIMIT, refuse_text
+from jobs.runs.storage import now
+from jobs.windows import Effect, Entry, checked, only_narrows
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+RULE_LIMIT: Final = 500
+SOURCE_LIMITS: Final = {"source": 200, "source_uid": 500}
+MATERIAL: Final = frozenset(
+    {
+        *("effect", "starts", "duration_seconds", "zone", "rule", "excluded", "added"),
+        *("valid_from", "valid_until"),
+    }
+)
+"""Columns that say when something may start: approvals are of what they were."""
+UNCHANGED: Final = "unchanged: the change only narrows the window"
+ASKED_AGAIN: Final = "asked again"
+FIELDS: Final = frozenset(
+    {
+        *("effect", "starts", "duration", "zone", "rule", "excluded", "added"),
+        *("valid_from", "valid_until", "reason"),
+    }
+)
+
+
+def request_window(
+    calendar: Calendar,
+    *,
+    effect: str = Effect.WINDOW,
+    starts: datetime,
+    duration: timedelta,
+    zone: str,
+    rule: str = "",
+    excluded: Collection[datetime] = (),
+    added: Collection[datetime] = (),
+    valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
+    reason: str = "",
+    actor: AbstractBaseUser | None = None,
+    source: str = "",
+    source_uid: str = "",
+) -> Window:
+    """Give a calendar one more window or freeze; return it.
+
+    Times are what the clock of `zone` shows, but for `valid_from` and `valid_until`, which are
+    aware. Raises WindowError with the field and its limit.
+    """
+    entry = Entry(
+        _effect(effect),
+        starts=starts,
+        duration=duration,
+        zone=zone,
+        rule=rule,
+        excluded=_dates(excluded),
+        added=_dates(added),
+        valid_from=valid_from,
+        valid_until=valid_until,
+        reason=reason,
+    )
+    columns = _columns(entry)
+    came_from = {"source": source, "source_uid": source_uid}
+    for name, text in came_from.items():
+        _refuse_text(name, text, most=SOURCE_LIMITS[name])
+    with changing(calendar) as locked:
+        window = Window.objects.create(
+            calendar=locked,
+            **columns,
+            **came_from,
+            requested_by_id=None if actor is None else actor.pk,
+            requested_at=now(),
+        )
+        AuditEntry.write(
+            "request window",
+            on=window,
+            actor=actor,
+            reason=window.reason,
+            calendar=locked.name,
+            after=_shown(columns),
+        )
+    return window
+
+
+def change_window(
+    window: Window, *, actor: AbstractBaseUser | None = None, **fields: Any
+) -> Window:
+    """Change some fields of `request_window`; return the window as it is now.
+
+    A change that may open more is asked for again: approvals of what the window was do not count
+    any more, and the actor is who asked. One that only narrows an approved window keeps its
+    approval. Raises WindowError as `request_window` does.
+    """
+    _refuse_unknown(fields)
+    with changing(window.calendar):
+        before = Window.objects.select_related("calendar").get(pk=window.pk)
+        changed = _changed(before, _columns(_with(before, fields)))
+        if not changed:
+            return before
+        old = {name: getattr(before, name) for name in changed}
+        approval = apply_change(before, changed, actor=actor)
+        before.save()
+        AuditEntry.write(
+            "change window",
+            on=before,
+            actor=actor,
+            reason=before.reason,
+            calendar=before.calendar.name,
+            revision=before.revision,
+            before=_shown(old),
+            after=_shown(changed),
+            **({"approval": approval} if approval else {}),
+        )
+    return before
+
+
+def check_amount(calendar: Calendar, entry: Entry, *, instead_of: int | None = None) -> None:
+    """Raise WindowError when a calendar would make too many openings with one more entry.
+
+    `instead_of` is the key of the window whose place it takes, if any.
+    """
+    others = list(calendar.windows.prefetch_related("decisions").select_related("calendar"))
+    rest = [window for window in others if window.pk != instead_of]
+    if has_too_many(rest, entry) and not has_too_many(others):
+        raise too_many(calendar)
+
+
+def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> str:
+    """Give a window other columns, to be saved by the caller; return what becomes of its approval.
+
+    Empty when it needs none, or nothing changed of when something may start.
+    """
+    before = readable(window)
+    for name, value in changed.items():
+        setattr(window, name, value)
+    if not MATERIAL & changed.keys():
+        return ""
+    if before.approved and only_narrows(before, readable(window)):
+        return UNCHANGED
+    window.revision += 1
+    window.requested_by_id = None if actor is None else actor.pk
+    window.requested_at = now()
+    return "" if readable(window).approved is None else ASKED_AGAIN
+
+
+def remove_window(
+    window: Window, *, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> None:
+    """Remove a window or freeze, with what was decided on it; harmless when it is gone.
+
+    Raises OptionError for the last window: its calendar would be open without it.
+    """
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    with changing(window.calendar):
+        found = Window.objects.select_related("calendar").filter(pk=window.pk).first()
+        if found is None:
+            return
+        AuditEntry.write(
+            "remove window",
+            on=found,
+            actor=actor,
+            reason=reason,
+            calendar=found.calendar.name,
+            before=_shown(_columns(replace(entry_of(found), approved=None))),
+        )
+        found.delete()
+
+
+def _with(window: Window, fields: Mapping[str, Any]) -> Entry:
+    """Return what a window would be with other fields; not checked yet."""
+    given = dict(fields)
+    if "effect" in given:
+        given["effect"] = _effect(given["effect"])
+    for name in ("excluded", "added"):
+        if name in given:
+            given[name] = _dates(given[name])
+    return replace(entry_of(window), approved=None, **given)
+
+
+def _columns(entry: Entry) -> dict[str, Any]:
+    """Return an entry as it is stored, checked."""
+    _refuse_text("reason", entry.reason, most=REASON_LIMIT)
+    kept = checked(entry)
+    if len(kept.rule) > RULE_LIMIT:
+        raise WindowError("rule", f"is text of at most {RULE_LIMIT} characters")
+    if kept.duration % timedelta(seconds=1):
+        raise WindowError("duration", "has fractions of a second")
+    return {
+        "effect": str(kept.effect),
+        "starts": kept.starts.isoformat(),
+        "duration_seconds": int(kept.duration.total_seconds()),
+        "zone": kept.zone,
+        "rule": kept.rule,
+        "excluded": [wall.isoformat() for wall in kept.excluded],
+        "added": [wall.isoformat() for wall in kept.added],
+        "valid_from": kept.valid_from,
+        "valid_until": kept.valid_until,
+        "reason": kept.reason,
+    }
+
+
+def _changed(window: Window, columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in columns.items() if value != getattr(window, name)}
+
+
+def _shown(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns as JSON takes them; of many dates the count."""
+    shown = dict(columns)
+    for name in ("valid_from", "valid_until"):
+        if shown.get(name) is not None:
+            shown[name] = shown[name].isoformat()
+    for name in ("excluded", "added"):
+        if len(shown.get(name, ())) > 100:
+            shown[name] = f"{len(shown[name]):,} dates"
+    return shown
+
+
+def _effect(given: Any) -> Any:
+    """Return the effect of that name; what is none is refused with the other fields."""
+    return Effect(given) if given in set(Effect) else given
+
+
+def _dates(given: Any) -> Any:
+    """Return dates as the arithmetic has them; what is none is refused with the other fields."""
+    return tuple(given) if isinstance(given, (list, set, frozenset)) else given
+
+
+def _refuse_unknown(fields: Mapping[str, Any]) -> None:
+    for name in fields.keys() - FIELDS:
+        near = get_close_matches(name, FIELDS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise WindowError(name[:60], f"is no field of a window{hint}")
+
+
+def _refuse_text(field: str, value: Any, *, most: int) -> None:
+    try:
+        refuse_text(field, value, most=most)
+    except OptionError as error:
+        raise WindowError(field, error.problem) from None

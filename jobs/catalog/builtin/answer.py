@@ -1,0 +1,69 @@
+"""What an HTTP answer means for the run: kept, tried again, or given up. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from jobs.catalog.builtin.errors import HttpRequestFailed, HttpRequestRefused
+from jobs.catalog.builtin.request import Request, is_expected
+from jobs.catalog.builtin.wire import Answer
+
+RETRY_AFTER_LIMIT: Final = 86_400.0
+TEMPORARY: Final = frozenset({408, 425, 429})
+KEPT_HEADERS: Final = ("content-type", "content-length", "date", "etag", "location", "retry-after")
+HEADER_LIMIT: Final = 1_024
+# Others are read as UTF-8: some codecs take time by the square of the length.
+CHARSETS: Final = frozenset({"utf-8", "us-ascii", "iso-8859-1", "windows-1252"})
+
+
+def refuse_unexpected(request: Request, answer: Answer, *, expected: str) -> None:
+    """Raise HttpRequestFailed or HttpRequestRefused unless the status is one of those expected."""
+    status = answer.status
+    if is_expected(status, expected):
+        return
+    problem = f"answered {status}, {expected} was expected"
+    if status in TEMPORARY or status >= 500:
+        raise HttpRequestFailed(str(request), problem, retry_after(answer.headers))
+    if 300 <= status < 400:
+        problem += "; redirects are not followed, give the final URL"
+    raise HttpRequestRefused(str(request), problem)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a Retry-After header asks to wait, at most a day."""
+    text = (headers.get("Retry-After") or "")[:HEADER_LIMIT].strip()
+    if text.isascii() and text.isdigit():
+        # Long rows of digits are beyond the limit, and slow to convert.
+        return min(float(text[:12]), RETRY_AFTER_LIMIT)
+    until = _http_date(text)
+    if until is None:
+        return None
+    # The server's own clock, so that a difference to ours does not count.
+    now = _http_date((headers.get("Date") or "")[:HEADER_LIMIT]) or datetime.now(UTC)
+    return min(max((until - now).total_seconds(), 0.0), RETRY_AFTER_LIMIT)
+
+
+def _http_date(text: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that say something about the answer's body or what to do next."""
+    return {name: value[:HEADER_LIMIT] for name in KEPT_HEADERS if (value := headers.get(name))}
+
+
+def text_of(answer: Answer) -> str:
+    """Return the body as text; bytes that are none become U+FFFD."""
+    header = Message()
+    # Cut first: its parser takes time by the square of the length.
+    header["Content-Type"] = (answer.headers.get("Content-Type") or "")[:HEADER_LIMIT]
+    charset = (header.get_content_charset() or "utf-8").lower()
+    return answer.body.decode(charset if charset in CHARSETS else "utf-8", errors="replace")

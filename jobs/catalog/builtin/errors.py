@@ -1,0 +1,50 @@
+"""How the built-in tasks fail. Texts name no path, query, header, body or command argument:
+these may hold secrets.
+"""
+
+from __future__ import annotations
+
+from jobs.core.errors import FairshiftError
+
+
+class HttpRequestFailed(FairshiftError):
+    """No usable answer this time; another attempt may get one.
+
+    `retry_after` is the number of seconds that the server asked to wait, or None.
+    """
+
+    def __init__(self, request: str, problem: str, retry_after: float | None = None) -> None:
+        super().__init__(request, problem, retry_after)
+        self.request = request
+        self.problem = problem
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        wait = "" if self.retry_after is None else f"; asked to wait {self.retry_after:g} s"
+        return f"{self.request}: {self.problem}{wait}"
+
+
+class HttpRequestRefused(FairshiftError):
+    """The request may not be made, or its answer will not get better by asking again."""
+
+    def __init__(self, request: str, problem: str) -> None:
+        super().__init__(request, problem)
+        self.request = request
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.request}: {self.problem}"
+
+
+class CommandFailed(FairshiftError):
+    """A management command failed; `output` is the end of what it wrote before."""
+
+    def __init__(self, name: str, problem: str, output: str = "") -> None:
+        super().__init__(name, problem, output)
+        self.name = name
+        self.problem = problem
+        self.output = output
+
+    def __str__(self) -> str:
+        written = f"\n{self.output}" if self.output else ""
+        return f"management command {self.name}: {self.problem}{written}"

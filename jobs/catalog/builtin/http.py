@@ -1,0 +1,211 @@
+"""The HTTP request task: one request to a public https host, or to one that is allow-listed."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Iterable
+from http.client import HTTPException
+from json import dumps
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field, JsonValue
+from urllib3.exceptions import HTTPError
+from urllib3.exceptions import TimeoutError as HttpTimeoutError
+
+from jobs.catalog.builtin.addresses import is_allowed, is_odd_address, why_not_public
+from jobs.catalog.builtin.answer import kept_headers, refuse_unexpected, text_of
+from jobs.catalog.builtin.errors import HttpRequestFailed, HttpRequestRefused
+from jobs.catalog.builtin.request import (
+    METHODS,
+    Request,
+    checked_header,
+    checked_statuses,
+    parsed_url,
+)
+from jobs.catalog.builtin.wire import (
+    Answer,
+    AnswerTooLarge,
+    Deadline,
+    Dialler,
+    Resolver,
+    addresses,
+    connected,
+    exchange,
+    resolved,
+)
+from jobs.catalog.registry import job
+from jobs.core.conf import setting
+from jobs.runs.context import current_run
+
+TIMEOUT_LIMIT: Final = 300
+PORTS: Final = (443, 8443)
+"""The ports of hosts that are not allow-listed."""
+
+
+def _checked_url(url: str) -> str:
+    parsed_url(url)
+    return url
+
+
+def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        try:
+            checked_header(name, value)
+        except ValueError as error:
+            raise ValueError(f"{name[:100]!r} {error}") from None
+    return headers
+
+
+@job(
+    label="HTTP request",
+    name="fairshift.http_request",
+    retry_on=HttpRequestFailed,
+    give_up_on=HttpRequestRefused,
+)
+def http_request(  # noqa: PLR0917  Celery callers may pass arguments by position
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
+    url: Annotated[str, AfterValidator(_checked_url)],
+    headers: Annotated[dict[str, str], AfterValidator(_checked_headers)] = {},  # noqa: B006  only read
+    body: str = "",
+    json: JsonValue = None,
+    expect_status: Annotated[str, AfterValidator(checked_statuses)] = "2xx",
+    timeout_seconds: Annotated[float, Field(gt=0, le=TIMEOUT_LIMIT)] = 30,
+) -> dict[str, Any]:
+    """Send one HTTP request and keep the answer's status, main headers and first 64 KiB.
+
+    `json` is sent as the body, with its content type; it and `body` exclude each other.
+    The time limit is for everything from the name's look-up to the last byte. Redirects
+    are not followed. Raises HttpRequestFailed for what another attempt may mend
+    (connection errors, 408, 425, 429 and 5xx) and HttpRequestRefused for the rest.
+    """
+    request = build_request(method, url, headers=headers, body=body, json=json)
+    started, run = time.monotonic(), current_run()
+    answer = fetch(
+        request,
+        timeout_seconds=_checked_timeout(request, timeout_seconds),
+        allowed=setting("HTTP_ALLOWED_HOSTS"),
+        owner=run.owner if run else None,
+    )
+    seconds = time.monotonic() - started
+    refuse_unexpected(request, answer, expected=expect_status)
+    return {
+        "status": answer.status,
+        "headers": kept_headers(answer.headers),
+        "body": text_of(answer),
+        "is_cut": answer.is_cut,
+        "seconds": round(seconds, 3),
+    }
+
+
+def build_request(
+    method: str, url: str, *, headers: dict[str, str], body: str, json: Any
+) -> Request:
+    """Return the request that the arguments ask for; raises HttpRequestRefused.
+
+    Checked here too, and not at submit alone: a plain Celery call skips that.
+    """
+    if method not in METHODS:
+        raise HttpRequestRefused(f"method {method[:20]!r}", f"is one of: {', '.join(METHODS)}")
+    try:
+        parsed = parsed_url(url)
+    except ValueError as error:
+        raise HttpRequestRefused("url", str(error)) from None
+    shown = f"{method} {parsed.shown}"
+    try:
+        _checked_headers(headers)
+    except ValueError as error:
+        raise HttpRequestRefused(shown, f"header {error}") from None
+    if body and json is not None:
+        raise HttpRequestRefused(shown, "both body and json are given; give one")
+    content = (
+        body.encode() if json is None else dumps(json, ensure_ascii=False, allow_nan=False).encode()
+    )
+    own = {"Host": parsed.authority, "User-Agent": "Fairshift", "Connection": "close"}
+    if content or method in ("POST", "PUT", "PATCH"):
+        own["Content-Length"] = str(len(content))
+    if content:
+        own["Content-Type"] = "text/plain; charset=utf-8" if json is None else "application/json"
+    given = {name.lower() for name in headers}
+    merged = {name: value for name, value in own.items() if name.lower() not in given}
+    return Request(method=method, url=parsed, headers=merged | headers, body=content)
+
+
+def fetch(
+    request: Request,
+    *,
+    timeout_seconds: float,
+    allowed: Iterable[str],
+    owner: str | None = None,
+    resolve: Resolver = addresses,
+    dial: Dialler = socket.create_connection,
+    tls: ssl.SSLContext | None = None,
+) -> Answer:
+    """Send a request to an address that was checked; return the answer.
+
+    The name is resolved once, and the connection goes to the very addresses that were
+    checked: a name that points elsewhere a moment later changes nothing.
+    """
+    url, deadline = request.url, Deadline(timeout_seconds)
+    is_listed = is_allowed(url.host, url.port, allowed=allowed, owner=owner)
+    if not is_listed:
+        _refuse_spelling(request)
+    try:
+        found = resolved(resolve, url, deadline)
+        if not is_listed:
+            _refuse_special(request, found)
+            _refuse_port(request)
+        connection = connected(found, url, deadline, dial=dial, tls=tls)
+        return exchange(connection, request, deadline)
+    except (TimeoutError, HttpTimeoutError) as error:
+        problem = f"took longer than the limit of {timeout_seconds:g} s"
+        raise HttpRequestFailed(str(request), problem) from error
+    except AnswerTooLarge as error:
+        raise HttpRequestRefused(str(request), str(error)) from error
+    # ValueError: a name that is none, and a negative length in the answer.
+    except (OSError, HTTPException, HTTPError, ValueError) as error:
+        raise HttpRequestFailed(str(request), _connection_problem(error)) from error
+
+
+def _checked_timeout(request: Request, seconds: float) -> float:
+    if not 0 < seconds <= TIMEOUT_LIMIT:
+        problem = f"timeout_seconds is more than 0 and at most {TIMEOUT_LIMIT}"
+        raise HttpRequestRefused(str(request), problem)
+    return seconds
+
+
+def _refuse_spelling(request: Request) -> None:
+    """Refuse what no look-up is needed for."""
+    if request.url.scheme != "https":
+        raise HttpRequestRefused(
+            str(request), f"http is for allow-listed hosts; {_advice(request.url.host)}"
+        )
+    if is_odd_address(request.url.host):
+        raise HttpRequestRefused(str(request), "the host is a number; write an address as a.b.c.d")
+
+
+def _refuse_special(request: Request, found: list[str]) -> None:
+    for address in found:
+        kind = why_not_public(address)
+        # One is enough: a name with public and private addresses is a trap.
+        if kind is not None:
+            problem = f"the host's address is {kind}; {_advice(request.url.host)}"
+            raise HttpRequestRefused(str(request), problem)
+
+
+def _refuse_port(request: Request) -> None:
+    if request.url.port not in PORTS:
+        ports = " or ".join(str(port) for port in PORTS)
+        entry = f"{request.url.bracketed_host}:{request.url.port}"
+        problem = f"the port of a host that is not allow-listed is {ports}; {_advice(entry)}"
+        raise HttpRequestRefused(str(request), problem)
+
+
+def _advice(entry: str) -> str:
+    return f"to allow it, add {entry!r} to FAIRSHIFT['HTTP_ALLOWED_HOSTS']"
+
+
+def _connection_problem(error: Exception) -> str:
+    reason = getattr(error, "strerror", None) or getattr(error, "verify_message", None)
+    return f"no answer ({type(error).__name__}{f': {reason}' if reason else ''})"

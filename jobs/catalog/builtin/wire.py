@@ -1,0 +1,212 @@
+"""Sends one HTTP request to an address that was checked, with limits of time and bytes.
+
+urllib3 writes the request and reads the answer; it neither looks up nor connects.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Final
+
+from urllib3.connection import HTTPConnection
+
+from jobs.catalog.builtin.request import Request, Url
+
+BODY_LIMIT: Final = 64 * 1024
+"""In bytes; of a longer body the beginning is kept."""
+HEADERS_LIMIT: Final = 64 * 1024
+"""In bytes on the wire, with the status line and any informational answers before it."""
+BODY_WIRE_LIMIT: Final = 8 * BODY_LIMIT
+"""In bytes on the wire: in chunks of one byte a body takes six for each."""
+PIECE: Final = 16 * 1024
+
+Resolver = Callable[[str, int], list[str]]
+Dialler = Callable[[tuple[str, int], float], socket.socket]
+
+
+class AnswerTooLarge(Exception):
+    """More bytes arrived than an answer may have."""
+
+
+class Deadline:
+    """A moment on the monotonic clock by which everything must be done."""
+
+    def __init__(self, seconds: float) -> None:
+        self.at = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Return the seconds left; raises TimeoutError when there are none."""
+        left = self.at - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the time limit has passed")
+        return left
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back; `body` holds at most BODY_LIMIT bytes of it."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    is_cut: bool
+
+
+def addresses(host: str, port: int) -> list[str]:
+    """Return the addresses of a host, in the order in which they should be tried."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+
+
+def resolved(resolve: Resolver, url: Url, deadline: Deadline) -> list[str]:
+    """Return what `resolve` finds for a URL's host, or raise what it raises, in time.
+
+    In a thread of its own: the system's resolver takes no time limit.
+    """
+    answers: SimpleQueue[list[str] | Exception] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(resolve(url.host, url.port))
+        # Carried over to the caller, whatever it is.
+        except Exception as error:
+            answers.put(error)
+
+    Thread(target=ask, daemon=True, name="resolve").start()
+    try:
+        answer = answers.get(timeout=deadline.left())
+    except Empty:
+        raise TimeoutError("the name was not resolved in time") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def connected(
+    found: list[str],
+    url: Url,
+    deadline: Deadline,
+    *,
+    dial: Dialler = socket.create_connection,
+    tls: ssl.SSLContext | None = None,
+) -> socket.socket:
+    """Return a connection to the first of the addresses that answers.
+
+    The time is divided among them, so that a silent one does not use it up.
+    """
+    for number, address in enumerate(found):
+        share = deadline.left() / (len(found) - number)
+        try:
+            plain = dial((address, url.port), share)
+            break
+        except OSError:
+            if number == len(found) - 1:
+                raise
+    else:
+        raise OSError("the host has no address")
+    if url.scheme == "http":
+        return plain
+    try:
+        plain.settimeout(deadline.left())
+        tls = tls or ssl.create_default_context()
+        return tls.wrap_socket(plain, server_hostname=url.host)
+    except BaseException:
+        plain.close()
+        raise
+
+
+def exchange(connection: socket.socket, request: Request, deadline: Deadline) -> Answer:
+    """Send a request and return its answer; closes the connection.
+
+    Raises AnswerTooLarge for headers or a body of more bytes than they may have on the wire.
+    """
+    bounded = _BoundedSocket(connection, deadline)
+    http = HTTPConnection(request.url.host)
+    # A socket that is there already keeps urllib3 from looking up and connecting.
+    http.sock = bounded
+    try:
+        http.request(
+            request.method,
+            request.url.path,
+            body=request.body or None,
+            headers=request.headers,
+            preload_content=False,
+            decode_content=False,
+        )
+        response = http.getresponse()
+        bounded.allow(BODY_WIRE_LIMIT, what=f"a body of {BODY_LIMIT // 1024} KiB")
+        body = bytearray()
+        for piece in response.stream(PIECE, decode_content=False):
+            body += piece
+            if len(body) > BODY_LIMIT:
+                break
+        return Answer(
+            response.status,
+            response.headers,
+            bytes(body[:BODY_LIMIT]),
+            is_cut=len(body) > BODY_LIMIT,
+        )
+    finally:
+        http.close()
+        connection.close()
+
+
+class _BoundedSocket:
+    """What urllib3 needs of a socket, with limits that hold for the whole answer.
+
+    A socket's own timeout is for one call: a peer that sends a byte a second would never exceed
+    it. The bytes are counted here, below urllib3, because lengths in an answer may lie: urllib3
+    and http.client read a chunk of -1 bytes to the end of the connection.
+    """
+
+    def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
+        self.connection = connection
+        self.deadline = deadline
+        self.allow(HEADERS_LIMIT, what="headers")
+
+    def allow(self, size: int, *, what: str) -> None:
+        """Let `size` more bytes arrive; `what` they are is for the error's text."""
+        self.bytes_left = size
+        self.limit = f"sent more than {size // 1024} KiB for {what}"
+
+    def sendall(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            self.connection.settimeout(self.deadline.left())
+            view = view[self.connection.send(view) :]
+
+    def receive_into(self, buffer: Any) -> int:
+        """Read some bytes into a buffer; return how many."""
+        self.connection.settimeout(self.deadline.left())
+        size = self.connection.recv_into(buffer)
+        self.bytes_left -= size
+        if self.bytes_left < 0:
+            raise AnswerTooLarge(self.limit)
+        return size
+
+    def makefile(self, *_args: Any) -> io.BufferedReader:
+        return io.BufferedReader(_BoundedReader(self))
+
+    def settimeout(self, _seconds: float | None) -> None:
+        """Keep the time left: urllib3 would set a time for each call."""
+
+    def close(self) -> None:
+        """Leave the connection open: the answer is read after urllib3 has let go of it."""
+
+
+class _BoundedReader(io.RawIOBase):
+    def __init__(self, bounded: _BoundedSocket) -> None:
+        self.bounded = bounded
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self.bounded.receive_into(buffer)

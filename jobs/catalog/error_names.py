@@ -1,0 +1,54 @@
+"""Names of exceptions, as `retry_on` and `give_up_on` hold them: is there such a class?"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from jobs.core.errors import OptionError
+
+OPTIONS: Final = ("retry_on", "give_up_on")
+_known: Final[set[str]] = {
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
+}
+
+
+def refuse_unknown_errors(policy: Mapping[str, Any]) -> None:
+    """Raise OptionError for a name without module that no loaded exception class has.
+
+    The task modules are loaded before, with what they import. A name with its module is not
+    looked for: that module may be loaded by the task, in its worker alone.
+    """
+    for option in OPTIONS:
+        refuse_unknown_names(option, policy.get(option) or ())
+
+
+def refuse_unknown_names(option: str, names: Iterable[str]) -> None:
+    """Do so for the names of one option."""
+    for name in names:
+        if "." in name or name in _known:
+            continue
+        _known.update(_loaded())
+        if name not in _known:
+            near = get_close_matches(name, sorted(_known), n=1)
+            hint = f"did you mean {near[0]}? Else name" if near else "name"
+            raise OptionError(
+                option,
+                f"holds {name!r:.80}, and no exception class of this name is loaded here; {hint}"
+                " it with its module, as package.errors.Class",
+            )
+
+
+def _loaded() -> set[str]:
+    """Return the names of all exception classes that this process has loaded."""
+    found: set[type] = set()
+    left: list[type] = [BaseException]
+    while left:
+        fresh: set[type] = set(type.__subclasses__(left.pop())) - found
+        found |= fresh
+        left.extend(fresh)
+    return {one.__name__ for one in found}

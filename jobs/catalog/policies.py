@@ -1,0 +1,107 @@
+"""The policies that a task may declare with `@job`, checked when the module is imported. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, Final
+
+from jobs.core.errors import OptionError
+
+MONTH_SECONDS: Final = 30 * 86_400
+NAMES_LIMIT: Final = 100
+"""Most names in `retry_on`, and in `give_up_on`."""
+NAME_LIMIT: Final = 255
+"""Most characters of each of them."""
+
+
+def _count(minimum: int, maximum: int) -> Callable[[str, Any], int]:
+    def checked(option: str, value: Any) -> int:
+        # A bool is an int to Python, and a mistake here.
+        if type(value) is not int or not minimum <= value <= maximum:
+            raise OptionError(option, f"is a whole number from {minimum} to {maximum}")
+        return value
+
+    return checked
+
+
+def _seconds(minimum: float) -> Callable[[str, Any], float]:
+    def checked(option: str, value: Any) -> float:
+        # NaN fails both comparisons, so the test is for what is allowed.
+        if type(value) not in (int, float) or not minimum <= value <= MONTH_SECONDS:
+            raise OptionError(option, f"is a number of seconds from {minimum:g} to {MONTH_SECONDS}")
+        return float(value)
+
+    return checked
+
+
+def _one_of(*choices: str) -> Callable[[str, Any], str]:
+    def checked(option: str, value: Any) -> str:
+        if value not in choices:
+            raise OptionError(option, f"is one of: {', '.join(choices)}")
+        return str(value)
+
+    return checked
+
+
+def _error_names(option: str, value: Any) -> tuple[str, ...]:
+    """Return the names of exception classes that are given as classes or as names."""
+    given: Collection[Any] = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+    if len(given) > NAMES_LIMIT:
+        raise OptionError(option, f"holds at most {NAMES_LIMIT} names; these are {len(given):,}")
+    return tuple(_error_name(option, item) for item in given)
+
+
+def _error_name(option: str, item: Any) -> str:
+    is_class = isinstance(item, type) and issubclass(item, BaseException)
+    name = f"{item.__module__}.{item.__qualname__}" if is_class else item
+    # The length first: to look at each part of a text of megabytes takes long.
+    if isinstance(name, str) and len(name) > NAME_LIMIT:
+        raise OptionError(
+            option, f"holds names of at most {NAME_LIMIT} characters; one has {len(name):,}"
+        )
+    if isinstance(name, str) and (is_class or all(map(str.isidentifier, name.split(".")))):
+        return name
+    raise OptionError(option, "holds exception classes, or their names with or without module")
+
+
+CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = MappingProxyType(
+    {
+        "priority": _count(0, 9),
+        "max_attempts": _count(1, 100),
+        "backoff_seconds": _seconds(0),
+        "backoff_cap_seconds": _seconds(0),
+        "retry_on": _error_names,
+        "give_up_on": _error_names,
+        "soft_time_limit_seconds": _seconds(0.1),
+        "time_limit_seconds": _seconds(0.1),
+        "deadline_seconds": _seconds(0.1),
+        "history": _one_of("full", "none"),
+    }
+)
+
+
+def checked_policy(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the given options in their kept form: numbers, text and tuples of class names.
+
+    Only what was given is in it. Raises OptionError with the option and its limits.
+    """
+    policy = {option: CHECKS[option](option, value) for option, value in options.items()}
+    soft, hard = policy.get("soft_time_limit_seconds"), policy.get("time_limit_seconds")
+    if soft is not None and hard is not None and soft >= hard:
+        raise OptionError(
+            "soft_time_limit_seconds", f"is less than time_limit_seconds, which is {hard:g}"
+        )
+    return MappingProxyType(policy)
+
+
+def refuse_unknown(options: Iterable[str], *, known: Iterable[str]) -> None:
+    """Raise OptionError for the first option that is not known, with the near miss."""
+    names = set(known)
+    for option in options:
+        if option not in names:
+            near = get_close_matches(option, sorted(names), n=1)
+            raise OptionError(
+                option, f"is unknown; did you mean {near[0]}?" if near else "is unknown"
+            )

@@ -1,0 +1,251 @@
+"""Which tasks may be submitted, and which of them people are offered in the admin and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher, get_close_matches
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    overload,
+)
+
+from celery import Task, current_app, shared_task
+from celery.canvas import Signature
+
+from jobs.catalog.policies import CHECKS, checked_policy, refuse_unknown
+from jobs.core.conf import setting
+from jobs.core.errors import OptionError, RowRequired, UnknownTask
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+NAME_LIMIT: Final = 255
+NEAR: Final = 0.75
+"""From which likeness on, of 0 to 1, another task's own name may be the one that was meant."""
+INTERNAL: Final = ("celery.", "fairshift.system.")
+"""Beginnings of the names of tasks that Celery and Fairshift call for themselves."""
+
+# Celery's options for what Fairshift decides: without a plain Celery call they mean nothing.
+REPLACED: Final = {
+    "max_retries": "max_attempts",
+    "autoretry_for": "retry_on",
+    "dont_autoretry_for": "give_up_on",
+    "retry_backoff": "backoff_seconds",
+    "retry_backoff_max": "backoff_cap_seconds",
+    "time_limit": "time_limit_seconds",
+    "soft_time_limit": "soft_time_limit_seconds",
+}
+# Celery's options that acknowledge, send back or publish a message by themselves.
+BEHIND_THE_ROW: Final = frozenset(
+    {"acks_late", "acks_on_failure_or_timeout", "acks_on_failure", "acks_on_timeout"}
+    | {"reject_on_worker_lost", "retry_on_worker_lost"}
+)
+CELERY_OPTIONS: Final = frozenset(
+    {"name", "base", "bind", "typing", "queue", "routing_key", "exchange", "shadow_name"}
+    | {"pydantic", "pydantic_strict", "pydantic_context", "pydantic_dump_kwargs"}
+    | {"ignore_result", "store_errors_even_if_ignored", "track_started", "throws", "trail"}
+    | {"serializer", "compression", "rate_limit", "send_events", "retry_kwargs", "retry_jitter"}
+    | {"default_retry_delay", "expires"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """How a task presents itself, and the policies that its runs have by default."""
+
+    title: str
+    description: str = ""
+    plain: bool = False
+    """True: may also run from a bare Celery message, without a row (`.delay()`)."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """Only what the task declares; the names are those of `jobs.catalog.policies.CHECKS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTask:
+    """A task in the admin form and in the API."""
+
+    name: str
+    task: Task
+    offer: Offer
+
+
+class JobTask(Protocol[P, R_co]):
+    """A Celery task for a type checker: called as its function is, other attributes are Any."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    def __getattr__(self, name: str, /) -> Any: ...
+
+
+@overload
+def job(
+    function: Callable[P, R_co], *, label: str | None = None, plain: bool = False, **options: Any
+) -> JobTask[P, R_co]: ...
+
+
+@overload
+def job(
+    *, bind: Literal[True], label: str | None = None, plain: bool = False, **options: Any
+) -> Callable[[Callable[Concatenate[Any, P], R_co]], JobTask[P, R_co]]: ...
+
+
+@overload
+def job(
+    *, label: str | None = None, plain: bool = False, **options: Any
+) -> Callable[[Callable[P, R_co]], JobTask[P, R_co]]: ...
+
+
+def job(
+    function: Callable[..., Any] | None = None,
+    *,
+    label: str | None = None,
+    plain: bool = False,
+    **options: Any,
+) -> Any:
+    """Register a function as a Celery task that is offered in the admin form and in the API.
+
+    `label` is its title there, else made from its name; the first line of its docstring
+    describes it. Options are policies (see `jobs.catalog.policies.CHECKS`) and those of Celery's
+    `shared_task`. Raises OptionError at import for an unknown option or a bad value. `.delay()`
+    and Celery's other ways to send the task raise RowRequired, unless it is `plain`.
+    """
+    if isinstance(function, str):
+        raise OptionError("name", f"is a keyword: @job(name={function!r})")
+    refuse_unknown(options, known={*CHECKS, *CELERY_OPTIONS, *REPLACED, *BEHIND_THE_ROW})
+    policy = checked_policy({name: value for name, value in options.items() if name in CHECKS})
+    celery_options = {name: value for name, value in options.items() if name not in CHECKS}
+    for name in () if plain else celery_options:
+        if name in REPLACED:
+            problem = f"is for plain Celery calls; use {REPLACED[name]}, or plain=True"
+            raise OptionError(name, problem)
+        if name in BEHIND_THE_ROW:
+            problem = (
+                "would move messages behind the row's back: Fairshift acknowledges after the"
+                " outcome is committed, and its row decides on another attempt; leave it out,"
+                " or use plain=True"
+            )
+            raise OptionError(name, problem)
+
+    if not plain:
+        # Celery makes attributes of the task's class of all options.
+        celery_options["apply_async"] = _refuse_to_send
+
+    def registered(function: Callable[..., Any]) -> Any:
+        offer = Offer(
+            title=label or _title(function.__name__),
+            description=_first_line(function.__doc__),
+            plain=plain,
+            policy=policy,
+        )
+        return shared_task(**celery_options, fairshift_offer=offer)(function)
+
+    return registered if function is None else registered(function)
+
+
+def resolve(task: Task | str) -> Task:
+    """Return the registered task of this name, task object or `shared_task` proxy.
+
+    No name makes an import happen. Raises UnknownTask, with the near miss, for what the current
+    Celery app has not registered and for internal tasks, and OptionError for a signature.
+    """
+    if isinstance(task, Signature):
+        raise OptionError("task", "is a signature, whose arguments are not read; pass them here")
+    name = task if isinstance(task, str) else getattr(task, "name", None)
+    if not isinstance(name, str):
+        # A function that is not a task, most likely: say its name as people know it.
+        raise UnknownTask(getattr(task, "__qualname__", repr(task)[:80]), is_name=False)
+    found = _registered().get(name)
+    if found is None or _is_internal(name):
+        name = name[:NAME_LIMIT]
+        raise UnknownTask(name, _near_miss(name))
+    return found
+
+
+def offer_of(task: Task) -> Offer:
+    """Return how a task presents itself; made from its name and docstring if it says nothing."""
+    offer = getattr(task, "fairshift_offer", None)
+    if offer is None:
+        offer = Offer(title=_title(task.name), description=_first_line(task.__doc__))
+    return offer
+
+
+def offered() -> list[OfferedTask]:
+    """Return the tasks that people may choose, by title.
+
+    Those made with `@job`, and those whose names match a pattern in the setting
+    OFFERED_TASKS, such as `reports.*`.
+    """
+    patterns = setting("OFFERED_TASKS")
+    found = [
+        OfferedTask(name=name, task=task, offer=offer_of(task))
+        for name, task in _registered().items()
+        if not _is_internal(name)
+        and (
+            hasattr(task, "fairshift_offer")
+            or any(fnmatchcase(name, pattern) for pattern in patterns)
+        )
+    ]
+    return sorted(found, key=lambda item: (item.offer.title, item.name))
+
+
+def requires_row(name: str) -> bool:
+    """Say whether a task may run only with an admitted row: the offered ones, but for plain."""
+    task = _registered().get(name)
+    return hasattr(task, "fairshift_offer") and not offer_of(task).plain
+
+
+def _refuse_to_send(task: Task, *_args: Any, **_options: Any) -> NoReturn:
+    """Raise where the call is made: a worker would drop the message, of which no caller hears."""
+    raise RowRequired(task.name)
+
+
+@cache
+def _loaded() -> None:
+    """Load the task modules that a worker loads when it boots.
+
+    Without the signal that a worker sends then: it would run all system checks, here in the
+    middle of a caller's transaction.
+    """
+    current_app.autodiscover_tasks(force=True)
+    for module in current_app.loader.default_modules:
+        current_app.loader.import_task_module(module)
+
+
+def _registered() -> Mapping[str, Task]:
+    _loaded()
+    return current_app.tasks
+
+
+def _is_internal(name: str) -> bool:
+    return name.startswith(INTERNAL)
+
+
+def _near_miss(name: str) -> str | None:
+    # Names of one module share most of their letters: the task's own name decides.
+    own = name.rpartition(".")[2]
+    known = [
+        candidate
+        for candidate in _registered()
+        if not _is_internal(candidate)
+        and SequenceMatcher(None, own, candidate.rpartition(".")[2]).ratio() >= NEAR
+    ]
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.4)), None)
+
+
+def _title(name: str) -> str:
+    return name.rpartition(".")[2].replace("_", " ").strip().capitalize()
+
+
+def _first_line(docstring: str | None) -> str:
+    return next(iter((docstring or "").strip().splitlines()), "")

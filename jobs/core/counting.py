@@ -1,0 +1,89 @@
+"""Counts for lists of millions of rows: estimated or capped, never a full scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Final, Self, TypeVar
+
+from django.core.paginator import Paginator
+from django.db import OperationalError, connection, models, transaction
+
+from jobs.core import sql
+
+T = TypeVar("T")
+
+CAP: Final = 10_000
+"""Exact up to here; also how far back the pages of a list go."""
+COUNT_MILLISECONDS: Final = 250
+
+
+class RoundCount(int):
+    """A number of rows that says of itself that it is not exact."""
+
+    words: str
+
+    def __new__(cls, number: int, words: str) -> Self:
+        count = super().__new__(cls, number)
+        count.words = words
+        return count
+
+    def __str__(self) -> str:
+        return self.words
+
+
+class EstimatingPaginator(Paginator):
+    """Pages through the newest rows; what is older is found by filters."""
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows: exact up to CAP, else an estimate or "more than"."""
+        rows: Any = self.object_list
+        if not rows.query.where:
+            estimate = estimated_count(rows.model)
+            if estimate > CAP:
+                return RoundCount(estimate, f"about {estimate:,}")
+        return capped_count(rows)
+
+    @cached_property
+    def num_pages(self) -> int:
+        """Pages up to CAP rows: a deeper offset would read and drop all rows before it."""
+        return min(super().num_pages, max(1, CAP // self.per_page))
+
+
+def capped_count(rows: models.QuerySet[Any]) -> int:
+    """Count rows up to CAP, and give up when that takes long."""
+    some = rows.order_by().values("pk")[: CAP + 1]
+    found = within(COUNT_MILLISECONDS, some.count)
+    if found is None:
+        return RoundCount(CAP + 1, "many")
+    return found if found <= CAP else RoundCount(found, f"more than {CAP:,}")
+
+
+def estimated_count(model: type[models.Model]) -> int:
+    """Return PostgreSQL's own estimate of the rows in a table and its partitions."""
+    [row] = sql.query(
+        "SELECT coalesce(sum(greatest(c.reltuples, 0)), 0)::bigint AS rows FROM pg_class c "
+        "WHERE c.relkind = 'r' AND (c.oid = %(table)s::regclass "
+        "OR c.oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = %(table)s::regclass))",
+        {"table": model._meta.db_table},
+    )
+    return int(row["rows"])
+
+
+def within(milliseconds: int, ask: Callable[[], T]) -> T | None:
+    """Return what a question to the database answers, or None when it takes longer."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        before = cursor.fetchone()[0]
+        try:
+            with transaction.atomic():
+                cursor.execute(f"SET LOCAL statement_timeout = {milliseconds:d}")
+                answer = ask()
+        except OperationalError as error:
+            if "statement timeout" not in str(error):
+                raise
+            return None
+        # A savepoint that is released keeps the setting; one that is rolled back does not.
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [before])
+        return answer

@@ -1,0 +1,90 @@
+"""Statements from files of their own, run on the caller's connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+from django.db import DatabaseError, connection
+
+from jobs.core.locks import LockClass
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_JOBS: Final = Path(__file__).parent.parent
+_BOUNDS: Final = """
+SELECT set_config('lock_timeout', '2s', true),
+    set_config('idle_in_transaction_session_timeout', '30s', true)
+"""
+
+
+@cache
+def statement(name: str) -> str:
+    """Return the text of `jobs/<package>/sql/<statement>.sql`, named `<package>/<statement>`."""
+    package, _, leaf = name.partition("/")
+    return (_JOBS / package / "sql" / f"{leaf}.sql").read_text()
+
+
+def run(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Run one statement file and return its rows by column name."""
+    return query(statement(name), parameters)
+
+
+def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[dict[str, Any]]:
+    """Run SQL and return its rows by column name."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        if cursor.description is None:
+            return []
+        names = [column.name for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def array(values: Iterable[object]) -> str:
+    """Return ids, numbers or our own words as PostgreSQL writes an array of them.
+
+    A fifth of a worker's edge was its driver's way to do this, element by element.
+    """
+    return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
+
+
+def binaries(values: Iterable[bytes | None]) -> str:
+    """Return bytes as PostgreSQL writes an array of them."""
+    return array(None if value is None else f'"\\\\x{value.hex()}"' for value in values)
+
+
+def bound_waits() -> None:
+    """In this transaction, wait 2 s for a lock at most; after 30 s of our silence others get ours.
+
+    Somebody's open transaction then keeps no system worker from everything else, and neither does
+    a host that has vanished.
+    """
+    query(_BOUNDS)
+
+
+def alone(verb: Callable[P, R]) -> Callable[P, R | None]:
+    """Have one call of a verb at a time in the whole installation.
+
+    A call that meets another one returns None at once: a round that takes longer than the
+    time between two is not overtaken by the next.
+    """
+    key = [LockClass.VERB, verb.__qualname__]
+
+    @wraps(verb)
+    def sole(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        # The session's lock, not a transaction's: a round has many transactions.
+        [row] = query("SELECT pg_try_advisory_lock(%s, hashtext(%s)) AS got", key)
+        if not row["got"]:
+            return None
+        try:
+            return verb(*args, **kwargs)
+        finally:
+            # On a connection that broke, the lock is gone with it.
+            with suppress(DatabaseError):
+                query("SELECT pg_advisory_unlock(%s, hashtext(%s))", key)
+
+    return sole

@@ -1,0 +1,169 @@
+"""django-celery-beat's PeriodicTasks read as jobs: what has no true counterpart is refused.
+
+Celery's crontab wants day of month and day of week both, cron wants either: an entry that restricts
+both is refused, not reinterpreted. Around changes of the clock, cron's own rule holds from then on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from celery import current_app
+from celery.schedules import ParseException, crontab
+from cronsim import CronSimError
+from cronsim.cronsim import Field
+from django.conf import settings
+
+from fleet import HEADER
+from jobs.catalog.arguments import ArgumentSchema
+from jobs.catalog.registry import resolve
+from jobs.core.errors import ArgumentError, OptionError
+
+# Ways of a message to its queue, beside the queue itself.
+_ROUTING: Final = ("exchange", "routing_key")
+_LAST: Final = 9
+"""On Redis Celery serves priority 0 first and 9 last, and takes what is above 9 for 9."""
+
+# Of each field of a crontab: cronsim's reader, and how many values it has.
+_CRON: Final = (
+    ("minute", Field.MINUTE, 60),
+    ("hour", Field.HOUR, 24),
+    ("day_of_month", Field.DAY, 31),
+    ("month_of_year", Field.MONTH, 12),
+    ("day_of_week", Field.DOW, 7),
+)
+
+
+def job_of(entry: Any, *, owner: str, now: datetime) -> dict[str, Any]:
+    """Return a PeriodicTask as `jobs.upsert_jobs` takes a job: its name becomes the key.
+
+    Raises OptionError, ArgumentError or UnknownTask, naming the entry's field, for what a job
+    cannot do in the same way. Limits of the job's own fields are for the upsert to check.
+    """
+    for name in _ROUTING:
+        if getattr(entry, name) is not None:
+            raise OptionError(name, "has no counterpart: a job names its `queue` alone; clear it")
+    _refuse_headers(_json(entry, "headers", dict), owner=owner)
+    if entry.expires is not None and entry.expires <= now:
+        raise OptionError("expires", "has passed: it would never be due")
+    job = {
+        "key": entry.name,
+        "name": entry.name,
+        "task": entry.task,
+        "arguments": _arguments(entry),
+        "queue": entry.queue or "",
+        **_schedule(entry, now=now),
+    }
+    if entry.priority is not None:
+        job["priority"] = _LAST - min(entry.priority, _LAST)
+    if entry.expire_seconds:
+        job["deadline_seconds"] = entry.expire_seconds
+    return job
+
+
+def _refuse_headers(headers: dict[str, Any], *, owner: str) -> None:
+    """Refuse headers, but for the owner: it becomes the job's, where it is the same one."""
+    named = headers.get(HEADER)
+    other = named.get("owner", owner) if isinstance(named, dict) else owner
+    if other != owner:
+        raise OptionError("headers", f"name the owner {other!s:.100}, not {owner}: import it there")
+    if headers and headers != {HEADER: {"owner": owner}}:
+        raise OptionError("headers", "have no counterpart: a run has no headers; clear them")
+
+
+def _arguments(entry: Any) -> dict[str, Any]:
+    """Return positional and keyword arguments by name, as the task's signature has them."""
+    args, kwargs = _json(entry, "args", list), _json(entry, "kwargs", dict)
+    schema = ArgumentSchema.of(resolve(entry.task))
+    positional, by_name = schema.bind(args, kwargs)
+    named = dict(zip(schema.positional, positional, strict=False))
+    if len(positional) > len(named):
+        raise ArgumentError(schema.rest or "args", "are any number, which a job cannot hold")
+    return {**named, **by_name}
+
+
+def _json(entry: Any, field: str, kind: type) -> Any:
+    try:
+        value = json.loads(getattr(entry, field) or ("[]" if kind is list else "{}"))
+    except ValueError as error:
+        raise OptionError(field, f"is not JSON: {error}") from None
+    if not isinstance(value, kind):
+        raise OptionError(field, f"is not JSON {'array' if kind is list else 'object'}")
+    return value
+
+
+def _schedule(entry: Any, *, now: datetime) -> dict[str, Any]:
+    if entry.solar is not None:
+        raise OptionError("solar", "has no counterpart: a job has no solar schedule")
+    if entry.clocked is not None:
+        if entry.clocked.clocked_time <= now:
+            raise OptionError("clocked", "has passed")
+        return {"once_at": entry.clocked.clocked_time}
+    if entry.one_off:
+        raise OptionError(
+            "one_off", "has no counterpart with a schedule that repeats: make it a clocked one"
+        )
+    bounds = {"start_at": entry.start_time, "end_at": entry.expires}
+    if entry.interval is not None:
+        return {**_interval(entry.interval), **bounds}
+    if entry.crontab is not None:
+        return {**_crontab(entry.crontab), **bounds}
+    raise OptionError("schedule", "is missing")
+
+
+def _interval(interval: Any) -> dict[str, int]:
+    span = timedelta(**{interval.period: interval.every})
+    seconds, rest = divmod(span, timedelta(seconds=1))
+    if rest or seconds < 1:
+        raise OptionError("interval", f"is whole seconds, not {interval.every} {interval.period}")
+    if seconds % 60:
+        return {"interval_seconds": seconds}
+    return {"interval_minutes": seconds // 60}
+
+
+def _crontab(row: Any) -> dict[str, str]:
+    given = {name: str(getattr(row, name)).replace(" ", "") for name, _, _ in _CRON}
+    try:
+        meant = crontab(**given)
+    except (ParseException, ValueError, TypeError) as error:
+        raise OptionError("crontab", f"cannot be read: {error}") from None
+    parts = []
+    restricted = []
+    for name, reader, size in _CRON:
+        values = set(getattr(meant, name))
+        if name.startswith("day") and len(values) == size:
+            # Not as "1-31": cron takes that for a restriction.
+            parts.append("*")
+            continue
+        parts.append(_text(given[name], values, reader))
+        restricted += [name] if name.startswith("day") else []
+    if len(restricted) == 2:
+        raise OptionError(
+            "crontab",
+            "restricts day_of_month and day_of_week: Celery wants both to match, cron either",
+        )
+    zone = _zone(row)
+    return {"cron": " ".join(parts), "zone": "" if zone == "UTC" else zone}
+
+
+def _text(given: str, values: Collection[int], reader: Field) -> str:
+    """Return a field as it stands where cron means the same by it, else its values."""
+    text = given.upper()
+    try:
+        read = {0 if reader is Field.DOW and value == 7 else value for value in reader.parse(text)}
+    except (CronSimError, ValueError, AssertionError):
+        read = set()
+    return text if read == set(values) else ",".join(map(str, sorted(values)))
+
+
+def _zone(row: Any) -> str:
+    is_own = getattr(settings, "DJANGO_CELERY_BEAT_TZ_AWARE", True)
+    return str(row.timezone if is_own else current_app.timezone)
+
+
+def is_ours(entry: Any) -> bool:
+    """Say whether an entry drives Fairshift or Celery themselves."""
+    return str(entry.task).startswith(("fairshift.", "celery."))

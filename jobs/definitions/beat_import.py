@@ -1,0 +1,85 @@
+"""Import PeriodicTasks of django-celery-beat as jobs, with a report of every one.
+
+What is imported is switched off there in the same transaction, so that nothing runs twice; what is
+refused goes on there as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from jobs.core.errors import FairshiftError
+from jobs.definitions.beat_entries import is_ours, job_of
+from jobs.definitions.spec import fault_of, job_spec
+from jobs.definitions.upsert import upsert_jobs
+from jobs.models import Job, Owner
+from jobs.runs import preparation
+from jobs.runs.storage import now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What became of one PeriodicTask."""
+
+    name: str
+    verdict: str
+    """"imported" (in a dry run "would import"), "refused" (the first wrong field and its problem)
+    or "left out" (why)."""
+    field: str = ""
+    problem: str = ""
+    job: dict[str, Any] | None = None
+    """The job as it was given to `upsert_jobs`."""
+
+
+def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Imported]:
+    """Make jobs of an owner from all PeriodicTasks that are on; return what became of each.
+
+    An entry's name becomes the job's key; one that the owner has already is refused. A dry run
+    changes nothing. Repeating it finds what was imported switched off. Raises UnknownOwner.
+    """
+    from django_celery_beat.models import PeriodicTask, PeriodicTasks
+
+    with transaction.atomic():
+        of = preparation.owner(owner)
+        related = ("interval", "crontab", "solar", "clocked")
+        entries = PeriodicTask.objects.select_for_update(of=("self",)).select_related(*related)
+        known = set(Job.objects.filter(owner=of).values_list("key", flat=True))
+        at = now()
+        verdict = "would import" if is_dry_run else "imported"
+        report = [
+            _judged(entry, known, owner=of.slug, verdict=verdict, now=at)
+            for entry in entries.order_by("name")
+        ]
+        chosen = {row.name: row.job for row in report if row.job is not None}
+        if chosen and not is_dry_run:
+            upsert_jobs(of, chosen.values())
+            PeriodicTask.objects.filter(name__in=chosen).update(enabled=False, last_run_at=None)
+            PeriodicTasks.update_changed()
+    return report
+
+
+def _judged(entry: Any, known: set[str], *, owner: str, verdict: str, now: datetime) -> Imported:
+    if is_ours(entry):
+        return Imported(
+            name=entry.name, verdict="left out", problem="belongs to Fairshift or Celery"
+        )
+    if not entry.enabled:
+        return Imported(name=entry.name, verdict="left out", problem="is switched off")
+    if entry.name in known:
+        return _refused(entry, "name", "is the key of a job of this owner already")
+    try:
+        job = job_of(entry, owner=owner, now=now)
+    except FairshiftError as error:
+        return _refused(entry, *fault_of(error))
+    _, faults = job_spec(job)
+    if faults:
+        return _refused(entry, *fault_of(faults[0]))
+    return Imported(name=entry.name, verdict=verdict, job=job)
+
+
+def _refused(entry: Any, wrong: str, problem: str) -> Imported:
+    return Imported(name=entry.name, verdict="refused", field=wrong, problem=problem)

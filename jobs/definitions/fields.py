@@ -1,0 +1,156 @@
+"""The fields of a job that a caller gives: of each, what it may be and what holds without it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from celery import Task
+
+from jobs.catalog.error_names import refuse_unknown_names
+from jobs.catalog.policies import CHECKS
+from jobs.catalog.registry import resolve
+from jobs.core.errors import OptionError
+from jobs.models import HistoryPolicy, MisfirePolicy, OverlapPolicy, ScheduleKind
+from jobs.runs import preparation
+from jobs.runs.options import KEY_LIMIT, LOCK_LIMIT, Options, refuse_labels, refuse_text
+from jobs.schedules.expressions import LONGEST
+
+POLICIES: Final = tuple(name for name in CHECKS if name != "history")
+NAME_LIMIT: Final = 200
+CAP_LIMIT: Final = 100_000
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+Check = Callable[[str, Any], Any]
+"""Takes a field's name and a value, and returns the value in its kept form; or OptionError."""
+
+
+def _task(name: str, value: Any) -> Task:
+    if value is None:
+        raise OptionError(name, "is required")
+    return resolve(value)
+
+
+def _key(name: str, value: Any) -> str:
+    if not value:
+        raise OptionError(name, "is required: the caller's own id of the job")
+    refuse_text(name, value, most=KEY_LIMIT)
+    return str(value)
+
+
+def _lock(name: str, value: Any) -> str:
+    refuse_text(name, value, most=LOCK_LIMIT)
+    # A message carries the lock of a run without history, and can hold no such one.
+    if _CONTROL.search(value):
+        raise OptionError(name, "holds a control character, such as a tab or the end of a line")
+    return str(value)
+
+
+def _text(most: int) -> Check:
+    def checked(name: str, value: Any) -> str:
+        refuse_text(name, value, most=most)
+        return str(value)
+
+    return checked
+
+
+def _labels(_name: str, value: Any) -> dict[str, str]:
+    refuse_labels(value)
+    return dict(value)
+
+
+def _queue(name: str, value: Any) -> str:
+    refuse_text(name, value, most=100)
+    return preparation.queue(Options(queue=value)) if value else ""
+
+
+def _whole(most: int) -> Check:
+    def checked(name: str, value: Any) -> int:
+        # A bool is an int to Python, and a mistake here.
+        if type(value) is not int or not 1 <= value <= most:
+            raise OptionError(name, f"is a whole number from 1 to {most}")
+        return value
+
+    return checked
+
+
+def _as_given(_name: str, value: Any) -> Any:
+    """Leave the check to `jobs.schedules`, which knows the limits."""
+    return value
+
+
+def _one_of(*choices: str) -> Check:
+    def checked(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise OptionError(name, f"is one of: {', '.join(choices)}")
+        return str(value)
+
+    return checked
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise OptionError(name, "is true or false")
+    return value
+
+
+def _error_names(name: str, value: Any) -> tuple[str, ...]:
+    names: tuple[str, ...] = CHECKS[name](name, value)
+    for one in names:
+        refuse_text(name, one, most=NAME_LIMIT)
+    refuse_unknown_names(name, names)
+    return names
+
+
+def _moment(name: str, value: Any) -> datetime:
+    problem = "is a time with its offset, such as 2027-01-31T09:00:00+01:00"
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        raise OptionError(name, problem) from None
+    if not isinstance(moment, datetime) or moment.utcoffset() is None:
+        raise OptionError(name, problem)
+    return moment
+
+
+OWN: Final = ("key", "name", "target", "labels", "lock_key")
+"""Fields in which nearly every job differs from the others."""
+
+SCHEDULE: Final = (
+    "schedule",
+    *("interval_minutes", "interval_seconds", "cron", "zone"),
+    *("once_at", "start_at", "end_at", "smooth"),
+)
+REQUIRED: Final = frozenset({"key", "task"})
+FIELDS: Final[Mapping[str, tuple[Check, Any]]] = {
+    "key": (_key, ""),
+    "name": (_text(NAME_LIMIT), ""),
+    "target": (_text(preparation.TARGET_LIMIT), ""),
+    "labels": (_labels, {}),
+    "lock_key": (_lock, ""),
+    "task": (_task, None),
+    "queue": (_queue, ""),
+    "schedule": (_one_of(*ScheduleKind.values), ""),
+    "interval_minutes": (_as_given, None),
+    "interval_seconds": (_as_given, None),
+    "cron": (_text(LONGEST), ""),
+    "zone": (_text(64), ""),
+    "once_at": (_moment, None),
+    "start_at": (_moment, None),
+    "end_at": (_moment, None),
+    "smooth": (_flag, False),
+    "misfire": (_one_of(*MisfirePolicy.values), MisfirePolicy.ONCE.value),
+    "misfire_cap": (_whole(CAP_LIMIT), 100),
+    "misfire_deadline_seconds": (CHECKS["deadline_seconds"], None),
+    "overlap": (_one_of(*OverlapPolicy.values), OverlapPolicy.ALLOW.value),
+    **{name: (CHECKS[name], None) for name in POLICIES},
+    "retry_on": (_error_names, None),
+    "give_up_on": (_error_names, None),
+    "history_policy": (_one_of(*HistoryPolicy.values), HistoryPolicy.FULL.value),
+    "enabled": (_flag, True),
+}
+"""Every field of a job but its arguments: the check, and what holds when it is left out."""
+
+SHARED: Final = tuple(name for name in FIELDS if name not in OWN)

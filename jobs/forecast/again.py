@@ -1,0 +1,72 @@
+"""When the last of those runs ends that fail at first: each attempt needs an opening. Pure.
+
+Failures fall on any run alike. They take no slots here: the expected time of a run has all its
+attempts in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, log
+
+from jobs.forecast.simulation import Course, Group, Opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """Which part of the attempts fails, and how a run goes on that fails as often as is likely.
+
+    `waits` has the seconds from each failure until the next attempt may start; an attempt takes
+    `seconds`.
+    """
+
+    part: float
+    waits: Sequence[float]
+    seconds: float
+
+
+def end_of_failed(
+    groups: Sequence[Group],
+    course: Course,
+    again: Again,
+    openings: Callable[[Group, float], Opened | None],
+) -> float:
+    """Return when the last run ends that has failed, in seconds; inf: it has no opening any more.
+
+    As likely as not, a run fails that ends as late as this, or later.
+    """
+    last, count = 0.0, course.starts.total()
+    for failures in range(1, len(again.waits) + 1):
+        # Of so many runs one fails so often, with a probability of a half.
+        enough = min(log(2) / again.part**failures, count / 2)
+        ends = sorted(_ends(groups, course, again, failures, openings), reverse=True)
+        for end, starts in ends:
+            enough -= starts
+            if enough <= 0:
+                last = max(last, end)
+                break
+    return last
+
+
+def _ends(
+    groups: Sequence[Group],
+    course: Course,
+    again: Again,
+    failures: int,
+    openings: Callable[[Group, float], Opened | None],
+) -> Iterator[tuple[float, int]]:
+    """Yield, of each opening, when its last run ends if it fails so often, and its starts."""
+    for (index, opened), first in course.ends.items():
+        last = first
+        for wait in again.waits[:failures]:
+            last = _start(groups[index], last + wait, openings) + again.seconds
+        yield last, course.starts[index, opened]
+
+
+def _start(group: Group, after: float, openings: Callable[[Group, float], Opened | None]) -> float:
+    """Return when an attempt may start from a moment on."""
+    if not group.calendars or after == inf:
+        return after
+    opened = openings(group, after)
+    return max(after, opened.begins) if opened else inf

@@ -1,0 +1,264 @@
+"""When many runs will be done, and what will be left over: told in advance. Pure.
+
+An estimate, of expected run times and of what waits now: docs/foresight.md says what it does not
+know.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import chain, islice
+from math import inf
+from typing import Final
+
+from jobs.forecast.again import Again, end_of_failed
+from jobs.forecast.shares import Capacity
+from jobs.forecast.simulation import Course, Group, Opened, Simulation
+from jobs.windows.entries import Span
+from jobs.windows.openings import HORIZON, cut_off_of, next_opening
+
+NAMES: Final = 10
+"""So many names are told of those that something is wrong with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How many start in an opening; None stands for those that no calendar applies to."""
+
+    opening: Span | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """How some runs will go: `count` of them, of which `never` and `expired` will not start.
+
+    `finishes_at` is None when not all end within a year, `ends_at` is of those that do.
+    """
+
+    count: int
+    starts_at: datetime | None = None
+    finishes_at: datetime | None = None
+    ends_at: datetime | None = None
+    done: tuple[Done, ...] = ()
+    left_over: int = 0
+    """Not started in the first openings; when the next one is, if there is one."""
+    next_opening: datetime | None = None
+    never: int = 0
+    """Without an opening that is long enough within a year; or with none any more."""
+    unapproved: int = 0
+    """Of these, those that an opening waits for that nobody has approved."""
+    expired: int = 0
+    without_calendar: int = 0
+    share: float = 0
+    """The part of the slots that is theirs by weight when the first one starts."""
+    needed_seconds: float = 0
+    """Worker seconds that they need, and those that the first openings have for them."""
+    open_seconds: float = inf
+    warnings: tuple[str, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The first targets of `never`, `unapproved` and `without_calendar`."""
+
+    @property
+    def windows(self) -> int:
+        """In how many openings they start."""
+        return sum(done.opening is not None for done in self.done)
+
+
+def forecast(
+    groups: Sequence[Group],
+    capacity: Capacity,
+    *,
+    now: datetime,
+    not_before: datetime | None = None,
+    start_by: datetime | None = None,
+    again: Again | None = None,
+) -> Forecast:
+    """Return how these runs will go if they are asked for at `now`.
+
+    They are due at `not_before`, and what has not started at `start_by` never does. Of those that
+    may start, the higher priority is first, then what opened earlier, then what needs less time.
+    What fails by `again` is tried again in its openings, also after `start_by`.
+    """
+    horizon = now + HORIZON
+    end = (min(start_by, horizon) if start_by else horizon) - now
+    due = max(not_before or now, now)
+    openings = partial(_opened, now=now, due=due, horizon=horizon)
+    simulation = Simulation(
+        groups,
+        replace(capacity, slots=max(0, capacity.slots)),
+        openings=openings,
+        end=end.total_seconds(),
+    )
+    firsts = [openings(group, 0.0) for group in groups]
+    course = simulation.run() if capacity.slots > 0 else _nothing(groups, firsts)
+    found = _told(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
+    if again is None:
+        return found
+    return _not_before(found, _moment(now, end_of_failed(groups, course, again, openings)))
+
+
+def _not_before(found: Forecast, end: datetime | None) -> Forecast:
+    """Return a forecast that ends no earlier; with None, not all of it ends within a year."""
+    return replace(
+        found,
+        ends_at=max(found.ends_at, end) if found.ends_at and end else found.ends_at,
+        finishes_at=max(found.finishes_at, end) if found.finishes_at and end else None,
+    )
+
+
+def _opened(
+    group: Group, after: float, *, now: datetime, due: datetime, horizon: datetime
+) -> Opened | None:
+    """Return when runs may start from a moment on, as the gate will say it."""
+    due = max(due, now + group.wait)
+    earliest = max(0.0, (due - now).total_seconds())
+    if after > (horizon - now).total_seconds():
+        return None
+    if not group.calendars:
+        return Opened(earliest, inf, earliest, inf) if after <= earliest else None
+    moment = max(due, now + timedelta(seconds=after))
+    found = next_opening(group.calendars, after=moment, needed=group.needed)
+    if found is None or found.start > horizon:
+        return None
+    last = found.end - cut_off_of(group.calendars) - group.needed
+    begins = found.start if found.start <= moment else min(found.start + group.late, last)
+    times = (found.start, found.end, begins, last)
+    return Opened(*((one - now).total_seconds() for one in times))
+
+
+def _nothing(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Course:
+    """Return the course of things where there is no slot: what could start does not."""
+    could = [group.count if opened else 0 for group, opened in zip(groups, firsts, strict=True)]
+    return Course(left=[group.count for group in groups], over=could, is_whole=False)
+
+
+# --- what is told of it ------------------------------------------------------------------------
+
+
+def _told(
+    groups: Sequence[Group],
+    capacity: Capacity,
+    course: Course,
+    firsts: Sequence[Opened | None],
+    *,
+    now: datetime,
+    is_bounded: bool,
+) -> Forecast:
+    at = partial(_moment, now)
+    gone = [
+        0 if is_bounded and opened else left
+        for left, opened in zip(course.left, firsts, strict=True)
+    ]
+    stuck = (
+        gone
+        if course.is_whole
+        else [left if opened is None else 0 for left, opened in zip(gone, firsts, strict=True)]
+    )
+    unapproved = [
+        left if left and _would_open(group, now) else 0
+        for group, left in zip(groups, stuck, strict=True)
+    ]
+    bare = [0 if group.calendars else group.count for group in groups]
+    never, left = sum(stuck), sum(course.left)
+    needed = sum(group.count * group.seconds for group in groups) - sum(
+        group.seconds * count for group, count in zip(groups, stuck, strict=True)
+    )
+    found = Forecast(
+        count=sum(group.count for group in groups),
+        starts_at=at(course.first_start),
+        finishes_at=at(course.last_end) if course.is_whole and not never else None,
+        ends_at=at(course.last_end) if course.starts else None,
+        done=_done(course, at),
+        left_over=sum(course.over),
+        next_opening=at(course.second),
+        never=never,
+        unapproved=sum(unapproved),
+        expired=left - never if course.is_whole else 0,
+        without_calendar=sum(bare),
+        share=course.share,
+        needed_seconds=needed,
+        open_seconds=_open_seconds(firsts) * capacity.slots * course.share,
+        names={
+            "never": _names(groups, stuck),
+            "unapproved": _names(groups, unapproved),
+            "without_calendar": _names(groups, bare),
+        },
+    )
+    return replace(found, warnings=tuple(_warnings(found, capacity, course)))
+
+
+def _moment(now: datetime, seconds: float) -> datetime | None:
+    return None if seconds == inf else now + timedelta(seconds=seconds)
+
+
+def _done(course: Course, at: Callable[[float], datetime | None]) -> tuple[Done, ...]:
+    """Return what starts in each opening; one that several groups have is one."""
+    counts: Counter[tuple[float, float]] = Counter()
+    for (_, opened), count in course.starts.items():
+        counts[opened.opens, opened.closes] += count
+    return tuple(
+        Done(_span(at(opens), at(closes)), counts[opens, closes])
+        for opens, closes in sorted(counts)
+    )
+
+
+def _span(start: datetime | None, end: datetime | None) -> Span | None:
+    return Span(start, end) if start is not None and end is not None else None
+
+
+def _open_seconds(firsts: Iterable[Opened | None]) -> float:
+    """Return for how long something may start in the first openings, each moment counted once."""
+    total, until = 0.0, 0.0
+    for opened in sorted((one for one in firsts if one), key=lambda one: one.opens):
+        total += max(0.0, opened.closes - max(opened.opens, until))
+        until = max(until, opened.closes)
+    return total
+
+
+def _would_open(group: Group, now: datetime) -> bool:
+    """Say whether an opening is long enough that only waits to be approved."""
+    calendars = [
+        replace(
+            calendar,
+            entries=tuple(replace(entry, approved=None) for entry in calendar.entries),
+        )
+        for calendar in group.calendars
+        if calendar.entries
+    ]
+    is_asked = any(entry.approved is not None for one in group.calendars for entry in one.entries)
+    return is_asked and next_opening(calendars, after=now, needed=group.needed) is not None
+
+
+def _names(groups: Sequence[Group], counts: Sequence[int]) -> tuple[str, ...]:
+    named = (group.names for group, count in zip(groups, counts, strict=True) if count)
+    return tuple(islice(chain.from_iterable(named), NAMES))
+
+
+def _warnings(found: Forecast, capacity: Capacity, course: Course) -> Iterable[str]:
+    if capacity.slots <= 0:
+        yield "No worker takes from this queue: nothing starts."
+    elif not course.is_whole:
+        yield "Forecast stopped: too many events. The end time is unknown."
+    if found.unapproved:
+        yield f"Waiting for a window that is not approved: {found.unapproved:,}."
+    if found.never > found.unapproved:
+        count = found.never - found.unapproved
+        yield f"Without an opening within a year that is long enough: {count:,}."
+    if found.expired:
+        yield f"{found.expired:,} do not start before their deadline."
+    if found.left_over and capacity.slots > 0:
+        then = (
+            f"; the next is {found.next_opening:%Y-%m-%d %H:%M} UTC" if found.next_opening else ""
+        )
+        yield f"{found.left_over:,} do not fit into their first opening{then}."
+    if found.needed_seconds > found.open_seconds > 0:
+        yield (
+            f"The windows are scarce: {found.needed_seconds:,.0f} worker seconds are needed, and "
+            f"the first openings have {found.open_seconds:,.0f} ({capacity.slots:,} slots, of "
+            f"which {found.share:.0%} are theirs)."
+        )

@@ -1,0 +1,252 @@
+"""Runs that start and end in their openings, from event to event. Pure.
+
+Time is in seconds from the moment of asking. Of slots that an owner has a part of, the whole ones
+run one run after the other; the last one, of which it has a fraction, rests after each run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from heapq import heappop, heappush
+from math import ceil, floor, inf
+from typing import Final
+
+from jobs.forecast.shares import NEARLY, Capacity, Share
+from jobs.windows.entries import Calendar
+
+MOST_STEPS: Final = 300_000
+"""Then it gives up: a wait that takes more is not worth telling to the day."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Runs that have all in common. `late` is their place in a spread of starts."""
+
+    count: int
+    seconds: float
+    """How long a worker is expected to be busy with one of them."""
+    calendars: tuple[Calendar, ...] = ()
+    needed: timedelta = timedelta(0)
+    priority: int = 5
+    late: timedelta = timedelta(0)
+    wait: timedelta = timedelta(0)
+    """From the moment of asking; before its end none of them may start."""
+    names: tuple[str, ...] = ()
+    """A few of its targets, for a reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An opening, and from when until when something may start in it."""
+
+    opens: float
+    closes: float
+    begins: float
+    last: float
+
+
+_SHUT: Final = Opened(inf, inf, inf, inf)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What of a group has not started, and where it is in its openings."""
+
+    group: Group
+    left: int
+    opened: Opened = _SHUT
+    turn: int = 0
+    """How many openings it has had: what was noted of an earlier one no longer counts."""
+
+
+@dataclass(slots=True)
+class Course:
+    """What has happened: starts by opening (of a group, by its index), and who is left."""
+
+    starts: Counter[tuple[int, Opened]] = field(default_factory=Counter)
+    ends: dict[tuple[int, Opened], float] = field(default_factory=dict)
+    """When the last of these starts ends."""
+    left: list[int] = field(default_factory=list)
+    over: list[int] = field(default_factory=list)
+    """What of each group is left after its first opening."""
+    second: float = inf
+    """When the first of them has another opening."""
+    first_start: float = inf
+    last_end: float = 0
+    is_whole: bool = True
+    """False: it was given up, with runs that could still have started."""
+    share: float = 0
+    """The part of the slots that was theirs by weight when the first one started."""
+
+
+class Simulation:
+    """One course of things; call `run` once."""
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        capacity: Capacity,
+        *,
+        openings: Callable[[Group, float], Opened | None],
+        end: float,
+    ) -> None:
+        """Ask `openings` for a group's first one from a moment on; nothing starts after `end`."""
+        self.capacity = capacity
+        self.openings = openings
+        self.end = end
+        self.share = Share(capacity)
+        self.waiting = [_Waiting(group, group.count) for group in groups]
+        self.course = Course(over=[0] * len(groups))
+        self.now = 0.0
+        # Of those that may start, what comes first; and when openings begin and end.
+        self.ready: list[tuple[tuple[int, float, timedelta], int, int]] = []
+        self.begins: list[tuple[float, int]] = []
+        self.lasts: list[tuple[float, int, int]] = []
+        self.running: list[tuple[float, int, bool]] = []
+        self.whole = self.parts = self.asking = 0
+        self.rest = 0.0
+        self.tokens = self.burst = max(1.0, capacity.rate or 0)
+
+    def run(self) -> Course:
+        """Let everything happen, and return what has."""
+        for index, waiting in enumerate(self.waiting):
+            if waiting.left:
+                self._open_next(index, 0.0)
+        steps = 0
+        while (at := self._next_moment()) < inf:
+            steps += 1
+            if at > self.end and not self.running:
+                break
+            if steps > MOST_STEPS:
+                self.course.is_whole = False
+                break
+            self._advance(at)
+            self._end_runs()
+            self._begin_openings()
+            self._start()
+            self._close()
+            self.share.want(self.asking + self.whole + self.parts)
+        self.course.left = [waiting.left for waiting in self.waiting]
+        return self.course
+
+    def _next_moment(self) -> float:
+        moments = [
+            self.running[0][0] if self.running else inf,
+            self.begins[0][0] if self.begins else inf,
+            self.lasts[0][0] if self.lasts else inf,
+        ]
+        if self.asking:
+            moments += [self.share.next_change, self._rested_at(), self._token_at()]
+        return max(self.now, min(moments))
+
+    def _advance(self, to: float) -> None:
+        span = to - self.now
+        self.rest = max(0.0, self.rest - span * (self.share.amount % 1))
+        self.tokens = min(self.burst, self.tokens + span * (self.capacity.rate or 0))
+        self.share.advance(to)
+        self.now = to
+
+    def _end_runs(self) -> None:
+        while self.running and self.running[0][0] <= self.now + NEARLY:
+            _, count, is_whole = heappop(self.running)
+            if is_whole:
+                self.whole -= count
+            else:
+                self.parts -= count
+
+    # --- openings ----------------------------------------------------------------------------
+
+    def _open_next(self, index: int, after: float) -> None:
+        waiting = self.waiting[index]
+        waiting.opened = self.openings(waiting.group, after) or _SHUT
+        waiting.turn += 1
+        if waiting.turn == 2:
+            self.course.second = min(self.course.second, waiting.opened.begins)
+        if waiting.opened.begins <= self.end:
+            heappush(self.begins, (waiting.opened.begins, index))
+
+    def _begin_openings(self) -> None:
+        while self.begins and self.begins[0][0] <= self.now + NEARLY:
+            _, index = heappop(self.begins)
+            waiting = self.waiting[index]
+            group = waiting.group
+            order = (-group.priority, waiting.opened.begins, group.needed)
+            heappush(self.ready, (order, index, waiting.turn))
+            heappush(self.lasts, (min(waiting.opened.last, self.end), index, waiting.turn))
+            self.asking += waiting.left
+        self.share.want(self.asking + self.whole + self.parts)
+
+    def _close(self) -> None:
+        while self.lasts and self.lasts[0][0] <= self.now + NEARLY:
+            _, index, turn = heappop(self.lasts)
+            waiting = self.waiting[index]
+            if waiting.turn != turn or not waiting.left:
+                continue
+            self.asking -= waiting.left
+            if turn == 1:
+                self.course.over[index] = waiting.left
+            self._open_next(index, max(waiting.opened.closes, self.now))
+
+    # --- starts ------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        while self.ready:
+            _, index, turn = self.ready[0]
+            waiting = self.waiting[index]
+            if waiting.turn != turn or not waiting.left:
+                heappop(self.ready)
+                continue
+            count = min(self._room(), waiting.left, self._allowed())
+            if count > 0:
+                self._run(index, count, is_whole=True)
+            elif self._has_part() and self._allowed():
+                self._run(index, 1, is_whole=False)
+                self.rest = waiting.group.seconds
+            else:
+                return
+
+    def _run(self, index: int, count: int, *, is_whole: bool) -> None:
+        waiting = self.waiting[index]
+        waiting.left -= count
+        self.asking -= count
+        self.tokens -= count if self.capacity.rate else 0
+        if is_whole:
+            self.whole += count
+        else:
+            self.parts += count
+        ends = self.now + waiting.group.seconds
+        heappush(self.running, (ends, count, is_whole))
+        course = self.course
+        course.starts[index, waiting.opened] += count
+        # Never earlier than what began before: those of a group take the same time.
+        course.ends[index, waiting.opened] = ends
+        course.last_end = max(course.last_end, ends)
+        if course.first_start == inf:
+            course.first_start = self.now
+            course.share = self.share.fair / self.capacity.slots
+
+    def _room(self) -> int:
+        """Return how many may start on slots that are wholly theirs."""
+        amount = self.share.amount + NEARLY
+        return min(floor(amount) - self.whole, self._slots() - self.whole - self.parts)
+
+    def _slots(self) -> int:
+        return ceil(self.share.amount - NEARLY)
+
+    def _has_part(self) -> bool:
+        is_free = self.whole + self.parts < self._slots()
+        return is_free and self.rest <= NEARLY and self.share.amount % 1 > NEARLY
+
+    def _allowed(self) -> int:
+        return floor(self.tokens + NEARLY) if self.capacity.rate else self.asking
+
+    def _rested_at(self) -> float:
+        part = self.share.amount % 1
+        return self.now + self.rest / part if self.rest > NEARLY and part > NEARLY else inf
+
+    def _token_at(self) -> float:
+        rate = self.capacity.rate
+        return self.now + (1 - self.tokens) / rate if rate and self.tokens < 1 - NEARLY else inf

@@ -1,0 +1,49 @@
+"""The address of an .ics feed: who has its secret may read it, and nobody else learns anything."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from hashlib import sha256
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, reverse
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from django.views.decorators.http import require_safe
+
+from jobs.calendars.changes import AHEAD
+from jobs.calendars.ical_feed import calendar_of, feed
+from jobs.runs.storage import now
+
+BEHIND: Final = timedelta(days=7)
+MOUNT: Final = 'path("fairshift/", include("jobs.urls"))'
+"""The line of a project's urls.py without which feeds have no address."""
+
+
+@require_safe
+def calendar_feed(request: HttpRequest, secret: str) -> HttpResponse:
+    """Give the last week and the coming ones of a calendar; 304 when a program has them."""
+    calendar = calendar_of(secret)
+    if calendar is None:
+        # The same answer to all, also while DEBUG shows much more of a page that is not there.
+        return HttpResponse("There is no such calendar.\n", status=404, content_type="text/plain")
+    # By days, or no two answers were the same.
+    today = now().replace(hour=0, minute=0, second=0, microsecond=0)
+    content = feed(calendar, start=today - BEHIND, end=today + AHEAD)
+    response = HttpResponse(content, content_type="text/calendar; charset=utf-8")
+    response["ETag"] = quote_etag(sha256(content).hexdigest())
+    response["Cache-Control"] = "private, no-cache"
+    response["Content-Disposition"] = 'inline; filename="calendar.ics"'
+    found: HttpResponse | None = get_conditional_response(
+        request, etag=response["ETag"], response=response
+    )
+    return found or response
+
+
+def feed_path(secret: str) -> str | None:
+    """Return the path of a feed; None in a project that has not mounted `jobs.urls`."""
+    try:
+        return reverse("jobs:calendar_feed", args=[secret])
+    except NoReverseMatch:
+        return None

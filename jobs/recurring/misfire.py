@@ -1,0 +1,206 @@
+"""Misfires: due times that nobody was there to run are run late, or recorded as missed.
+
+Every due time since a job's schedule holds is either run or inside exactly one record; none is
+silent. A pause is recorded when it is over, as one span.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.core.errors import FairshiftError
+from jobs.models import Tick
+from jobs.models.recurring import MissReason
+from jobs.recurring.held import leave
+from jobs.recurring.missed import Noted, note, recorded
+from jobs.recurring.overlap import Pair, sift
+from jobs.recurring.trigger import make_runs, send_hints
+from jobs.runs.storage import now
+from jobs.schedules import moment_of, slot_of
+from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, pause_off, span
+from jobs.schedules.phases import MINUTE
+from jobs.schedules.spans import delay_of, due_in, schedule_of, without
+
+logger = logging.getLogger(__name__)
+
+CHUNK: Final = 5_000
+"""Jobs that are looked at in one transaction."""
+
+IN_TIME: Final = MisfireRule(policy="all", cap=CHUNK)
+"""Of due times that are not older than a tick's may be."""
+
+RUNS: Final = 20_000
+"""When a chunk has so many runs to make, the other jobs wait for the next."""
+
+
+def catch_up(tick: Tick) -> int:
+    """Judge the due times in a tick of kind `catch_up` by each job's policy; return the runs made.
+
+    Goes over the jobs in the order of their ids and commits chunk by chunk: killed, it goes on
+    where it was; met by another worker at the same tick, it leaves the tick to that one.
+    Raises BrokerUnavailable while hints of jobs without history cannot be published: their chunk
+    is then judged again.
+    """
+    total = 0
+    while (count := _catch_up_chunk(tick.pk)) is not None:
+        total += count
+    return total
+
+
+def _catch_up_chunk(tick_id: int) -> int | None:
+    """Judge the next jobs of a tick; return how many runs that made, None when none are left."""
+    with transaction.atomic():
+        sql.bound_waits()
+        open_ticks = Tick.objects.select_for_update(skip_locked=True)
+        tick = open_ticks.filter(pk=tick_id, done_at=None).first()
+        if tick is None:
+            return None
+        start, end = moment_of(tick.first_slot), moment_of(tick.end_slot)
+        jobs = sql.run(
+            "recurring/lock_catch_up_jobs",
+            {"after_id": tick.after_job, "only": None, "end": end, "most": CHUNK},
+        )
+        if not jobs:
+            Tick.objects.filter(pk=tick_id).update(done_at=Now())
+            return None
+        judged = _judge(jobs, start=start, end=end)
+        leave((job_id, tick.first_slot, tick.end_slot) for job_id in judged.held)
+        total = _done(judged)
+        # Heard of: the pulse sends no other to a tick whose chunks are done one by one.
+        Tick.objects.filter(pk=tick_id).update(after_job=judged.after_job, sent_at=Now())
+        return total
+
+
+def judge_held(tick_id: int) -> int:
+    """Judge the due times of a job that was held; return the runs made, none while it still is.
+
+    Within the grace they run, as if there had been nothing; later the job's policy decides.
+    """
+    with transaction.atomic():
+        sql.bound_waits()
+        open_ticks = Tick.objects.select_for_update(skip_locked=True)
+        tick = open_ticks.filter(pk=tick_id, done_at=None).first()
+        if tick is None:
+            return 0
+        start, end = moment_of(tick.first_slot), moment_of(tick.end_slot)
+        given = {"after_id": 0, "only": tick.after_job + 1, "end": end, "most": 1}
+        jobs = sql.run("recurring/lock_catch_up_jobs", given)
+        if jobs and jobs[0]["is_held"]:
+            return 0
+        is_late = start < now() - timedelta(seconds=setting("MISFIRE_GRACE_SECONDS"))
+        total = _done(_judge(jobs, start=start, end=end, rule=None if is_late else IN_TIME))
+        Tick.objects.filter(pk=tick_id).update(done_at=Now())
+        return total
+
+
+@dataclass(slots=True)
+class _Judged:
+    pairs: list[Pair] = field(default_factory=list)
+    missed: list[Noted] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+    after_job: int = 0
+
+
+def _done(judged: _Judged) -> int:
+    """Make the runs and the records of jobs that are locked; return how many runs."""
+    note(judged.missed)
+    return make_runs(sift(judged.pairs).chosen) + send_hints(judged.pairs)
+
+
+def _judge(
+    jobs: Sequence[Mapping[str, Any]],
+    *,
+    start: datetime,
+    end: datetime,
+    rule: MisfireRule | None = None,
+) -> _Judged:
+    known = recorded([job["id"] for job in jobs], start=start, end=end)
+    at = now()
+    judged = _Judged()
+    for job in jobs:
+        judged.after_job = job["id"]
+        if job["is_held"]:
+            judged.held.append(job["id"])
+            continue
+        spans = known.get(job["id"], [])
+        try:
+            runs, missed = _of_job(job, spans, start=start, end=end, at=at, rule=rule)
+        except FairshiftError:
+            # A row that was written by hand stops no other.
+            logger.exception("job %s has no schedule that can be caught up", job["id"])
+            runs, missed = [], []
+        judged.pairs.extend((job["id"], slot_of(due)) for due in runs)
+        judged.missed.extend((job["id"], each) for each in missed)
+        if len(judged.pairs) >= RUNS:
+            break
+    return judged
+
+
+def _of_job(
+    job: Mapping[str, Any],
+    known: Sequence[tuple[datetime, datetime]],
+    *,
+    start: datetime,
+    end: datetime,
+    at: datetime,
+    rule: MisfireRule | None,
+) -> tuple[list[datetime], list[MissedSpan]]:
+    schedule = schedule_of(job)
+    delay = delay_of(schedule)
+    # A tick has the slots in which jobs are triggered; a smooth one was due up to a minute before.
+    since = max(job["effective_from"], start - delay)
+    due = due_in(schedule, start=start - MINUTE, end=end, since=since)
+    due = due[: bisect_left(due, end - delay)]
+    rows: list[Sequence[datetime]] = without(due, known)
+    paused: list[MissedSpan] = []
+    if job["paused_until"] is not None:
+        rows, paused = pause_off(
+            rows, paused_from=job["paused_from"], paused_until=job["paused_until"]
+        )
+    own = MisfireRule(
+        policy=job["misfire"],
+        cap=job["misfire_cap"],
+        deadline_seconds=job["misfire_deadline_seconds"],
+    )
+    runs, missed = decide(rows, rule or own, now=at)
+    return runs, [*paused, *missed]
+
+
+def record_pauses(job_ids: Sequence[int] | None = None) -> int:
+    """Record what pauses that are over kept from running; return how many pauses that were.
+
+    Of these jobs, or of all. Whoever pauses or resumes a job calls it in the same transaction, so
+    that one pause ends before the next begins; the sweep calls it for pauses that end by
+    themselves. A schedule that is changed during a pause begins it anew: what the old one would
+    have run until then is not recorded.
+    """
+    total = 0
+    while True:
+        with transaction.atomic():
+            pauses = sql.run("recurring/close_pauses", {"job_ids": job_ids, "most": CHUNK})
+            note([(each["id"], met) for each in pauses for met in _met(each)])
+        total += len(pauses)
+        if len(pauses) < CHUNK:
+            return total
+
+
+def _met(pause: Mapping[str, Any]) -> list[MissedSpan]:
+    """Return the span of due times in a pause, if any."""
+    start, end = pause["paused_from"], pause["over_at"]
+    if end is None or end <= start:
+        return []
+    try:
+        return span(due_in(schedule_of(pause), start=start, end=end), MissReason.PAUSED)
+    except FairshiftError:
+        logger.exception("job %s has no schedule that can be read", pause["id"])
+        return []

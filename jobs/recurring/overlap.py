@@ -1,0 +1,127 @@
+"""Overlap: what becomes of a due time while an earlier run of its job is open.
+
+Before runs are made, the due times of jobs that do not allow overlap are sifted: some are recorded
+as missed, some cancel what is open. The job's row is locked meanwhile, so that two ticks at the
+same job follow each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.db import OperationalError, transaction
+from psycopg.errors import LockNotAvailable
+
+from jobs.core import sql
+from jobs.models import OverlapPolicy
+from jobs.models.recurring import MissReason
+from jobs.recurring.missed import Noted, note
+from jobs.runs.cancellation import cancel_runs
+from jobs.schedules import moment_of
+from jobs.schedules.misfire import MissedSpan
+
+CAUSE: Final = "the next run was due"
+
+Pair = tuple[int, int]
+"""A job and the slot of a due time."""
+
+
+@dataclass(slots=True)
+class Open:
+    """The runs of a job that have not ended: those that wait, and those that a worker holds."""
+
+    waiting: list[UUID] = field(default_factory=list)
+    active: list[UUID] = field(default_factory=list)
+
+
+def choose(policy: str, due: Sequence[int], standing: Open) -> Sequence[int]:
+    """Return those of a job's due times, in order, that get a run; the others are missed. Pure.
+
+    Each one that gets a run is open when the next is looked at. `skip`: none while a run is open.
+    `queue`: none while one waits. `cancel`: the last, for which all others are given up.
+    """
+    match policy:
+        case OverlapPolicy.SKIP:
+            return [] if standing.waiting or standing.active else due[:1]
+        case OverlapPolicy.QUEUE:
+            return [] if standing.waiting else due[:1]
+        case OverlapPolicy.CANCEL:
+            return due[-1:]
+        case _:
+            return due
+
+
+class Sifted(NamedTuple):
+    """Due times that are to get a run, and those of jobs that somebody's transaction holds."""
+
+    chosen: list[Pair]
+    held: list[Pair]
+
+
+@transaction.atomic
+def sift(pairs: Sequence[Pair]) -> Sifted:
+    """Return the due times that are to get a run, by the overlap policies of their jobs.
+
+    Call it in the transaction in which the runs are made. The other due times are recorded as
+    missed, and for a `cancel` the open runs are cancelled. What has its run or its record already
+    is not judged again: repeating it is harmless. Jobs that are held for longer than the
+    transaction waits for a lock (`database.bound_waits`) are not judged.
+    """
+    ids = sorted({job_id for job_id, _ in pairs})
+    locked = _locked(ids) if ids else []
+    held = {row["id"] for row in locked if row["is_held"]}
+    policies = {row["id"]: row["overlap"] for row in locked if not row["is_held"]}
+    chosen = [pair for pair in pairs if pair[0] not in policies and pair[0] not in held]
+    waiting = [pair for pair in pairs if pair[0] in held]
+    if not policies:
+        return Sifted(chosen, waiting)
+    due, standing = _standing(sorted({pair for pair in pairs if pair[0] in policies}))
+    doomed: list[UUID] = []
+    missed: list[Noted] = []
+    for job_id, slots in due.items():
+        runs = standing.get(job_id, Open())
+        kept = choose(policies[job_id], slots, runs)
+        chosen += [(job_id, slot) for slot in kept]
+        missed += [(job_id, _span(slot)) for slot in slots if slot not in kept]
+        if policies[job_id] == OverlapPolicy.CANCEL:
+            doomed += [*runs.waiting, *runs.active]
+    note(missed)
+    if doomed:
+        cancel_runs(doomed, reason=CAUSE)
+    return Sifted(chosen, waiting)
+
+
+def _locked(ids: Sequence[int]) -> list[dict[str, Any]]:
+    """Lock jobs, all of them after a short wait; otherwise those that nobody holds."""
+    try:
+        with transaction.atomic():
+            return sql.run("recurring/lock_overlap_jobs", {"job_ids": ids})
+    except OperationalError as error:
+        if not isinstance(error.__cause__, LockNotAvailable):
+            raise
+    return sql.run("recurring/lock_overlap_jobs_nowait", {"job_ids": ids})
+
+
+def _standing(pairs: Sequence[Pair]) -> tuple[dict[int, list[int]], dict[int, Open]]:
+    """Return, by job, the due times that are not done yet, in order, and the open runs."""
+    given = {"job_ids": [job_id for job_id, _ in pairs], "slots": [slot for _, slot in pairs]}
+    done: set[Pair] = set()
+    standing: dict[int, Open] = defaultdict(Open)
+    for row in sql.run("recurring/overlap_state", given):
+        if row["kind"] == "done":
+            done.add((row["job_id"], row["slot"]))
+        else:
+            getattr(standing[row["job_id"]], row["kind"]).append(row["run_id"])
+    due: dict[int, list[int]] = defaultdict(list)
+    for job_id, slot in pairs:
+        if (job_id, slot) not in done:
+            due[job_id].append(slot)
+    return due, standing
+
+
+def _span(slot: int) -> MissedSpan:
+    return MissedSpan(moment_of(slot), moment_of(slot), 1, MissReason.OVERLAP)

@@ -1,0 +1,198 @@
+"""Admission: the first of the two doors that move a run's state.
+
+A batch of hints goes in; for each comes back a token with the payload, or the reason why
+not. The row decides, on PostgreSQL's clock: a hint that is lost, doubled, reordered or forged
+changes latency and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
+
+from fleet import Admission, Ask, Kind, Refusal, Report, counted
+from jobs.core import prepared, sql
+from jobs.core.conf import setting
+from jobs.core.crypto import open_bytes
+from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.recording import write
+from jobs.runs.run_policies import is_last
+
+logger = logging.getLogger(__name__)
+
+_REFUSALS: Final = {
+    "busy": Refusal.BUSY,
+    "stale": Refusal.BUSY,
+    "gone": Refusal.GONE,
+    "expired": Refusal.GONE,
+    "paused": Refusal.WAITS,
+    "window": Refusal.WAITS,
+    "lock": Refusal.WAITS,
+    "cap": Refusal.WAITS,
+    "task": Refusal.WAITS,
+}
+
+
+def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
+    """Admit what may start now to one worker; return the answer to every ask, by run id."""
+    ids = [UUID(ask.run_id) for ask in asks]
+    # Without a limit there is nothing to lock: one statement, which commits by itself. To begin and
+    # to commit would double the times that this waits for the database.
+    if not _Limits.are_expected and not _Limits.lock(ids):
+        return _admit(worker_id, asks, ids, [])
+    with transaction.atomic():
+        return _admit(worker_id, asks, ids, _Limits.lock(ids))
+
+
+def refuse_unknown(asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
+    """Return why hints of tasks that their worker does not know are refused, by run id.
+
+    A run of which no live worker of its queue knows the task waits until one does: its hint is
+    dropped, and unblocking publishes another.
+    """
+    rows = prepared.run(
+        "runs/block_unknown",
+        [UUID(ask.run_id) for ask in asks],
+        {
+            "ids": sql.array(ask.run_id for ask in asks),
+            "tasks": [ask.task for ask in asks],
+            "lease": setting("LEASE_SECONDS"),
+        },
+    )
+    return {str(row["id"]): _REFUSALS[row["verdict"]] for row in rows}
+
+
+class _Limits:
+    """The locks of every cap, lock key and calendar among asked runs."""
+
+    are_expected = False
+    """Whether the last runs had any: then the next ones are likely to."""
+
+    @classmethod
+    def lock(cls, ids: Sequence[UUID]) -> list[dict[str, Any]]:
+        """Take them until the transaction ends; return the limits."""
+        limits = prepared.run("runs/lock_limits", ids, {"ids": sql.array(ids)}, waits=True)
+        cls.are_expected = bool(limits)
+        return limits
+
+
+def _admit(
+    worker_id: UUID, asks: Sequence[Ask], ids: Sequence[UUID], limits: Sequence[Mapping[str, Any]]
+) -> dict[str, Admission | Refusal]:
+    rows = prepared.run(
+        "runs/admit",
+        ids,
+        {
+            "ids": sql.array(ask.run_id for ask in asks),
+            "tasks": [ask.task for ask in asks],
+            "worker": worker_id,
+            "lease": setting("LEASE_SECONDS"),
+            **_room(limits),
+        },
+    )
+    answers = {str(row["id"]): _answer(row) for row in rows}
+    # A payload that cannot be read must end its own run and nobody else's admission.
+    failed = _fail([answer for answer in answers.values() if isinstance(answer, Report)])
+    ended = [row["id"] for row in rows if row["verdict"] == "expired"]
+    ended += [row["id"] for row in failed]
+    transaction.on_commit(lambda: tell_celery(ended), robust=True)
+    return {
+        run_id: Refusal.GONE if isinstance(answer, Report) else answer
+        for run_id, answer in answers.items()
+    }
+
+
+def _fail(unreadable: Sequence[Report]) -> list[dict[str, Any]]:
+    """End these runs. Where that fails they are left to a rescue: nobody holds them."""
+    if not unreadable:
+        return []
+    try:
+        with transaction.atomic():
+            return write(unreadable)
+    except DatabaseError:
+        logger.exception(
+            "%s with unreadable payloads left to a rescue", counted(len(unreadable), "run")
+        )
+        return []
+
+
+def _room(limits: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the room that is left within these limits, which are locked."""
+    if not limits:
+        return {"owners": [], "rooms": [], "held_locks": []}
+    rows = prepared.run_over_all(
+        "runs/count_room",
+        {
+            "owners": [row["owner_id"] for row in limits if row["owner_id"]],
+            "locks": [row["lock_key"] for row in limits if row["lock_key"]],
+        },
+    )
+    capped = [row for row in rows if row["owner_id"]]
+    return {
+        "owners": [row["owner_id"] for row in capped],
+        "rooms": [row["room"] for row in capped],
+        "held_locks": [row["lock_key"] for row in rows if row["lock_key"]],
+    }
+
+
+def _answer(row: Mapping[str, Any]) -> Admission | Refusal | Report:
+    if row["verdict"]:
+        return _REFUSALS[row["verdict"]]
+    try:
+        return _admission(row)
+    except Exception as error:  # whatever it is: the others of the batch are admitted
+        return Report(
+            str(row["id"]),
+            row["token"],
+            Kind.FAILED,
+            time.monotonic(),
+            error_type=type(error).__name__,
+            error_message=f"the run cannot be started: {error}",
+            cause="unreadable",
+        )
+
+
+def _admission(row: Mapping[str, Any]) -> Admission:
+    policy = {**_read(row["policy"]), "max_attempts": row["max_attempts"]}
+    return Admission(
+        run_id=str(row["id"]),
+        token=row["token"],
+        attempt=row["attempt_count"],
+        body=open_bytes(row["payload"], key=row["payload_key"]),
+        context={
+            "owner": row["owner"],
+            "job": row["job_id"],
+            "submission": row["submission_id"],
+            "due_at": row["due_at"].isoformat() if row["due_at"] else None,
+            "labels": dict(_read(row["labels"])),
+            "policy": policy,
+        },
+        # A window that is to end what runs does it as a time limit would, to the second.
+        soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
+        time_limit=least(policy.get("time_limit_seconds"), row["hard_close"]),
+        start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
+        closes_within=row["start_within"],
+        is_limited=row["is_limited"],
+        # Where no attempt has been seen to start, the last one is: none fails that never began.
+        records_start_first=not row["has_started"] and is_last(policy, row["attempt_count"]),
+        headers={"ignore_result": True, **_read(row["options"])},
+    )
+
+
+@lru_cache(maxsize=1_000)
+def _read(text: str) -> Mapping[str, Any]:
+    """Return what a row's JSON says, for reading only: most rows of a batch have it in common."""
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def least(*seconds: float | None) -> float | None:
+    """Return the smallest of what there is; None when there is nothing."""
+    return min((some for some in seconds if some is not None), default=None)

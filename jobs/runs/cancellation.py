@@ -1,0 +1,101 @@
+"""Cancel: a run that waits ends at once and for good; one that a worker holds is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs.core import sql
+from jobs.core.states import ENDED, WAITING, State
+from jobs.models import AuditEntry, Backfill, Run, Submission
+from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.dispatch import withdraw_on_commit
+from jobs.runs.options import REASON_LIMIT, refuse_text
+from jobs.runs.recording import move
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+CHUNK: Final = 1_000
+
+_LOCKED = """
+SELECT id, state, token, queue FROM jobs_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE
+"""
+
+
+class Cancelled(NamedTuple):
+    """How many runs a cancel has moved; true when it moved any."""
+
+    cancelled: int = 0
+    """Runs that waited: they have ended."""
+    stopping: int = 0
+    """Runs that a worker holds: it is asked to stop them, and they end when it has."""
+
+    def __bool__(self) -> bool:
+        return self != (0, 0)
+
+
+def cancel_runs(
+    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> list[UUID]:
+    """Cancel these runs; return the ids of those that moved. Repeating it is harmless.
+
+    Raises OptionError for a reason that is too long to be kept.
+
+    What waits is cancelled. What a worker holds becomes `cancelling`: its worker hears of it
+    with the next heartbeat, and if the worker is lost instead, rescue ends it.
+    """
+    ended, stopping = _cancel(run_ids, actor=actor, reason=reason)
+    return ended + stopping
+
+
+def _cancel(
+    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None, reason: str
+) -> tuple[list[UUID], list[UUID]]:
+    """Cancel runs; return the ids of those that have ended, and of those asked to stop."""
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    with transaction.atomic():
+        # Held through both moves: a run that is given back, or fails and waits for its next
+        # attempt, between the two would be missed by each.
+        before = sql.query(_LOCKED, [list(run_ids)])
+        ended = move(run_ids, to=State.CANCELLED, of=WAITING, cause=reason or "cancelled")
+        stopping = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
+        if actor is not None:
+            for run in Run.objects.filter(id__in=ended + stopping).select_related("owner"):
+                AuditEntry.write("cancel", on=run, actor=actor, reason=reason)
+        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+        gone = set(ended)
+        withdraw_on_commit(
+            [
+                (row["id"], row["token"], row["queue"])
+                for row in before
+                if row["state"] == State.QUEUED and row["id"] in gone
+            ]
+        )
+    return ended, stopping
+
+
+def cancel_submission(
+    submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> Cancelled:
+    """Cancel every run of a submission that has not ended; return how many moved, and how.
+
+    A backfill that it belongs to makes no more.
+    """
+    # First, and waiting for a chunk that is being made: its runs are then seen below.
+    Backfill.objects.filter(submission=submission, done_at=None).update(done_at=Now())
+    open_runs = Run.objects.filter(submission=submission).exclude(state__in=ENDED)
+    ids = list(open_runs.order_by("id").values_list("id", flat=True))
+    cancelled = stopping = 0
+    for start in range(0, len(ids), CHUNK):
+        ended, asked = _cancel(ids[start : start + CHUNK], actor=None, reason=reason)
+        cancelled += len(ended)
+        stopping += len(asked)
+    moved = Cancelled(cancelled, stopping)
+    if actor is not None:
+        AuditEntry.write("cancel", on=submission, actor=actor, reason=reason, **moved._asdict())
+    return moved

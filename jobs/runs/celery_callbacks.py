@@ -1,0 +1,67 @@
+"""Celery's callbacks around durable runs: links, errbacks and chords.
+
+They travel in the run's payload, never in the broker. A chord's counter is a row of
+django-celery-results, written in the transaction that stores its runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+from celery import current_app
+from celery.canvas import Signature
+from celery.result import AsyncResult
+from kombu.utils import json
+
+from jobs.catalog.registry import requires_row
+from jobs.core.errors import OptionError
+from jobs.runs.options import Options
+
+
+def embed_of(options: Options, *, chord: Signature | None = None) -> dict[str, Any]:
+    """Return the part of a Celery message body that names its callbacks."""
+    return {
+        "callbacks": _listed("link", options.link),
+        "errbacks": _listed("link_error", options.link_error),
+        "chain": None,
+        "chord": None if chord is None else _plain("chord", chord),
+    }
+
+
+def begin_chord(run_ids: Sequence[UUID], body: Signature | None) -> list[dict[str, Any]]:
+    """Open a chord over runs that are about to be stored; return the headers of each run."""
+    if body is None:
+        return [{}] * len(run_ids)
+    group_id = str(uuid4())
+    results = [AsyncResult(str(run_id)) for run_id in run_ids]
+    current_app.backend.apply_chord((group_id, results), body)
+    return [
+        {"group": group_id, "group_index": index, "ignore_result": False}
+        for index in range(len(run_ids))
+    ]
+
+
+def _listed(option: str, signature: Signature | None) -> list[Any] | None:
+    return None if signature is None else [_plain(option, signature)]
+
+
+def _plain(option: str, signature: Signature) -> Any:
+    if not isinstance(signature, Signature):
+        raise OptionError(option, "is a Celery signature, such as task.s()")
+    for name in _names(signature):
+        if requires_row(name):
+            # Celery sends callbacks as plain messages, and a worker would drop this one.
+            raise OptionError(option, f"calls {name}, which runs only with a row; make it plain")
+    return json.loads(json.dumps(signature))
+
+
+def _names(signature: Signature) -> Iterator[str]:
+    """Yield the names of all tasks in a signature, those inside groups and chains too."""
+    inner = [*(getattr(signature, "tasks", None) or ()), getattr(signature, "body", None)]
+    parts = [part for part in inner if isinstance(part, dict)]
+    if not parts:
+        yield signature["task"]
+    for part in parts:
+        yield from _names(Signature.from_dict(part, app=current_app))

@@ -1,0 +1,110 @@
+"""Telling Celery of runs that ended where no worker was there to tell it.
+
+A run that asked for a result, an errback or a place in a chord must not leave them waiting
+when it is cancelled, expires, cannot be read, or is lost with its worker for the last time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from billiard.exceptions import WorkerLostError
+from celery import current_app
+from celery.app.task import Context
+from celery.exceptions import TaskError
+from celery.states import READY_STATES
+from kombu.utils import json
+
+from fleet import HEADER, acting_as
+from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.core.crypto import open_bytes
+from jobs.core.states import ENDED, State
+from jobs.models import Owner, Run
+from jobs.runs.retry_policy import LOST
+
+logger = logging.getLogger(__name__)
+
+CHUNK: Final = 1_000
+
+# Not sooner than a lease after the end: within it, who moved the run tells of it. Whether an
+# errback was called is stored nowhere, so runs that asked for that alone are not found.
+_UNTOLD = """
+SELECT r.id FROM jobs_run r
+WHERE r.state IN ('failed', 'cancelled', 'expired')
+  AND r.options <> '{}' AND r.options @> '{"ignore_result": false}'
+  AND r.ended_at BETWEEN clock_timestamp() - interval '1 hour'
+                     AND clock_timestamp() - make_interval(secs => %s)
+  AND NOT EXISTS (
+    SELECT FROM django_celery_results_taskresult t
+    WHERE t.task_id = r.id::text AND t.status = ANY(%s))
+ORDER BY r.ended_at LIMIT %s
+"""
+
+
+def tell_celery(run_ids: Sequence[UUID]) -> None:
+    """Mark these ended runs in the result backend, so that errbacks and chords go on.
+
+    Runs for whose end nobody asked are left out. As in Celery, errbacks hear of failures and
+    not of what was revoked. What is stored as final stays, and a chord counts an end once; an
+    errback may hear of it a second time. Called after the commit; trouble is logged, because
+    the run's own end stands.
+    """
+    if not run_ids:
+        return
+    asked = list(Run.objects.filter(id__in=run_ids, state__in=ENDED).exclude(options={}))
+    slugs = dict(
+        Owner.objects.filter(id__in={run.owner_id for run in asked}).values_list("id", "slug")
+    )
+    for run in asked:
+        whose = {"owner": slugs.get(run.owner_id), "submission": run.submission_id}
+        try:
+            with acting_as({HEADER: whose}):
+                _tell(run)
+        except Exception:
+            logger.exception("could not tell Celery that run %s ended", run.id)
+
+
+def tell_untold() -> int:
+    """Tell Celery of the last hour's ends of which it does not know; return how many.
+
+    Their teller died between the commit and the telling.
+    """
+    rows = sql.query(_UNTOLD, [setting("LEASE_SECONDS"), list(READY_STATES), CHUNK])
+    tell_celery([row["id"] for row in rows])
+    return len(rows)
+
+
+def _tell(run: Run) -> None:
+    backend, task_id = current_app.backend, str(run.id)
+    # Celery looks into `delivery_info` before it sends an errback.
+    facts = {"id": task_id, "task": run.task, "delivery_info": {}}
+    request = Context({**facts, **run.options, **_embed(run)})
+    is_kept = not run.options.get("ignore_result", True)
+    is_new = is_kept and backend.get_state(task_id) not in READY_STATES
+    if run.state == State.SUCCEEDED:
+        # Its value was stored, and its links were called before that.
+        backend.mark_as_done(task_id, None, request=request, store_result=False)
+    elif run.state == State.FAILED:
+        backend.mark_as_failure(task_id, _reason(run), request=request, store_result=is_new)
+    else:
+        backend.mark_as_revoked(task_id, reason=run.state, request=request, store_result=is_new)
+
+
+def _reason(run: Run) -> Exception:
+    if run.error_type == LOST:
+        return WorkerLostError(run.error_message or "the worker was lost")
+    return TaskError(run.error_message or run.error_type)
+
+
+def _embed(run: Run) -> dict[str, Any]:
+    """Return the callbacks of a run; none when its payload cannot be read, of which it ended."""
+    try:
+        _args, _kwargs, embed = json.loads(open_bytes(run.payload, key=run.payload_key))
+    except (LookupError, ValueError, TypeError) as error:
+        logger.warning("the callbacks of run %s cannot be called: %s", run.id, error)
+        return {}
+    return dict(embed)

@@ -1,0 +1,85 @@
+"""Closing: runs are stopped when the window in which they were started is taken from them.
+
+At a close that was known when it started, an attempt ends as at a time limit, which admission has
+set. This is for a window that was revoked, shortened or frozen since: of calendars that end what
+runs; those that let it run leave it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from django.db import transaction
+
+from jobs.core import sql
+from jobs.core.states import State
+from jobs.runs.recording import move
+
+CHUNK: Final = 1_000
+LOOK_SECONDS: Final = 1.0
+"""Seconds between two looks for calendars that changed, while a promotion round is busy."""
+
+# An owner whose gating has begun with its newest version was closed before that.
+_CHANGED_OWNERS: Final = """
+SELECT id, calendar_version AS version FROM jobs_owner
+WHERE greatest(gated_version, gating_version) < calendar_version ORDER BY id
+"""
+_CLOSED: Final = """
+SELECT id FROM jobs_run
+WHERE state IN ('admitted', 'running') AND stop_at <= clock_timestamp()
+ORDER BY stop_at LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+
+
+class Watch:
+    """Looks for calendars that changed, at most once a second while a round does other work."""
+
+    def __init__(self, renew: Callable[[], object]) -> None:
+        """`renew` is called before each look: openings are made of calendars that have none."""
+        self._renew = renew
+        self.closed: dict[int, int] = {}
+        """The calendar version by which each changed owner's active runs were closed."""
+        self._looked_at = time.monotonic()
+
+    def look(self) -> None:
+        """Look when the last look is a second old. Call it between two chunks of other work."""
+        if time.monotonic() - self._looked_at >= LOOK_SECONDS:
+            self.look_now()
+
+    def look_now(self) -> None:
+        """Stop the active runs that changed calendars end, and those whose stop time has come."""
+        self._renew()
+        for row in sql.query(_CHANGED_OWNERS):
+            if self.closed.get(row["id"]) != row["version"]:
+                close_runs(row["id"])
+                self.closed[row["id"]] = row["version"]
+        stop_closed()
+        self._looked_at = time.monotonic()
+
+
+def close_runs(owner_id: int) -> int:
+    """Have an owner's active runs stop when its calendars, as they are now, end them.
+
+    Returns for how many that has changed. Those that are to stop at once are stopped.
+    """
+    with transaction.atomic():
+        changed = sql.run("runs/set_stop_at", {"owner": owner_id})
+    if any(row["stop_at"] is not None for row in changed):
+        stop_closed()
+    return len(changed)
+
+
+def stop_closed() -> int:
+    """Ask the workers to stop every run whose window has been taken; return how many.
+
+    Each hears of it with its next heartbeat, as of a cancel.
+    """
+    total, is_more = 0, True
+    while is_more:
+        with transaction.atomic():
+            ids = [row["id"] for row in sql.query(_CLOSED, [CHUNK])]
+            total += len(move(ids, to=State.CANCELLING, cause="window closed") if ids else [])
+            is_more = len(ids) == CHUNK
+    return total

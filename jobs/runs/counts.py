@@ -1,0 +1,45 @@
+"""What the columns of a page need of its runs: one query for all rows, bounded in time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from django.db.models import Count
+
+from jobs.core import sql
+from jobs.core.counting import within
+from jobs.core.states import State
+from jobs.models import Run
+
+MILLISECONDS: Final = 400
+RESULTS: Final = 20
+
+Counts = Mapping[Any, Mapping[State, int]]
+
+
+def states_by(
+    field: str, keys: Collection[Any], *, states: Collection[State] | None = None
+) -> Counts | None:
+    """Count runs by state for each key of a foreign key; None when that takes too long."""
+    runs = Run.objects.filter(**{f"{field}__in": list(keys)})
+    if states is not None:
+        runs = runs.filter(state__in=sorted(states))
+    rows = runs.order_by().values_list(f"{field}_id", "state").annotate(count=Count("*"))
+    found = within(MILLISECONDS, lambda: list(rows))
+    if found is None:
+        return None
+    counts: dict[Any, dict[State, int]] = defaultdict(dict)
+    for key, state, count in found:
+        counts[key][State(state)] = count
+    return counts
+
+
+def last_results(job_ids: Collection[int]) -> Mapping[int, list[tuple[Any, State]]]:
+    """Return the (id, state) of each job's last runs, newest first."""
+    rows = sql.run("runs/last_results", {"jobs": list(job_ids), "most": RESULTS})
+    results: dict[int, list[tuple[Any, State]]] = defaultdict(list)
+    for row in rows:
+        results[row["job_id"]].append((row["id"], State(row["state"])))
+    return results

@@ -1,0 +1,140 @@
+"""Dispatch: from committed rows to hints in the broker.
+
+A run that becomes queued is written to the outbox in the same transaction. After the commit
+its hint is published, with a deadline; what could not be published stays in the outbox, and
+the sweep publishes it. A hint may be published twice: the row admits it once.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Final
+from uuid import UUID
+
+from celery import current_app
+from django.db import transaction
+
+from fleet import Broker, BrokerUnavailable, Hint, Owners, counted, crash_point, fair_queues
+from jobs.core import sql
+from jobs.core.conf import setting
+
+logger = logging.getLogger(__name__)
+
+SLICE: Final = 1_000
+
+Read = Callable[[Sequence[UUID]], list[Hint]]
+
+
+@cache
+def broker() -> Broker:
+    """This process's way to the broker."""
+    return Broker(current_app._get_current_object())
+
+
+def owners() -> Owners:
+    """The owners of the fair queues, over this process's way to the broker."""
+    return Owners(broker(), fair_queues(current_app))
+
+
+def publish_on_commit(run_ids: Sequence[UUID], read: Read | None = None) -> None:
+    """Put queued runs in the outbox and publish their hints once the transaction commits.
+
+    `read` returns the hints of ids without asking the rows, where the caller knows them.
+    """
+    if not run_ids:
+        return
+    [row] = sql.query(
+        "INSERT INTO jobs_outbox (run_ids, created_at) VALUES (%s, clock_timestamp()) RETURNING id",
+        # As one text: psycopg looks for the way to write each of them.
+        ["{" + ",".join(map(str, run_ids)) + "}"],
+    )
+    # Robust: the caller's commit has happened, and no trouble of ours may look as if it had not.
+    # No `partial`: Django logs the callback's `__qualname__`, and falls over one that has none.
+    transaction.on_commit(lambda: _publish_committed(run_ids, row["id"], read), robust=True)
+
+
+def _publish_committed(run_ids: Sequence[UUID], outbox_id: int, read: Read | None) -> None:
+    crash_point("dispatch.after_commit")
+    # A large bulk: the caller goes on after a while, the sweep publishes the rest.
+    rest = publish_slices(run_ids, seconds=setting("PUBLISH_TIMEOUT_SECONDS"), read=read)
+    crash_point("dispatch.after_publish")
+    shrink_outbox(outbox_id, run_ids, rest=rest)
+    crash_point("dispatch.after_outbox_delete")
+
+
+def publish_slices(
+    run_ids: Sequence[UUID], *, seconds: float = math.inf, read: Read | None = None
+) -> Sequence[UUID]:
+    """Publish the hints of a batch slice by slice; return the runs whose hints are not out.
+
+    Stops when the broker is away, which is logged, or when the time is up.
+    """
+    until = time.monotonic() + seconds
+    published = 0
+    try:
+        for start in range(0, len(run_ids), SLICE):
+            publish(run_ids[start : start + SLICE], read)
+            published = start + SLICE
+            if time.monotonic() > until:
+                break
+    except BrokerUnavailable as error:
+        logger.warning(
+            "%s left in the outbox: %s", counted(len(run_ids) - published, "hint"), error
+        )
+    return run_ids[published:]
+
+
+def publish(run_ids: Sequence[UUID], read: Read | None = None) -> int:
+    """Publish a hint for each of these runs that is queued; return how many.
+
+    A slice of them has PUBLISH_TIMEOUT_SECONDS; raises BrokerUnavailable when it takes longer.
+    """
+    count = 0
+    for start in range(0, len(run_ids), SLICE):
+        hints = (read or _hints)(run_ids[start : start + SLICE])
+        crash_point("dispatch.before_publish")
+        if hints:
+            broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+        count += len(hints)
+    return count
+
+
+def _hints(run_ids: Sequence[UUID]) -> list[Hint]:
+    return [Hint(**row) for row in sql.run("runs/select_hints", {"ids": list(run_ids)})]
+
+
+def withdraw_on_commit(runs: Sequence[tuple[UUID, int, str]]) -> None:
+    """Take back the hints of these runs, of (id, token, queue), once the transaction commits."""
+    by_queue: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for run_id, token, queue in runs:
+        by_queue[queue].append((str(run_id), token + 1))
+    if by_queue:
+        transaction.on_commit(lambda: _withdraw(by_queue), robust=True)
+
+
+def _withdraw(by_queue: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+    try:
+        for queue, hints in by_queue.items():
+            broker().withdraw(queue, hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+    except BrokerUnavailable as error:
+        logger.warning("hints of cancelled runs are left to the workers: %s", error)
+
+
+def shrink_outbox(batch_id: int, run_ids: Sequence[UUID], *, rest: Sequence[UUID]) -> None:
+    """Leave of a batch in the outbox only what is not published.
+
+    Not waiting for the disk: a batch that comes back is harmless.
+    """
+    if len(rest) == len(run_ids):
+        return
+    with transaction.atomic():
+        sql.query("SET LOCAL synchronous_commit = off")
+        if rest:
+            sql.query("UPDATE jobs_outbox SET run_ids = %s WHERE id = %s", [list(rest), batch_id])
+        else:
+            sql.query("DELETE FROM jobs_outbox WHERE id = %s", [batch_id])

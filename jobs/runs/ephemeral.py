@@ -1,0 +1,163 @@
+"""Runs that leave no history: nothing is written of them, from the hint to the end.
+
+But where calendars apply: what comes outside its windows is dropped, and recorded as missed.
+
+A job with the history `none` has no rows of its runs. A hint names the job, whose row admits it as
+that row is now; the run's id names its due time; which attempt it is stands in the message alone.
+What the broker forgets is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from celery import Task
+
+from fleet import Admission, Ask, Hint, Refusal
+from fleet.logs import log_event
+from jobs.catalog.registry import offer_of, resolve
+from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.core.crypto import open_bytes
+from jobs.core.errors import FairshiftError, UnknownTask
+from jobs.core.ids import time_of
+from jobs.runs import preparation
+from jobs.runs.admission import least
+from jobs.runs.dispatch import broker
+from jobs.runs.options import POLICY_OPTIONS
+
+logger = logging.getLogger(__name__)
+
+_REFUSALS: Final = {"busy": Refusal.BUSY, "gone": Refusal.GONE, "window": Refusal.GONE}
+
+
+def publish(hints: Sequence[Hint]) -> None:
+    """Publish hints of runs without rows; raise BrokerUnavailable when they may not be out."""
+    broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+
+
+def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
+    """Return the answer to every ask for a run without a row, by its key."""
+    answers: dict[str, Admission | Refusal] = {ask.key: Refusal.GONE for ask in asks}
+    known = [it for ask in asks if (it := _known(ask)) is not None]
+    rows = sql.run(
+        "runs/admit_ephemeral",
+        {
+            "keys": [it.ask.key for it in known],
+            "jobs": [it.ask.job for it in known],
+            "tasks": [it.ask.task for it in known],
+            "dues": [it.due_at for it in known],
+            "are_timed": [_is_timed(it.ask) for it in known],
+            "deadlines": _declared(known, "deadline_seconds"),
+            "limits": _declared(known, "time_limit_seconds"),
+            "soft_limits": _declared(known, "soft_time_limit_seconds"),
+            "worker": worker_id,
+            "lease": setting("LEASE_SECONDS"),
+        },
+    )
+    by_key = {row["key"]: row for row in rows}
+    _note([it for it in known if by_key[it.ask.key]["verdict"] == "window"])
+    return answers | {it.ask.key: _answer(it, by_key[it.ask.key]) for it in known}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An ask that may be of a job's run: when that was due, and of which task."""
+
+    ask: Ask
+    due_at: datetime
+    task: Task
+
+
+def _known(ask: Ask) -> _Known | None:
+    """Return what an ask says; None for an id whose time no calendar has, and a task of our own."""
+    try:
+        return _Known(ask, time_of(UUID(ask.run_id)), resolve(ask.task))
+    except (OverflowError, UnknownTask):
+        return None
+
+
+def _declared(known: Sequence[_Known], name: str) -> list[Any]:
+    """Return what the task of each declares."""
+    return [offer_of(it.task).policy.get(name) for it in known]
+
+
+def _note(kept: Sequence[_Known]) -> None:
+    """Record what came outside its windows: there is no row that could wait for the next one."""
+    if kept:
+        given = {"job_ids": [it.ask.job for it in kept], "due_ats": [it.due_at for it in kept]}
+        sql.run("runs/record_missed_window", given)
+
+
+def _is_timed(ask: Ask) -> bool:
+    """Say whether its deadline counts: a later attempt has started before, a backfill is late."""
+    return ask.attempt == 1 and ask.submission is None
+
+
+def _answer(known: _Known, row: Mapping[str, Any]) -> Admission | Refusal:
+    ask = known.ask
+    if row["verdict"]:
+        return _REFUSALS[row["verdict"]]
+    if row["owner"] != ask.owner:
+        # Another one would be charged for it, and its limits would not count.
+        facts = {"run": ask.run_id, "job": ask.job, "owner": ask.owner}
+        log_event(logger, logging.WARNING, "hint_of_another_owner", facts)
+        return Refusal.GONE
+    try:
+        return _admission(known, row)
+    except (FairshiftError, LookupError, ValueError, TypeError):
+        # It ends its own run, and nobody else's admission.
+        facts = {"run": ask.run_id, "job": ask.job}
+        log_event(logger, logging.ERROR, "run_without_history_unreadable", facts, exc_info=True)
+        return Refusal.GONE
+
+
+def _admission(known: _Known, row: Mapping[str, Any]) -> Admission:
+    ask = known.ask
+    # A field left empty takes the task's own policy, an empty list likewise.
+    own = {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
+    policy = preparation.completed(known.task, own)
+    policy.setdefault("max_attempts", setting("MAX_ATTEMPTS"))
+    return Admission(
+        run_id=ask.run_id,
+        token=ask.token,
+        attempt=ask.attempt,
+        body=open_bytes(row["payload"], key=row["payload_key"]),
+        context={
+            "owner": row["owner"],
+            "job": ask.job,
+            "submission": ask.submission,
+            "due_at": known.due_at.isoformat(),
+            "labels": json.loads(row["labels"]),
+            "policy": policy,
+        },
+        soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
+        time_limit=least(policy.get("time_limit_seconds"), row["hard_close"]),
+        start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
+        headers={"ignore_result": True},
+        again=_next(known, row),
+    )
+
+
+def _next(known: _Known, row: Mapping[str, Any]) -> Hint:
+    """Return the hint of the attempt after this one, by the job as it is now."""
+    ask = known.ask
+    offered = offer_of(known.task).policy.get("priority", preparation.DEFAULT_PRIORITY)
+    return Hint(
+        run_id=ask.run_id,
+        task=ask.task,
+        queue=row["queue"] or setting("JOBS_QUEUE"),
+        owner=ask.owner,
+        submission=ask.submission,
+        attempt=ask.attempt + 1,
+        priority=offered if row["priority"] is None else row["priority"],
+        token=ask.token + 1,
+        job=ask.job,
+        lock=row["lock_key"],
+    )

@@ -1,0 +1,61 @@
+"""Idempotency keys: asking twice with the same key makes one run or submission."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from jobs.core import sql
+from jobs.core.errors import IdempotencyConflict
+from jobs.models import IdempotencyKey, Owner
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A key that this transaction holds: new, or with what it made before."""
+
+    id: int
+    run_id: UUID | None = None
+    submission_id: int | None = None
+
+    def keep(self, **made: Any) -> None:
+        """Note what the key stands for: `run_id` or `submission_id`."""
+        IdempotencyKey.objects.filter(id=self.id).update(**made)
+
+
+def claim(
+    owner: Owner, key: str | None, task: str, payloads: Iterable[bytes], *, is_bulk: bool = False
+) -> Claim | None:
+    """Take an owner's key for this transaction; None when no key was given.
+
+    A concurrent transaction with the same key is waited for. Raises IdempotencyConflict when
+    the key stands for another task or other arguments, or for one run instead of a bulk.
+    """
+    if key is None:
+        return None
+    kind = b"bulk" if is_bulk else b"run"
+    print_ = _fingerprint((kind, task.encode(), *payloads))
+    made = sql.query(
+        "INSERT INTO jobs_idempotencykey (owner_id, key, fingerprint, created_at) "
+        "VALUES (%s, %s, %s, clock_timestamp()) ON CONFLICT (owner_id, key) DO NOTHING "
+        "RETURNING id",
+        [owner.pk, key, print_],
+    )
+    if made:
+        return Claim(made[0]["id"])
+    kept = IdempotencyKey.objects.get(owner=owner, key=key)
+    if bytes(kept.fingerprint) != print_:
+        raise IdempotencyConflict(key)
+    return Claim(kept.id, kept.run_id, kept.submission_id)
+
+
+def _fingerprint(parts: Iterable[bytes]) -> bytes:
+    """Return a digest of what is asked for; each part is framed by its length."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8))
+        digest.update(part)
+    return digest.digest()

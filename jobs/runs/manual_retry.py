@@ -1,0 +1,57 @@
+"""Retry by an operator: an ended run is queued again with a fresh set of attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs.core.errors import StateConflict
+from jobs.core.states import REOPENABLE, State
+from jobs.models import AuditEntry, Run
+from jobs.runs import gate
+from jobs.runs.options import REASON_LIMIT, refuse_text
+from jobs.runs.recording import move
+from jobs.runs.result_backend import forget
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+
+def reopen_runs(
+    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> list[UUID]:
+    """Queue failed, cancelled and expired runs again; return the ids of those that moved.
+
+    `max_attempts` and back-off count from 1 again; tokens and the numbers of attempts continue, so
+    what an earlier attempt may still report stays fenced off.
+    A passed deadline is taken away. Raises StateConflict when one single run is given that
+    may not move, and OptionError for a reason that is too long to be kept.
+    """
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    with transaction.atomic():
+        passed = Run.objects.filter(id__in=run_ids, state__in=REOPENABLE, deadline_at__lte=Now())
+        passed.update(deadline_at=None)
+        moved = move(
+            run_ids, to=State.QUEUED, of=REOPENABLE, cause=reason or "retry", is_fresh=True
+        )
+        if not moved and len(run_ids) == 1:
+            run = Run.objects.get(id=run_ids[0])
+            raise StateConflict(str(run.id), run.state, "retried")
+        # Where calendars apply, they say whether it is queued at all.
+        gate.gate(_gated(moved), cause=reason or "retry")
+        # Else rescue would take the earlier end for that of the new attempts.
+        forget(moved)
+        if actor is not None:
+            for run in Run.objects.filter(id__in=moved).select_related("owner"):
+                AuditEntry.write("retry", on=run, actor=actor, reason=reason)
+    return moved
+
+
+def _gated(run_ids: Sequence[UUID]) -> list[UUID]:
+    """Return which of these runs are of owners to whom calendars have applied."""
+    gated = Run.objects.filter(id__in=run_ids, owner__calendar_version__gt=0)
+    return list(gated.values_list("id", flat=True))

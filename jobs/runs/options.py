@@ -1,0 +1,132 @@
+"""The options of a submit, apart from the task's arguments: checked once, here. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from celery.canvas import Signature
+
+from jobs.catalog.policies import CHECKS, checked_policy
+from jobs.core.errors import OptionError
+
+KEY_LIMIT: Final = 200
+LOCK_LIMIT: Final = 200
+LABELS_LIMIT: Final = 32
+LABEL_LIMIT: Final = 200
+REASON_LIMIT: Final = 500
+FARTHEST: Final = timedelta(days=366)
+
+# What each run of a task may differ in from the task's own policy.
+POLICY_OPTIONS: Final = frozenset(CHECKS) - {"priority", "history", "deadline_seconds"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How one submit differs from the defaults. `None` and empty mean: as the task says.
+
+    `countdown` is seconds from now, `eta` an aware time; `deadline_seconds` counts from the
+    moment the run is due. `lock` is scoped to the owner. `window="required"` refuses what no
+    calendar applies to; else such a run may start at any time. `link`, `link_error` and
+    `ignore_result` are Celery's.
+    """
+
+    queue: str = ""
+    priority: int | None = None
+    countdown: float | None = None
+    eta: datetime | None = None
+    deadline_seconds: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    target: str = ""
+    lock: str = ""
+    idempotency_key: str | None = None
+    window: str = ""
+    max_attempts: int | None = None
+    backoff_seconds: float | None = None
+    backoff_cap_seconds: float | None = None
+    retry_on: tuple[str, ...] | None = None
+    give_up_on: tuple[str, ...] | None = None
+    soft_time_limit_seconds: float | None = None
+    time_limit_seconds: float | None = None
+    ignore_result: bool = True
+    link: Signature | None = None
+    link_error: Signature | None = None
+
+    def __post_init__(self) -> None:
+        given = {
+            name: getattr(self, name) for name in CHECKS if getattr(self, name, None) is not None
+        }
+        checked_policy(given)
+        refuse_text("queue", self.queue, most=100)
+        refuse_text("target", self.target, most=200)
+        refuse_text("lock", self.lock, most=LOCK_LIMIT)
+        _refuse_key(self.idempotency_key)
+        if self.window not in {"", "required"}:
+            raise OptionError("window", "is 'required' or left out")
+        refuse_labels(self.labels)
+        _refuse_time(self.countdown, self.eta)
+        if not isinstance(self.ignore_result, bool):
+            raise OptionError("ignore_result", "is True or False")
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The policies that this submit gives itself, by name."""
+        given = {name: getattr(self, name) for name in POLICY_OPTIONS}
+        return dict(checked_policy({k: v for k, v in given.items() if v is not None}))
+
+
+NAMES: Final = frozenset(item.name for item in fields(Options))
+
+
+def refuse_text(option: str, value: Any, *, most: int) -> None:
+    """Raise OptionError for what is no text that PostgreSQL can hold, or is too long."""
+    if not isinstance(value, str) or len(value) > most or "\x00" in value:
+        raise OptionError(option, f"is text of at most {most} characters, without NUL")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise OptionError(option, "holds a lone surrogate, which is no character") from None
+
+
+def _refuse_key(key: Any) -> None:
+    """Raise OptionError for an empty key: it would silently make a new run each time."""
+    if key is None:
+        return
+    refuse_text("idempotency_key", key, most=KEY_LIMIT)
+    if not key:
+        raise OptionError("idempotency_key", "is empty; give a key, or leave it out")
+
+
+def refuse_labels(labels: Any) -> None:
+    """Raise OptionError for what is no mapping of a few short texts to short texts."""
+    if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
+        raise OptionError(
+            "labels",
+            f"is a mapping of at most {LABELS_LIMIT} names to texts, each of both of at most"
+            f" {LABEL_LIMIT} characters",
+        )
+    for name, value in labels.items():
+        # The name first: a bad one must not stand in the error about its value.
+        refuse_text("labels", name, most=LABEL_LIMIT)
+        refuse_text(f"labels.{name}", value, most=LABEL_LIMIT)
+
+
+def _refuse_time(countdown: Any, eta: Any) -> None:
+    if countdown is not None and eta is not None:
+        raise OptionError("countdown", "and eta exclude each other")
+    if countdown is not None and (
+        isinstance(countdown, bool)
+        or not isinstance(countdown, int | float)
+        or not 0 <= countdown <= FARTHEST.total_seconds()
+    ):
+        raise OptionError("countdown", f"is 0 to {FARTHEST.total_seconds():.0f} seconds")
+    if eta is not None and (not isinstance(eta, datetime) or eta.utcoffset() is None):
+        raise OptionError("eta", "is a datetime with a time zone")
+
+
+def refuse_far(eta: datetime, *, now: datetime) -> None:
+    """Raise OptionError for a time more than a year from now, in either direction."""
+    if abs(eta - now) > FARTHEST:
+        raise OptionError("eta", f"is at most {FARTHEST.days} days from now")

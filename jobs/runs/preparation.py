@@ -1,0 +1,321 @@
+"""Preparing a submit: from what the caller gave to what is stored, checked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from datetime import timedelta
+from difflib import get_close_matches
+from itertools import islice
+from string import Formatter
+from typing import Any, Final
+from uuid import UUID
+
+from celery import Task, current_app
+
+from jobs.catalog.arguments import ArgumentSchema, encode_body
+from jobs.catalog.error_names import refuse_unknown_errors
+from jobs.catalog.policies import checked_policy, refuse_unknown
+from jobs.catalog.registry import REPLACED, offer_of
+from jobs.core.conf import how_to_set, setting
+from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
+from jobs.models import Owner, Target
+from jobs.models.fields import OWNER_LIMIT
+from jobs.runs import gate
+from jobs.runs.gate import Applying, calendars_of
+from jobs.runs.options import LOCK_LIMIT, NAMES, POLICY_OPTIONS, Options, refuse_far, refuse_text
+from jobs.runs.storage import Shared, needed_of, now
+from jobs.runs.targets import targets_of
+from jobs.windows import Gate
+
+OF_CELERY: Final = {**REPLACED, "expires": "deadline_seconds"}
+"""Options of Celery's, and what they are called here."""
+DEFAULT_PRIORITY: Final = 5
+BATCH_LIMIT: Final = 100_000
+LABEL_LIMIT: Final = 200
+TARGET_LIMIT: Final = 200
+
+
+def split(
+    task: Task, given: Mapping[str, Any], arguments: Mapping[str, Any] | None
+) -> tuple[Options, Mapping[str, Any]]:
+    """Tell options from arguments among the keywords of a submit."""
+    if arguments is not None:
+        if not isinstance(arguments, Mapping):
+            raise ArgumentError("arguments", "is a mapping of argument names to values")
+        return options(given), arguments
+    schema = ArgumentSchema.of(task)
+    taken = schema.names
+    for name in given:
+        if name in NAMES and name in taken:
+            raise OptionError(
+                name, f"is also an argument of {task.name}; pass its arguments as arguments={{...}}"
+            )
+    chosen = {name: value for name, value in given.items() if name in NAMES}
+    keywords = {name: value for name, value in given.items() if name not in NAMES}
+    if not schema.takes_any:
+        for name in keywords.keys() - set(taken):
+            _refuse_near_option(name, taken)
+    return options(chosen), keywords
+
+
+def _refuse_near_option(name: str, arguments: Collection[str]) -> None:
+    """Raise OptionError for what is no argument, and likely an option that is spelt otherwise."""
+    refuse_replaced(name)
+    near = get_close_matches(name, {*NAMES, *arguments}, n=1)
+    if near and near[0] not in arguments:
+        raise OptionError(name, f"is unknown; did you mean {near[0]}?")
+
+
+def refuse_replaced(name: str) -> None:
+    """Raise OptionError for an option of Celery's that has another name here."""
+    if (ours := OF_CELERY.get(name)) is not None:
+        raise OptionError(name, f"is Celery's and unknown here; use {ours}")
+
+
+def options(given: Mapping[str, Any]) -> Options:
+    """Return checked options; raise OptionError for an unknown one, with the near miss."""
+    for name in given:
+        refuse_replaced(name)
+    refuse_unknown(given, known=NAMES)
+    chosen = Options(**given)
+    refuse_unknown_errors(chosen.policy)
+    return chosen
+
+
+def payload(
+    task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], *, embed: Mapping[str, Any]
+) -> bytes:
+    """Return the payload of one call, its arguments checked against the task's signature."""
+    return _payload(ArgumentSchema.of(task), args, kwargs, embed, setting("PAYLOAD_MAX_BYTES"))
+
+
+def _payload(
+    schema: ArgumentSchema,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    embed: Mapping[str, Any],
+    most: int,
+) -> bytes:
+    bound_args, bound_kwargs = schema.bind(args, kwargs)
+    names = schema.positional
+    return encode_body(bound_args, bound_kwargs, embed, max_bytes=most, positional=names)
+
+
+def payloads(
+    task: Task, calls: Sequence[Mapping[str, Any]], *, embed: Mapping[str, Any]
+) -> list[bytes]:
+    """Return the payload of each call; raise BatchError with every call that is wrong."""
+    schema, most = ArgumentSchema.of(task), setting("PAYLOAD_MAX_BYTES")
+    done: list[bytes] = []
+    problems: list[tuple[int, FairshiftError]] = []
+    for index, call in enumerate(calls):
+        try:
+            if not isinstance(call, Mapping):
+                raise ArgumentError("arguments", "is a mapping of argument names to values")
+            done.append(_payload(schema, (), call, embed, most))
+        except FairshiftError as error:
+            problems.append((index, error))
+    if problems:
+        raise BatchError(problems, len(calls))
+    return done
+
+
+def refuse_size(calls: Sequence[Any], label: str) -> None:
+    """Refuse an empty bulk, one over the limit, and a label that cannot be kept."""
+    if not 1 <= len(calls) <= BATCH_LIMIT:
+        raise OptionError(
+            "arguments", f"holds 1 to {BATCH_LIMIT:,} elements; these are {len(calls):,}"
+        )
+    refuse_text("label", label, most=LABEL_LIMIT)
+
+
+def listed(option: str, given: Any, *, of: str, most: int = BATCH_LIMIT) -> list[Any]:
+    """Return what was given as a list; refuse one text or mapping, which would fall to pieces.
+
+    An iterator may have no end: at most `most` + 1 elements of it are read.
+    """
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise OptionError(option, f"is a list of {of}, not {type(given).__name__}")
+    if isinstance(given, Sized):
+        return list(given)
+    read = list(islice(given, most + 1))
+    if len(read) > most:
+        raise OptionError(option, f"holds at most {most:,} elements; these are more")
+    return read
+
+
+def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a target or lock per call: the template with the call's arguments filled in."""
+    parts = _parts(option, template)
+    most = TARGET_LIMIT if option == "target" else LOCK_LIMIT
+    if all(name is None for _, name in parts):
+        # The same for all; and mostly it is empty.
+        text = "".join(text for text, _ in parts)
+        refuse_text(option, text, most=most)
+        return [text] * len(calls)
+    try:
+        texts = [
+            "".join(text if name is None else f"{text}{call[name]}" for text, name in parts)
+            for call in calls
+        ]
+    except KeyError as error:
+        raise OptionError(
+            option, f"{template!r} names an argument that is not given: {error}"
+        ) from None
+    for text in texts:
+        refuse_text(option, text, most=most)
+    return texts
+
+
+def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
+    """Split a template into texts, each with the name of the argument that follows it.
+
+    Only a bare name may stand in braces: attributes would read our own objects, and a width
+    can be as large as memory.
+    """
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError as error:
+        raise OptionError(option, f"{template!r} is no template: {error}") from None
+    for _, name, spec, conversion in parts:
+        if name is not None and (not name.isidentifier() or spec or conversion):
+            raise OptionError(option, f"{template!r} may hold names of arguments only, as {{host}}")
+    return [(text, name) for text, name, _, _ in parts]
+
+
+def named(given: Owner | str) -> Owner:
+    """Return this very owner, or the one of this name."""
+    return given if isinstance(given, Owner) else owner(given)
+
+
+def owner(given: Owner | str) -> Owner:
+    """Return the owner with this slug, as it is now."""
+    if not isinstance(given, Owner | str):
+        raise OptionError("owner", f"is an Owner or its name, not {given!r:.80}")
+    found: Owner | None = None
+    if isinstance(given, Owner):
+        # What was read once does not know of calendars that have come since.
+        found = Owner.objects.filter(pk=given.pk).first()
+    # A slug is ASCII; PostgreSQL takes no NUL and no lone surrogate, not even in a question.
+    elif given.isascii() and "\x00" not in given:
+        found = Owner.objects.filter(slug=given).first()
+    if found is None:
+        raise UnknownOwner(str(given)[:OWNER_LIMIT])
+    return found
+
+
+def lock_key(of: Owner, lock: str) -> str:
+    """Return a lock key in its owner's scope."""
+    return f"{of.slug}:{lock}" if lock else ""
+
+
+def targets(of: Owner, names: Sequence[str]) -> dict[str, int]:
+    """Return the ids of an owner's targets by name, making those that are new."""
+    found = targets_of((of.pk, name) for name in names if name)
+    return {name: target_id for (_, name), target_id in found.items()}
+
+
+def queue(chosen: Options) -> str:
+    """Return the queue of a submit; raise OptionError for one that no worker is set up for."""
+    name = chosen.queue or setting("JOBS_QUEUE")
+    known = set(current_app.amqp.queues) - {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
+    if name in known:
+        return name
+    if not current_app.set_as_current and current_app.main == "default":
+        raise OptionError(
+            "queue",
+            "is not known: this process has Celery's default app, not the project's; write `from"
+            " .celery import app as celery_app` into the __init__.py beside settings.py"
+            " (docs/own-project.md)",
+        )
+    listed = ", ".join(sorted(known)) or "none"
+    if chosen.queue:
+        raise OptionError("queue", f"is one of: {listed}")
+    raise OptionError(
+        "queue",
+        f"is {name!r} where none is given, and this Celery app has: {listed}; add it to "
+        f"CELERY_TASK_QUEUES, or name another in {how_to_set('JOBS_QUEUE')}",
+    )
+
+
+def message_options(chosen: Options) -> dict[str, Any]:
+    """Return the Celery headers that a run's message differs in.
+
+    Not empty for all who wait for its end: `jobs/runs/celery_outcomes.py` finds them by that.
+    """
+    if chosen.ignore_result and chosen.link_error is None:
+        return {}
+    return {"ignore_result": chosen.ignore_result}
+
+
+def completed(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return given policies with those that the task declares; raise OptionError for a bad one."""
+    offered = offer_of(task).policy
+    declared = {name: offered[name] for name in POLICY_OPTIONS & set(offered)}
+    # Checked again: of two limits that are good ones, each may come from another place.
+    return dict(checked_policy({**declared, **given}))
+
+
+def shared(
+    task: Task,
+    of: Owner,
+    chosen: Options,
+    *,
+    submission_id: int | None = None,
+    job_id: int | None = None,
+) -> Shared:
+    """Return what all runs of a submit have in common: option, else task's policy, else setting."""
+    offered = offer_of(task).policy
+    policy = completed(task, chosen.policy)
+    created_at = now()
+    due_at = chosen.eta
+    if chosen.countdown:
+        due_at = created_at + timedelta(seconds=chosen.countdown)
+    if due_at is not None:
+        refuse_far(due_at, now=created_at)
+    deadline = chosen.deadline_seconds or offered.get("deadline_seconds")
+    priority = chosen.priority if chosen.priority is not None else offered.get("priority")
+    return Shared(
+        owner_id=of.pk,
+        owner=of.slug,
+        task=task.name,
+        queue=queue(chosen),
+        priority=DEFAULT_PRIORITY if priority is None else priority,
+        max_attempts=policy.pop("max_attempts", setting("MAX_ATTEMPTS")),
+        job_id=job_id,
+        submission_id=submission_id,
+        policy=policy,
+        created_at=created_at,
+        due_at=due_at,
+        deadline_at=(due_at or created_at) + timedelta(seconds=deadline) if deadline else None,
+        window_policy=chosen.window,
+    )
+
+
+def gates(
+    of: Owner, to: Shared, target_ids: Sequence[int | None], ids: Sequence[UUID]
+) -> list[Gate | None]:
+    """Return what the calendars of each run say, by its target; None for all where none apply.
+
+    Raises OptionError when a window is required and no calendar applies.
+    """
+    if of.calendar_version == 0 and not to.window_policy:
+        return [None] * len(ids)
+    needed = needed_of(to.policy)
+    calendars = calendars_of(of.pk, job_id=to.job_id, target_ids=set(target_ids))
+    applying = {one: Applying(ids, needed, to.window_policy) for one, ids in calendars.items()}
+    if to.window_policy:
+        _refuse_without_calendar(applying)
+    asked = [applying[one] for one in target_ids]
+    return list(gate.gates(asked, now=to.created_at, ids=ids))
+
+
+def _refuse_without_calendar(applying: Mapping[int | None, Applying]) -> None:
+    without = [one for one, found in applying.items() if not found.calendars]
+    if not without:
+        return
+    ids = [one for one in without if one is not None]
+    name = Target.objects.filter(id__in=ids).values_list("name", flat=True).first()
+    whose = f"target {name!r}" if name else "a run without a target"
+    more = f", and to {len(without) - 1:,} more" if len(without) > 1 else ""
+    raise OptionError("window", f"is required, and no calendar applies to {whose}{more}")

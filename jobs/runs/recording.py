@@ -1,0 +1,171 @@
+"""Recording: the second of the two doors that move a run's state.
+
+Everything but the admission comes through here: what workers report, fenced by token, and the
+moves of runs that no worker holds. Losing a race is a normal return value: what is not in
+the answer was not moved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import nullcontext
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from fleet import Kind, Report
+from jobs.core import prepared, sql
+from jobs.core.conf import setting
+from jobs.core.states import State, sources
+from jobs.runs import unblocking
+from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.dispatch import publish_on_commit
+from jobs.runs.result_backend import STORED, as_stored
+
+LOST_CAUSES: Final = ("child lost", "time limit")
+
+
+def record(reports: Sequence[Report]) -> dict[str, str]:
+    """Write what a worker reports, in one statement; return the state that each run has now.
+
+    A run is missing in the answer when its token was out of date: another attempt stands. It is
+    `busy` when somebody else holds its row, or has just changed it: the others do not wait for it.
+    Repeating a batch is harmless.
+    """
+    lost = as_stored([report for report in reports if _is_lost(report)])
+    stored = {report.run_id for report in lost if report.cause == STORED}
+    # What nothing follows is one statement, and commits by itself.
+    has_more = stored or any(report.kind is Kind.GIVEN_BACK for report in reports)
+    with transaction.atomic() if has_more else nullcontext():
+        rows = write([*(report for report in reports if not _is_lost(report)), *lost])
+        publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
+        ended = [row["id"] for row in rows if str(row["id"]) in stored]
+        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+    unblocking.after_end(rows)
+    return {str(row["id"]): row["state"] for row in rows}
+
+
+def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
+    """Write reports, in one statement; return the rows that were moved."""
+    merged = _merged(reports)
+    if not merged:
+        return []
+    now = time.monotonic()
+    ids = [UUID(report.run_id) for report in merged]
+    # Nearly all batches have no word of an error.
+    has_words = any(map(_has_words, merged))
+    words = merged if has_words else []
+    return prepared.run(
+        "runs/record",
+        ids,
+        {
+            "ids": sql.array(report.run_id for report in merged),
+            "tokens": sql.array(report.token for report in merged),
+            "started_ages": sql.array(_age(report.started_at, now) for report in merged),
+            "kinds": sql.array(
+                None if report.kind is Kind.STARTED else report.kind.value for report in merged
+            ),
+            "ended_ages": sql.array(_age(report.at, now) for report in merged),
+            "results": sql.binaries(report.result for report in merged),
+            "error_types": [report.error_type for report in words],
+            "error_messages": [report.error_message for report in words],
+            "tracebacks": [report.traceback for report in words],
+            "delays": [report.delay for report in words],
+            "causes": [report.cause for report in words],
+            "lease": setting("LEASE_SECONDS"),
+        },
+    )
+
+
+def move(
+    run_ids: Sequence[UUID],
+    *,
+    to: State,
+    cause: str = "",
+    of: Collection[State] | None = None,
+    is_fresh: bool = False,
+) -> list[UUID]:
+    """Move runs that no worker reports on; return the ids of those that were moved.
+
+    `of` narrows the states to move from; the table of moves bounds it. With `is_fresh` a new set of
+    attempts begins. Runs that become queued are published when the transaction commits. Must run
+    inside a transaction.
+    """
+    allowed = sources(to) if of is None else sources(to) & frozenset(of)
+    rows = sql.run(
+        "runs/move",
+        {
+            "ids": list(run_ids),
+            "sources": [state.value for state in allowed],
+            "target": to.value,
+            "cause": cause,
+            "is_fresh": is_fresh,
+            "lease": setting("LEASE_SECONDS"),
+        },
+    )
+    moved = [row["id"] for row in rows]
+    if to is State.QUEUED:
+        publish_on_commit(moved)
+    return moved
+
+
+def write_gates(
+    gates: Sequence[tuple[UUID, datetime | None, datetime | None, str]],
+) -> list[dict[str, Any]]:
+    """Queue or hold waiting runs, by (id, when it opens or None, not after, cause).
+
+    Returns of those that still wait the columns of gate.sql. Publishing is the caller's part. Must
+    run inside a transaction.
+    """
+    ids, opens, not_afters, causes = (list(column) for column in zip(*gates, strict=True))
+    return sql.run(
+        "runs/apply_gate",
+        {
+            "ids": ids,
+            "opens": opens,
+            "not_afters": not_afters,
+            "causes": causes,
+            "lease": setting("LEASE_SECONDS"),
+        },
+    )
+
+
+def _has_words(report: Report) -> bool:
+    """Say whether there is more to a report than what has become of its run, and when."""
+    has_error = report.error_type or report.error_message or report.traceback or report.cause
+    return bool(has_error) or report.delay is not None
+
+
+def _is_lost(report: Report) -> bool:
+    """Say whether the attempt's own process could not say how it ended."""
+    return report.kind in (Kind.RETRYING, Kind.FAILED) and report.cause in LOST_CAUSES
+
+
+def _merged(reports: Iterable[Report]) -> list[Report]:
+    """Put a start and its end, when they come together, into one report a run."""
+    starts: dict[tuple[str, int], float] = {}
+    newest: dict[str, Report] = {}
+    for report in reports:
+        if report.kind is Kind.STARTED:
+            starts[report.run_id, report.token] = report.at
+        kept = newest.get(report.run_id)
+        if kept is None or _rank(kept) < _rank(report):
+            newest[report.run_id] = report
+    for run_id, report in newest.items() if starts else ():
+        begun_at = starts.get((run_id, report.token))
+        if begun_at is not None and report.started_at is None:
+            newest[run_id] = report._replace(started_at=begun_at)
+    return list(newest.values())
+
+
+def _rank(report: Report) -> tuple[int, bool]:
+    """Of two attempts the older one is fenced off anyway; an end says more than a start."""
+    return report.token, report.kind is not Kind.STARTED
+
+
+def _age(moment: float | None, now: float) -> float | None:
+    """Return seconds since a monotonic moment: PostgreSQL's clock dates it."""
+    return None if moment is None else max(0.0, now - moment)

@@ -1,0 +1,68 @@
+"""What the search boxes understand: only what an index answers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Collate, Upper
+from django.utils.translation import gettext_lazy as _
+
+from jobs.models import Target, access
+from jobs.models.run import RunQuerySet
+
+HELP: Final = _(
+    "A run's id, a submission's number, a target's whole name, or a label as name:value."
+)
+_NUMBER_LIMIT: Final = 2**63
+MOST_FOUND: Final = 500
+
+
+def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
+    """Return the runs that a term names; none when it names nothing."""
+    term = term.strip()
+    if not term:
+        return runs
+    if (run_id := _uuid(term)) is not None:
+        return runs.filter(id=run_id)
+    names = access.narrowed(Target.objects.all(), user, path="owner").filter(name=term)
+    wanted = Q(target_id__in=list(names.values_list("id", flat=True)[:100]))
+    if term.isascii() and term.isdigit() and int(term) < _NUMBER_LIMIT:
+        wanted |= Q(submission_id=int(term))
+    label, colon, value = term.partition(":")
+    if colon and label:
+        # The second half is what the partial index asks for: PostgreSQL cannot derive it.
+        wanted |= Q(labels__contains={label.strip(): value.strip()}) & ~Q(labels={})
+    return runs.filter(wanted)
+
+
+def search_beginnings(
+    rows: QuerySet[Any], term: str, *, exact: str, any_case: str = ""
+) -> QuerySet[Any]:
+    """Return the rows of which a column begins with a term, at most MOST_FOUND by each column.
+
+    `exact` names a column that is compared as it is, `any_case` one in which case does not
+    matter. Asked for in the order of the indexes (collation "C"): so that, however many rows
+    match, no more of them are read than are shown.
+    """
+    term = term.strip().replace("\x00", "")
+    if not term:
+        return rows
+    plain = rows.order_by()
+    keys = _first(plain.filter(**{f"{exact}__startswith": term}), Collate(exact, "C"))
+    if any_case:
+        named = plain.filter(**{f"{any_case}__istartswith": term}).exclude(**{any_case: ""})
+        keys |= _first(named, Collate(Upper(any_case), "C"))
+    return rows.filter(pk__in=keys)
+
+
+def _first(rows: QuerySet[Any], order: Collate) -> set[Any]:
+    return set(rows.order_by(order).values_list("pk", flat=True)[:MOST_FOUND])
+
+
+def _uuid(term: str) -> UUID | None:
+    try:
+        return UUID(term)
+    except ValueError:
+        return None

@@ -1,0 +1,124 @@
+-- Record what became of attempts, fenced by token.
+-- Parameters: arrays, one element a run: ids, tokens, started_ages (seconds since the pool
+-- accepted it, or null), kinds (null: only started), ended_ages (seconds), results, error_types,
+-- error_messages, tracebacks, delays (seconds until the next attempt), causes, these five empty where
+-- none has any; lease seconds.
+-- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped; and one with
+-- state 'busy' per run whose row somebody else holds, or has just changed: report it again.
+-- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
+-- being cancelled is cancelled, unless it succeeded or could not be stopped; an attempt's row is
+-- written in the statement that moves its run, so both exist or neither; only the moves of
+-- jobs/core/states.py are made: what has started is not given back, what succeeded has started. An attempt
+-- that did nothing ('given back', 'not begun') is not spent. An attempt
+-- that reached its time limit at the close of its window says so.
+-- Cost: as that of admission; indexes of what is active have all that was so since the last vacuum.
+WITH report AS (
+    SELECT p.id, p.token, p.started_age, p.kind, p.ended_age, p.result,
+        coalesce(p.error_type, '') AS error_type, coalesce(p.error_message, '') AS error_message,
+        coalesce(p.traceback, '') AS traceback, p.delay, coalesce(p.cause, '') AS cause
+    FROM unnest(
+        %(ids)s::uuid[], %(tokens)s::int[], %(started_ages)s::float8[], %(kinds)s::text[],
+        %(ended_ages)s::float8[], %(results)s::bytea[], %(error_types)s::text[],
+        %(error_messages)s::text[], %(tracebacks)s::text[], %(delays)s::float8[],
+        %(causes)s::text[]
+    ) AS p(id, token, started_age, kind, ended_age, result, error_type, error_message, traceback,
+           delay, cause)
+), locked AS MATERIALIZED (
+    SELECT p.*, found.*
+    FROM (SELECT * FROM report ORDER BY id) AS p
+    LEFT JOIN LATERAL (
+        SELECT r.ctid AS place, r.state AS before,
+            to_timestamp((r.history -> -1 ->> 1)::float8) AS moved_at
+        FROM jobs_run r
+        WHERE r.id = p.id AND r.token = p.token
+          AND r.state || '' IN ('admitted', 'running', 'cancelling')
+          AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
+               OR (r.state = 'admitted' AND p.started_age IS NULL))
+          AND r.id = ANY(%(ids)s) -- of these partitions only
+        FOR UPDATE SKIP LOCKED
+    ) AS found ON true
+), judged AS (
+    -- A worker's ages are its own; clipped, so that no move comes before the one it follows.
+    SELECT l.*,
+        l.before = 'admitted' AND (l.started_age IS NOT NULL OR l.kind = 'succeeded') AS is_start,
+        greatest(now.at - make_interval(secs => l.started_age), l.moved_at) AS started_at,
+        greatest(now.at - make_interval(secs => coalesce(l.ended_age, 0)),
+                 now.at - make_interval(secs => l.started_age), l.moved_at) AS ended_at,
+        CASE
+            WHEN l.kind IS NULL THEN CASE l.before WHEN 'admitted' THEN 'running' ELSE l.before END
+            WHEN l.before = 'cancelling' AND l.kind <> 'succeeded' THEN 'cancelled'
+            WHEN l.kind = 'given back' THEN 'queued'
+            ELSE l.kind
+        END AS after
+    FROM locked l
+    CROSS JOIN (SELECT clock_timestamp() AS at) AS now
+), moved AS (
+    UPDATE jobs_run r SET
+        state = j.after,
+        started_at = coalesce(
+            r.started_at, CASE WHEN j.is_start OR j.started_age IS NOT NULL THEN j.started_at END),
+        ended_at = CASE WHEN j.after IN ('succeeded', 'failed', 'cancelled')
+            THEN j.ended_at END,
+        next_at = CASE j.after WHEN 'retrying'
+            THEN clock_timestamp() + make_interval(secs => coalesce(j.delay, 0)) ELSE r.next_at END,
+        queued_at = CASE j.after WHEN 'queued' THEN clock_timestamp() ELSE r.queued_at END,
+        overdue_at = CASE j.after WHEN 'queued'
+            THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.overdue_at END,
+        attempt_count = r.attempt_count - (j.after = 'queued' OR j.cause = 'not begun')::int,
+        result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
+        error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,
+        error_message = CASE WHEN j.kind IS NULL THEN r.error_message ELSE j.error_message END,
+        history = r.history
+            || CASE WHEN j.is_start
+                THEN jsonb_build_array(jsonb_build_array(
+                    'running', extract(epoch FROM j.started_at), ''))
+                ELSE '[]' END
+            || CASE WHEN j.kind IS NOT NULL
+                THEN jsonb_build_array(jsonb_build_array(
+                    j.after, extract(epoch FROM j.ended_at),
+                    CASE WHEN j.cause = 'time limit' AND r.closes_at <= j.ended_at
+                        THEN 'window closed' ELSE coalesce(nullif(j.cause, ''), j.error_type) END))
+                ELSE '[]' END
+    FROM judged j
+    WHERE r.ctid = j.place
+      AND r.id = j.id AND r.id = ANY(%(ids)s) -- of these partitions only
+    RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.earlier_attempts,
+        r.worker_id, r.admitted_at, r.started_at,
+        -- With what is written of the attempt: joined again, each would be looked for among all.
+        j.kind, j.cause, j.ended_at AS attempt_ended_at, j.error_type AS attempt_error_type,
+        j.error_message AS attempt_error_message, j.traceback
+), tried AS (
+    INSERT INTO jobs_attempt (run_id, token, number, worker_id, outcome, admitted_at, started_at,
+        ended_at, error_type, error_message, traceback)
+    SELECT m.id, m.token,
+        -- An unspent attempt is counted no more, and its number is that of the next one.
+        least(m.earlier_attempts + m.attempt_count
+            + (m.state = 'queued' OR m.cause = 'not begun')::int, 32767), m.worker_id,
+        CASE
+            WHEN m.state = 'cancelled' THEN 'cancelled'
+            WHEN m.cause IN ('worker lost', 'child lost', 'time limit') THEN m.cause
+            ELSE m.kind
+        END,
+        m.admitted_at, m.started_at, m.attempt_ended_at,
+        m.attempt_error_type, m.attempt_error_message, m.traceback
+    FROM moved m
+    WHERE m.kind IS NOT NULL
+)
+SELECT m.id, m.state, m.owner_id, m.lock_key,
+    (SELECT o.max_running IS NOT NULL FROM jobs_owner o WHERE o.id = m.owner_id) AS is_capped
+FROM moved m
+UNION ALL
+SELECT l.id, 'busy', NULL, NULL, false
+FROM locked l
+WHERE l.id NOT IN (SELECT m.id FROM moved m)
+  -- It should be written, and its row is held, or was locked in a newer version than this statement
+  -- sees: its token is not an old one. Asked of nothing else; with EXISTS a plan may read all that
+  -- are active.
+  AND (
+    SELECT true FROM jobs_run r
+    WHERE r.id = l.id AND r.token = l.token
+      AND r.id = ANY(%(ids)s) -- of these partitions only
+      AND r.state || '' IN ('admitted', 'running', 'cancelling')
+      AND (l.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
+           OR (r.state = 'admitted' AND l.started_age IS NULL))
+)

@@ -1,0 +1,138 @@
+"""Store: rows of runs, in the caller's transaction, by COPY."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection
+
+from fleet import Hint
+from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.core.states import State
+from jobs.runs import gate as gating
+from jobs.runs.dispatch import publish_on_commit
+from jobs.windows import Gate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What all runs of one submit have in common."""
+
+    owner_id: int
+    owner: str
+    task: str
+    queue: str
+    priority: int
+    max_attempts: int
+    job_id: int | None = None
+    submission_id: int | None = None
+    policy: dict[str, Any] = field(default_factory=dict)
+    created_at: datetime
+    due_at: datetime | None = None
+    deadline_at: datetime | None = None
+    window_policy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class New:
+    """One run to be stored; `gate` is what its calendars say, None where none apply."""
+
+    id: UUID
+    payload: bytes
+    target_id: int | None = None
+    lock_key: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    gate: Gate | None = None
+
+
+_COLUMNS: Final = (
+    "id, owner_id, job_id, submission_id, target_id, task, queue, priority, payload, "
+    "labels, max_attempts, policy, options, lock_key, created_at, due_at, deadline_at, "
+    "window_policy, state, next_at, not_after, queued_at, overdue_at, history"
+)
+
+
+def now() -> datetime:
+    """Return PostgreSQL's clock: every time in a run and its id comes from it."""
+    return sql.query("SELECT clock_timestamp() AS at")[0]["at"]
+
+
+def store(runs: Iterable[New], shared: Shared) -> None:
+    """Insert runs and have those that are queued dispatched after the commit."""
+    # As text, once: psycopg looks for the way to write each value of each row.
+    before = _texts(shared.owner_id, shared.job_id, shared.submission_id)
+    task = _texts(shared.task, shared.queue, shared.priority)
+    limits = (str(shared.max_attempts), json.dumps(shared.policy))
+    after = _texts(shared.created_at, shared.due_at, shared.deadline_at, shared.window_policy)
+    begins: dict[Gate | None, Begin] = {}
+    queued = []
+    with (
+        # Or psycopg's own errors would come through, which no caller of Django's expects.
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+        cursor.copy(f"COPY jobs_run ({_COLUMNS}) FROM STDIN") as copy,
+    ):
+        for run in runs:
+            begin = begins.get(run.gate)
+            if begin is None:
+                begin = begins[run.gate] = begin_of(shared, run.gate)
+            if begin.state is State.QUEUED:
+                queued.append(run.id)
+            labels, options = (json.dumps(run.labels) if run.labels else "{}"), run.options
+            own = (run.payload, labels, *limits, json.dumps(options) if options else "{}")
+            then = (run.lock_key, *after, *begin.texts)
+            copy.write_row((run.id.hex, *before, run.target_id, *task, *own, *then))
+    # Where calendars apply, the row knows more than we do.
+    is_gated = any(gate is not None for gate in begins)
+    publish_on_commit(queued, None if is_gated else partial(_first_hints, shared))
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """How a run begins: its state, and what is written of it beside: see `_COLUMNS`."""
+
+    state: State
+    texts: list[str | None]
+
+
+def begin_of(shared: Shared, gate: Gate | None) -> Begin:
+    """Return how a run begins that is stored now, by when it is due and what its calendars say."""
+    at, cause = shared.created_at, ""
+    next_at, not_after = shared.due_at, None
+    if shared.due_at is not None and shared.due_at > at:
+        state = State.SCHEDULED
+    elif gate is None or gate.is_open:
+        state, not_after = State.QUEUED, gate and gate.not_after
+    else:
+        state, cause = State.HELD, gating.why_held(gate)
+        next_at, _ = gating.times(gate, now=at, needed=needed_of(shared.policy))
+    is_queued = state is State.QUEUED
+    overdue_at = at + timedelta(seconds=setting("LEASE_SECONDS")) if is_queued else None
+    history = json.dumps([[state, at.timestamp(), cause]])
+    return Begin(
+        state, _texts(state, next_at, not_after, at if is_queued else None, overdue_at, history)
+    )
+
+
+def needed_of(policy: Mapping[str, Any]) -> timedelta:
+    """Return for how long an attempt needs its opening, as `jobs_needed` does in the database."""
+    limit = policy.get("time_limit_seconds") or policy.get("soft_time_limit_seconds") or 0
+    return timedelta(seconds=limit)
+
+
+def _texts(*values: Any) -> list[str | None]:
+    return [None if value is None else str(value) for value in values]
+
+
+def _first_hints(shared: Shared, run_ids: Sequence[UUID]) -> list[Hint]:
+    """Return the hints of runs that nobody has moved yet; of one that was, it starts nothing."""
+    facts = (shared.task, shared.queue, shared.owner, shared.submission_id, 1, shared.priority, 1)
+    return [Hint(str(run_id), *facts) for run_id in run_ids]

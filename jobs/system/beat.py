@@ -1,0 +1,239 @@
+"""celery-beat's scheduler of an installation: any number of beats run, and one of them sends.
+
+Point `CELERY_BEAT_SCHEDULER` to `jobs.system.beat:Scheduler`. It is django-celery-beat's, with its pages
+and all that it can do, and differs where that loses or doubles sends:
+
+- a beat waits for PostgreSQL and Redis when they are away, at its boot as well;
+- one leads (`fleet/beat/scheduler.py`), by PostgreSQL's clock; entries are due by that clock, too;
+- an entry whose publish failed is sent again; one that came due while no beat ran is sent once,
+  at once, for all of that time;
+- intervals do not drift: they go on from the due time.
+
+The system's own tasks skip the ledger: most come every second, two statements a send are dear,
+and each of them may run twice. Their last runs are written every few minutes, as stock does.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from celery.schedules import crontab
+from celery.schedules import schedule as interval
+from django.db import DatabaseError, InterfaceError, connection
+from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
+
+from fleet import BrokerUnavailable
+from fleet.beat.leadership import Lead, Sending
+from fleet.beat.scheduler import AGAIN_SECONDS, RENEW_SECONDS, Led
+from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.runs.dispatch import broker
+from jobs.system import lease
+from jobs.system.schedule import PERIODIC
+
+log = logging.getLogger(__name__)
+
+TICK: Final = timedelta(microseconds=1)
+PULSE: Final = "fairshift.system.pulse"
+
+PILE: Final = 5_000
+"""So many messages may wait for the system's workers; the first of a kind does the work of all."""
+
+ROUNDS: Final = frozenset(task for task, _ in PERIODIC.values())
+"""Tasks of which a round does all that there is: one message of each waits at most."""
+NAME_HEADER: Final = "periodic_task_name"
+EXPIRES_SECONDS: Final = 60.0
+"""The shortest time after which the message of a round expires. After its interval of one second
+it would be dropped each time by a worker that is that late, or whose clock is."""
+
+_NOTE_RUN: Final = """
+UPDATE django_celery_beat_periodictask SET last_run_at = %s, total_run_count = %s
+WHERE id = (SELECT id FROM django_celery_beat_periodictask WHERE id = %s AND enabled
+            FOR UPDATE SKIP LOCKED)
+RETURNING id
+"""
+
+
+class _Away(BaseException):
+    """PostgreSQL is away: passes the `except Exception` around each entry that is installed."""
+
+
+class Entry(ModelEntry):
+    """A PeriodicTask, on PostgreSQL's clock."""
+
+    last_run_at: datetime
+
+    def __init__(self, model: Any, app: Any = None) -> None:
+        try:
+            super().__init__(model, app=app)
+            self.schedule.nowfun = lease.clock.now
+        except (DatabaseError, InterfaceError):
+            raise
+        except Exception as error:
+            # Stock ends with it. This way it is left out, and the others are sent.
+            log.exception("beat: %s has no schedule that can be followed", model.name)
+            raise ValueError(model.name) from error
+        if model.start_time and self.last_run_at < model.start_time:
+            self.last_run_at = self._before(model.start_time)
+        if model.task == PULSE:
+            # On the second: what is due in a minute's first instant does not wait for our phase.
+            self.last_run_at = self.last_run_at.replace(microsecond=0)
+
+    def _before(self, start: datetime) -> datetime:
+        """Return the last run that makes the first one fall on the start, or soon after it.
+
+        Stock goes back 30 years, which sends a crontab entry at once, at whatever hour.
+        """
+        if isinstance(self.schedule, interval):
+            return start - self.schedule.run_every
+        return max(start - TICK, self.model.date_changed)
+
+    def _default_now(self) -> datetime:
+        return lease.clock.now()
+
+    def save(self) -> bool:
+        """Write when it ran last, and nothing else of the row; say whether that is written.
+
+        Somebody may be editing it, for as long as a transaction takes: nobody waits for that one.
+        """
+        facts = [self.model.last_run_at, self.model.total_run_count, self.model.pk]
+        return bool(sql.query(_NOTE_RUN, facts))
+
+    @classmethod
+    def from_entry(cls, name: str, app: Any = None, **entry: Any) -> Entry:
+        try:
+            return super().from_entry(name, app=app, **entry)
+        except (DatabaseError, InterfaceError) as error:
+            raise _Away(error) from error
+
+
+class Scheduler(Led, DatabaseScheduler):
+    """Reads PeriodicTasks and sends them while it leads; waits for servers that are away."""
+
+    Entry = Entry
+    lead = Lead(acquire=lease.acquire, release=lease.release, ledger=lease.SentEntries())
+    unnoted = "fairshift.system."
+    _schedule: dict[str, Any] | None = None
+    _last_timestamp: datetime | None = None
+    _look_at = 0.0
+    _was_full = False
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Run one round; return the seconds until the next."""
+        try:
+            return super().tick(*args, **kwargs)
+        except (DatabaseError, InterfaceError, _Away) as error:
+            log.warning("beat: waits for PostgreSQL: %s", " ".join(str(error).split()))
+            connection.close()
+            self.forget()
+            self._ask_at = 0.0
+            return AGAIN_SECONDS
+
+    def reserve(self, entry: Any) -> Any:
+        moved = super().reserve(entry)
+        moved.model.last_run_at = moved.last_run_at
+        # Not by the property, which may read all entries again.
+        if self._schedule is not None:
+            self._schedule[moved.name] = moved
+        if self.is_noted(moved):
+            # The ledger has moved the row with it.
+            self._dirty.discard(moved.name)
+        return moved
+
+    def _publish(self, entry: Any, sending: Sending, producer: Any) -> bool:
+        """Publish a send, but no more of the system's own where none of them is taken."""
+        if not self.is_noted(entry) and self._is_full(entry.options.get("queue")):
+            return False
+        if entry.task in ROUNDS:
+            if self._waits(entry):
+                return False
+            entry.options.setdefault("expires", _expires(entry))
+        return super()._publish(entry, sending, producer)
+
+    def _waits(self, entry: Any) -> bool:
+        """Say whether the last message of this entry still waits."""
+        queue = entry.options.get("queue")
+        timeout = setting("PUBLISH_TIMEOUT_SECONDS")
+        try:
+            if not queue or broker().backlog(queue, timeout=timeout) == 0:
+                return False
+            return entry.name in broker().waiting(queue, header=NAME_HEADER, timeout=timeout)
+        except BrokerUnavailable:
+            # The publish finds out, and says so.
+            return False
+
+    def _is_full(self, queue: str | None) -> bool:
+        try:
+            waiting = (
+                broker().backlog(queue, timeout=setting("PUBLISH_TIMEOUT_SECONDS")) if queue else 0
+            )
+        except BrokerUnavailable:
+            # The publish finds out, and says so.
+            return False
+        is_full = waiting >= PILE
+        if is_full and not self._was_full:
+            log.warning("beat: %s messages wait in %s: is no system worker there?", waiting, queue)
+        self._was_full = is_full
+        return is_full
+
+    # --- reading -------------------------------------------------------------------------
+
+    def read_again(self) -> None:
+        self._dirty.clear()
+        self._schedule = None
+        self._initial_read = True
+
+    def schedule_changed(self) -> bool:
+        """Say whether an entry was changed. Fails as any statement does; stock logs a trace."""
+        if time.monotonic() < self._look_at:
+            return False
+        self._look_at = time.monotonic() + RENEW_SECONDS
+        before, self._last_timestamp = self._last_timestamp, self.Changes.last_change()
+        return before != self._last_timestamp
+
+    def enabled_models_qs(self) -> Any:
+        """Return all entries: stock leaves out crontabs that are not due within two hours.
+
+        One that was missed is then sent when its hour is near the next time, hours early.
+        """
+        return self.Model.objects.enabled()
+
+    def all_as_schedule(self) -> dict[str, Any]:
+        # Before the entries: a change between the two readings is read again, not lost.
+        self._last_timestamp = self.Changes.last_change()
+        before: dict[str, Any] = self._schedule or {}
+        entries = super().all_as_schedule()
+        for name, entry in entries.items():
+            if isinstance(entry.schedule, crontab) and name in before:
+                self._heed_change(entry, before[name])
+        return entries
+
+    def _heed_change(self, entry: Any, before: Any) -> None:
+        """Let another crontab hold from now on: its times before are not missed."""
+        if entry.schedule != before.schedule:
+            entry.last_run_at = entry.model.last_run_at = lease.clock.now()
+            entry.save()
+
+    # --- writing -------------------------------------------------------------------------
+
+    def sync(self) -> None:
+        """Write the last runs of entries that the ledger does not know."""
+        if not self.is_leading:
+            return
+        try:
+            for name in list(self._dirty):
+                entry = (self._schedule or {}).get(name)
+                if entry is None or entry.save():
+                    self._dirty.discard(name)
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("beat: writes last runs later: %s", " ".join(str(error).split()))
+            connection.close()
+
+
+def _expires(entry: Any) -> float:
+    """Return the seconds after which a message of a round is dropped where it waits."""
+    every = getattr(entry.schedule, "run_every", timedelta())
+    return max(EXPIRES_SECONDS, every.total_seconds())

@@ -1,0 +1,71 @@
+"""Liveness of worker nodes, in PostgreSQL and on its clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from uuid import UUID
+
+from fleet import Node
+from jobs.core import sql
+from jobs.runs.unblocking import publish_known
+from jobs.system.rescue import rescue
+
+_BEAT = """
+UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %s, queues = %s
+WHERE id = %s RETURNING id
+"""
+_ENTER = """
+INSERT INTO jobs_worker
+    (id, hostname, pid, pool, slots, queues, tasks, version, started_at, heartbeat_at)
+VALUES (%(id)s, %(hostname)s, %(pid)s, %(pool)s, %(slots)s, %(queues)s, %(tasks)s, %(version)s,
+        clock_timestamp(), clock_timestamp())
+ON CONFLICT (id) DO NOTHING
+"""
+_CANCELLED = "SELECT id FROM jobs_run WHERE worker_id = %s AND state = 'cancelling'"
+_LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
+
+
+def beat(node: Node, held: Sequence[str]) -> list[str]:
+    """Note that a worker lives and which runs it holds; return the ids of those to be cancelled.
+
+    A worker without queues does not count as alive, and keeps the runs that it holds. What was
+    admitted to it and never reached it is taken back. The first beat says all about the worker, and
+    frees the runs that have waited for one that knows their task.
+    """
+    if not sql.query(_BEAT, [node.slots, json.dumps(list(node.queues)), node.id]):
+        _enter(node)
+        # The rest is left to the sweep: a worker must not boot for as long as a backlog takes.
+        publish_known(is_first_chunk_only=True)
+    rescue(worker_id=node.id, held=[UUID(run_id) for run_id in held])
+    return [str(row["id"]) for row in sql.query(_CANCELLED, [node.id])]
+
+
+def _enter(node: Node) -> None:
+    sql.query(
+        _ENTER,
+        {
+            "id": node.id,
+            "hostname": node.hostname,
+            "pid": node.pid,
+            "pool": node.pool,
+            "slots": node.slots,
+            "queues": json.dumps(list(node.queues)),
+            "tasks": None if node.tasks is None else json.dumps(list(node.tasks)),
+            "version": _version(),
+        },
+    )
+
+
+def leave(worker_id: UUID) -> None:
+    """End a worker's row and take over at once what it still holds."""
+    sql.query(_LEAVE, [worker_id])
+    rescue()
+
+
+def _version() -> str:
+    try:
+        return version("fairshift")
+    except PackageNotFoundError:
+        return "unpackaged"

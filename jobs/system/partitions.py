@@ -1,0 +1,102 @@
+"""Day partitions of runs and attempts, made ahead of time.
+
+A default partition stands behind them, so an insert never fails for want of one; rows that
+went there are moved when the partition of their day is made.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from django.db import connection, transaction
+
+from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.core.ids import first_id_of
+from jobs.core.locks import LockClass
+
+TABLES: Final = (("jobs_run", "id"), ("jobs_attempt", "run_id"))
+LOCK_TIMEOUT: Final = "5s"
+ALARM_DAYS: Final = 7
+
+
+def make_partitions(*, days_ahead: int | None = None) -> list[str]:
+    """Make every missing partition from yesterday to `days_ahead`; return their names."""
+    days = setting("PARTITION_DAYS_AHEAD") if days_ahead is None else days_ahead
+    today = sql.query("SELECT clock_timestamp() AS at")[0]["at"].astimezone(UTC)
+    midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
+    made = []
+    for offset in range(-1, days + 1):
+        day = midnight + timedelta(days=offset)
+        with transaction.atomic():
+            sql.query("SELECT pg_advisory_xact_lock(%s, 0)", [LockClass.PARTITIONS])
+            made += [
+                _make(table, column, day=day) for table, column in TABLES if not _exists(table, day)
+            ]
+    return made
+
+
+def days_left() -> int:
+    """Return for how many whole days after today there is a partition for runs."""
+    rows = sql.query(
+        "SELECT max(substring(relname FROM '[0-9]{8}$')) AS day FROM pg_class "
+        "WHERE relkind = 'r' AND relname ~ '^jobs_run_[0-9]{8}$'"
+    )
+    if rows[0]["day"] is None:
+        return -1
+    last = datetime.strptime(rows[0]["day"], "%Y%m%d").replace(tzinfo=UTC)
+    return (last.date() - datetime.now(UTC).date()).days
+
+
+def partition_of(moment: datetime) -> str:
+    """Return the name that the partition of runs of that day has, when there is one."""
+    return _name("jobs_run", moment.astimezone(UTC))
+
+
+def _name(table: str, day: datetime) -> str:
+    return f"{table}_{day:%Y%m%d}"
+
+
+def _exists(table: str, day: datetime) -> bool:
+    return bool(sql.query("SELECT to_regclass(%s) AS it", [_name(table, day)])[0]["it"])
+
+
+def _make(table: str, column: str, *, day: datetime) -> str:
+    """Make one partition beside the table, fill it from the default one, then attach it.
+
+    Attaching locks the table less than creating a partition in place would: inserts go on.
+    Only where rows are to be moved does everybody wait.
+    """
+    name = _name(table, day)
+    low, high = first_id_of(day), first_id_of(day + timedelta(days=1))
+    with connection.cursor() as cursor:
+        # Names come from this file and from the calendar; PostgreSQL takes none as parameters.
+        cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+        cursor.execute(
+            f"SELECT EXISTS (SELECT FROM {table}_default "  # noqa: S608
+            f"WHERE {column} >= %s AND {column} < %s)",
+            [low, high],
+        )
+        if cursor.fetchone()[0]:
+            # Else an outcome that waits for a row which is being moved would find it gone. The
+            # table itself, not its default partition: who waits for it plans with the new one.
+            cursor.execute(f"LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE")
+        cursor.execute(
+            f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+        )
+        if table == "jobs_run":
+            # The oldest of its indexes: this one, too, leads to an id, through all owners, and of
+            # two that look equally good, as on a table it knows little of, PostgreSQL takes the
+            # newer. To attach it makes the others.
+            cursor.execute(f"CREATE INDEX ON {name} (owner_id, id)")
+        cursor.execute(
+            f"WITH moved AS (DELETE FROM {table}_default "  # noqa: S608
+            f"WHERE {column} >= %s AND {column} < %s RETURNING *) "
+            f"INSERT INTO {name} SELECT * FROM moved",
+            [low, high],
+        )
+        cursor.execute(
+            f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ('{low}') TO ('{high}')"
+        )
+    return name

@@ -1,0 +1,99 @@
+"""Promotion: runs whose time has come are queued, and those whose deadline passed expire.
+
+Where calendars apply, what has come due is queued while they are open, and held else; so is a
+queued run that its worker did not start while it was open. A run whose window has been taken from
+it is stopped within about a second, however much the round has to promote.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import transaction
+
+from fleet import crash_point
+from jobs.calendars import changes
+from jobs.core import sql
+from jobs.core.states import DELAYED, FIRST, State
+from jobs.runs import gate
+from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.closing import Watch
+from jobs.runs.recording import move
+
+CHUNK: Final = 1_000
+
+_DUE = """
+SELECT r.id, o.calendar_version > 0 AS is_gated
+FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
+WHERE r.state IN ('scheduled', 'held', 'retrying') AND r.next_at <= clock_timestamp()
+ORDER BY r.next_at LIMIT %s FOR UPDATE OF r SKIP LOCKED
+"""
+_CLOSED = """
+SELECT id FROM jobs_run WHERE state = 'queued' AND not_after <= clock_timestamp()
+ORDER BY not_after LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+# A deadline is one for the first start: a run that is tried again has met it.
+_TOO_LATE = """
+SELECT id FROM jobs_run
+WHERE state IN ('scheduled', 'held', 'queued') AND attempt_count = 0
+  AND deadline_at <= clock_timestamp()
+ORDER BY deadline_at LIMIT %s FOR UPDATE SKIP LOCKED
+"""
+
+
+def promote() -> int:
+    """Queue every scheduled, held and retrying run that is due; return how many.
+
+    Those that calendars keep are held until these open, and not counted.
+    """
+    watch = Watch(changes.renew_stale)
+    watch.look_now()
+    gate.gate_changed(watch)
+    _hold_late(watch)
+    total = 0
+    while (found := _promote_chunk()) is not None:
+        crash_point("promotion.after_move")
+        total += found
+        watch.look()
+    return total
+
+
+def _promote_chunk() -> int | None:
+    """Return how many of a chunk are queued; None when nothing is due."""
+    with transaction.atomic():
+        rows = sql.query(_DUE, [CHUNK])
+        if not rows:
+            return None
+        gated = [row["id"] for row in rows if row["is_gated"]]
+        free = [row["id"] for row in rows if not row["is_gated"]]
+        moved = move(free, to=State.QUEUED, of=DELAYED, cause="due") if free else []
+        return len(moved) + (gate.gate(gated, cause="due") if gated else 0)
+
+
+def _hold_late(watch: Watch) -> None:
+    """Hold queued runs again that were not taken while their calendars were open."""
+    is_more = True
+    while is_more:
+        with transaction.atomic():
+            ids = [row["id"] for row in sql.query(_CLOSED, [CHUNK])]
+            gate.gate(ids, cause="due")
+            is_more = len(ids) == CHUNK
+        watch.look()
+
+
+def expire() -> int:
+    """End every run that has not started by its deadline; return how many."""
+    watch, total = Watch(changes.renew_stale), 0
+    while moved := _expire_chunk():
+        total += moved
+        watch.look()
+    return total
+
+
+def _expire_chunk() -> int:
+    with transaction.atomic():
+        ids = [row["id"] for row in sql.query(_TOO_LATE, [CHUNK])]
+        moved = move(ids, to=State.EXPIRED, of=FIRST, cause="deadline passed") if ids else []
+        if moved:
+            transaction.on_commit(lambda: tell_celery(moved), robust=True)
+    return len(moved)

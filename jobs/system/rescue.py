@@ -1,0 +1,108 @@
+"""Rescue: runs whose worker is gone are tried again, or end as dead letters.
+
+A worker is gone when it said so, or when its heartbeat is older than the lease. A run is also
+taken back when its worker lives and does not hold it: unstarted, it is given back. What Celery
+has stored as the end of a run is its end. The row decides: the runs move under the very token
+that the lost worker held, so if it thaws and reports after all, it is fenced off.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from fleet import Kind, Report, counted, crash_point
+from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.core.states import ENDED, State
+from jobs.runs import unblocking
+from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.dispatch import publish_on_commit
+from jobs.runs.recording import write
+from jobs.runs.result_backend import as_stored
+from jobs.runs.retry_policy import LOST
+from jobs.runs.run_policies import delay_after, is_last
+
+logger = logging.getLogger(__name__)
+
+CHUNK: Final = 1_000
+CAUSE: Final = "worker lost"
+UNHEARD: Final = "answer lost"
+UNSTARTED: Final = "worker lost before the start"
+UNSTARTED_MOST: Final = 10
+
+
+def rescue(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
+    """Take back every run of every worker that is gone; return how many.
+
+    With a living worker and the runs that it holds, also what was admitted to it more than
+    a lease ago and is not among them.
+    """
+    total = 0
+    while rescued := _rescue_chunk(worker_id, held):
+        crash_point("rescue.after_move")
+        total += rescued
+    return total
+
+
+def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
+    with transaction.atomic():
+        lost = sql.run(
+            "system/lost_runs",
+            {
+                "lease": setting("LEASE_SECONDS"),
+                "most": CHUNK,
+                "unstarted": UNSTARTED,
+                "worker": worker_id,
+                "held": list(held),
+            },
+        )
+        rows = write(as_stored([_report(run) for run in lost]))
+        publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
+        ended = [row["id"] for row in rows if row["state"] in ENDED]
+        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+    if rows:
+        logger.warning("rescued %s of lost workers", counted(len(rows), "run"))
+        unblocking.after_end(rows)
+    return len(rows)
+
+
+def _report(run: dict[str, Any]) -> Report:
+    policy = {**json.loads(run["policy"]), "max_attempts": run["max_attempts"]}
+    unstarted = _why_unstarted(run, policy)
+    if unstarted:
+        return Report(
+            str(run["id"]), run["token"], Kind.GIVEN_BACK, time.monotonic(), cause=unstarted
+        )
+    # The loss is seldom the run's fault: the second attempt comes at once. A run that kills
+    # its worker again and again is slowed down by its back-off, until its attempts are spent.
+    wanted = 0.0 if run["attempt_count"] == 1 else None
+    delay = delay_after(policy, run["attempt_count"], (LOST,), wanted)
+    return Report(
+        str(run["id"]),
+        run["token"],
+        Kind.FAILED if delay is None else Kind.RETRYING,
+        time.monotonic(),
+        error_type=LOST,
+        error_message=f"worker {run['hostname']} was lost",
+        delay=delay,
+        cause=CAUSE,
+    )
+
+
+def _why_unstarted(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    """Say why an attempt cannot have started, and so is not spent; "" when it may have."""
+    if run["state"] != State.ADMITTED:
+        return ""
+    if run["is_unheard"]:
+        return UNHEARD
+    # Otherwise the worker would have recorded the start first: see `Admission`. Where that happens
+    # again and again, it is the run that ends its workers.
+    is_sure = is_last(policy, run["attempt_count"]) and not run["has_started"]
+    return UNSTARTED if is_sure and run["unstarted_count"] < UNSTARTED_MOST else ""

@@ -1,0 +1,68 @@
+"""Which occurrences of a window somebody has agreed to, by what was decided so far. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from jobs.windows.entries import Entry, Span
+from jobs.windows.occurrences import FARTHEST, all_occurrences
+from jobs.windows.spans import union, without
+
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
+_MOMENT: Final = timedelta(microseconds=1)
+_REACHES: Final = (timedelta(days=1), timedelta(days=62), timedelta(days=366))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One decision: yes or no, on the occurrence that starts then or on all (None), until when."""
+
+    is_yes: bool
+    occurrence_at: datetime | None = None
+    expires_at: datetime | None = None
+
+
+def agreed(said: Iterable[Said]) -> tuple[Span, ...]:
+    """Return the spans in which an occurrence must start to count; oldest decision first.
+
+    A decision on all takes the place of all before it, one on an occurrence of those on the same.
+    An approval that expires counts for what starts before.
+    """
+    spans: list[Span] = []
+    for one in said:
+        until = _LAST if one.expires_at is None else max(_FIRST, one.expires_at)
+        if one.occurrence_at is None:
+            spans = [Span(_FIRST, until)] if one.is_yes else []
+            continue
+        start = one.occurrence_at.astimezone(UTC)
+        moment = [Span(start, start + _MOMENT)]
+        if one.is_yes and start < until:
+            spans = union([*spans, *moment])
+        elif not one.is_yes:
+            spans = without(spans, moment)
+    return tuple(span for span in spans if span.start < span.end)
+
+
+def start_of(entry: Entry, at: datetime) -> tuple[datetime | None, datetime | None]:
+    """Return the start of the occurrence that starts then, as `agreed` takes it, or the next one.
+
+    The first is None when no occurrence starts then, the second when none does within a year. One
+    of which only a later part is valid starts, for who asks, where that does.
+    """
+    for reach in _REACHES:
+        start = at - entry.duration - FARTHEST
+        found = [
+            (clipped.start, span.start)
+            for _, span in all_occurrences(entry, start=start, end=at + reach)
+            if (clipped := span.clip(start=entry.valid_from, end=entry.valid_until)).length
+        ]
+        exact = [start for shown, start in found if at in (shown, start)]
+        if exact:
+            return max(exact), None
+        if later := [shown for shown, _ in found if shown > at]:
+            return None, min(later)
+    return None, None

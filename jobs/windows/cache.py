@@ -1,0 +1,46 @@
+"""What has been found is kept in this process, up to a number of spans."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+
+from jobs.windows.entries import Span
+
+
+class Kept:
+    """Tuples of spans by key; what was not asked for the longest is forgotten first."""
+
+    def __init__(self, most: int) -> None:
+        """Keep up to `most` spans, counting one more for each key."""
+        self.most = most
+        self.count = 0
+        self._found: OrderedDict[Hashable, tuple[Span, ...]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, find: Callable[[], tuple[Span, ...]]) -> tuple[Span, ...]:
+        """Return the spans of a key, found now if they are not known.
+
+        Two threads may find the same at the same time; that is only a little work done twice.
+        """
+        with self._lock:
+            known = self._found.get(key)
+            if known is not None:
+                self._found.move_to_end(key)
+                return known
+        found = find()
+        with self._lock:
+            if key not in self._found:
+                self._found[key] = found
+                self.count += len(found) + 1
+            while self.count > self.most:
+                _, gone = self._found.popitem(last=False)
+                self.count -= len(gone) + 1
+        return found
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._found.clear()
+            self.count = 0

@@ -1,0 +1,133 @@
+"""The times that a rule means, by the clock on the wall: daily and slower ones, with dateutil.
+
+dateutil is asked for periods only (years, months, weeks, days) that lie near the span asked for,
+so that an old rule costs no more than a new one. COUNT and UNTIL are ours: dateutil looks at
+them only when it finds something.
+"""
+
+from __future__ import annotations
+
+from calendar import isleap
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache
+from itertools import dropwhile, islice, takewhile
+from typing import Any, Final
+
+from dateutil import rrule
+
+from jobs.core.errors import WindowError
+from jobs.windows.rules import Rule, read_rule
+
+LAST: Final = datetime(2100, 1, 1)
+"""Before it, occurrences are looked for; the calendar until then repeats every 28 years."""
+
+_FREQUENCIES: Final = {
+    "YEARLY": rrule.YEARLY,
+    "MONTHLY": rrule.MONTHLY,
+    "WEEKLY": rrule.WEEKLY,
+    "DAILY": rrule.DAILY,
+}
+
+
+def wall_starts(
+    text: str, starts: datetime, *, first: datetime, last: datetime
+) -> Iterator[datetime]:
+    """Yield what the clock shows at the starts of a rule, `first <= time < last`, in order.
+
+    COUNT and an UNTIL by the clock are applied; an UNTIL that is a moment is not. Raises
+    WindowError for a rule that does not come, also when somebody wrote it past all checks.
+    """
+    rule = read_rule(text)
+    if len(first_two(text, starts)) < 2:
+        raise WindowError("rule", "does not come twice within eight years")
+    last = min(last, LAST)
+    if rule.count is not None:
+        last = min(last, counted_end(text, starts))
+    if rule.until is not None and rule.until.tzinfo is None:
+        last = min(last, rule.until + timedelta(microseconds=1))
+    first = max(first, starts)
+    if first >= last:
+        return
+    found = dropwhile(lambda wall: wall < first, _expansion(rule, starts, first))
+    yield from takewhile(lambda wall: wall < last, found)
+
+
+@lru_cache(maxsize=4096)
+def counted_end(text: str, starts: datetime) -> datetime:
+    """Return the end of a rule's COUNT: right after the last one that is counted."""
+    rule = read_rule(text)
+    found = dropwhile(lambda wall: wall < starts, _expansion(rule, starts, starts))
+    walls = takewhile(lambda wall: wall < LAST, islice(found, rule.count))
+    return max(walls, default=starts) + timedelta(microseconds=1)
+
+
+@lru_cache(maxsize=4096)
+def first_two(text: str, starts: datetime) -> tuple[datetime, ...]:
+    """Return the first times from `starts` on, two, or fewer when they do not come in 8 years.
+
+    They are looked for in a year close to the last that Python knows and with the same
+    calendar: there dateutil, which does not notice that a rule means no date, comes to an end.
+    """
+    rule = read_rule(text)
+    twin = next((year for year in range(9_964, 9_992) if _is_twin(year, starts.year)), None)
+    if twin is None:
+        raise WindowError("starts", "is outside 1970 to 2099")
+    years = twin - starts.year
+    moved = starts.replace(year=twin)
+    found = dropwhile(lambda wall: wall < moved, _expansion(rule, moved, moved))
+    near = takewhile(lambda wall: wall.year - twin <= 8, islice(found, 2))
+    return tuple(wall.replace(year=wall.year - years) for wall in near)
+
+
+def _is_twin(year: int, other: int) -> bool:
+    return (
+        date(year, 1, 1).weekday() == date(other, 1, 1).weekday()
+        and year % 4 == other % 4
+        and isleap(year) == isleap(other)
+    )
+
+
+def _expansion(rule: Rule, starts: datetime, near: datetime) -> Iterator[datetime]:
+    """Return all times from the beginning of a period on: the rule's last one before `near`."""
+    begin = datetime.combine(_period(rule, starts.date(), near.date()), time.min)
+    return iter(
+        rrule.rrule(
+            _FREQUENCIES[rule.frequency],
+            dtstart=begin,
+            interval=rule.interval,
+            wkst=rule.week_start,
+            **_by(rule, starts),
+        )
+    )
+
+
+def _by(rule: Rule, starts: datetime) -> dict[str, Any]:
+    """Return the BY parts, with what a rule leaves to its first occurrence."""
+    by = {"byhour": starts.hour, "byminute": starts.minute, "bysecond": starts.second, **rule.by}
+    if not by.keys() & {"byweekno", "byyearday", "bymonthday", "byweekday"}:
+        if rule.frequency == "WEEKLY":
+            by["byweekday"] = starts.weekday()
+        elif rule.frequency != "DAILY":
+            by["bymonthday"] = starts.day
+            if rule.frequency == "YEARLY":
+                by.setdefault("bymonth", starts.month)
+    return by
+
+
+def _period(rule: Rule, starts: date, near: date) -> date:
+    """Return the first day of a period of the rule: that of `near`, or the last one before."""
+    near = max(starts, near)
+    if rule.frequency == "YEARLY":
+        years = (near.year - starts.year) // rule.interval * rule.interval
+        return date(starts.year + years, 1, 1)
+    if rule.frequency == "MONTHLY":
+        month = starts.year * 12 + starts.month - 1
+        month += (near.year * 12 + near.month - 1 - month) // rule.interval * rule.interval
+        return date(month // 12, month % 12 + 1, 1)
+    days = rule.interval
+    first = starts
+    if rule.frequency == "WEEKLY":
+        days *= 7
+        first -= timedelta(days=(starts.weekday() - rule.week_start) % 7)
+    return first + (near - first) // timedelta(days=days) * timedelta(days=days)

@@ -1,0 +1,135 @@
+"""What keeps a run from starting now, in one sentence: which window, freeze or approval. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from jobs.windows.entries import Calendar, Effect, Entry
+from jobs.windows.gate import gate_of
+from jobs.windows.occurrences import occurrences
+from jobs.windows.openings import HORIZON, closes_at, cut_off_of, next_opening
+from jobs.windows.wall_clock import shown_at
+from jobs.windows.words import length_in_words
+
+_NONE: Final = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A calendar with its name, and of each of its entries who asked for it, and when, in words."""
+
+    name: str
+    hours: Calendar
+    asked: tuple[str, ...]
+
+
+def why_closed(calendars: Sequence[Named], *, now: datetime, needed: timedelta) -> str:
+    """Say what keeps a run whose attempt needs so long; empty when it may start now."""
+    gate = gate_of([one.hours for one in calendars], now=now, needed=needed, late=_NONE)
+    if gate.is_open:
+        return ""
+    closed = [one for one in calendars if closes_at([one.hours], at=now) == now]
+    found = max((_why(one, now) for one in closed), default=None)
+    if gate.opens_at is None:
+        length = f" long enough (needs {length_in_words(needed)})" if needed else ""
+        never = f"no opening{length} within a year"
+        if found is None:
+            return f"N{never[1:]}."
+        return f"{found.says}." if found.is_never_open else f"{found.says}; {never}."
+    zone = found.zone if found else _zone(calendars)
+    opens = _moment(gate.opens_at, zone)
+    if found is None:
+        return f"{_too_late(calendars, now=now, needed=needed)}; the next one is {opens}."
+    if gate.opens_at > found.until:
+        return f"{found.says}; it may start {opens}."
+    return f"{found.says}."
+
+
+def _too_late(calendars: Sequence[Named], *, now: datetime, needed: timedelta) -> str:
+    """Say what keeps a run from starting near the end of an opening."""
+    hours = [one.hours for one in calendars]
+    closes, cut_off = closes_at(hours, at=now), cut_off_of(hours)
+    if cut_off and closes is not None and now + cut_off >= closes:
+        at = _moment(closes, _zone(calendars))
+        return f"Nothing starts in the last {length_in_words(cut_off)} before the close, {at}"
+    cut = f", {length_in_words(cut_off)} of which are cut off," if cut_off else ""
+    return f"What is left of this opening{cut} is too short for {length_in_words(needed)}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Why:
+    until: datetime
+    says: str
+    zone: str
+    is_never_open: bool = False
+
+
+def _why(closed: Named, now: datetime) -> _Why:
+    """Say what closes one calendar."""
+    return _frozen(closed, now) or _not_approved(closed, now) or _not_open_yet(closed, now)
+
+
+def _frozen(closed: Named, now: datetime) -> _Why | None:
+    ends = [
+        (span.end, entry)
+        for entry in closed.hours.entries
+        if entry.effect is Effect.FREEZE
+        for span in occurrences(entry, start=now, end=now + timedelta(microseconds=1))
+    ]
+    if not ends:
+        return None
+    until, entry = max(ends, key=lambda one: one[0])
+    says = f"{_name(entry)} of calendar {closed.name!r} until {_moment(until, entry.zone)}"
+    return _Why(until, says, entry.zone)
+
+
+def _not_approved(closed: Named, now: datetime) -> _Why | None:
+    """Say so when the first opening to come is one that nobody has agreed to."""
+    opens = next_opening([closed.hours], after=now, needed=_NONE)
+    first = opens.start if opens else now + HORIZON
+    for index, entry in enumerate(closed.hours.entries):
+        if entry.effect is Effect.FREEZE or entry.approved is None:
+            continue
+        agreed = replace(entry, approved=None)
+        entries = (*closed.hours.entries[:index], agreed, *closed.hours.entries[index + 1 :])
+        would = next_opening([replace(closed.hours, entries=entries)], after=now, needed=_NONE)
+        if would is not None and would.start < first:
+            asked = f": asked for {closed.asked[index]}" if closed.asked[index] else ""
+            says = f"{_name(entry)} of calendar {closed.name!r} is not approved{asked}"
+            return _Why(first, says, entry.zone)
+    return None
+
+
+def _not_open_yet(closed: Named, now: datetime) -> _Why:
+    opens = next_opening([closed.hours], after=now, needed=_NONE)
+    if opens is None:
+        zone = _zone([closed])
+        says = f"Calendar {closed.name!r} does not open within a year"
+        return _Why(now + HORIZON, says, zone, is_never_open=True)
+    for entry in closed.hours.entries:
+        if entry.effect is Effect.WINDOW:
+            spans = occurrences(entry, start=opens.start, end=opens.start + timedelta(seconds=1))
+            if any(span.start <= opens.start for span in spans):
+                at = _moment(opens.start, entry.zone)
+                says = f"{_name(entry)} of calendar {closed.name!r} opens {at}"
+                return _Why(opens.start, says, entry.zone)
+    zone = _zone([closed])
+    says = f"Calendar {closed.name!r} opens {_moment(opens.start, zone)}"
+    return _Why(opens.start, says, zone)
+
+
+def _name(entry: Entry) -> str:
+    kind = entry.effect.value.capitalize()
+    return f"{kind} {entry.reason!r}" if entry.reason else f"A {entry.effect}"
+
+
+def _zone(calendars: Sequence[Named]) -> str:
+    zones = [entry.zone for one in calendars for entry in one.hours.entries]
+    return zones[0] if zones else "UTC"
+
+
+def _moment(moment: datetime, zone: str) -> str:
+    return f"{shown_at(moment, zone):%a %Y-%m-%d %H:%M} {zone}"

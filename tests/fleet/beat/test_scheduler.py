@@ -1,0 +1,252 @@
+"""fleet/beat/scheduler.py: over a scheduler of plain Celery, with a lease and a ledger in
+memory.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+import redis
+from celery import Celery
+from celery.beat import Scheduler
+from django.conf import settings
+
+from fleet.beat import scheduler
+from fleet.beat.due import send_id
+from fleet.beat.leadership import Lead, LeaseLost, Sending
+from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS, Led
+from tests.flows.world import broker_client
+
+QUEUE = "led"
+EVERY = timedelta(hours=1)
+
+
+@dataclass
+class Shared:
+    """What beats share: the lease, the ledger, and the clock of both."""
+
+    holder: str = ""
+    until: float = 0.0
+    seconds: float = 1_000.0
+    notes: dict[str, tuple[Sending, bool]] = field(default_factory=dict)
+    asked: int = 0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def acquire(self, _name: str, holder: str, seconds: float) -> bool:
+        self.asked += 1
+        if holder != self.holder and self.seconds < self.until:
+            return False
+        self.holder, self.until = holder, self.seconds + seconds
+        return True
+
+    def release(self, _name: str, holder: str) -> None:
+        if holder == self.holder:
+            self.until = 0.0
+
+    def unsent(self) -> list[Sending]:
+        return [sending for sending, is_sent in self.notes.values() if not is_sent]
+
+    def note(self, sending: Sending, *, holder: str) -> bool:
+        if holder != self.holder:
+            raise LeaseLost
+        known = self.notes.get(sending.name)
+        if known and known[0].due_at >= sending.due_at and known[1]:
+            return False
+        self.notes[sending.name] = (sending, False)
+        return True
+
+    def sent(self, sending: Sending) -> None:
+        self.notes[sending.name] = (sending, True)
+
+
+class World:
+    """Two beats over one Redis, and a clock that the scene moves."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.client = client
+        self.shared = Shared()
+        lead = Lead(acquire=self.shared.acquire, release=self.shared.release, ledger=self.shared)
+        self.kind = type("Both", (Led, Scheduler), {"lead": lead, "unnoted": "own."})
+        self.last_at = datetime.now(tz=UTC) - EVERY - timedelta(minutes=5)
+        self.one, self.other = self.beat(), self.beat()
+
+    def scheduler(self, broker: str = settings.REDIS_URL) -> Led:
+        """Return a beat with one hourly entry, which came due five minutes ago."""
+        app = Celery("led", broker=broker, set_as_current=False)
+        app.conf.broker_transport_options = {"fair_queues": []}
+        app.conf.result_expires = None
+        app.conf.beat_schedule = {
+            "hourly": {"task": "any", "schedule": EVERY, "options": {"queue": QUEUE}}
+        }
+        made = self.kind(app=app)
+        merge = made.merge_inplace
+
+        def merged(entries: dict) -> None:
+            merge(entries)
+            made.schedule["hourly"].last_run_at = self.last_at
+
+        made.merge_inplace = merged
+        return made
+
+    @property
+    def due_at(self) -> datetime:
+        return self.last_at + EVERY
+
+    def sent(self) -> list[str]:
+        """Return the ids of what was sent since the last look, first to last."""
+        texts = self.client.lrange(QUEUE, 0, -1)
+        self.client.delete(QUEUE)
+        return [json.loads(text)["headers"]["id"] for text in reversed(texts)]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with broker_client() as client:
+        client.delete(QUEUE)
+        made = World(client)
+        # The name in this module only: the process has one module `time`.
+        clock = SimpleNamespace(monotonic=made.shared.monotonic)
+        monkeypatch.setattr(scheduler, "time", clock)
+        yield made
+        made.sent()
+
+
+def test_one_of_two_sends(world: World) -> None:
+    """Under the id of entry and due time, and once."""
+    for _ in range(3):
+        world.one.tick()
+        world.other.tick()
+    assert world.sent() == [send_id("hourly", world.due_at)]
+    assert world.one.schedule["hourly"].last_run_at == world.due_at
+
+
+def test_the_lease_is_asked_for_at_its_pace(world: World) -> None:
+    """However many rounds there are."""
+    world.one.tick()
+    world.shared.asked = 0
+    assert world.one.tick() <= RENEW_SECONDS
+    world.one.tick()
+    assert world.shared.asked == 0
+    world.shared.seconds += RENEW_SECONDS
+    world.one.tick()
+    assert world.shared.asked == 1
+
+
+def test_one_that_was_frozen_asks_before_it_sends(world: World) -> None:
+    """Another one has led meanwhile, and has sent what was due."""
+    world.one.tick()
+    assert len(world.sent()) == 1
+    world.last_at -= 2 * EVERY  # as if more had come due for the frozen one
+    world.one.schedule["hourly"].last_run_at = world.last_at
+    world.one._heap = None
+    world.shared.seconds += LEASE_SECONDS
+    world.other.tick()
+    assert world.other.is_leading
+    world.one.tick()
+    assert not world.one.is_leading
+    assert world.sent() == []
+
+
+def test_one_that_is_frozen_before_a_publish_does_not_publish(world: World) -> None:
+    """The lease is looked at after the note as well: a statement may take long."""
+    note = world.shared.note
+
+    def slow(sending: Sending, *, holder: str) -> bool:
+        world.shared.seconds += LEASE_SECONDS
+        return note(sending, holder=holder)
+
+    world.shared.note = slow
+    world.one.tick()
+    assert world.sent() == []
+    world.shared.note = note
+    world.other.tick()
+    world.one.tick()
+    assert world.sent() == [send_id("hourly", world.due_at)]
+
+
+def test_what_is_not_known_to_be_sent_is_sent_by_the_next(world: World) -> None:
+    """With the same id."""
+    world.shared.notes["hourly"] = (Sending("hourly", world.due_at, "the id"), False)
+    world.one.tick()
+    assert world.sent()[0] == "the id"
+    assert world.shared.unsent() == []
+
+
+def test_a_publish_that_failed_is_tried_again(world: World) -> None:
+    """Stock moves on to the next hour, and nothing is sent."""
+    lost = world.beat("redis+socket:///nowhere/redis.sock")
+    assert lost.tick() == scheduler.AGAIN_SECONDS
+    lost.app.conf.broker_url = settings.REDIS_URL
+    lost.app.conf.broker_write_url = settings.REDIS_URL
+    lost.app.pool.force_close_all()
+    lost._drop_connection()
+    lost.tick()
+    assert world.sent() == [send_id("hourly", world.due_at)]
+
+
+def test_one_that_does_not_reach_the_broker_lets_another_one_try(world: World) -> None:
+    """After a lease's length: it may be away for this one only."""
+    lost = world.beat("redis+socket:///nowhere/redis.sock")
+    for _ in range(9):
+        lost.tick()
+        world.shared.seconds += scheduler.AGAIN_SECONDS
+    world.one.tick()
+    assert world.sent() == [send_id("hourly", world.due_at)]
+    lost.tick()
+    assert not lost.is_leading
+
+
+def test_one_that_closes_gives_up_its_lease(world: World) -> None:
+    world.one.tick()
+    world.one.close()
+    world.other.tick()
+    assert world.other.is_leading
+
+
+def test_a_signal_amid_a_round_does_not_close_it(world: World) -> None:
+    """Celery closes once more after the round; until then its statement is not disturbed."""
+    held = []
+
+    def close_within(*_args: object, **_kwargs: object) -> None:
+        world.one.close()
+        held.append(world.shared.until > world.shared.seconds)
+
+    world.one.apply_entry = close_within
+    world.one.tick()
+    assert held == [True]
+
+
+def test_a_signal_amid_a_publish_waits_for_its_note(world: World) -> None:
+    """Else the next leader would send it once more."""
+
+    def stop(*_given: object) -> None:
+        raise SystemExit
+
+    publish = world.one.send_task
+    world.one.send_task = lambda *args, **options: (
+        publish(*args, **options),
+        signal.raise_signal(signal.SIGTERM),
+    )
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(SystemExit):
+            world.one.tick()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert len(world.sent()) == 1
+    assert world.shared.unsent() == []
+
+
+def test_tasks_of_the_system_skip_the_ledger(world: World) -> None:
+    world.one.app.conf.beat_schedule["hourly"]["task"] = "own.any"
+    world.one.tick()
+    assert len(world.sent()) == 1
+    assert world.shared.notes == {}

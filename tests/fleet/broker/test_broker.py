@@ -1,0 +1,172 @@
+"""fleet/broker/broker.py: hints reach Redis in time, or the caller knows that they did not."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+import pytest
+import redis
+from celery import Celery, current_app
+
+from fleet import HEADER, Broker, BrokerUnavailable
+from tests.fleet.hinting import QUEUE, hint
+from tests.jobs.scenes import hinted, messages
+from tests.waiting import wait_for
+
+Make = Callable[..., Broker]
+
+
+@pytest.fixture
+def broker(client: redis.Redis) -> Broker:
+    return Broker(current_app._get_current_object())
+
+
+@pytest.fixture
+def away() -> Iterator[Broker]:
+    """A broker at an address where nobody listens."""
+    with Celery("away", broker="redis://127.0.0.1:1/0", set_as_current=False) as app:
+        yield Broker(app)
+
+
+def unavailable(broker: Broker, *, timeout: float = 0.2) -> float:
+    """Publish in vain; return the seconds until the caller knew."""
+    started = time.monotonic()
+    with pytest.raises(BrokerUnavailable):
+        broker.publish([hint()], timeout=timeout)
+    return time.monotonic() - started
+
+
+def test_a_hint_is_a_celery_message_of_the_user_s_task(broker: Broker) -> None:
+    """Under the run's id, with the facts that scheduling needs, the attempt as `retries`.
+
+    Run and token are the hint's identity: publishing it twice is publishing it once.
+    """
+    sent = hint(submission=7, attempt=3, token=4)
+    broker.publish([sent], timeout=5)
+    [message] = messages()
+    headers = message["headers"]
+    assert (headers["id"], headers["task"], headers["retries"]) == (sent.run_id, "tests.add", 2)
+    facts = {"owner": "acme", "submission": 7, "run": sent.run_id, "token": 4}
+    assert headers[HEADER] == facts
+    assert message["content-type"] == "application/json"
+
+
+def test_a_bulk_keeps_its_order(broker: Broker) -> None:
+    """Over several pipelines."""
+    sent = [hint() for _ in range(1_007)]
+    broker.publish(sent, timeout=30)
+    assert [str(run_id) for run_id in hinted()] == [one.run_id for one in sent]
+    assert broker.backlog(QUEUE, timeout=5) == len(sent)
+
+
+def test_the_backlog_counts_every_priority(broker: Broker) -> None:
+    """Of one queue."""
+    broker.publish([hint(priority=priority) for priority in range(10)], timeout=5)
+    broker.publish([hint(queue="system")], timeout=5)
+    assert broker.backlog(QUEUE, timeout=5) == 10
+    assert broker.backlog("nowhere", timeout=5) == 0
+
+
+def test_a_higher_priority_is_never_delivered_later(broker: Broker) -> None:
+    """The broker has fewer levels than we have priorities, and keeps their order."""
+    sent = {one.run_id: one.priority for one in (hint(priority=n) for n in [*range(10)] * 2)}
+    broker.publish([hint(run_id=run_id, priority=n) for run_id, n in sent.items()], timeout=5)
+    delivered = [sent[str(run_id)] for run_id in hinted()]
+    assert len(delivered) == 20
+    assert all(later < earlier + 3 for earlier, later in combinations(delivered, 2))
+
+
+def test_a_refused_connection_is_told_at_once(away: Broker) -> None:
+    """By one class of error, for publishing and for counting."""
+    assert unavailable(away) < 1.0
+    with pytest.raises(BrokerUnavailable):
+        away.backlog(QUEUE, timeout=0.2)
+
+
+def test_a_hung_broker_costs_the_deadline_once(broker: Broker, client: redis.Redis) -> None:
+    """After a failure it is left alone for a moment, so the next caller does not wait."""
+    client.client_pause(1_000)
+    assert unavailable(broker, timeout=0.2) < 0.9
+    assert unavailable(broker, timeout=0.2) < 0.1
+
+
+def test_threads_do_not_wait_one_after_the_other(broker: Broker, client: redis.Redis) -> None:
+    """Whoever comes while another one waits knows with that one, and does not try by himself."""
+    client.client_pause(1_500)
+    took: list[float] = []
+    threads = [
+        threading.Timer(0.06 * number, lambda: took.append(unavailable(broker, timeout=0.5)))
+        for number in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(took) == 8
+    assert max(took) < 0.8
+
+
+def test_it_comes_back_by_itself(
+    broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the moment in which it is left alone."""
+    monkeypatch.setattr("fleet.broker.broker.PAUSE_AFTER_FAILURE", 0.05)
+    client.client_pause(300)
+    unavailable(broker, timeout=0.1)
+
+    def published() -> bool:
+        try:
+            broker.publish([hint()], timeout=0.5)
+        except BrokerUnavailable:
+            return False
+        return True
+
+    wait_for(published, what="the broker is back")
+    assert len(hinted()) >= 1
+
+
+def test_a_connection_that_was_cut_is_opened_again(broker: Broker, client: redis.Redis) -> None:
+    """A server that closes idle connections costs nobody a hint."""
+    broker.publish([hint()], timeout=5)
+    client.client_kill_filter(_type="normal", skipme=True)
+    broker.publish([hint()], timeout=5)
+    assert len(hinted()) == 2
+
+
+def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
+    """Parent and child publish, and neither reads the other's answer."""
+    broker.publish([hint()], timeout=5)
+    child = os.fork()
+    if child == 0:
+        try:
+            broker.publish([hint() for _ in range(50)], timeout=5)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    broker.publish([hint() for _ in range(50)], timeout=5)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert broker.backlog(QUEUE, timeout=5) == 101
+
+
+def test_a_fork_may_happen_while_another_thread_publishes(
+    broker: Broker, client: redis.Redis
+) -> None:
+    """The child publishes at once, though it has copied a lock that nobody will give back."""
+    client.client_pause(600)
+    thread = threading.Thread(target=lambda: broker.publish([hint()], timeout=5))
+    thread.start()
+    wait_for(broker._lock.locked, what="the thread to hold the lock")
+    child = os.fork()
+    if child == 0:
+        try:
+            broker.publish([hint()], timeout=2)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    thread.join(20)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert broker.backlog(QUEUE, timeout=5) == 2

@@ -1,0 +1,146 @@
+"""fleet/broker/inbox.py: a queue read in order; what stock Celery sends, and what is no call."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import Celery, current_app
+from redis import Redis
+
+from fleet.broker import inbox
+from tests.flows.world import broker_client
+
+QUEUE = "inbox"
+
+
+@pytest.fixture
+def client() -> Iterator[Redis]:
+    with broker_client() as client:
+        client.flushdb()
+        yield client
+        client.flushdb()
+
+
+@pytest.fixture
+def sender() -> Iterator[Celery]:
+    """Another service's app: its broker, and nothing of Fairshift."""
+    app = Celery("elsewhere", broker=current_app.conf.broker_url, set_as_current=False)
+    yield app
+    app.close()
+
+
+def waiting(client: Redis) -> int:
+    return sum(client.llen(name) for name in inbox.lists(QUEUE))
+
+
+def oldest(client: Redis, most: int = 100) -> list[inbox.Call]:
+    return list(inbox.calls(inbox.oldest(client, QUEUE, most=most)))
+
+
+def test_calls_come_in_the_order_of_their_sending(client: Redis, sender: Celery) -> None:
+    """Looking takes nothing away; what is dropped is exactly what was looked at."""
+    for number in range(600):
+        sender.send_task("some.task", (number,), {"k": "ü"}, queue=QUEUE)
+    raws = inbox.oldest(client, QUEUE, most=500)
+    assert [call.args for call in inbox.calls(raws)] == [[number] for number in range(500)]
+    assert waiting(client) == 600
+    sender.send_task("some.task", (600,), queue=QUEUE)
+    inbox.drop(client, QUEUE, raws)
+    assert [call.args for call in oldest(client)] == [[number] for number in range(500, 600)]
+    # Once more, and after somebody else has emptied the queue: nothing unseen goes.
+    inbox.drop(client, QUEUE, raws)
+    assert waiting(client) == 101
+
+
+def test_a_call_has_what_was_sent(client: Redis, sender: Celery) -> None:
+    """Its id, its arguments in the types of kombu's JSON, and whether a result is wanted."""
+    sender.send_task(
+        "a", ("x", [1.5, None]), {"b": True}, queue=QUEUE, task_id="one", ignore_result=False
+    )
+    sender.send_task("b", queue=QUEUE, task_id="two")
+    assert oldest(client) == [
+        inbox.Call("one", "a", ["x", [1.5, None]], {"b": True}, wants_result=True),
+        inbox.Call("two", "b", [], {}, wants_result=False),
+    ]
+
+
+def test_priorities_are_lists_of_their_own(client: Redis, sender: Celery) -> None:
+    """As Celery's Redis has them; all are counted."""
+    for priority in (0, 3, 6, 9):
+        sender.send_task("a", (priority,), queue=QUEUE, priority=priority)
+    names = inbox.lists(QUEUE)
+    assert [client.llen(name) for name in names] == [1, 1, 1, 1]
+    assert waiting(client) == 4
+
+
+def test_large_messages_come_in_smaller_numbers(
+    client: Redis, sender: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is bounded by bytes; one comes in any case."""
+    monkeypatch.setattr(inbox, "BYTES", 10_000)
+    for size in (10, 10, 10, 6_000, 6_000, 30_000, *[10] * 6):
+        sender.send_task("a", ("x" * size,), queue=QUEUE)
+    sizes = []
+    while raws := inbox.oldest(client, QUEUE, most=5):
+        sizes.append([len(call.args[0]) for call in inbox.calls(raws)])
+        inbox.drop(client, QUEUE, raws)
+    assert sizes == [[10, 10, 10], [6_000], [6_000], [30_000], [10] * 5, [10]]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"countdown": 60}, "carries eta"),
+        ({"expires": 60}, "carries expires"),
+        ({"link": "l"}, "carries callbacks"),
+        ({"compression": "zlib"}, "is compressed"),
+        ({"serializer": "pickle"}, "pickle"),
+    ],
+)
+def test_what_this_queue_cannot_promise_is_a_problem(
+    client: Redis, sender: Celery, options: dict[str, Any], problem: str
+) -> None:
+    """Instead of being left out of account."""
+    if "link" in options:
+        options = {"link": sender.signature("other.task")}
+    sender.send_task("a", queue=QUEUE, task_id="one", **options)
+    [call] = oldest(client)
+    assert (call.id, call.task) == ("one", "a")
+    assert problem in call.problem
+
+
+BODY = base64.b64encode(b"[[], {}, {}]").decode()
+PLAIN = {"content-type": "application/json", "content-encoding": "utf-8"}
+ENCODED = {"body_encoding": "base64"}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\xff\xfe",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"headers": 1, "properties": 2, "body": 3}',
+        b"[" * 100_000,
+        json.dumps({"headers": {}, "properties": {}, "body": BODY, **PLAIN}).encode(),
+        *(
+            json.dumps(
+                {"headers": {"id": "i", "task": "t"}, "properties": ENCODED, "body": body, **PLAIN}
+            ).encode()
+            for body in ("", "!", BODY[:5], 7, base64.b64encode(b"[1, 2, 3]").decode())
+        ),
+    ],
+)
+def test_bytes_that_are_no_call_are_a_problem(client: Redis, raw: bytes) -> None:
+    """Short enough to be shown, and in the way of none."""
+    good = {"headers": {"id": "i", "task": "t"}, "properties": ENCODED, "body": BODY, **PLAIN}
+    client.lpush(QUEUE, raw, json.dumps(good))
+    bad, call = oldest(client)
+    assert bad.problem and len(bad.problem) <= 300
+    assert call == inbox.Call("i", "t", [], {})

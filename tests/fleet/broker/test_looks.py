@@ -1,0 +1,100 @@
+"""fleet/broker/looks.py: shares are by weight among those with work, and by worker time that
+ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fleet.broker.looks import Look, OwnerLook, Standing, merged
+
+IDLE = OwnerLook(
+    name="acme",
+    weight=3,
+    max_running=None,
+    is_paused=False,
+    rate=None,
+    backlog=0,
+    running=0,
+    finished_count=0,
+    worker_seconds=0,
+    is_eligible=False,
+    oldest_wait_seconds=None,
+    rest_seconds=None,
+)
+BUSY = replace(IDLE, backlog=5, running=2)
+
+
+def look(*owners: OwnerLook, at: float = 0.0) -> Look:
+    return Look(at, {owner.name: owner for owner in owners})
+
+
+def test_who_has_work_is_entitled_by_weight() -> None:
+    """Who has none, or is paused with nothing running, leaves its part to the others."""
+    northwind = replace(BUSY, name="northwind", weight=1)
+    others = [
+        replace(IDLE, name="idle", weight=100),
+        replace(BUSY, name="paused", weight=100, running=0, is_paused=True),
+    ]
+    assert look(BUSY, northwind, *others).entitled() == {
+        "acme": 0.75,
+        "northwind": 0.25,
+        "idle": 0,
+        "paused": 0,
+    }
+    ending = replace(northwind, backlog=0, is_paused=True)
+    assert look(BUSY, ending).entitled() == {"acme": 0.75, "northwind": 0.25}
+    assert look(IDLE).entitled() == {"acme": 0}
+
+
+def test_what_is_received_is_a_matter_of_a_span() -> None:
+    """Of the worker time that ended in it; who is new, or came back from a flush, counts from 0."""
+    northwind = replace(BUSY, name="northwind", worker_seconds=90)
+    before = look(replace(BUSY, worker_seconds=10), northwind)
+    after = look(
+        replace(BUSY, worker_seconds=16),
+        replace(northwind, worker_seconds=1),
+        replace(BUSY, name="new", worker_seconds=3),
+    )
+    assert after.received(since=before) == {"acme": 0.6, "northwind": 0.1, "new": 0.3}
+    assert after.received() == {"acme": 0.8, "northwind": 0.05, "new": 0.15}
+    assert before.received(since=before) == {"acme": 0, "northwind": 0}
+
+
+@pytest.mark.parametrize(
+    ("facts", "standing"),
+    [
+        ({}, Standing.ELIGIBLE),
+        ({"max_running": 3}, Standing.ELIGIBLE),
+        ({"max_running": 2}, Standing.AT_CAP),
+        ({"max_running": 1}, Standing.AT_CAP),
+        ({"rest_seconds": 0.5}, Standing.RESTING),
+        ({"is_paused": True, "max_running": 2}, Standing.PAUSED),
+        ({"backlog": 0}, Standing.IDLE),
+        ({"backlog": 0, "max_running": 2}, Standing.AT_CAP),
+    ],
+)
+def test_why_an_owner_is_not_chosen(facts: dict[str, object], standing: Standing) -> None:
+    """The first that keeps it: the operator's word, the cap, the rate, no work."""
+    assert replace(BUSY, **facts).standing is standing  # type: ignore[arg-type]
+
+
+def test_several_queues_are_seen_together() -> None:
+    """What counts adds up, what waits is the longest."""
+    one = replace(BUSY, worker_seconds=1, oldest_wait_seconds=2, is_eligible=True)
+    other = replace(BUSY, worker_seconds=2, oldest_wait_seconds=1, finished_count=4)
+    stranger = replace(IDLE, name="stranger")
+    assert merged([one, stranger, other]) == {
+        "acme": replace(
+            BUSY,
+            backlog=10,
+            running=4,
+            worker_seconds=3,
+            finished_count=4,
+            oldest_wait_seconds=2,
+            is_eligible=True,
+        ),
+        "stranger": stranger,
+    }

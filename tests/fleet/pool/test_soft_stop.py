@@ -1,0 +1,164 @@
+"""fleet/pool/soft_stop.py in a real child: which job a soft signal ends, and where it is by
+then.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Task, shared_task
+
+from fleet.pool.pipes import ask_to_stop, has_read
+from fleet.worker import child
+from jobs import submit
+from jobs.catalog.registry import resolve
+from jobs.models import Owner
+from jobs.wiring import edges
+from tests.fleet.nodes import nap
+from tests.fleet.pool.test_prefork import PreforkNode
+from tests.jobs.scenes import states
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+class Slow(Task):
+    """Takes its time before its body, or after it, and says in a file where it is."""
+
+    def before_start(self, _id: str, _args: Any, kwargs: dict[str, Any]) -> None:
+        self._rest("before", **kwargs)
+
+    def after_return(
+        self, _state: str, _value: Any, _id: str, _args: Any, kwargs: dict[str, Any], _info: Any
+    ) -> None:
+        self._rest("after", **kwargs)
+
+    def _rest(self, here: str, path: str, where: str) -> None:
+        if here == where:
+            Path(path).write_text(here)
+            time.sleep(0.5)
+
+
+@shared_task(name="tests.soft_stop.slow", base=Slow)
+def slow(path: str, where: str) -> None:
+    """Note that the body has begun."""
+    with Path(path).open("a") as file:
+        file.write(" body")
+
+
+@pytest.fixture
+def node() -> Iterator[PreforkNode]:
+    child.install({slow.name: resolve(slow)}, edges())
+    node = PreforkNode()
+    node.work(until=lambda: node.pool._pool._all_inqueues)
+    yield node
+    node.end()
+
+
+def _begun(node: PreforkNode, task: Any, acme: Owner, *args: Any) -> tuple[Any, Any]:
+    """Return a run that the child has read, and what the gate keeps of it."""
+    run = submit(task, *args, owner=acme)
+    node.receive()
+    node.begin()
+    held = node.holds(run)
+    wait_for(lambda: has_read(held.job._write_to, held.job))
+    return run, held
+
+
+def _stopped_at(node: PreforkNode, acme: Owner, path: Path, where: str) -> tuple[Any, int]:
+    """Stop a run while its child is before or after its body; return it, and the child's id."""
+    run, held = _begun(node, slow, acme, str(path), where)
+    wait_for(lambda: path.exists() and where in path.read_text())
+    run.cancel()
+    held.cancelled = True
+    node.gate._outcomes.stop(held)
+    node.work(until=lambda: not node.gate.held())
+    return run, held.request.worker_pid
+
+
+def _is_still_the_child(node: PreforkNode, pid: int) -> bool:
+    [process] = node.pool._pool._pool
+    return bool(process.pid == pid and process._is_alive())
+
+
+def test_a_signal_for_the_job_before_does_not_end_this_one(node: PreforkNode, acme: Owner) -> None:
+    """It can arrive when the child has gone on, and the next job may be another owner's."""
+    run, held = _begun(node, nap, acme, 0.5)
+    process = held.job._write_to
+    process.begun.ask_to_stop(held.job._job - 1)
+    os.kill(process.pid, signal.SIGUSR1)
+    node.work(until=lambda: not node.gate.held())
+    assert states(run)[-1] == "succeeded"
+    assert _is_still_the_child(node, process.pid)
+
+
+def test_its_own_signal_ends_the_body(node: PreforkNode, acme: Owner) -> None:
+    """The task sees Celery's SoftTimeLimitExceeded, and its process goes on."""
+    run, held = _begun(node, nap, acme, 30)
+    process = held.job._write_to
+    time.sleep(0.1)  # the body begins a moment after it is read
+    ask_to_stop(process, held.job)
+    os.kill(process.pid, signal.SIGUSR1)
+    node.work(until=lambda: not node.gate.held())
+    assert states(run)[-1] == "retrying"
+    assert run.attempts.get().error_type.endswith("SoftTimeLimitExceeded")
+    assert _is_still_the_child(node, process.pid)
+
+
+def test_what_is_stopped_before_its_body_does_not_begin(
+    node: PreforkNode, acme: Owner, tmp_path: Path
+) -> None:
+    """Celery's trace would end with a run that counts as done, or the child would end."""
+    path = tmp_path / "where"
+    run, pid = _stopped_at(node, acme, path, "before")
+    assert (states(run)[-1], path.read_text()) == ("cancelled", "before")
+    assert _is_still_the_child(node, pid)
+
+
+def test_what_is_stopped_after_its_body_is_done(
+    node: PreforkNode, acme: Owner, tmp_path: Path
+) -> None:
+    """Its end is told as it was."""
+    path = tmp_path / "where"
+    run, pid = _stopped_at(node, acme, path, "after")
+    assert states(run)[-1] == "succeeded"
+    assert _is_still_the_child(node, pid)
+
+
+def test_a_soft_time_limit_names_its_job(node: PreforkNode, acme: Owner) -> None:
+    """Celery's own signal goes the same way."""
+    run, held = _begun(node, nap, acme, 30)
+    time.sleep(0.1)
+    node.pool._pool.on_soft_timeout(held.job)
+    node.work(until=lambda: not node.gate.held())
+    assert run.attempts.get().error_type.endswith("SoftTimeLimitExceeded")
+
+
+def test_a_plain_task_has_its_soft_time_limit(node: PreforkNode) -> None:
+    """As ever; and a signal that nobody asked for does nothing."""
+    from celery import current_app
+
+    sent = current_app.send_task(nap.name, (30,), queue="jobs")
+    node.receive()
+    node.begin()
+    [job] = node.pool._pool._cache.values()
+    wait_for(lambda: has_read(job._write_to, job))
+    time.sleep(0.1)
+    os.kill(job._write_to.pid, signal.SIGUSR1)
+    node.work(until=_moments(10))
+    assert not job.ready()
+    node.pool._pool.on_soft_timeout(job)
+    node.work(until=job.ready)
+    assert sent.id
+
+
+def _moments(count: int) -> Callable[[], bool]:
+    """Hold after so many turns."""
+    left = iter(range(count))
+    return lambda: next(left, None) is None

@@ -1,0 +1,497 @@
+"""fleet/transport/leases.py: what is held is said once, and what could not be said is not lost."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from fleet.transport import leases as module
+from fleet.transport import scripts
+from fleet.transport.held_leases import BUFFER_US, Load
+from fleet.transport.leases import Leases, Room, Taken, leases_on
+from fleet.transport.pending import SAY_WITHIN_SECONDS
+from tests.jobs.scenes import known
+from tests.waiting import wait_for
+
+QUEUE = "jobs"
+MINUTE_US = 60_000_000
+
+
+@pytest.fixture
+def leases() -> Leases:
+    """The leases of one worker."""
+    return Leases()
+
+
+@pytest.fixture
+def away() -> redis.Redis:
+    """A client of a broker that is away, which says so at once."""
+    at_once = Retry(NoBackoff(), 0)
+    return redis.Redis(unix_socket_path="/nowhere/redis.sock", retry=at_once)
+
+
+def put(broker: redis.Redis, *ids: str, owner: str = "acme", lock: str = "") -> None:
+    """Publish messages with these ids."""
+    groups = [(known, owner, "", 5, 0, "", lock, "tests.add", "{}") for known in ids]
+    scripts.run(broker, QUEUE, "enqueue", *(value for group in groups for value in group))
+
+
+def taken(
+    leases: Leases, client: redis.Redis, slots: int = 10, *, channel: str = "channel"
+) -> list[str]:
+    """Take messages for so many slots; return their tags."""
+    found: Taken = leases.take(
+        client, QUEUE, Room(slots, 0), channel=channel, lease_us=MINUTE_US, most=100
+    )
+    return [tag for tag, _raw in found.messages]
+
+
+def make_known(broker: redis.Redis, *acts: str) -> None:
+    """Have Redis know these scripts: one that it does not know runs after what came with it."""
+    for act in acts:
+        assert scripts.run(broker, QUEUE, act, "nobody") == 0
+
+
+def ids(tags: Sequence[str]) -> list[str]:
+    return [tag.partition("#")[0] for tag in tags]
+
+
+def counters(broker: redis.Redis) -> dict[str, int]:
+    """Return the queue's numbers."""
+    flat = iter(scripts.run(broker, QUEUE, "counters"))
+    return {name.decode(): int(number) for name, number in zip(flat, flat, strict=True)}
+
+
+def test_a_message_is_held_until_it_is_acknowledged(broker: redis.Redis, leases: Leases) -> None:
+    """Its end frees its slot; the message itself stays known for as long as it is not acked."""
+    put(broker, "a", "b")
+    one, other = taken(leases, broker)
+    assert leases.load("channel") == Load(held=2, count=2, buffered=2 * BUFFER_US)
+    leases.finish(one, 0.25)
+    assert leases.load("channel") == Load(held=2, count=1, buffered=BUFFER_US)
+    leases.say(broker)
+    assert (known(), counters(broker)["finished"]) == (["a", "b"], 1)
+    leases.ack(one)
+    leases.say(broker)
+    assert (known(), one in leases, other in leases) == (["b"], False, True)
+
+
+def test_the_next_take_says_what_is_unsaid(broker: redis.Redis, leases: Leases) -> None:
+    """In one round trip, and before it chooses: what has just ended makes room."""
+    make_known(broker, "done")
+    put(broker, "a", "b", lock="door")
+    [first] = taken(leases, broker)
+    leases.finish(first, 0.01)
+    leases.ack(first)
+    assert ids(taken(leases, broker)) == ["b"]
+    assert (known(), leases.has_unsaid) == (["b"], False)
+
+
+def test_a_learned_run_time_is_told_with_the_message(broker: redis.Redis, leases: Leases) -> None:
+    """What is known to be short is taken beyond the slots, as far as the buffer goes."""
+    put(broker, *"abcd")
+    [first] = taken(leases, broker, 1)
+    assert taken(leases, broker, 0) == []
+    leases.finish(first, 0.04)
+    leases.ack(first)
+    found = leases.take(
+        broker, QUEUE, Room(0, 100_000), channel="channel", lease_us=MINUTE_US, most=100
+    )
+    assert ids([tag for tag, _raw in found.messages]) == ["b", "c"]
+    assert leases.load("channel") == Load(held=2, count=2, buffered=80_000)
+
+
+def test_what_is_given_back_goes_to_its_old_place(broker: redis.Redis, leases: Leases) -> None:
+    """Somebody else has it next, and the word of it is not kept waiting."""
+    put(broker, *"abc")
+    first, _second = taken(leases, broker, 2)
+    assert leases.due() == []
+    leases.give_back(first)
+    assert leases.due() == [QUEUE]
+    leases.say(broker, leases.due())
+    assert ids(taken(Leases(), broker)) == ["a", "c"]
+
+
+def test_what_is_given_back_for_later_waits(broker: redis.Redis, leases: Leases) -> None:
+    """In Redis, and in no worker."""
+    put(broker, "a")
+    [tag] = taken(leases, broker)
+    leases.give_back(tag, delay_seconds=60)
+    leases.say(broker)
+    assert (taken(leases, broker), counters(broker)["delayed"]) == ([], 1)
+
+
+def test_what_runs_is_not_given_back_with_its_channel(broker: redis.Redis, leases: Leases) -> None:
+    """A connection is lost; its successor's messages, and what the pool has, are not."""
+    put(broker, *"abc")
+    running, _waiting = taken(leases, broker, 2, channel="lost")
+    [other] = taken(leases, broker, channel="next")
+    leases.start(running)
+    leases.give_back_unstarted("lost")
+    leases.say(broker)
+    assert (running in leases, other in leases) == (True, True)
+    assert ids(taken(Leases(), broker)) == ["b"]
+
+
+def test_what_runs_on_takes_a_slot_of_the_next_channel(broker: redis.Redis, leases: Leases) -> None:
+    """A worker that has lost its connection is as busy as before, until the run ends."""
+    put(broker, "a", "b")
+    running, _waiting = taken(leases, broker, 2, channel="lost")
+    leases.start(running)
+    leases.give_back_unstarted("lost")
+    assert leases.load("next") == Load(held=0, count=1, buffered=BUFFER_US)
+    leases.finish(running, 0.25)
+    assert leases.load("next") == Load()
+    leases.ack(running)
+    assert (leases.load("lost"), leases.load("next")) == (Load(), Load())
+
+
+def test_a_server_that_took_over_is_told_what_is_held(broker: redis.Redis, leases: Leases) -> None:
+    """The first take of a new channel frees what the server believes to be held and is not."""
+    put(broker, "a", "b", "c")
+    done, running = taken(leases, broker, 2)
+    leases.start(running)
+    # Acknowledged to the old one, of which the new one has not heard.
+    leases.dropped(done)
+    assert ids(taken(leases, broker, 1, channel="next")) == ["a"]
+    assert ids(taken(Leases(), broker)) == ["c"]
+    assert running in leases
+
+
+def test_what_is_terminated_is_held_until_it_has_ended(broker: redis.Redis, leases: Leases) -> None:
+    """Celery acknowledges it first; its cap and lock are taken meanwhile, and it is paid for."""
+    put(broker, "a")
+    [tag] = taken(leases, broker)
+    leases.start(tag)
+    leases.ack(tag)
+    leases.say(broker)
+    assert (tag in leases, known()) == (True, ["a"])
+    leases.finish(tag, 1)
+    leases.say(broker)
+    assert (tag in leases, known(), counters(broker)["finished"]) == (False, [], 1)
+
+
+def test_what_is_terminated_is_not_given_back_at_the_end(
+    broker: redis.Redis, leases: Leases
+) -> None:
+    """Its worker may end before it does."""
+    put(broker, "a")
+    [tag] = taken(leases, broker)
+    leases.start(tag)
+    leases.ack(tag)
+    leases.leave(broker)
+    assert known() == []
+
+
+def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) -> None:
+    """Here, and in Redis, where the lease has passed to somebody else meanwhile."""
+    put(broker, "a")
+    [tag] = taken(leases, broker)
+    lease = leases.dropped(tag)
+    assert lease is not None
+    for act in (leases.ack, leases.give_back, lambda tag: leases.finish(tag, 1)):
+        act(tag)
+    assert not leases.has_unsaid
+    scripts.run(broker, QUEUE, "give_back", leases.worker, lease.id, lease.number, 0)
+    [again] = taken(leases, broker)
+    assert again != tag
+    for act, *more in (("finish", 9), ("done", 9), ("ack",), ("give_back", 0)):
+        assert scripts.run(broker, QUEUE, act, leases.worker, lease.id, lease.number, *more) == 0, (
+            act
+        )
+    assert known() == ["a"]
+
+
+WAYS: dict[str, Callable[[Leases, redis.Redis], Any]] = {
+    "take": taken,
+    "say": Leases.say,
+    "say ahead": lambda leases, client: leases.say_ahead(client, [QUEUE]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_could_not_be_said_is_said_later(
+    broker: redis.Redis, leases: Leases, away: redis.Redis, way: str
+) -> None:
+    """The broker was away: in the old order, before what has come since."""
+    put(broker, *"abc")
+    one, two, three = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.ack(one)
+    leases.give_back(two)
+    with pytest.raises(redis.ConnectionError):
+        WAYS[way](leases, away)
+    assert leases.due() == [QUEUE]
+    leases.finish(three, 0.01)
+    leases.ack(three)
+    leases.say(broker)
+    assert (known(), leases.has_unsaid) == (["b"], False)
+    assert counters(broker)["finished"] == 2
+    assert ids(taken(leases, broker)) == ["b"]
+
+
+@pytest.mark.parametrize("loss", ["no answer", "unknown script"])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_said_ahead_and_not_heard_is_said_again(
+    broker: redis.Redis, leases: Leases, loss: str, way: str
+) -> None:
+    """Whatever was in the way: before the next words, and charged once."""
+    put(broker, *"abc")
+    one, two, _three = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.ack(one)
+    if loss == "unknown script":
+        broker.script_flush()
+    leases.say_ahead(broker, [QUEUE])
+    if loss == "no answer":
+        broker.connection_pool.disconnect()
+    leases.finish(two, 0.01)
+    leases.ack(two)
+    WAYS[way](leases, broker)
+    leases.say(broker)
+    assert (known(), leases.has_unsaid) == (["c"], False)
+    assert counters(broker)["finished"] == 2
+
+
+def test_the_last_words_are_heard_before_a_worker_leaves(
+    broker: redis.Redis, leases: Leases
+) -> None:
+    """Else what it had acknowledged would be given back, and run again."""
+    put(broker, *"ab")
+    one, two = taken(leases, broker)
+    for tag in (one, two):
+        leases.start(tag)
+        leases.finish(tag, 0.01)
+        leases.ack(tag)
+    broker.script_flush()
+    leases.say_ahead(broker, [QUEUE])
+    assert leases.due() == [] and leases.has_unsaid
+    leases.wind_up(broker)
+    leases.leave(broker)
+    assert known() == []
+
+
+def test_what_was_said_ahead_is_heard_in_a_moment(broker: redis.Redis, leases: Leases) -> None:
+    """Also when there is nothing more to say: a refused end keeps its cap and lock."""
+    put(broker, "a")
+    [one] = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.ack(one)
+    broker.script_flush()
+    leases.say_ahead(broker, [QUEUE])
+    assert not leases.is_to_hear, "it is not asked for at every turn"
+    wait_for(lambda: leases.is_to_hear, seconds=2)
+    leases.say_ahead(broker, leases.due())
+    assert (known(), leases.has_unsaid) == ([], False)
+
+
+def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leases: Leases) -> None:
+    """It is heard when it answers; a worker with nothing to say goes on."""
+    put(broker, "a")
+    [one] = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.ack(one)
+    pid = broker.info("server")["process_id"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        leases.say_ahead(broker, [QUEUE])
+        time.sleep(2 * SAY_WITHIN_SECONDS)  # until it would be heard, were there an answer
+        assert not leases.is_to_hear
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: leases.is_to_hear, seconds=2)
+    leases.say_ahead(broker, [])
+    assert (known(), leases.has_unsaid) == ([], False)
+
+
+def test_a_connection_that_was_given_up_is_not_waited_for(
+    broker: redis.Redis, leases: Leases
+) -> None:
+    """As a lost channel gives up its own: over a new one, the old words are never answered."""
+    put(broker, "a")
+    [one] = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.ack(one)
+    leases.say_ahead(broker, [QUEUE])
+    broker.connection_pool.disconnect()
+    wait_for(lambda: leases.is_to_hear, seconds=2)
+    leases.say(broker)
+    assert (known(), leases.has_unsaid) == ([], False)
+
+
+def test_what_is_refused_for_good_is_raised_with_the_next_words(
+    broker: redis.Redis, leases: Leases
+) -> None:
+    """A Redis that is full, say: nothing is lost, and the worker hears of it."""
+    put(broker, *"ab")
+    for tag in taken(leases, broker):
+        leases.finish(tag, 0.01)
+        leases.ack(tag)
+    broker.config_set("min-replicas-to-write", 1)
+    try:
+        leases.say_ahead(broker, [QUEUE])
+        wait_for(lambda: leases.is_to_hear, what="the answer")
+        with pytest.raises(redis.ResponseError):
+            leases.say_ahead(broker, [QUEUE])
+    finally:
+        broker.config_set("min-replicas-to-write", 0)
+    leases.say(broker)
+    assert known() == []
+    assert counters(broker)["finished"] == 2
+
+
+def test_a_lost_reply_costs_nothing(
+    broker: redis.Redis, leases: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it brought comes with the next take; what was said with it is charged once."""
+    put(broker, *"abc")
+    [one] = taken(leases, broker, 1)
+    leases.finish(one, 0.5)
+    leases.ack(one)
+
+    def cut_off(*call: Any) -> None:
+        scripts_run_all(*call)
+        raise redis.ConnectionError("reset")
+
+    scripts_run_all = scripts.run_all
+    with monkeypatch.context() as patch:
+        patch.setattr(module.scripts, "run_all", cut_off)
+        with pytest.raises(redis.ConnectionError):
+            taken(leases, broker)
+    assert ids(taken(leases, broker)) == ["b", "c"]
+    numbers = counters(broker)
+    assert (numbers["finished"], numbers["acked"], numbers["unconfirmed"]) == (1, 1, 2)
+
+
+def test_words_wait_for_each_other_and_not_for_long(broker: redis.Redis, leases: Leases) -> None:
+    """A tenth of a second, or two hundred of them."""
+    put(broker, *(str(number) for number in range(250)))
+    tags = [tag for _ in range(3) for tag in taken(leases, broker, 250)]
+    leases.finish(tags[0], 0.01)
+    assert leases.due() == []
+    wait_for(leases.due, seconds=2)
+    leases.say(broker)
+    for tag in tags[1:201]:
+        leases.finish(tag, 0.01)
+    assert leases.due() == [QUEUE]
+
+
+def test_an_end_and_its_acknowledgement_are_one_word(broker: redis.Redis, leases: Leases) -> None:
+    """Where the one is still unsaid when the other comes: as with most short runs."""
+    make_known(broker, "finish", "done", "ack")
+    put(broker, *"abc")
+    one, two, three = taken(leases, broker)
+    leases.finish(one, 0.01)
+    leases.say(broker)
+    for tag in (two, three):
+        leases.finish(tag, 0.01)
+    leases.ack(one)
+    leases.ack(two)
+    broker.config_resetstat()
+    leases.say(broker)
+    assert broker.info("commandstats")["cmdstat_evalsha"]["calls"] == len(["finish", "done", "ack"])
+    assert (known(), counters(broker)["finished"], counters(broker)["acked"]) == (["c"], 3, 2)
+
+
+def test_the_last_end_is_said_at_once(broker: redis.Redis, leases: Leases) -> None:
+    """A worker that has nothing left has nothing to wait for."""
+    put(broker, "a")
+    [tag] = taken(leases, broker)
+    leases.finish(tag, 0.01)
+    leases.ack(tag)
+    assert leases.due() == [QUEUE]
+
+
+def test_an_end_that_others_wait_for_is_said_at_once(broker: redis.Redis, leases: Leases) -> None:
+    """Of a lock, say: its next one need not wait for more words."""
+    put(broker, "a", "b", lock="door")
+    put(broker, "c", owner="northwind")
+    locked, free = sorted(taken(leases, broker))
+    leases.finish(free, 0.01)
+    assert leases.due() == []
+    leases.finish(locked, 0.01)
+    assert leases.due() == [QUEUE]
+
+
+def test_who_leaves_holds_nothing(broker: redis.Redis, leases: Leases) -> None:
+    """Others have it without waiting for a lease; what has ended is said before."""
+    put(broker, *"abc")
+    one, two, _three = taken(leases, broker)
+    leases.start(two)
+    leases.ack(one)
+    leases.leave(broker)
+    assert (counters(broker)["workers"], leases.load("channel")) == (0, Load())
+    assert ids(taken(Leases(), broker)) == ["b", "c"]
+
+
+def test_a_renewed_worker_keeps_its_leases(broker: redis.Redis, leases: Leases) -> None:
+    """One that has fallen silent for a lease loses them to whoever takes next."""
+    other, short = Leases(), 300_000
+    room: dict[str, Any] = {"channel": "channel", "lease_us": short, "most": 10}
+    put(broker, "a")
+    assert leases.take(broker, QUEUE, Room(1, 0), **room).messages
+
+    def stolen() -> bool:
+        return bool(other.take(broker, QUEUE, Room(1, 0), **room).messages)
+
+    heard, *_ = scripts.run(broker, QUEUE, "renew", leases.worker)
+    for _ in range(20):
+        leases.renew(broker)
+        assert not stolen()
+    assert heard == 1
+    wait_for(stolen, what="the silent worker's message goes on elsewhere")
+
+
+def test_threads_say_everything_once(broker: redis.Redis, leases: Leases) -> None:
+    """One takes and says, as the loop does; others finish and acknowledge."""
+    put(broker, *(str(number) for number in range(400)))
+    ended: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def work() -> None:
+        while (tag := ended.get()) is not None:
+            leases.finish(tag, 0.001)
+            leases.ack(tag)
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    count = 0
+    while count < 400:
+        tags = taken(leases, broker, 7)
+        count += len(tags)
+        for tag in tags:
+            ended.put(tag)
+    for _ in workers:
+        ended.put(None)
+    for worker in workers:
+        worker.join(20)
+    leases.say(broker)
+    assert (known(), leases.load("channel")) == ([], Load())
+    assert (counters(broker)["finished"], counters(broker)["acked"]) == (400, 400)
+
+
+def test_a_fork_has_leases_of_its_own(broker: redis.Redis) -> None:
+    """The child is another worker, and holds nothing of its parent's."""
+    ours = leases_on("a broker")
+    put(broker, "a")
+    [tag] = taken(ours, broker)
+    assert leases_on("a broker") is ours
+    child = os.fork()
+    if child == 0:
+        try:
+            theirs = leases_on("a broker")
+            os._exit(0 if theirs.worker != ours.worker and tag not in theirs else 2)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert tag in leases_on("a broker")

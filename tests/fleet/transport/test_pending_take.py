@@ -1,0 +1,358 @@
+"""A take whose reply has not come yet: nothing that it brings is lost, or had twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from queue import Empty
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery, current_app
+from django.conf import settings
+from kombu.asynchronous import Hub, set_event_loop
+
+from fleet.keys import queue_key
+from fleet.transport import epochs, scripts
+from fleet.transport.leases import NOT_NOW, Leases, Room
+from fleet.transport.pending_take import RoundTrip
+from tests.fleet.transport.test_leases import MINUTE_US, QUEUE, counters, ids, put, taken
+from tests.jobs.scenes import known
+from tests.waiting import wait_for
+
+OTHER = "other"
+
+
+@pytest.fixture
+def leases(broker: redis.Redis) -> Leases:
+    """The leases of one worker, which has met the queue."""
+    leases = Leases()
+    leases.take(broker, QUEUE, Room(0, 0), channel="it", lease_us=MINUTE_US, most=1)
+    return leases
+
+
+@pytest.fixture
+def connection(broker: redis.Redis) -> Iterator[Any]:
+    """A connection on which nothing but takes is sent."""
+    connection = broker.connection_pool.get_connection()
+    yield connection
+    connection.disconnect()
+    broker.connection_pool.release(connection)
+
+
+def begin(leases: Leases, broker: redis.Redis, connection: Any, *, channel: str = "it") -> Any:
+    """Send a take for ten slots."""
+    how = {"channel": channel, "lease_us": MINUTE_US, "most": 100}
+    return leases.begin_take(broker, QUEUE, Room(10, 0), connection=connection, **how)
+
+
+def held(broker: redis.Redis, leases: Leases) -> list[str]:
+    """Return what the queue takes this worker to hold."""
+    return sorted(one.decode() for one in broker.hkeys(queue_key(QUEUE, "held", leases.worker)))
+
+
+def test_a_take_brings_messages_when_its_reply_is_read(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """Until then this process holds nothing, and says nothing that came before once more."""
+    put(broker, "a", "b")
+    [first, _] = taken(leases, broker)
+    leases.finish(first, 0.01)
+    leases.ack(first)
+    put(broker, "c")
+    pending = begin(leases, broker, connection)
+    assert not leases.has_unsaid
+    found = leases.end_take(broker, pending)
+    assert ids([tag for tag, _raw in found.messages]) == ["c"]
+    assert (known(), counters(broker)["finished"]) == (["b", "c"], 1)
+
+
+def test_a_queue_is_asked_one_thing_at_a_time(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """A second channel of the process asks later: the queue would take the first reply for lost."""
+    put(broker, "a")
+    pending = begin(leases, broker, connection)
+    assert begin(leases, broker, connection, channel="other") is None
+    assert taken(leases, broker, channel="other") == []
+    assert len(leases.end_take(broker, pending).messages) == 1
+    put(broker, "b")
+    assert ids(taken(leases, broker, channel="other")) == ["b"]
+
+
+def test_what_a_lost_connection_took_along_comes_back(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """The messages with the next take, and what was said with the lost one is said again."""
+    put(broker, "a", "b")
+    [first, _] = taken(leases, broker)
+    leases.finish(first, 0.01)
+    leases.ack(first)
+    put(broker, "c")
+    pending = begin(leases, broker, connection)
+    connection.disconnect()
+    with pytest.raises(redis.ConnectionError):
+        leases.end_take(broker, pending)
+    assert leases.has_unsaid
+    assert "c" in ids(taken(leases, broker))
+    assert (known(), counters(broker)["finished"]) == (["b", "c"], 1)
+
+
+def test_a_dropped_take_brings_nothing(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """A new channel has named what is held here, and this was not among it: it is the queue's."""
+    put(broker, "a")
+    pending = begin(leases, broker, connection)
+    # Its script has run, and the reply is on its way.
+    connection.can_read(timeout=5)
+    leases.give_back_unstarted("it")
+    leases.take(broker, QUEUE, Room(0, 0), channel="new", lease_us=MINUTE_US, most=1)
+    assert leases.end_take(broker, pending) == NOT_NOW
+    assert held(broker, leases) == []
+    assert ids(taken(leases, broker, channel="new")) == ["a"]
+
+
+def test_a_queue_that_is_told_first_keeps_its_messages(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """A queue that gives out before it was told of owners is told, and asked once more."""
+    put(broker, "a")
+    broker.hset(queue_key(QUEUE, "state"), mapping={"told": 0, "epoch_at": 1})
+    assert leases.end_take(broker, begin(leases, broker, connection)) == NOT_NOW
+    found = leases.end_take(broker, begin(leases, broker, connection))
+    assert ids([tag for tag, _raw in found.messages]) == ["a"]
+    assert len(held(broker, leases)) == 1
+
+
+def test_the_number_of_an_epoch_before_is_not_taken_over(
+    broker: redis.Redis, leases: Leases, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis was emptied before the take, and another thread has met the new epoch: what runs stays.
+
+    With the old number the queue would take the last reply for lost, and give all away.
+    """
+    monkeypatch.setattr(epochs, "_primers", [lambda: None])  # an application tells it, in its time
+    for name in "ab":
+        current_app.send_task("tests.add", queue=QUEUE, message_id=name)
+    [running] = taken(leases, broker, 1, channel="it")
+    leases.start(running)
+    for _ in range(3):
+        taken(leases, broker, 0, channel="it")
+    broker.flushall()
+    pending = begin(leases, broker, connection)
+    connection.can_read(timeout=5)
+    leases.renew(broker)
+    assert leases.end_take(broker, pending) == NOT_NOW
+    other = Leases()
+    for _ in range(30):
+        assert leases.end_take(broker, begin(leases, broker, connection)).messages == []
+        assert ids(taken(other, broker)) == []
+        time.sleep(0.1)  # past the second in which others might declare what they hold
+    assert held(broker, leases) == ["once:a"]
+
+
+def test_a_script_that_the_server_forgot_is_sent_again(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """A restarted server knows none: the take runs all the same."""
+    put(broker, "a")
+    broker.script_flush()
+    found = leases.end_take(broker, begin(leases, broker, connection))
+    assert ids([tag for tag, _raw in found.messages]) == ["a"]
+
+
+def test_a_key_of_the_wrong_type_is_mended(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """The take that met it brings nothing, and the next one what there is."""
+    broker.set(queue_key(QUEUE, "eligible"), "junk")
+    assert leases.end_take(broker, begin(leases, broker, connection)).messages == []
+    assert counters(broker)["mended"] == 1
+    put(broker, "a")
+    found = wait_for(lambda: leases.end_take(broker, begin(leases, broker, connection)).messages)
+    assert ids([tag for tag, _raw in found]) == ["a"]
+
+
+def test_a_reply_of_an_epoch_that_is_over_is_held(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """Redis was emptied on the way: the queue is told of the messages, and keeps them for us."""
+    current_app.send_task("tests.add", queue=QUEUE, message_id="a")
+    pending = begin(leases, broker, connection)
+    connection.can_read(timeout=5)
+    broker.flushall()
+    leases.renew(broker)  # beside the loop: it meets the new epoch first
+    found = leases.end_take(broker, pending)
+    [(tag, _raw)] = found.messages
+    assert held(broker, leases) == ["once:a"]
+    leases.finish(tag, 0.01)
+    leases.ack(tag)
+    leases.say(broker)
+    assert known() == []
+
+
+def test_a_server_that_does_not_answer_is_an_error(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """After the time for which a call would wait; not where none is set, or the reply is here."""
+    broker.client_pause(500)
+    pending = begin(leases, broker, connection)
+    assert not pending.is_overdue
+    connection.socket_timeout = 5
+    pending.sent_at -= 6
+    assert pending.is_overdue
+    connection.socket_timeout = None
+    assert not pending.is_overdue
+    connection.socket_timeout = 5
+    connection.can_read(timeout=5)
+    wait_for(lambda: not pending.is_overdue, what="the reply")
+    leases.end_take(broker, pending)
+
+
+def test_an_end_is_not_overtaken_by_its_acknowledgement(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """While a word about the queue is unanswered, a take carries no further one."""
+    put(broker, "a")
+    [tag] = taken(leases, broker, channel="it")
+    leases.finish(tag, 0.01)
+    broker.client_pause(200)
+    leases.say_ahead(broker, [QUEUE])
+    leases.ack(tag)
+    pending = begin(leases, broker, connection)
+    assert [act for act, _arguments in pending.calls] == ["take"]
+    leases.end_take(broker, pending)
+    leases.say(broker)
+    assert (known(), counters(broker)["finished"]) == ([], 1)
+
+
+def test_the_round_trip_is_the_least_of_the_last_takes() -> None:
+    """The others also waited for this process; what is long past does not count."""
+    trip = RoundTrip()
+    for seconds in (0.3, 0.001, 0.4):
+        trip.note(seconds)
+    assert trip.us == 1_000
+    for _ in range(8):
+        trip.note(0.3)
+    assert trip.us == 300_000
+    for _ in range(8):
+        trip.note(30)
+    assert trip.us == 1_000_000
+
+
+@pytest.fixture
+def channel(broker: redis.Redis) -> Iterator[Any]:
+    """A channel in an event loop, with two slots, on two fair queues that have been told."""
+    options = {"fair_queues": [QUEUE, OTHER], "lease_seconds": 30}
+    hub = Hub()
+    set_event_loop(hub)
+    try:
+        with (
+            Celery("two", broker=settings.REDIS_URL, set_as_current=False) as app,
+            app.connection_for_read(transport_options=options) as connected,
+        ):
+            connected.transport.register_with_event_loop(connected.transport, hub)
+            channel = connected.channel()
+            for queue in (QUEUE, OTHER):
+                with suppress(Empty):
+                    channel._get(queue)
+                channel.basic_consume(
+                    queue, no_ack=False, callback=print, consumer_tag=f"of {queue}"
+                )
+            channel.qos.prefetch_count = 2
+            yield channel
+    finally:
+        set_event_loop(None)
+
+
+def turn(channel: Any) -> None:
+    """Do what a turn of the loop does for a channel, and wait for an answer."""
+    cycle = channel.connection.cycle
+    if channel.qos.can_consume():
+        cycle._register_BRPOP(channel)
+    if channel._in_poll and channel._in_poll.can_read(timeout=1):
+        with suppress(Empty):
+            channel._brpop_read()
+
+
+def publish(queue: str, *names: str) -> None:
+    for name in names:
+        group = (name, "acme", "", 5, 0, "", "", "tests.add", "{}")
+        with current_app.connection_for_write() as connected:
+            scripts.run(connected.default_channel.client, queue, "enqueue", *group)
+
+
+def test_a_queue_that_was_empty_is_asked_again_beside_a_busy_one(
+    broker: redis.Redis, channel: Any
+) -> None:
+    """Each time when there is room: a backlog of one queue keeps no worker from another."""
+    publish(OTHER, *(f"other-{number}" for number in range(20)))
+    wait_for(lambda: turn(channel) or len(channel._arrived) == 2)
+    publish(QUEUE, "mine")
+    seen: list[str] = []
+    for _ in range(30):
+        while channel._arrived:
+            _queue, tag, _raw = channel._arrived.popleft()
+            seen.append(tag.partition("#")[0])
+            channel.leases.finish(tag, 0.2)
+            channel.leases.ack(tag)
+        if "mine" in seen:
+            break
+        turn(channel)
+    assert "mine" in seen
+    assert len(seen) <= 8
+
+
+def test_a_cancelled_queue_keeps_nothing_that_is_on_its_way(
+    broker: redis.Redis, channel: Any
+) -> None:
+    """A worker that is told to stop cancels its consumers, and its pool drains for minutes."""
+    publish(QUEUE, "a", "b")
+    wait_for(lambda: channel.connection.cycle._register_BRPOP(channel) or channel.has_pending_take)
+    channel._in_poll.can_read(timeout=5)
+    for queue in (QUEUE, OTHER):
+        channel.basic_cancel(f"of {queue}")
+    channel.settle_all()
+    assert not channel.has_pending_take
+    assert [scripts.run(broker, QUEUE, "find", name)[0] for name in "ab"] == [b"ready", b"ready"]
+
+
+def test_a_consumer_that_acknowledges_nothing_leaves_no_trace(
+    broker: redis.Redis, channel: Any
+) -> None:
+    """Or a consumer that runs for months would grow."""
+    for _ in range(3):
+        current_app.send_task("tests.add", queue=QUEUE)
+        assert channel.basic_get(QUEUE, no_ack=True)
+    assert (len(channel.qos._dirty), known()) == (0, [])
+
+
+def test_a_channel_that_closes_gives_back_what_is_on_its_way(broker: redis.Redis) -> None:
+    """It waits for the reply, for a second at most: others need not wait for the lease."""
+    hub = Hub()
+    set_event_loop(hub)
+    try:
+        for name in "ab":
+            current_app.send_task("tests.add", queue=QUEUE, message_id=name)
+        with current_app.connection_for_read() as connected:
+            connected.transport.register_with_event_loop(connected.transport, hub)
+            channel = connected.channel()
+            channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
+            channel.qos.prefetch_count = 2
+            cycle = connected.transport.cycle
+            while not held(broker, channel.leases):
+                cycle._register_BRPOP(channel)
+                channel._in_poll.can_read(timeout=5)
+                if not held(broker, channel.leases):
+                    with suppress(Empty):
+                        channel._brpop_read()  # the queue was not told yet
+            assert channel.has_pending_take
+            assert held(broker, channel.leases) == ["once:a", "once:b"]
+            channel.close()
+        assert held(broker, channel.leases) == []
+        assert scripts.run(broker, QUEUE, "find", "once:a")[0] == b"ready"
+    finally:
+        set_event_loop(None)

@@ -1,0 +1,80 @@
+"""Rejected and redelivered messages of a fair queue: one contract, played on both engines."""
+
+from __future__ import annotations
+
+from tests.fleet.fair_worlds import LEASE, SECOND, World
+from tests.fleet.fairness.test_queue import lua, redis, world
+
+__all__ = ["lua", "redis", "world"]
+
+
+def test_a_rejected_message_goes_behind_its_line(world: World) -> None:
+    """It goes behind all that waits with its priority, and before what has a lower one."""
+    first, second = world.publish("acme", 2, priority=5)
+    [low] = world.publish("acme", priority=4)
+    [given] = world.take()
+    world.give_back(given, is_rejected=True)
+    assert world.ids(3) == [second, first, low]
+
+
+def test_a_rejected_message_waits_for_its_owner_s_other_submissions(world: World) -> None:
+    """One that is rejected again and again is not first for ever: each submission has its turn."""
+    [first] = world.publish("acme", submission="a")
+    [second] = world.publish("acme", submission="b")
+    [given] = world.take()
+    assert given.id == first
+    world.finish(given, seconds=0)
+    world.give_back(given, is_rejected=True)
+    assert world.ids() == [second]
+
+
+def test_a_rejected_message_waits_for_other_owners(world: World) -> None:
+    """Its owner pays a millisecond for a message that is rejected without a run."""
+    [first] = world.publish("acme")
+    [second] = world.publish("globex")
+    [given] = world.take()
+    assert given.id == first
+    world.give_back(given, is_rejected=True)
+    assert world.standing("acme").virtual == SECOND // 1_000
+    assert world.ids() == [second]
+
+
+def test_a_rejected_message_may_be_delayed(world: World) -> None:
+    """When it is due, it goes behind what was published before it was rejected."""
+    first, second = world.publish("acme", 2)
+    [given] = world.take()
+    world.give_back(given, delay=5, is_rejected=True)
+    world.wait(5)
+    assert world.ids(2) == [second, first]
+
+
+def test_a_message_that_comes_again_says_so(world: World) -> None:
+    """After a rejection, a give-back, a lost reply and a lost worker; not the first time."""
+    world.publish("acme", task="t")
+
+    def given(worker: str = "w1") -> bool:
+        nonlocal last
+        [last] = world.take(worker=worker)
+        return last.is_redelivered
+
+    last = None
+    assert not given()
+    world.give_back(last, is_rejected=True)
+    assert given()
+    world.ack(last)
+
+    world.publish("acme", task="t")
+    assert not given()
+    world.give_back(last)
+    assert given()
+    world.ack(last)
+
+    world.publish("acme", task="t")
+    world.take(is_reply_lost=True)
+    assert given()
+    world.ack(last)
+
+    world.publish("acme", task="t")
+    assert not given("w1")
+    world.wait(LEASE / SECOND + 1)
+    assert given("w2")

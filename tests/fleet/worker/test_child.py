@@ -1,0 +1,225 @@
+"""fleet/worker/child.py: what became of a task is found out in its own process, whatever it
+does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from celery import Task
+
+from fleet import Kind
+from fleet.worker import child
+from jobs.wiring import edges as real_edges
+from tests.fleet.children import Child
+from tests.tasks import SpeechlessError, UnloadableError, UnpicklableError
+
+
+def fail() -> None:
+    raise ValueError("the device said no")
+
+
+def succeed() -> int:
+    return 1
+
+
+def test_a_result_comes_back_as_bytes(pool: Child) -> None:
+    """As they will be stored; the task's connections are left clean."""
+
+    def add_one(x: int) -> dict[str, int]:
+        return {"sum": x + 1}
+
+    report, error = pool.fly(add_one, 2)
+    assert (report.kind, report.result, error) == (Kind.SUCCEEDED, b'{"sum":3}', None)
+    assert pool.cleaned_count == 1
+
+
+def test_a_failure_is_tried_again(pool: Child) -> None:
+    """Celery sees a retry, so errbacks and chords wait; the report says when and why."""
+    report, error = pool.fly(fail, backoff_seconds=8.0)
+    assert report.kind is Kind.RETRYING
+    assert 4 <= (report.delay or 0) <= 8
+    assert (report.error_type, report.error_message) == ("ValueError", "the device said no")
+    assert "in fail" in report.traceback and "fleet" not in report.traceback.split("in fail")[1]
+    assert type(error).__name__ == "Retry"
+
+
+def test_the_last_attempt_fails_for_good(pool: Child) -> None:
+    """Celery sees the task's own error, and with it errbacks and chords."""
+    report, error = pool.fly(fail, attempt=3)
+    assert (report.kind, report.delay) == (Kind.FAILED, None)
+    assert type(error).__name__ == "ValueError"
+
+
+def test_what_begins_after_its_window_has_closed_does_nothing(pool: Child) -> None:
+    """Not even its last attempt is lost by that; until the close it is as ever."""
+    begun: list[int] = []
+
+    def begin(number: int) -> None:
+        begun.append(number)
+
+    report, error = pool.fly(begin, 1, attempt=3, closes_at=time.monotonic() - 0.001)
+    assert (report.kind, report.delay, report.error_type) == (Kind.RETRYING, 0, "WindowClosed")
+    assert (type(error).__name__, begun) == ("Retry", [])
+    report, _ = pool.fly(begin, 2, closes_at=time.monotonic() + 60)
+    assert (report.kind, begun) == (Kind.SUCCEEDED, [2])
+
+
+def test_what_its_process_comes_to_too_late_does_nothing(pool: Child) -> None:
+    """It was frozen, say, and another worker has the run: not even a last attempt is lost."""
+    begun: list[int] = []
+
+    def begin(number: int) -> None:
+        begun.append(number)
+
+    report, error = pool.fly(begin, 1, attempt=3, begins_by=time.monotonic() - 0.001)
+    assert (report.kind, report.delay, report.error_type) == (Kind.RETRYING, 0, "NotBegun")
+    assert (report.cause, type(error).__name__, begun) == ("not begun", "Retry", [])
+    report, _ = pool.fly(begin, 2, begins_by=time.monotonic() + 60)
+    assert (report.kind, begun) == (Kind.SUCCEEDED, [2])
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind"),
+    [
+        ({"give_up_on": ["ValueError"]}, Kind.FAILED),
+        ({"give_up_on": ["Exception"]}, Kind.FAILED),
+        ({"retry_on": ["OSError"]}, Kind.FAILED),
+        ({"retry_on": ["builtins.ValueError"]}, Kind.RETRYING),
+    ],
+)
+def test_the_policy_knows_the_error_by_its_class(
+    pool: Child, policy: dict[str, Any], kind: Kind
+) -> None:
+    """Or by a parent's."""
+    assert pool.fly(fail, **policy)[0].kind is kind
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), MemoryError()]
+)
+def test_what_would_end_the_process_ends_the_attempt_only(
+    pool: Child, error: BaseException
+) -> None:
+    """Celery would leave the child with it, or the worker."""
+
+    def leave() -> None:
+        raise error
+
+    report, seen = pool.fly(leave, attempt=3)
+    assert (report.kind, report.error_type) == (Kind.FAILED, type(error).__name__)
+    assert type(seen).__name__ == "TaskExited"
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (UnpicklableError, "holds a lock"),
+        (lambda: UnloadableError("one", "two"), "one two"),
+        (SpeechlessError, "its text could not be read"),
+        (lambda: ValueError("x" * 1_000_000), "characters left out"),
+        (lambda: ValueError("nul \x00 and \ud800"), "nul \ufffd and ?"),
+    ],
+)
+@pytest.mark.parametrize("attempt", [1, 3])
+def test_an_error_of_any_shape_is_told_in_safe_text(
+    pool: Child, make: Callable[[], BaseException], text: str, attempt: int
+) -> None:
+    """In the try that goes on and in the last one."""
+
+    def break_down() -> None:
+        raise make()
+
+    report, _ = pool.fly(break_down, attempt=attempt)
+    assert text in report.error_message
+    assert len(report.error_message) < 2_100 and len(report.traceback) < 16_100
+
+
+@pytest.mark.parametrize("result", [{1, 2}, object(), float("nan"), "x" * 10_000_000])
+def test_a_result_that_cannot_be_kept_is_a_failure(pool: Child, result: Any) -> None:
+    """It names the problem; Celery does not see a success."""
+
+    def give() -> Any:
+        return result
+
+    report, error = pool.fly(give, attempt=3)
+    assert (report.kind, report.error_type) == (Kind.FAILED, "ResultError")
+    assert "the task's result cannot be kept" in report.error_message
+    assert type(error).__name__ == "ResultError"
+
+
+def test_only_the_outermost_call_is_the_run(pool: Child) -> None:
+    """Calling another task's function, or its own again, decides nothing."""
+    inner = pool.task(fail)
+
+    def outer(self: Task, depth: int) -> str:
+        if depth:
+            return str(self.run(depth - 1))
+        with pytest.raises(ValueError, match="said no"):
+            inner()
+        return "done"
+
+    report, _ = pool.fly(pool.task(outer, bind=True), 3)
+    assert (report.kind, report.result) == (Kind.SUCCEEDED, b'"done"')
+    assert pool.cleaned_count == 1
+
+
+def test_a_plain_task_is_left_to_celery(pool: Child) -> None:
+    """Called, applied or retried, it behaves as if we were not here."""
+
+    def again(self: Task) -> int:
+        if not self.request.retries:
+            raise self.retry(countdown=0)
+        return int(self.request.retries)
+
+    with pytest.raises(ValueError, match="said no"):
+        pool.task(fail)()
+    assert pool.task(again, bind=True).apply().result == 1
+    assert pool.cleaned_count == 0
+
+
+def test_a_task_that_is_not_reached_has_failed(pool: Child) -> None:
+    """Arguments that no longer fit after a deploy."""
+    report, _ = pool.fly(succeed, "one too many", attempt=3)
+    assert (report.kind, report.error_type) == (Kind.FAILED, "TypeError")
+
+
+@pytest.mark.filterwarnings("ignore:Exception raised outside body:RuntimeWarning")
+def test_a_callback_that_cannot_be_sent_is_a_failure(pool: Child) -> None:
+    """As Celery stores it: what was to follow will not happen."""
+    bad = {"task": "next", "args": [], "kwargs": {}, "options": {"serializer": "no such"}}
+    report, error = pool.fly(succeed, callbacks=[{**bad, "subtask_type": None, "immutable": False}])
+    assert report.kind is Kind.FAILED
+    assert error is not None
+
+
+def test_guarding_twice_is_guarding_once(pool: Child) -> None:
+    """A worker that boots again in one process finds its tasks guarded."""
+    task = pool.task(succeed)
+    before = task.run
+    child.install({task.name: task}, real_edges())
+    assert task.run is before
+
+
+def test_the_report_tells_when_it_happened(pool: Child) -> None:
+    """On the monotonic clock, which the main process shares."""
+    before = time.monotonic()
+    assert before <= pool.fly(succeed)[0].at <= time.monotonic()
+
+
+def test_what_celery_never_called_has_not_succeeded(
+    pool: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error around the task, before it begins: Celery's trace only logs it, and returns."""
+
+    def broken(*_args: Any, **_kwargs: Any) -> None:
+        raise ValueError("no context")
+
+    monkeypatch.setattr("celery.app.trace.Context", broken)
+    with pytest.warns(RuntimeWarning, match="no context"):
+        report, error = pool.fly(succeed)
+    assert (report.kind, report.error_type) == (Kind.FAILED, "NotReached")
+    assert type(error).__name__ == "NotReached"

@@ -1,0 +1,109 @@
+"""fleet/worker/events.py: tasks are told of while somebody listens."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+from django.conf import settings
+
+from fleet.worker.events import DEAF_SECONDS, EventDispatcher
+
+
+@pytest.fixture
+def dispatcher() -> Iterator[EventDispatcher]:
+    """A worker's dispatcher, which gathers the events of tasks; the test plays its timer."""
+    with Celery("told", broker=settings.REDIS_URL, set_as_current=False) as app:
+        app.conf.event_exchange = "told"
+        app.events.dispatcher_cls = EventDispatcher
+        with app.connection_for_write() as connection:
+            yield app.events.Dispatcher(connection, hostname="w@here", buffer_group=["task"])
+
+
+class Monitor:
+    """Listens as Flower does: to all topics of the exchange."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._pubsub = client.pubsub(ignore_subscribe_messages=True)
+        self._pubsub.psubscribe("*told*")
+        while client.pubsub_numpat() == 0:
+            time.sleep(0.01)
+        self._pubsub.get_message(timeout=1)  # says that it listens
+
+    def heard(self) -> list[dict[str, Any]]:
+        """Return the events since the last call."""
+        events: list[dict[str, Any]] = []
+        while (message := self._pubsub.get_message(timeout=0.3)) is not None:
+            body = json.loads(base64.b64decode(json.loads(message["data"])["body"]))
+            events += body if isinstance(body, list) else [body]
+        return events
+
+    def close(self) -> None:
+        self._pubsub.close()
+
+
+@pytest.fixture
+def monitor(broker: redis.Redis) -> Iterator[Monitor]:
+    monitor = Monitor(broker)
+    yield monitor
+    monitor.close()
+
+
+def tell(dispatcher: EventDispatcher, uuid: str) -> None:
+    """Tell of a task, and let the timer's time come."""
+    dispatcher.send("task-received", uuid=uuid)
+    dispatcher.flush()
+
+
+def made(dispatcher: EventDispatcher) -> int:
+    """Return how many events of tasks wait to be told."""
+    return len(dispatcher._group_buffer["task"])
+
+
+def test_who_listens_hears_every_task(dispatcher: EventDispatcher, monitor: Monitor) -> None:
+    """As with Celery's own."""
+    for number in range(3):
+        tell(dispatcher, str(number))
+    events = monitor.heard()
+    assert [event["uuid"] for event in events] == ["0", "1", "2"]
+    assert {event["type"] for event in events} == {"task-received"}
+    assert {event["hostname"] for event in events} == {"w@here"}
+
+
+@pytest.mark.usefixtures("broker")
+def test_nothing_is_made_for_nobody(dispatcher: EventDispatcher) -> None:
+    """For a second after a word that nobody heard; then it is tried again."""
+    tell(dispatcher, "into the void")
+    dispatcher.send("task-received", uuid="not even made")
+    assert made(dispatcher) == 0
+    time.sleep(DEAF_SECONDS)
+    dispatcher.send("task-received", uuid="tried again")
+    assert made(dispatcher) == 1
+
+
+def test_who_begins_to_listen_hears_what_comes_then(
+    dispatcher: EventDispatcher, broker: redis.Redis
+) -> None:
+    """A second after the last unheard word at the latest."""
+    tell(dispatcher, "into the void")
+    monitor = Monitor(broker)
+    time.sleep(DEAF_SECONDS)
+    for number in range(3):
+        tell(dispatcher, str(number))
+    assert [event["uuid"] for event in monitor.heard()] == ["0", "1", "2"]
+    monitor.close()
+
+
+def test_words_of_workers_are_always_said(dispatcher: EventDispatcher, broker: redis.Redis) -> None:
+    """Only those of tasks are many, and only they are not made."""
+    tell(dispatcher, "into the void")
+    monitor = Monitor(broker)
+    dispatcher.send("worker-heartbeat", freq=2)
+    assert [event["type"] for event in monitor.heard()] == ["worker-heartbeat"]
+    monitor.close()

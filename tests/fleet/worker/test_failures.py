@@ -1,0 +1,90 @@
+"""fleet/worker/failures.py: an error's text is safe to keep, whatever the error is like."""
+
+from __future__ import annotations
+
+import pytest
+from billiard.exceptions import SoftTimeLimitExceeded, TimeLimitExceeded
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet import Kind
+from fleet.worker.failures import (
+    MESSAGE_CHARACTERS,
+    TRACEBACK_CHARACTERS,
+    class_names,
+    failure,
+    format_traceback,
+    safe_text,
+)
+from tests.tasks import SpeechlessError
+
+MARK = 60  # characters of the sentence that says how many were left out
+
+
+@given(st.text(max_size=50), st.integers(0, 200))
+def test_the_text_fits_and_can_be_stored(text: str, times: int) -> None:
+    """Without NUL and lone surrogates, cut in the middle."""
+    shown = safe_text(ValueError(text * times))
+    assert len(shown) <= MESSAGE_CHARACTERS + MARK
+    assert "\x00" not in shown
+    assert shown.encode().decode() == shown
+
+
+def test_head_and_tail_of_a_long_text_are_kept() -> None:
+    """The cause stands at the one end, the place at the other."""
+    shown = safe_text(ValueError("head" + "x" * 1_000_000 + "tail"))
+    assert (shown[:4], shown[-4:]) == ("head", "tail")
+    assert "… 998008 characters left out …" in shown
+
+
+def test_an_error_that_cannot_be_shown_is_still_told() -> None:
+    """With what went wrong when it was asked."""
+    assert safe_text(SpeechlessError()) == "(its text could not be read: RuntimeError)"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (TimeLimitExceeded(2.5), "ran longer than its time limit of 2.5 s"),
+        (TimeLimitExceeded("own words"), "TimeLimitExceeded('own words',)"),
+        (TimeLimitExceeded(), "TimeLimitExceeded()"),
+        (
+            SoftTimeLimitExceeded(),
+            "was told to stop: it reached its soft time limit, or was cancelled",
+        ),
+        (SoftTimeLimitExceeded("own words"), "SoftTimeLimitExceeded('own words',)"),
+    ],
+)
+def test_time_limits_have_sentences(error: Exception, text: str) -> None:
+    """But for those that a task raised by itself, with words of its own."""
+    assert safe_text(error) == text
+
+
+def test_names_are_those_of_the_class_and_its_parents() -> None:
+    """Bare and with their module, as policies may name them."""
+    names = class_names(ConnectionResetError())
+    assert names[:2] == ("ConnectionResetError", "builtins.ConnectionResetError")
+    assert {"OSError", "builtins.Exception"} <= set(names)
+
+
+def test_a_deep_traceback_is_cut() -> None:
+    """The innermost frames are kept."""
+
+    def dig(depth: int) -> None:
+        if depth == 0:
+            raise ValueError("bottom")
+        dig(depth - 1)
+
+    with pytest.raises(ValueError, match="bottom") as caught:
+        dig(500)
+    text = failure("run", 1, caught.value, format_traceback(caught.value) * 10).traceback
+    assert text.endswith("ValueError: bottom\n")
+    assert len(text) <= TRACEBACK_CHARACTERS + MARK
+
+
+def test_a_delay_makes_it_a_try_that_goes_on() -> None:
+    """Without one it is the end."""
+    error = type("E" * 300, (Exception,), {})()
+    assert failure("run", 1, error, "", delay=0.0).kind is Kind.RETRYING
+    ended = failure("run", 1, error, "", cause="time limit")
+    assert (ended.kind, ended.cause, len(ended.error_type)) == (Kind.FAILED, "time limit", 200)

@@ -1,0 +1,415 @@
+"""fleet/worker/gate.py: a hint starts when its row is admitted, and is acked when it is
+recorded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from billiard.einfo import ExceptionInfo
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from celery import current_app
+from celery.concurrency.solo import TaskPool
+
+from fleet import HEADER, Hint
+from fleet.worker import gate as gate_module
+from jobs import submit
+from jobs.catalog.registry import job, resolve
+from jobs.core.conf import setting
+from jobs.models import Owner, Run
+from jobs.runs.cancellation import cancel_runs
+from jobs.runs.dispatch import broker, publish
+from jobs.runs.unblocking import publish_freed
+from jobs.system.promotion import promote
+from jobs.system.rescue import rescue
+from tests.fleet.nodes import Node, double, fail
+from tests.jobs.scenes import (
+    admitted,
+    held_by_somebody,
+    hinted,
+    known,
+    living_worker,
+    silence,
+    states,
+)
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+@job(name="tests.gate.durable")
+def durable() -> None: ...
+
+
+class FailingPool(TaskPool):
+    """A pool whose children do not survive their task."""
+
+    error: BaseException
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.on_apply = self._lose
+
+    def _lose(self, *_args: Any, **options: Any) -> None:
+        options["accept_callback"](4711, time.monotonic())
+        try:
+            raise self.error
+        except BaseException:
+            options["error_callback"](ExceptionInfo())
+
+
+@pytest.fixture
+def node(request: pytest.FixtureRequest) -> Iterator[Node]:
+    """A node over a pool that runs its tasks at once, in this thread."""
+    pool_class = getattr(request, "param", TaskPool)
+    node = Node(pool_class(1, app=current_app))
+    yield node
+    node.end()
+
+
+def run_one(node: Node, run: Run) -> Any:
+    """Have the node do all that is to be done for one run; return its message."""
+    message = node.receive()
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    run.refresh_from_db()
+    assert node.gate.held() == []
+    return message
+
+
+def test_a_hint_is_admitted_run_recorded_and_acknowledged(node: Node, acme: Owner) -> None:
+    """In this order: the message outlives everything that can go wrong before."""
+    run = submit(double, 21, owner=acme)
+    message = node.receive()
+    node.begin()
+    assert node.gate.held() == [str(run.id)]
+    assert not message.acknowledged
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
+    assert (run.result_value, run.worker_id) == (42, node.id)
+    assert node.gate.held() == []
+    node.channel.qos.restore_unacked()
+    node.channel.settle()
+    assert known() == []
+
+
+def test_a_failed_try_is_recorded_and_its_message_forgotten(node: Node, acme: Owner) -> None:
+    """Its row brings the next one."""
+    run = submit(fail, owner=acme)
+    run_one(node, run)
+    assert states(run)[-1] == "retrying"
+    assert run.error_message == "the device said no"
+    node.channel.settle()
+    assert known() == []
+
+
+def test_a_plain_task_passes(node: Node) -> None:
+    """With the arguments of its message; nothing is asked or recorded."""
+    current_app.send_task("tests.gate.double", (3,), queue="jobs")
+    node.receive()
+    assert node.begun[0].args == [3]
+    node.begin()
+    assert node.gate.held() == []
+
+
+def test_an_offered_task_without_a_row_is_dropped(node: Node) -> None:
+    """Whoever wrote the message: only its row could start it."""
+    resolve(durable)
+    current_app.send_task("tests.gate.durable", queue="jobs")
+    assert node.receive().acknowledged
+    assert node.begun == []
+
+
+@pytest.mark.parametrize("run_id", ["no uuid", "01987f3c-0000-7000-8000-000000000001"])
+def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
+    """Without a word to anybody else."""
+    facts = {"owner": "acme", "submission": None, "run": run_id, "token": 1}
+    current_app.send_task(
+        "tests.gate.double", (3,), task_id=run_id, queue="jobs", headers={HEADER: facts}
+    )
+    message = node.receive()
+    node.turn(until=lambda: message.acknowledged)
+    assert node.begun == []
+
+
+def test_a_hint_that_waits_is_dropped(node: Node, acme: Owner) -> None:
+    """Its row remembers why, and publishes it when the time has come."""
+    run = submit(double, 1, owner=acme)
+    # By hand, so that the queue has not been told: the row knows better.
+    Owner.objects.filter(pk=acme.pk).update(paused_at="2026-01-01T00:00Z")
+    message = node.receive()
+    node.turn(until=lambda: message.acknowledged)
+    run.refresh_from_db()
+    node.channel.settle()
+    assert (run.blocked_by, known()) == ("paused", [])
+
+
+def test_a_busy_row_s_hint_goes_back_after_a_moment(node: Node, acme: Owner) -> None:
+    """Not at once, or it would turn round and round."""
+    run = submit(double, 1, owner=acme)
+    # A worker that has fallen silent is told that every row is busy.
+    silence(node.id, seconds=60)
+    message = node.receive()
+    node.turn(until=lambda: node.later)
+    assert (message.acknowledged, hinted()) == (False, [])
+    [(seconds, requeue, arguments)] = node.later
+    assert seconds == gate_module.BUSY_SECONDS
+    requeue(*arguments)
+    node.channel.settle()
+    assert hinted() == [run.id]
+
+
+def test_a_hint_that_is_published_twice_is_one(node: Node, acme: Owner) -> None:
+    """While it waits, and while a worker holds it."""
+    run = submit(double, 1, owner=acme)
+    publish([run.id])
+    message = node.receive()
+    publish([run.id])
+    assert hinted() == []
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    node.channel.settle()
+    assert known() == []
+
+
+def test_a_hint_that_is_published_while_it_is_dropped_comes_again(node: Node, acme: Owner) -> None:
+    """The word that it is dropped is still on its way: who published it must not wait in vain."""
+    run = submit(double, 1, owner=acme)
+    Owner.objects.update(paused_at="2026-01-01T00:00Z")
+    message = node.receive()
+    node.turn(until=lambda: message.acknowledged)
+    Owner.objects.update(paused_at=None)
+    assert publish_freed(owner_ids=None, lock_keys=None) == 1
+    node.channel.settle()
+    assert hinted() == [run.id]
+
+
+def test_a_doubled_hint_is_dropped(node: Node, acme: Owner) -> None:
+    """While the first one is asked for, and after it was admitted."""
+    run = submit(double, 1, owner=acme)
+    # Of two admissions, as a rescue and a retry may publish them: two messages of one run.
+    broker().publish([Hint(str(run.id), run.task, "jobs", acme.slug, token=2)], timeout=5)
+    first, second = node.receive(), node.receive()
+    node.begin()
+    node.turn(until=lambda: first.acknowledged and second.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
+    node.channel.settle()
+    assert known() == []
+
+
+def test_what_is_cancelled_while_it_waits_for_a_slot_never_starts(node: Node, acme: Owner) -> None:
+    """The word came with a heartbeat, in time."""
+    run = submit(double, 1, owner=acme)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    cancel_runs([run.id])
+    node.gate.cancel(str(run.id))
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "cancelling", "cancelled"]
+    assert run.started_at is None
+
+
+def test_what_has_no_slot_in_time_is_handed_back(node: Node, acme: Owner) -> None:
+    """Past its start deadline another worker may have it; no attempt is spent."""
+    run = submit(double, 1, owner=acme)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    node.gate.hand_back_late()
+    assert not message.acknowledged
+    node.gate._held[str(run.id)].admitted_at -= 31
+    node.gate.hand_back_late()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "queued"]
+    assert (run.attempt_count, hinted()) == (0, [run.id])
+    node.begin()
+    assert states(run)[-1] == "queued"
+
+
+def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> None:
+    """The gate looks at the clock itself, when nobody has come by to hand it back."""
+    run = submit(double, 1, owner=acme)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    node.gate._held[str(run.id)].admitted_at -= 31
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "queued"]
+
+
+def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
+    """Frozen between the gate's look and its own, it would begin what is another's by then."""
+    run = submit(double, 1, owner=acme)
+    node.receive()
+    node.turn(until=lambda: node.begun)
+    held = node.gate._held[str(run.id)]
+    node.begin()
+    begins_by = held.request.request_dict[HEADER]["begins_by"]
+    assert begins_by == held.admitted_at + setting("LEASE_SECONDS")
+
+
+def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acme: Owner) -> None:
+    """From the word on it may start elsewhere."""
+    run = submit(double, 1, owner=acme)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    held = node.gate._held[str(run.id)]
+    node.gate.close()
+    node.begin()
+    assert not held.in_pool
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "queued"]
+
+
+def test_a_last_attempt_starts_when_its_start_is_committed(node: Node, acme: Owner) -> None:
+    """Were its worker to die before, it would not be known whether it has started."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    with held_by_somebody(run):
+        node.begin()
+        assert node.gate.starting_count == 1
+        node.gate.hand_back_late()
+        node.gate.close()
+        assert (states(run), node.gate.starting_count) == (["queued", "admitted"], 1)
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "succeeded"]
+
+
+def test_a_last_attempt_that_is_somebody_else_s_does_not_start(node: Node, acme: Owner) -> None:
+    """The commit of its start is refused: its worker was thought to be gone."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    silence(node.id, seconds=31)
+    assert rescue() == 1
+    begun: list[Any] = []
+    node.gate._pool_apply = lambda *args, **_options: begun.append(args)
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert (begun, states(run)) == ([], ["queued", "admitted", "queued"])
+    assert node.gate.held() == []
+
+
+def test_a_last_attempt_that_is_cancelled_at_its_start_does_not_start(
+    node: Node, acme: Owner
+) -> None:
+    """The word of the cancel is in the row, and this worker has not heard it."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    cancel_runs([run.id])
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "cancelling", "cancelled"]
+    assert node.gate.held() == []
+
+
+def test_a_last_attempt_whose_moment_has_passed_is_tried_again(node: Node, acme: Owner) -> None:
+    """Its worker slept while its start was committed: another may have it by now."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    node.begin()
+    node.gate._held[str(run.id)].admitted_at -= 31
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "retrying"]
+    assert run.attempts.get().error_type == "NotBegun"
+    assert promote() == 1
+    # It did nothing, so it is no start, and not spent.
+    again = admitted(living_worker("w2@here"), run)
+    assert (again.attempt, again.records_start_first) == (1, True)
+
+
+@pytest.mark.parametrize("way", ["late", "lost connection", "stop"])
+def test_a_recorded_start_that_no_child_was_sent_is_tried_again(
+    node: Node, acme: Owner, way: str
+) -> None:
+    """Its row would refuse that it is given back, and take it for running until the lease ends."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    waiting = SimpleNamespace(discard=lambda: None)
+    children = SimpleNamespace(outbound_buffer=[waiting], _cache={})
+    node.gate._pool_apply = lambda *_args, **_options: waiting
+    node.begin()
+    held = node.gate._held[str(run.id)]
+    node.turn(until=lambda: held.job is waiting)
+    node.gate._pool = SimpleNamespace(_pool=children)
+    if way == "late":
+        held.admitted_at -= 31
+        node.gate.hand_back_late()
+    elif way == "stop":
+        node.gate.close()
+    else:
+        node.gate.reclaim(node.gate.waiting_in_pool())
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "retrying"]
+    assert run.attempt_count == 0
+
+
+def test_what_is_recorded_when_the_pool_has_closed_is_tried_again(node: Node, acme: Owner) -> None:
+    """A closed pool takes a job without a word, and nobody hears of it again."""
+    run = submit(double, 1, owner=acme, max_attempts=1)
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    node.gate._pool_apply = lambda *_args, **_options: None
+    node.begin()
+    node.gate.pool_closes()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "running", "retrying"]
+
+
+def test_a_stopping_node_hands_back_and_takes_nothing_more(node: Node, acme: Owner) -> None:
+    """What is not in the pool starts elsewhere, without waiting for a lease."""
+    runs = [submit(double, number, owner=acme) for number in range(2)]
+    message = node.receive()
+    node.turn(until=lambda: node.begun)
+    node.gate.close()
+    node.turn(until=lambda: message.acknowledged)
+    node.receive()
+    node.channel.settle()
+    assert states(runs[0]) == ["queued", "admitted", "queued"]
+    assert set(hinted()) == {run.id for run in runs}
+    assert admitted(living_worker("w2@here"), runs[0]).attempt == 1
+
+
+@pytest.mark.parametrize("node", [FailingPool], indirect=True)
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (WorkerLostError("signal 9"), "child lost"),
+        (TimeLimitExceeded(5.0), "time limit"),
+        (SystemExit(3), "child lost"),
+    ],
+)
+@pytest.mark.parametrize(("most", "state"), [(3, "retrying"), (1, "failed")])
+def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them by name
+    node: Node,
+    acme: Owner,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    cause: str,
+    most: int,
+    state: str,
+) -> None:
+    """Its word is missing, the policy is not."""
+    monkeypatch.setattr(FailingPool, "error", error, raising=False)
+    run = submit(double, 1, owner=acme, max_attempts=most)
+    run_one(node, run)
+    assert states(run) == ["queued", "admitted", "running", state]
+    assert run.attempts.get().outcome == cause
+    assert run.error_message
+
+
+def test_a_payload_that_cannot_be_dressed_fails_its_run(node: Node, acme: Owner) -> None:
+    """And leaves the node as it was."""
+    run = submit(double, 1, owner=acme)
+    Run.objects.filter(id=run.id).update(payload=b'{"not": "a body"}')
+    message = node.receive()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "failed"]
+    assert node.begun == []
+    run_one(node, submit(double, 2, owner=acme))

@@ -1,0 +1,111 @@
+"""fleet/worker/heartbeat.py: silent when the worker hangs, and only then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+import pytest
+
+from fleet import Node
+from fleet.worker import heartbeat
+from fleet.worker.heartbeat import Heartbeat
+from jobs.wiring import edges
+from tests.waiting import wait_for
+
+LEASE = 0.3
+NODE = Node(uuid4(), "w1@here", 1, "prefork", 1, ["jobs"])
+
+
+@dataclass
+class Beats:
+    """A heartbeat with short times, and when it has beaten."""
+
+    at: list[float] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
+    closed_count: int = 0
+
+    def __post_init__(self) -> None:
+        self.heart = Heartbeat(
+            replace(
+                edges(),
+                beat=self._beat,
+                close=self._close,
+                heartbeat_seconds=0.02,
+                lease_seconds=LEASE,
+            ),
+            lambda: NODE,
+            held=lambda: ["a", "b"],
+            cancel=self.cancelled.extend,
+            watch_loop=True,
+        )
+
+    def more(self) -> None:
+        """Wait for two more beats: one may be under way."""
+        wanted = len(self.at) + 2
+        wait_for(lambda: len(self.at) >= wanted, seconds=5, what="more beats")
+
+    def _beat(self, _node: Node, held: Sequence[str]) -> Sequence[str]:
+        if self.fails:
+            raise self.fails.pop()
+        self.at.append(time.monotonic())
+        return held[:1]
+
+    def _close(self) -> None:
+        self.closed_count += 1
+
+
+@pytest.fixture
+def beats() -> Iterator[Beats]:
+    beats = Beats()
+    beats.heart.start()
+    beats.more()
+    yield beats
+    beats.heart.stop()
+    beats.heart.join(10)
+
+
+def test_a_loop_that_stands_still_silences_it(beats: Beats) -> None:
+    """After a lease, and until the loop turns again."""
+    wait_for(lambda: time.monotonic() - beats.at[-1] > LEASE, what="silence")
+    assert beats.at[-1] - beats.at[0] < 2 * LEASE
+    beats.heart.loop_turns()
+    beats.more()
+
+
+def test_a_worker_that_drains_goes_on_beating(beats: Beats) -> None:
+    """Its loop turns no more, however long its last tasks take."""
+    beats.heart.loop_ends()
+    wait_for(lambda: beats.at[-1] - beats.at[0] > 3 * LEASE, what="beats for longer than a lease")
+
+
+def test_it_brings_the_word_of_cancels(beats: Beats) -> None:
+    """The database is told what is held, and tells what of it is to be cancelled."""
+    beats.more()
+    assert set(beats.cancelled) == {"a"}
+
+
+def test_a_database_that_is_away_is_asked_again(beats: Beats) -> None:
+    """On a new connection."""
+    beats.fails.append(OSError("away"))
+    beats.more()
+    assert beats.closed_count == 1
+
+
+@pytest.mark.parametrize("refusals", [2, 99])
+def test_a_worker_that_boots_waits_a_lease_for_its_database(
+    monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    """After a crash it refuses connections for a while; one that stays away ends the boot."""
+    monkeypatch.setattr(heartbeat, "RETRY_SECONDS", 0.02)
+    beats = Beats(fails=[OSError("the database system is starting up")] * refusals)
+    if refusals == 2:
+        beats.heart.beat_first()
+        assert (len(beats.at), beats.closed_count) == (1, 2)
+    else:
+        with pytest.raises(OSError, match="starting up"):
+            beats.heart.beat_first()
+        assert not beats.at

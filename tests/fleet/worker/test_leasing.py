@@ -1,0 +1,266 @@
+"""fleet/worker/leasing.py: what a worker on fair queues refuses, enforces, and leaves behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery, current_app, signals
+from celery.contrib.testing.worker import start_worker
+from celery.exceptions import ImproperlyConfigured
+from django.conf import settings
+from kombu import Queue
+from kombu import transport as kombu_transport
+
+from fleet.keys import queue_key
+from fleet.transport import SCHEMES, fair_queues, register
+from fleet.transport.leases import Leases, Room
+from fleet.worker.consumer import Consumer
+from fleet.worker.leasing import (
+    DEFAULT_CONSUMER,
+    FairQueues,
+    leases_of,
+    refuse_stock_transport,
+)
+from tests.jobs.scenes import hinted
+from tests.waiting import wait_for
+
+STOCK = "kombu.transport.redis:Transport"
+FAIR = {"fair_queues": ["jobs"], "lease_seconds": 0.4}
+
+
+@pytest.fixture
+def app() -> Iterator[Celery]:
+    """An app with a fair and a stock queue, and a task that says to be acknowledged early."""
+    with Celery("fair", broker=settings.REDIS_URL, set_as_current=False) as app:
+        app.conf.update(
+            broker_transport_options=FAIR,
+            task_queues=[Queue("jobs"), Queue("system")],
+            task_default_queue="jobs",
+        )
+
+        @app.task(name="tests.step.early", acks_late=False, shared=False)
+        def early() -> None: ...
+
+        app.finalize()
+        yield app
+
+
+def worker_of(app: Celery) -> Any:
+    """Return what the step sees of a worker, whose pool ends at once what it is given."""
+
+    def apply_async(*_args: Any, **options: Any) -> str:
+        options["callback"]((False, None, 0.01))
+        return "applied"
+
+    pool = SimpleNamespace(apply_async=apply_async)
+    return SimpleNamespace(
+        app=app,
+        pool=pool,
+        consumer_cls=DEFAULT_CONSUMER,
+        _process_task=lambda _request: None,
+    )
+
+
+@pytest.fixture
+def started(app: Celery, broker: redis.Redis) -> Iterator[FairQueues]:
+    """The step of a worker that has started."""
+    worker = worker_of(app)
+    step = FairQueues(worker)
+    step.create(worker).start(worker)
+    yield step
+    step.renewal.stop()
+    step.renewal.join(20)
+    signals.worker_shutdown.disconnect(step._leave)
+
+
+@pytest.mark.parametrize(
+    ("found", "error"),
+    [
+        ({"broker_transport": STOCK}, "leave it unset"),
+        ({"broker_transport": "redis", "broker_url": "sentinel://a:26379"}, "leave it unset"),
+        ({"broker_url": "memory://"}, r"use Redis, and call fleet\.use_fair_transport\(\)"),
+    ],
+    ids=["stock", "without sentinel", "another broker"],
+)
+def test_another_transport_for_fair_queues_is_refused(
+    app: Celery, found: dict[str, str], error: str
+) -> None:
+    """Or messages would lie in a queue that nobody looks at; the error says what to do."""
+    app.conf.update(found)
+    with pytest.raises(ImproperlyConfigured, match=error):
+        FairQueues(worker := worker_of(app)).create(worker)
+
+
+def test_a_process_that_registered_nothing_is_refused(
+    app: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of a project that has forgotten it."""
+    for scheme in SCHEMES:
+        monkeypatch.setitem(kombu_transport.TRANSPORT_ALIASES, scheme, STOCK)
+        monkeypatch.delitem(kombu_transport._transport_cache, scheme, raising=False)
+    with pytest.raises(ImproperlyConfigured, match=r"redis is kombu\.transport\.redis\.Transport"):
+        FairQueues(worker := worker_of(app)).create(worker)
+    register()
+
+
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("redis://localhost/1", FAIR),
+        ("rediss://localhost/1", FAIR),
+        ("redis+socket:///run/redis.sock", FAIR),
+        ("sentinel://localhost:26379", {**FAIR, "master_name": "main"}),
+        ("memory://", {}),
+    ],
+)
+def test_what_is_served_fairly_or_not_at_all_is_let_through(
+    app: Celery, url: str, options: dict[str, Any]
+) -> None:
+    """Every way to write a Redis; and a project without fair queues is no affair of ours."""
+    app.conf.update(broker_url=url, broker_transport_options=options)
+    refuse_stock_transport(app)
+    assert fair_queues(app) == tuple(options.get("fair_queues", ()))
+
+
+def test_on_fair_queues_everything_is_acknowledged_late(app: Celery) -> None:
+    """Whatever the task says: what is acknowledged before it runs is nobody's while it runs."""
+    step = FairQueues(worker := worker_of(app))
+    step.create(worker)
+    assert all(task.acks_late for task in app.tasks.values())
+
+
+def test_on_stock_queues_tasks_are_acknowledged_as_they_say(app: Celery) -> None:
+    """A worker that consumes no fair queue has nothing to charge."""
+    app.amqp.queues.select(["system"])
+    step = FairQueues(worker := worker_of(app))
+    step.create(worker)
+    assert not app.tasks["tests.step.early"].acks_late
+
+
+def test_its_consumer_stays_while_the_broker_is_away(app: Celery) -> None:
+    """Durable runs or not. A consumer of the project's own is left alone."""
+    step = FairQueues(worker := worker_of(app))
+    step.create(worker)
+    assert worker.consumer_cls is Consumer
+    worker.consumer_cls = "elsewhere:Consumer"
+    step.create(worker)
+    assert worker.consumer_cls == "elsewhere:Consumer"
+
+
+def took(app: Celery, *, in_pool: bool = False) -> str:
+    """Have this process take a message; return the name under which it holds it."""
+    current_app.send_task("tests.step.early", queue="jobs", ignore_result=True)
+    with leases_of(app) as (leases, client):
+        taken = leases.take(
+            client, "jobs", Room(1, 0), channel="consumer", lease_us=400_000, most=1
+        )
+        [(tag, _)] = taken.messages
+        if in_pool:
+            leases.start(tag)
+        return leases.worker
+
+
+def test_what_the_pool_does_not_have_goes_back_before_it_drains(
+    started: FairQueues, app: Celery
+) -> None:
+    """Somebody else runs it meanwhile; what the pool has stays until it has ended."""
+    took(app)
+    took(app, in_pool=True)
+    assert hinted() == []
+    started.stop(None)
+    assert len(hinted()) == 1
+
+
+@pytest.mark.parametrize("way", ["stopped", "terminated"])
+def test_leases_are_given_back_at_the_end(
+    started: FairQueues, app: Celery, broker: redis.Redis, way: str
+) -> None:
+    """After the pool has drained, or at once; others need not wait for the lease."""
+    took(app, in_pool=way == "stopped")
+    assert hinted() == []
+    assert broker.zcard(queue_key("jobs", "workers")) == 1
+    if way == "stopped":
+        started.stop(None)
+        assert hinted() == []
+        signals.worker_shutdown.send(sender=None)
+    else:
+        started.terminate(None)
+    assert len(hinted()) == 1
+    assert broker.zcard(queue_key("jobs", "workers")) == 0
+
+
+def test_a_worker_without_a_broker_ends_all_the_same(
+    started: FairQueues, app: Celery, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its leases end by themselves."""
+    app.conf.broker_url = "redis+socket:///nowhere/redis.sock"
+    started.terminate(None)
+    assert "leases end by themselves" in caplog.text
+
+
+def test_leases_are_renewed_beside_the_loop(
+    started: FairQueues, app: Celery, broker: redis.Redis
+) -> None:
+    """A solo pool runs its task in the loop; the message stays this worker's."""
+    worker, key = took(app), queue_key("jobs", "workers")
+    before = broker.zscore(key, worker)
+    assert before is not None
+    wait_for(lambda: (broker.zscore(key, worker) or 0) > before + 1_000_000)
+
+
+def test_the_renewal_outlives_a_lost_broker(
+    started: FairQueues, app: Celery, broker: redis.Redis
+) -> None:
+    """It goes on over another connection."""
+    worker, key = took(app), queue_key("jobs", "workers")
+    for _ in range(3):
+        before = broker.zscore(key, worker) or 0
+        broker.client_kill_filter(_type="normal", skipme=True)
+        wait_for(lambda before=before: (broker.zscore(key, worker) or 0) > before)
+
+
+@pytest.fixture
+def _own_app() -> Iterator[None]:
+    """The app of the other tests, after Celery's test kit has put another one in its place."""
+    before = current_app._get_current_object()
+    yield
+    before.set_current()
+    before.set_default()
+
+
+@pytest.mark.usefixtures("_own_app")
+def test_a_worker_of_celery_s_test_kit_renews_its_leases(app: Celery, broker: redis.Redis) -> None:
+    """`celery_worker` of pytest boots without Celery's command: a long task runs once all the same.
+
+    And at its end nothing is left leased, as after any worker's.
+    """
+    ran: list[float] = []
+
+    @app.task(name="tests.step.long", acks_late=True, shared=False)
+    def long() -> None:
+        ran.append(time.monotonic())
+        time.sleep(1.5)
+
+    app.finalize()
+    app.conf.worker_prefetch_multiplier = 1  # a worker with room would renew by taking
+    with start_worker(
+        app, pool="threads", concurrency=1, perform_ping_check=False, queues=["jobs"]
+    ):
+        long.apply_async(queue="jobs", ignore_result=True)
+        wait_for(lambda: ran, what="the task to start")
+        other = Leases()
+        with leases_of(app) as (_, client):
+            for _ in range(10):
+                time.sleep(0.12)  # three leases altogether, in which another worker asks
+                how = {"channel": "other", "lease_us": 400_000, "most": 1}
+                assert other.take(client, "jobs", Room(1, 0), **how).messages == []
+        wait_for(lambda: broker.hlen(queue_key("jobs", "meta")) == 0, what="the acknowledgement")
+        other_key = other.worker
+    assert len(ran) == 1
+    left = broker.zrange(queue_key("jobs", "workers"), 0, -1)
+    assert [name for name in left if name.decode() != other_key] == []

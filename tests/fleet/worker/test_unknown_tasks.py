@@ -1,0 +1,204 @@
+"""fleet/worker/unknown_tasks.py: a hint of a task that its worker does not know is for other
+workers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from celery import current_app
+from celery.concurrency.solo import TaskPool
+
+from fleet import HEADER
+from fleet import Node as Description
+from fleet.worker import unknown_tasks as unknown_module
+from fleet.worker.consumer import Consumer
+from fleet.worker.unknown_tasks import UnknownTasks, pause_before
+from jobs import submit
+from jobs.models import Owner, Run, Worker
+from jobs.runs.dispatch import broker
+from jobs.system.heartbeat import beat
+from tests.fleet.nodes import Node, double
+from tests.jobs.scenes import known
+from tests.jobs.without_history import due_hint, job_without_history
+from tests.logged import logged
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+class OldNode(Node):
+    """A node whose worker has no task but `tests.add`: it meets hints as Celery's consumer does."""
+
+    def __init__(self) -> None:
+        super().__init__(TaskPool(1, app=current_app))
+        Worker.objects.filter(id=self.id).update(tasks=["tests.add"])
+        self.pauses: list[float] = []
+        self.consumer: Any = Consumer.__new__(Consumer)
+        self.consumer.app, self.consumer.event_dispatcher = self.app, None
+        self.consumer.connection_errors = (OSError,)
+        self.consumer.unknown = UnknownTasks(
+            self.edge, later=self._put_off, settle=lambda p, *args, **kwargs: p(*args, **kwargs)
+        )
+
+    def _put_off(self, seconds: float, *later: Any) -> None:
+        self.pauses.append(seconds)
+
+    def meet(self) -> Any:
+        """Take the next message off the broker as one of an unknown task; return it."""
+        message = self.channel.basic_get("jobs")
+        assert message is not None, "a message waits"
+        self.consumer.on_unknown_task(None, message, KeyError(message.headers["task"]))
+        return message
+
+    def has_settled(self, message: Any) -> Any:
+        """Meet the end of a message: dropped, or given back."""
+        self.turn(until=lambda: message.delivery_tag not in self.channel.leases)
+        self.channel.settle()
+        return message
+
+
+@pytest.fixture
+def node() -> Iterator[OldNode]:
+    node = OldNode()
+    yield node
+    node.end()
+
+
+def knowing_worker(*, queues: tuple[str, ...] = ("jobs",)) -> Description:
+    """Return a live worker that knows the task of these scenes."""
+    worker = Description(uuid4(), "new@here", 1, "prefork", 4, queues, ["tests.gate.double"])
+    beat(worker, [])
+    return worker
+
+
+def test_a_hint_goes_back_to_the_queue_when_another_worker_knows_its_task(
+    node: OldNode, acme: Owner
+) -> None:
+    """At once the first time: an idle worker that knows it starts the run within milliseconds."""
+    run = submit(double, 1, owner=acme)
+    knowing_worker()
+    node.has_settled(node.meet())
+    run.refresh_from_db()
+    assert (run.state, run.blocked_by) == ("queued", "")
+    again = node.channel.basic_get("jobs")
+    assert again is not None, "the hint is in the queue"
+    assert again.headers["id"] == str(run.id)
+
+
+def test_a_hint_that_comes_back_rests_in_the_queue(node: OldNode, acme: Owner) -> None:
+    """In Redis, where it takes no slot of this worker, and leaves the others to it."""
+    submit(double, 1, owner=acme)
+    knowing_worker()
+    for _ in range(2):
+        node.has_settled(node.meet())
+    assert node.channel.basic_get("jobs") is None
+    assert len(known()) == 1
+    assert node.pauses == []
+
+
+def test_pauses_grow_and_end_with_an_offer() -> None:
+    """After each pause the message is offered to the other workers before the next, longer one."""
+    pauses = [pause_before(returns, known=1, chance=0.5) for returns in range(12)]
+    assert pauses[::2] == [0.0] * 6
+    assert pauses[1::2] == [0.25, 0.5, 1.0, 2.0, 2.0, 2.0]
+
+
+def test_many_messages_rest_longer_and_are_spread() -> None:
+    """A worker takes about 100 a second only to give them back, and none rests beyond 15 s."""
+    assert pause_before(99_999, known=500, chance=0.5) == 5.0
+    assert pause_before(99_999, known=10_000, chance=0.0) == 5.0
+    assert pause_before(99_999, known=10_000, chance=1.0) == 15.0
+
+
+def test_messages_of_long_ago_are_forgotten(
+    node: OldNode, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that comes again after a minute is as new."""
+    submit(double, 1, owner=acme)
+    knowing_worker()
+    node.has_settled(node.meet())
+    monkeypatch.setattr(unknown_module, "REMEMBERED_SECONDS", -1.0)
+    node.has_settled(node.meet())
+    assert len(node.consumer.unknown._returns) == 0
+
+
+@pytest.mark.parametrize("queues", [(), ("slow",)])
+def test_a_hint_is_dropped_when_no_worker_of_the_queue_knows_its_task(
+    node: OldNode, acme: Owner, queues: tuple[str, ...]
+) -> None:
+    """Its row waits, and the queue is rid of it: no worker takes it again and again."""
+    run = submit(double, 1, owner=acme)
+    if queues:
+        knowing_worker(queues=queues)
+    node.has_settled(node.meet())
+    run.refresh_from_db()
+    assert (run.state, run.blocked_by, run.token) == ("queued", "task", 0)
+    assert known() == []
+
+
+def test_a_worker_that_boots_frees_what_has_waited_for_it(node: OldNode, acme: Owner) -> None:
+    """With its first heartbeat; a later one does nothing of the kind."""
+    run = submit(double, 1, owner=acme)
+    node.has_settled(node.meet())
+    knowing_worker()
+    run.refresh_from_db()
+    assert run.blocked_by == ""
+    assert known() == [f"{run.id}:1"]
+
+
+def test_a_hint_of_no_queued_run_is_dropped(node: OldNode, acme: Owner) -> None:
+    """Ended meanwhile, of another task, or of no run at all."""
+    run = submit(double, 1, owner=acme)
+    Run.objects.update(task="tests.gate.renamed")
+    node.has_settled(node.meet())
+    run.refresh_from_db()
+    assert (run.blocked_by, known()) == ("", [])
+
+
+def test_a_hint_without_an_id_is_dropped(node: OldNode) -> None:
+    """It ends no worker."""
+    facts = {"owner": "acme", "submission": None, "run": "no uuid", "token": 1}
+    current_app.send_task("tests.old", task_id="no uuid", queue="jobs", headers={HEADER: facts})
+    node.has_settled(node.meet())
+    assert known() == []
+
+
+def test_a_run_without_a_row_stays_in_the_queue(node: OldNode, acme: Owner) -> None:
+    """No row would bring its hint again."""
+    hint = due_hint(job_without_history(acme))
+    broker().publish([hint], timeout=5)
+    node.has_settled(node.meet())
+    assert known() == [f"{hint.run_id}:1"]
+
+
+def test_a_plain_message_is_dropped_as_celery_does(
+    node: OldNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With its log: nothing but the message stands for it."""
+    current_app.send_task("tests.old", queue="jobs")
+    with caplog.at_level(logging.ERROR):
+        node.has_settled(node.meet())
+    assert "Received unregistered task" in caplog.text
+    assert known() == []
+
+
+def test_a_task_is_logged_once_a_minute(
+    node: OldNode, acme: Owner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By name, in one line and without a traceback, however many runs it has."""
+    for number in range(3):
+        submit(double, number, owner=acme)
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):
+            node.has_settled(node.meet())
+        assert [line["task"] for line in logged(caplog)] == ["tests.gate.double"]
+        monkeypatch.setattr(unknown_module, "LOG_SECONDS", 0.0)
+        node.has_settled(node.meet())
+    lines = logged(caplog)
+    assert len(lines) == 2
+    assert lines[0]["level"] == "WARNING"
+    assert "Traceback" not in caplog.text

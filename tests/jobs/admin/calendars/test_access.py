@@ -1,0 +1,140 @@
+"""Calendars of others do not exist; shared ones are seen where they apply, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.calendars import changes
+from jobs.models import Attachment, Calendar, Owner, Run, Target, TargetGroup, Window
+from tests.jobs.admin.calendars.test_page import nightly, page
+from tests.jobs.scenes import submitted
+from tests.jobs.windows_world import calendar_of
+
+VIEW = ("view_calendar", "view_window", "view_targetgroup", "view_target", "view_owner")
+EDIT = tuple(f"{verb}_{of}" for of in ("calendar", "window", "targetgroup") for verb in
+             ("add", "change", "delete"))  # fmt: skip
+LISTS = ("calendar", "window", "targetgroup")
+
+Person = Callable[..., Client]
+
+
+@pytest.fixture
+def foreign(stranger: Owner) -> dict[str, Any]:
+    """What the stranger has, by the name of its page."""
+    calendar = calendar_of(stranger, "stranger's nights", needs_approval=True)
+    target = Target.objects.create(owner=stranger, name="stranger-sw")
+    group = TargetGroup.objects.create(owner=stranger, name="stranger's switches")
+    group.targets.add(target)
+    window = nightly(calendar, reason="stranger's reason")
+    return {"calendar": calendar, "window": window, "targetgroup": group, "target": target}
+
+
+@pytest.fixture
+def shared(acme: Owner, stranger: Owner) -> Calendar:
+    """A calendar of nobody, that applies to acme and to the stranger."""
+    made = Calendar.objects.create(name="the operator's freezes")
+    for owner in (acme, stranger):
+        changes.attach(made, owner)
+    nightly(made, effect="freeze", reason="year's end")
+    return made
+
+
+def test_a_list_shows_and_counts_only_what_is_ones_own(
+    person: Person, acme: Owner, foreign: dict[str, Any]
+) -> None:
+    """Nor do filters and forms tell of a stranger."""
+    calendar = calendar_of(acme)
+    nightly(calendar)
+    TargetGroup.objects.create(owner=acme, name="switches")
+    client = person("ann", *VIEW, *EDIT, acme="admin")
+    for name in LISTS:
+        listed = client.get(reverse(f"admin:jobs_{name}_changelist"))
+        assert "stranger" not in listed.content.decode()
+        assert listed.context["cl"].result_count == 1
+        assert "stranger" not in page(client, f"{name}_add")
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_foreign_page_is_as_unknown_as_none(
+    person: Person, acme: Owner, foreign: dict[str, Any], name: str
+) -> None:
+    """Also those that delete, decide, and show a month."""
+    client = person("ann", *VIEW, *EDIT, "approve_window", acme="admin")
+    row = foreign[name]
+    for at in ("change", "delete", "history"):
+        answer: Any = client.get(reverse(f"admin:jobs_{name}_{at}", args=[row.pk]))
+        assert answer.status_code == 302 and answer.url == reverse("admin:index")
+    if name == "calendar":
+        months = [reverse("admin:jobs_calendar_month", args=[row.pk])]
+        months += [
+            reverse("admin:jobs_calendar_month_of", args=[kind, of.pk])
+            for kind, of in (("owner", row.owner), ("target", foreign["target"]))
+        ]
+        months += [reverse("admin:jobs_calendar_month_of", args=["door", row.pk])]
+        months += [reverse("admin:jobs_calendar_month", args=[2**70])]
+        assert {client.get(month).status_code for month in months} == {404}
+    if name == "window":
+        url = reverse("admin:jobs_window_actions", args=[row.pk, "approve"])
+        assert client.post(url).status_code == 404
+
+
+def test_nothing_is_made_for_or_attached_to_what_is_anothers(
+    person: Person, acme: Owner, foreign: dict[str, Any]
+) -> None:
+    """The refusal does not name what the key belongs to."""
+    client = person("ann", *VIEW, *EDIT, acme="admin")
+    options = {"name": "x", "cut_off_seconds": 0, "spread_seconds": 0, "end": "let run"}
+    for sent in (
+        {"owner": foreign["calendar"].owner_id, "targets": [foreign["target"].pk]},
+        {"owner": ""},
+        {"owner": acme.pk, "targets": [foreign["target"].pk]},
+        {"owner": acme.pk, "groups": [foreign["targetgroup"].pk]},
+        {"owner": acme.pk, "owners": [foreign["calendar"].owner_id]},
+    ):
+        answer = client.post(reverse("admin:jobs_calendar_add"), options | sent)
+        assert answer.status_code == 200 and "stranger" not in answer.content.decode()
+    sent = {"owner": acme.pk, "name": "x", "names": "stranger-sw"}
+    answer = client.post(reverse("admin:jobs_targetgroup_add"), sent)
+    assert "no targets of these names: stranger-sw" in answer.content.decode()
+    sent = {"owner": acme.pk, "name": "x", "targets": [foreign["target"].pk]}
+    assert (
+        "stranger-sw"
+        not in client.post(reverse("admin:jobs_targetgroup_add"), sent).content.decode()
+    )
+    url = reverse("admin:jobs_window_add", query={"calendar": foreign["calendar"].pk})
+    assert "stranger" not in client.get(url).content.decode()
+    assert Calendar.objects.count() == TargetGroup.objects.count() == 1
+
+
+def test_a_shared_calendar_is_read_only_and_tells_nothing_of_others(
+    person: Person, acme: Owner, shared: Calendar, stranger: Owner
+) -> None:
+    """Its windows, its month and its page are seen, without the others to whom it applies."""
+    submitted(stranger, count=3)
+    Run.objects.update(state="held", next_at="2026-12-05T12:00Z")
+    client = person("ann", *VIEW, *EDIT, "approve_window", acme="admin")
+    text = page(client, "calendar_changelist")
+    assert "operator" in text and "stranger" not in text
+    text = page(client, "calendar_change", shared.pk)
+    assert "acme" in text and "stranger" not in text and "_save" not in text
+    window = Window.objects.get(calendar=shared)
+    text = page(client, "window_change", window.pk)
+    assert "_save" not in text and "actions/" not in text
+    text = page(client, "calendar_month", shared.pk, month="2026-12")
+    assert "planned" not in text and "freeze" in text
+    assert client.post(reverse("admin:jobs_window_delete", args=[window.pk])).status_code == 403
+    assert client.post(reverse("admin:jobs_calendar_change", args=[shared.pk])).status_code == 403
+    Attachment.objects.filter(owner=acme).delete()
+    assert "operator" not in page(client, "calendar_changelist")
+
+
+def test_a_superuser_sees_all_that_is_planned(as_root: Client, shared: Calendar) -> None:
+    """The count that a member was not told."""
+    submitted(Owner.objects.get(slug="stranger"), count=3)
+    Run.objects.update(state="held", next_at="2026-12-05T12:00Z")
+    assert "3 runs planned" in page(as_root, "calendar_month", shared.pk, month="2026-12")

@@ -1,0 +1,281 @@
+"""The form of a window: refused by field, previewed, decided on by who may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from jobs.calendars import approvals
+from jobs.models import AuditEntry, Calendar, Owner, Window, WindowDecision
+from tests.jobs.admin.calendars.test_page import nightly
+from tests.jobs.admin.conftest import confirm, confirm_bulk, said
+from tests.jobs.windows_world import calendar_of
+
+ADD = "admin:jobs_window_add"
+LIST = "admin:jobs_window_changelist"
+EDIT = ("view_window", "add_window", "change_window", "delete_window", "view_calendar")
+APPROVE = ("view_window", "view_calendar", "approve_window")
+
+Person = Callable[..., Client]
+
+
+@pytest.fixture
+def calendar(acme: Owner) -> Calendar:
+    """Nights of acme, to be approved by another person than who asks."""
+    return calendar_of(acme, needs_approval=True)
+
+
+def fields(calendar: Calendar, **changes: Any) -> dict[str, Any]:
+    """Return what a browser sends of a new window, Saturdays 22:00 to 04:00."""
+    given = {
+        "calendar": calendar.pk,
+        "effect": "window",
+        "starts_0": "2026-01-03",
+        "starts_1": "22:00",
+        "duration": "6 h",
+        "zone": "Europe/Berlin",
+        "repeat": "weekly",
+        "weekdays": ["SA"],
+        "rule": "",
+        "reason": "patch night",
+        "seen": "",
+    }
+    return {name: value for name, value in (given | changes).items() if value is not None}
+
+
+def errors(answer: Any) -> Any:
+    return answer.context["adminform"].form.errors
+
+
+def change(window: Window) -> str:
+    return reverse("admin:jobs_window_change", args=[window.pk])
+
+
+def act(window: Window, verb: str) -> str:
+    return reverse("admin:jobs_window_actions", args=[window.pk, verb])
+
+
+def form_of(client: Client, window: Window, **changes: Any) -> dict[str, Any]:
+    """Return what a browser sends of a form that it has opened."""
+    form = client.get(change(window)).context["adminform"].form
+    given = fields(window.calendar, seen=form["seen"].value()) | changes
+    return {name: value for name, value in given.items() if name != "calendar"}
+
+
+def test_a_window_is_asked_for_and_audited(as_root: Client, root: User, calendar: Calendar) -> None:
+    """By who saves the form; dates without a time have that of the first one."""
+    sent = fields(
+        calendar, excluded="2026-12-26", valid_until_0="2027-06-01", valid_until_1="00:00"
+    )
+    answer = as_root.post(reverse(ADD), sent)
+    assert answer.status_code == 302, errors(answer)
+    window = Window.objects.get()
+    assert window.rule == "FREQ=WEEKLY;BYDAY=SA" and window.duration_seconds == 6 * 3_600
+    assert window.excluded == ["2026-12-26T22:00:00"]
+    assert window.valid_until == datetime(2027, 5, 31, 22, tzinfo=UTC)
+    assert window.requested_by == root
+    assert [entry.action for entry in AuditEntry.objects.all()] == ["request window"]
+
+
+def test_the_list_names_the_owner_and_shows_a_reason_as_no_error(
+    as_root: Client, calendar: Calendar
+) -> None:
+    """Calendars of several owners may have one name."""
+    as_root.post(reverse(ADD), fields(calendar, reason="Least traffic"))
+    page = as_root.get(reverse("admin:jobs_window_changelist")).content.decode()
+    owner = reverse("admin:jobs_owner_change", args=[calendar.owner_id])
+    assert f'field-owner_link"><a href="{owner}">acme</a>' in page
+    assert 'field-why"><span title="Least traffic">Least traffic</span>' in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "problem"),
+    [
+        ({"duration": "long"}, "duration", "Give a length"),
+        ({"duration": "40 d"}, "duration", "31 days"),
+        ({"zone": "Europe/Berlni"}, "zone", "Europe/Berlin"),
+        ({"zone": ""}, "zone", "required"),
+        ({"starts_0": ""}, "starts", "required"),
+        ({"weekdays": ["SU"]}, "starts", "2026-01-04"),
+        ({"repeat": "rule", "rule": ""}, "rule", "Give the rule"),
+        ({"repeat": "rule", "rule": "FREQ=SECONDLY"}, "rule", "FREQ is one of"),
+        ({"repeat": "rule", "rule": "<b>"}, "rule", "is no part"),
+        ({"repeat": "once", "excluded": "2026-01-03"}, "excluded", "leaves no occurrence"),
+        ({"added": "soon"}, "added", "soon"),
+        ({"reason": "a\x00b"}, "reason", "Null characters"),
+        (
+            {
+                "valid_from_0": "2027-01-01",
+                "valid_from_1": "00:00",
+                "valid_until_0": "2026-01-01",
+                "valid_until_1": "00:00",
+            },
+            "valid_until",
+            "later than",
+        ),
+        ({"effect": "door"}, "effect", "door"),
+    ],
+)
+def test_a_mistake_stands_beside_its_field(
+    as_root: Client, calendar: Calendar, changes: dict[str, Any], field: str, problem: str
+) -> None:
+    """With what is allowed; nothing is kept, and the preview says the same."""
+    answer = as_root.post(reverse(ADD), fields(calendar, **changes))
+    assert problem in str(errors(answer)[field])
+    assert not Window.objects.exists()
+    seen = as_root.get(reverse("admin:jobs_window_preview"), fields(calendar, **changes))
+    assert seen.status_code == 200 and 'class="fs-error"' in seen.content.decode()
+
+
+def test_a_preview_tells_ten_times_by_two_clocks_with_notes(
+    as_root: Client, calendar: Calendar
+) -> None:
+    """By the piece of the script and by the button, which saves nothing."""
+    sent = fields(calendar, starts_0="2027-03-27", starts_1="23:00")
+    piece = as_root.get(reverse("admin:jobs_window_preview"), sent).content.decode()
+    whole = as_root.post(reverse(ADD), sent | {"_preview": "Preview"})
+    for text in (piece, whole.content.decode()):
+        assert text.count("<time datetime") == 10
+        assert "every week on Saturday at 23:00, for 6 h" in text
+        assert "clocks are changed: shorter than usual" in text and "yours, UTC" in text
+    assert not errors(whole) and not Window.objects.exists()
+
+
+def test_a_stored_window_stands_in_its_form_and_saving_it_changes_nothing(
+    as_root: Client, calendar: Calendar
+) -> None:
+    """The revision stays, so approvals do."""
+    window = nightly(calendar, excluded=[datetime.fromisoformat("2026-12-24T22:00")])
+    sent = form_of(as_root, window, repeat="daily", weekdays=[], excluded="2026-12-24 22:00:00")
+    sent |= {"starts_0": "2026-01-05", "reason": "quiet hours"}
+    answer = as_root.post(change(window), sent)
+    assert answer.status_code == 302, errors(answer)
+    window.refresh_from_db()
+    assert (window.revision, window.reason) == (1, "quiet hours")
+
+
+def test_a_change_of_its_times_asks_again(as_root: Client, root: User, calendar: Calendar) -> None:
+    """What was agreed to stands in the history, of an earlier form of it."""
+    Calendar.objects.update(four_eyes=False)
+    window = nightly(calendar, actor=root)
+    approvals.approve(window, actor=root)
+    assert as_root.post(change(window), form_of(as_root, window)).status_code == 302
+    window.refresh_from_db()
+    text = as_root.get(change(window)).content.decode()
+    assert window.revision == 2
+    assert "asked for again" in text and "of an earlier form of it" in text
+
+
+def test_a_form_that_has_grown_old_is_refused(as_root: Client, calendar: Calendar) -> None:
+    """What somebody else has saved meanwhile stays."""
+    window = nightly(calendar)
+    sent = form_of(as_root, window)
+    Window.objects.update(reason="of somebody else")
+    answer = as_root.post(change(window), sent)
+    assert answer.status_code == 200 and "changed this meanwhile" in str(errors(answer))
+    window.refresh_from_db()
+    assert (window.revision, window.reason) == (1, "of somebody else")
+
+
+def test_who_sees_only_has_no_fields_but_is_told(person: Person, calendar: Calendar) -> None:
+    """Words, times and decisions, no button."""
+    window = nightly(calendar, reason="quiet hours")
+    client = person("ann", "view_window", acme="viewer")
+    text = client.get(change(window)).content.decode()
+    assert "every day at 22:00" in text and "quiet hours" in text
+    assert "_save" not in text and 'name="_preview"' not in text and "actions/approve" not in text
+
+
+def test_an_approver_approves_one_occurrence_or_all_until(
+    person: Person, calendar: Calendar
+) -> None:
+    """Chosen from the next ones; until when is asked for; both stand in the history."""
+    window = nightly(calendar)
+    client = person("ann", *APPROVE, acme="approver")
+    asked = client.get(act(window, "approve"))
+    assert "every day at 22:00" in asked.content.decode()
+    _all, first, *_others = [key for key, _ in asked.context["form"].fields["occurrence"].choices]
+    confirm(client, act(window, "approve"), occurrence=first, reason="only this once")
+    assert WindowDecision.objects.get().occurrence_at == datetime.fromisoformat(first)
+    assert "approved in part" in client.get(change(window)).content.decode()
+    until = (timezone.now() + timedelta(days=9)).date().isoformat()
+    confirm(client, act(window, "approve"), until_0=until, until_1="00:00", reason="nine days")
+    text = client.get(change(window)).content.decode()
+    assert f"until {until} 00:00 UTC" in text and "nine days" in text and "only this once" in text
+    confirm(client, act(window, "revoke"), reason="no longer")
+    assert "revoked" in client.get(change(window)).content.decode()
+    assert AuditEntry.objects.filter(reason="no longer", actor_name="ann").exists()
+
+
+def test_four_eyes_are_wanted(as_root: Client, root: User, calendar: Calendar) -> None:
+    """Who has asked is told so, and nothing is approved."""
+    window = nightly(calendar, actor=root)
+    answer = confirm(as_root, act(window, "approve"))
+    assert "four eyes" in said(answer)[0]
+    assert not WindowDecision.objects.exists()
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_a_role_that_does_not_approve_cannot(person: Person, calendar: Calendar, role: str) -> None:
+    """Nor can an approver without Django's permission, nor one of another owner."""
+    window = nightly(calendar)
+    for client, status in (
+        (person("ann", *APPROVE, acme=role), 403),
+        (person("bob", "view_window", acme="approver"), 403),
+        (person("cat", *APPROVE), 404),
+    ):
+        assert client.post(act(window, "approve")).status_code == status
+    assert not WindowDecision.objects.exists()
+
+
+def test_a_form_shown_before_a_change_approves_nothing(person: Person, calendar: Calendar) -> None:
+    """What was read is not what would be approved: it is shown again."""
+    from jobs.calendars.windows import change_window
+
+    window = nightly(calendar)
+    client = person("ann", *APPROVE, acme="approver")
+    hidden = client.get(act(window, "approve")).context["hidden"]
+    change_window(window, duration=timedelta(hours=9))
+    answer = client.post(act(window, "approve"), hidden)
+    assert answer.status_code == 200 and "out of date" in said(answer)[0]
+    assert not WindowDecision.objects.exists()
+
+
+def test_many_are_approved_at_once_from_the_list_of_those_to_be(
+    person: Person, calendar: Calendar
+) -> None:
+    """But not those that the person has asked for: four eyes."""
+    client = person("ann", *APPROVE, acme="approver")
+    ann = User.objects.get(username="ann")
+    first, second, own = nightly(calendar), nightly(calendar), nightly(calendar, actor=ann)
+    url = reverse(LIST, query={"approval": "asked"})
+    assert client.get(url).context["cl"].result_count == 3
+    keys = [first.pk, second.pk, own.pk]
+    answer = confirm_bulk(client, url, "approve", keys, reason="all seen")
+    assert "2 windows and freezes approved." in said(answer)
+    left = client.get(url).context["cl"].result_list
+    assert [window.pk for window in left] == [own.pk]
+    counts = {
+        value: client.get(reverse(LIST, query={"approval": value})).context["cl"].result_count
+        for value in ("approved", "rejected", "revoked", "none")
+    }
+    assert counts == {"approved": 2, "rejected": 0, "revoked": 0, "none": 0}
+
+
+def test_a_window_is_removed_by_the_verb(person: Person, calendar: Calendar) -> None:
+    """Audited once, as removed; the last one stays, and the page says why."""
+    window, other = nightly(calendar), nightly(calendar)
+    client = person("ann", *EDIT, acme="admin")
+    url = reverse("admin:jobs_window_delete", args=[window.pk])
+    assert client.post(url, {"post": "yes"}).status_code == 302
+    assert Window.objects.get() == other
+    last = client.get(reverse("admin:jobs_window_delete", args=[other.pk])).content.decode()
+    assert "which would always be open without it" in last
+    assert [entry.action for entry in AuditEntry.objects.order_by("-pk")[:1]] == ["remove window"]

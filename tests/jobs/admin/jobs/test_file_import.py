@@ -1,0 +1,196 @@
+"""jobs/admin/jobs/file_import.py: looked at first, then confirmed, by those who may."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+import tests.tasks  # noqa: F401  registers the tasks of scenes
+from jobs.admin.jobs.file_import import neutral
+from jobs.models import AuditEntry, Job, JobImport, Owner
+from tests.jobs.admin.conftest import said
+
+pytestmark = pytest.mark.usefixtures("offered")
+
+URL = reverse("admin:jobs_job_import")
+LIST = reverse("admin:jobs_job_changelist")
+MAY = ("view_job", "add_job", "change_job")
+GOOD = json.dumps([{"key": "a", "task": "tests.add", "arguments": {"x": 1, "y": 2}}])
+BAD = "key,task,=cmd\na,tests.add,\n"
+
+
+def look(client: Client, owner: Owner, text: str) -> Any:
+    """Send text; return the page that says what it would do."""
+    answer = client.post(URL, {"owner": owner.pk, "text": text}, follow=True)
+    assert answer.status_code == 200
+    return answer
+
+
+def address(answer: Any) -> str:
+    return str(answer.redirect_chain[-1][0])
+
+
+def test_what_it_would_do_is_shown_and_then_done(as_root: Client, acme: Owner) -> None:
+    """Looking makes nothing; confirming makes the jobs once, and is audited."""
+    assert URL in as_root.get(LIST).content.decode()
+    answer = look(as_root, acme, GOOD)
+    assert "1 to be created" in answer.content.decode()
+    assert not Job.objects.exists()
+    done = as_root.post(address(answer), follow=True)
+    assert said(done) == ["Imported: 1 created, 0 changed, 0 as they were."]
+    assert (Job.objects.get().key, AuditEntry.objects.get().action) == ("a", "import jobs")
+    # A double click, or the way back: it is done.
+    assert as_root.post(address(answer)).status_code == 404
+    assert not JobImport.objects.exists()
+
+
+def test_a_file_is_taken_like_text(as_root: Client, acme: Owner) -> None:
+    """Its name is in the audit."""
+    file = SimpleUploadedFile("jobs.json", b"\xef\xbb\xbf" + GOOD.encode())
+    answer = as_root.post(URL, {"owner": acme.pk, "file": file}, follow=True)
+    as_root.post(address(answer))
+    assert AuditEntry.objects.get().details["file"] == "jobs.json"
+
+
+def test_every_wrong_row_is_shown(as_root: Client, acme: Owner) -> None:
+    """On the page and as CSV, in which no cell is a formula; and nothing can be confirmed."""
+    rows = [{"key": "<b>", "task": "tests.add"}, {"key": "b", "task": "tests.ad", "priority": 11}]
+    answer = look(as_root, acme, json.dumps(rows))
+    page = answer.content.decode()
+    assert "2 of 2 rows are wrong" in page and "<b>" not in page
+    assert answer.context["report"].upserted is None
+    as_root.post(address(answer))
+    assert not Job.objects.exists()
+    table = as_root.get(address(look(as_root, acme, BAD)) + "problems.csv")
+    assert list(csv.reader(io.StringIO(table.content.decode()))) == [
+        ["row", "field", "problem"],
+        ["1", "'=cmd", "is unknown"],
+    ]
+
+
+def test_no_cell_is_a_formula() -> None:
+    """For any spreadsheet; some drop spaces and line feeds before they look."""
+    for cell in ("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", " =1", "\n=1", " \n \u00a0+1", "＝1"):
+        assert neutral(cell) == f"'{cell}"
+    for cell in ("a=1", " a", "", " "):
+        assert neutral(cell) == cell
+
+
+def test_what_has_changed_since_it_was_looked_at_is_said(as_root: Client, acme: Owner) -> None:
+    """An import that is wrong by now changes nothing."""
+    answer = look(as_root, acme, GOOD)
+    kept = JobImport.objects.get()
+    JobImport.objects.update(content=zlib.compress(b'[{"key": "a"}]'))
+    again = as_root.post(address(answer), follow=True)
+    assert "Nothing was imported." in said(again)[0]
+    assert JobImport.objects.get() == kept and not Job.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"text": GOOD, "file": SimpleUploadedFile("a.csv", b"x")}, {"text": "\x00"}],
+)
+def test_a_file_or_text_is_wanted(as_root: Client, acme: Owner, given: dict[str, Any]) -> None:
+    """One of them."""
+    answer = as_root.post(URL, {"owner": acme.pk, **given})
+    assert answer.status_code == 200 and answer.context["form"].errors
+    assert not JobImport.objects.exists()
+
+
+def test_the_page_does_not_list_every_owner(
+    acme: Owner, northwind: Owner, person: Callable[..., Client]
+) -> None:
+    """Owners are searched for, among one's own; what is chosen is still there beside a mistake."""
+    client = person("ann", *MAY, "view_owner", acme="admin")
+    page = client.get(URL).content.decode()
+    assert "acme" not in page and "select2" in page
+    assert "At most 2 MB; more as a file." in page
+    field = {"app_label": "jobs", "model_name": "job", "field_name": "owner"}
+    found = client.get(reverse("admin:autocomplete", query=field)).json()["results"]
+    assert found == [{"id": str(acme.pk), "text": "acme"}]
+    assert "acme" in client.post(URL, {"owner": acme.pk}).content.decode()
+
+
+def test_only_who_may_make_and_change_jobs_may_import(
+    acme: Owner, northwind: Owner, person: Callable[..., Client]
+) -> None:
+    """For the owners of whom they are admins; others' imports do not exist."""
+    admin = person("ann", *MAY, acme="admin", northwind="operator")
+    assert URL in admin.get(LIST).content.decode()
+    refused = admin.post(URL, {"owner": northwind.pk, "text": GOOD})
+    assert refused.context["form"].errors.keys() == {"owner"}
+    mine = address(look(admin, acme, GOOD))
+    other = person("bob", *MAY, acme="admin")
+    for url in (mine, f"{mine}problems.csv"):
+        assert other.get(url).status_code == 404
+    for name, permissions, role in (("cy", MAY[:2], "admin"), ("di", MAY, "operator")):
+        client = person(name, *permissions, acme=role)
+        assert URL not in client.get(LIST).content.decode()
+        assert client.get(URL).status_code == client.get(mine).status_code == 403
+    assert Client().get(URL).status_code == 302
+
+
+def test_what_nobody_confirms_does_not_stay(as_root: Client, acme: Owner) -> None:
+    """A day long."""
+    old = address(look(as_root, acme, GOOD))
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE jobs_jobimport SET created_at = now() - interval '25 hours'")
+    look(as_root, acme, GOOD)
+    assert as_root.get(old).status_code == 404
+
+
+def test_what_is_shown_was_found_out_once(as_root: Client, acme: Owner) -> None:
+    """The page that asks, and its CSV, read a stored report: no look at them checks all rows."""
+    rows = [{"key": f"k{each}"} for each in range(3)]
+    answer = look(as_root, acme, json.dumps(rows))
+    JobImport.objects.update(content=b"not even compressed")
+    again = as_root.get(address(answer))
+    assert "3 of 3 rows are wrong" in again.content.decode()
+    table = as_root.get(address(answer) + "problems.csv").content.decode()
+    assert len(table.splitlines()) == 4
+
+
+def test_a_person_has_one_open_import(as_root: Client, acme: Owner) -> None:
+    """A new file takes the place of the one before; beside one that is being read it is refused."""
+    first = address(look(as_root, acme, GOOD))
+    second = address(look(as_root, acme, GOOD))
+    assert (as_root.get(first).status_code, as_root.get(second).status_code) == (404, 200)
+    JobImport.objects.update(report=None)
+    refused = as_root.post(URL, {"owner": acme.pk, "text": GOOD})
+    assert refused.status_code == 400
+    assert "is being read" in refused.content.decode()
+    assert as_root.get(second).status_code == 404
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE jobs_jobimport SET created_at = now() - interval '11 minutes'")
+    assert as_root.get(address(look(as_root, acme, GOOD))).status_code == 200
+    assert JobImport.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'[{"key": "a", "task": "tests.add", "\ud800": 1}]',
+        r'[{"key": "a", "task": "tests.add", "arguments": {"\ud800": 1}}]',
+        r'[{"key": "a", "task": "tests.add", "labels": {"\udfff": "x"}}]',
+        'key,task,arguments\na,tests.add,"{""\\ud800"": 1}"\n',
+    ],
+)
+def test_a_lone_surrogate_in_a_name_is_refused(as_root: Client, acme: Owner, text: str) -> None:
+    """No page can show one, and no row hold it: the answer is a refusal, and not an error."""
+    answer = as_root.post(URL, {"owner": acme.pk, "text": text})
+    if answer.status_code == 302:
+        answer = as_root.get(answer.url)
+        assert "surrogate" in answer.content.decode()
+    else:
+        assert answer.status_code == 400 and "surrogate" in answer.content.decode()
+    assert not Job.objects.exists()

@@ -1,0 +1,173 @@
+"""The form of a job: arguments checked by the task's signature, kept as bytes, shown to few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.core.crypto import read_body
+from jobs.models import AuditEntry, Job, Owner, Target
+
+pytestmark = pytest.mark.usefixtures("offered")
+
+EDITS = ("view_owner", "view_job", "add_job", "change_job", "view_target")
+
+
+def fields(owner: Owner, **changes: Any) -> dict[str, Any]:
+    return {
+        "owner": owner.pk,
+        "key": "sum",
+        "name": "Sum",
+        "enabled": "on",
+        "task": "tests.add",
+        "arguments": '{"x": 1, "y": 2}',
+        "labels": "{}",
+        "schedule": "manual",
+        "misfire": "once",
+        "misfire_cap": "100",
+        "overlap": "allow",
+        "history_policy": "full",
+    } | changes
+
+
+def errors(answer: Any) -> dict[str, Any]:
+    return dict(answer.context["adminform"].form.errors)
+
+
+def test_a_job_is_made_with_arguments_in_the_types_of_the_signature(
+    as_root: Client, acme: Owner
+) -> None:
+    """What the form takes is what a run is called with, and making it is audited."""
+    as_root.post(reverse("admin:jobs_job_add"), fields(acme, arguments='{"x": "1", "y": 2}'))
+    [job] = Job.objects.all()
+    assert read_body(job.payload, key=job.payload_key) == ([], {"x": 1, "y": 2})
+    assert (job.payload_key, job.schedule) == (0, "manual")
+    assert AuditEntry.objects.get().action == "add"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ('{"x": 1}', "y: is required"),
+        ('{"x": 1, "z": 2}', "z: tests.add has no such argument"),
+        ('{"x": "one", "y": 2}', "x: "),
+        ("{", "not JSON"),
+        ("[1, 2]", "not an object"),
+        ("NaN", "not JSON"),
+        ('{"x": 1, "x": 2, "y": 3}', "x is given twice"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"x": 1, "y": ' + "9" * 5_000 + "}", ""),
+    ],
+)
+def test_wrong_arguments_are_refused_with_the_arguments_name(
+    as_root: Client, acme: Owner, arguments: str, problem: str
+) -> None:
+    """The message stands at the field, and nothing is stored."""
+    answer = as_root.post(reverse("admin:jobs_job_add"), fields(acme, arguments=arguments))
+    assert problem in str(errors(answer)["arguments"])
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"task": "celery.ping"}, "task"),
+        ({"queue": "nowhere"}, "queue"),
+        ({"priority": "10"}, "priority"),
+        ({"max_attempts": "0"}, "max_attempts"),
+        ({"soft_time_limit_seconds": "9", "time_limit_seconds": "5"}, "soft_time_limit_seconds"),
+        ({"labels": '{"a": 1}'}, "labels"),
+        ({"labels": "[1]"}, "labels"),
+        ({"retry_on": "not a name"}, "retry_on"),
+        ({"key": ""}, "key"),
+        ({"name": "x" * 201}, "name"),
+        ({"key": "a\x00b"}, "key"),
+    ],
+)
+def test_other_fields_are_refused_by_name(
+    as_root: Client, acme: Owner, changes: dict[str, Any], field: str
+) -> None:
+    """What a run would be refused for is refused when the job is saved."""
+    answer = as_root.post(reverse("admin:jobs_job_add"), fields(acme, **changes))
+    assert field in errors(answer)
+    assert not Job.objects.exists()
+
+
+def test_a_target_of_another_owner_is_refused(
+    as_root: Client, acme: Owner, northwind: Owner
+) -> None:
+    """A job acts on its own owner's targets."""
+    target = Target.objects.create(owner=northwind, name="sw-9")
+    answer = as_root.post(reverse("admin:jobs_job_add"), fields(acme, target=target.pk))
+    assert "another owner" in str(errors(answer)["target"])
+
+
+def test_two_jobs_of_an_owner_do_not_share_a_key(as_root: Client, acme: Owner) -> None:
+    """The caller's key names one job."""
+    as_root.post(reverse("admin:jobs_job_add"), fields(acme))
+    answer = as_root.post(reverse("admin:jobs_job_add"), fields(acme))
+    assert errors(answer) and Job.objects.count() == 1
+
+
+def test_arguments_are_hidden_and_kept_without_the_permission(
+    person: Callable[..., Client], acme: Owner
+) -> None:
+    """An editor who may not see them changes the rest; they stay as they are."""
+    job = Job.objects.create(
+        owner=acme, key="sum", task="tests.add", payload=b'[[], {"x": 4711, "y": 2}, {}]'
+    )
+    client = person("ann", *EDITS, acme="admin")
+    url = reverse("admin:jobs_job_change", args=[job.pk])
+    assert "4711" not in client.get(url).content.decode()
+    answer = client.post(url, fields(acme, name="New name", arguments=""))
+    assert answer.status_code == 302
+    job.refresh_from_db()
+    assert job.name == "New name" and b"4711" in bytes(job.payload)
+
+
+def test_arguments_are_shown_with_the_permission(
+    person: Callable[..., Client], acme: Owner
+) -> None:
+    """To a viewer as text, to an editor in the form."""
+    job = Job.objects.create(
+        owner=acme, key="sum", task="tests.add", payload=b'[[], {"x": 4711, "y": 2}, {}]'
+    )
+    url = reverse("admin:jobs_job_change", args=[job.pk])
+    for name, role in (("ann", "admin"), ("ben", "viewer")):
+        client = person(name, *EDITS, "view_arguments", acme=role)
+        assert "4711" in client.get(url).content.decode(), role
+    blind = person("cy", *EDITS, acme="viewer")
+    page = blind.get(url).content.decode()
+    assert "4711" not in page and "Hidden" in page
+
+
+def test_an_admin_of_one_owner_makes_no_job_for_another(
+    person: Callable[..., Client], acme: Owner, stranger: Owner
+) -> None:
+    """The owner field takes only owners for whom one may edit."""
+    client = person("ann", *EDITS, acme="admin", stranger="operator")
+    answer = client.post(reverse("admin:jobs_job_add"), fields(stranger))
+    assert "owner" in errors(answer) and not Job.objects.exists()
+
+
+def test_a_bad_zone_and_a_bad_cron_are_both_said(as_root: Client, acme: Owner) -> None:
+    """At once, each at its field."""
+    given = fields(acme, schedule="cron", cron="61 * * * *", zone="Mars/Olympus")
+    answer = as_root.post(reverse("admin:jobs_job_add"), given)
+    assert {"zone", "cron"} <= errors(answer).keys()
+    assert not Job.objects.exists()
+
+
+def test_limits_and_ways_to_write_are_said_before_they_are_passed(as_root: Client) -> None:
+    """Of the key, the cron expression, and the names of exceptions."""
+    form = as_root.get(reverse("admin:jobs_job_add")).context["adminform"].form
+    for name, said in (
+        ("key", "1 to 200 characters"),
+        ("cron", "At most 200 characters"),
+        ("retry_on", "separated by commas, with or without their module"),
+    ):
+        assert said in str(form.fields[name].help_text)

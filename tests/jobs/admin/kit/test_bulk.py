@@ -1,0 +1,203 @@
+"""Verbs on many rows: by the filter, in chunks, audited as one act."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from jobs.admin.kit import bulk
+from jobs.models import AuditEntry, Job, Owner, Run
+from tests.jobs.admin.conftest import confirm_bulk, said
+from tests.jobs.scenes import submitted
+
+RUNS = "admin:jobs_run_changelist"
+UNTIL = {"until_0": "2100-01-01", "until_1": "00:00"}
+
+
+def jobs_of(owner: Owner, count: int, *, prefix: str = "j") -> list[Job]:
+    payload = b'[[], {"x": 1, "y": 2}, {}]'
+    return [
+        Job.objects.create(owner=owner, key=f"{prefix}{n}", task="tests.add", payload=payload)
+        for n in range(count)
+    ]
+
+
+def states(owner: Owner) -> set[str]:
+    return set(Run.objects.filter(owner=owner).values_list("state", flat=True))
+
+
+def test_the_selected_rows_are_moved_with_one_entry_an_owner(
+    as_root: Client, acme: Owner, northwind: Owner
+) -> None:
+    """Not one entry a row; and each owner's members can read theirs."""
+    runs = submitted(acme, 5) + submitted(northwind, 2)
+    keys = [str(run.id) for run in runs[1:]]
+    page = confirm_bulk(as_root, reverse(RUNS), "cancel", keys, reason="wrong version")
+    assert said(page) == ["6 runs cancelled."]
+    assert Run.objects.filter(state="queued").count() == 1
+    entries = {entry.owner.slug: entry for entry in AuditEntry.objects.all() if entry.owner}
+    assert {slug: e.details["matched"] for slug, e in entries.items()} == {
+        "acme": 4,
+        "northwind": 2,
+    }
+    assert {entry.action for entry in entries.values()} == {"cancel runs"}
+
+
+def test_select_all_goes_by_the_filter_and_carries_no_keys(
+    as_root: Client, acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The form stays small, the rows are moved in chunks, and other owners' stay as they are."""
+    monkeypatch.setattr(bulk, "CHUNK", 7)
+    submitted(acme, 150)
+    submitted(northwind, 2)
+    url = reverse(RUNS, query={"owner": "acme", "state": "queued"})
+    shown = as_root.get(url).context["cl"].result_list
+    first = {"action": "cancel", "select_across": "1", "index": "0"}
+    asked = as_root.post(url, {**first, "_selected_action": [str(shown[0].id)]})
+    assert asked.context["count"] == 150 and asked.context["keys"] == [""]
+    assert len(asked.content) < 50_000
+    page = confirm_bulk(as_root, url, "cancel", [str(shown[0].id)], across=True, reason="all of it")
+    assert said(page) == ["150 runs cancelled."]
+    assert states(acme) == {"cancelled"} and states(northwind) == {"queued"}
+    [entry] = AuditEntry.objects.all()
+    assert entry.details == {"matched": 150, "selection": "owner=acme&state=queued"}
+
+
+def test_what_came_after_the_look_is_not_touched(as_root: Client, acme: Owner) -> None:
+    """Confirming "all 3" does not cancel a fourth that was submitted meanwhile."""
+    submitted(acme, 3)
+    url = reverse(RUNS)
+    chosen = {"action": "cancel", "_selected_action": "x", "select_across": "1"}
+    asked = as_root.post(url, {**chosen, "index": "0"})
+    [later] = submitted(acme)
+    as_root.post(url, {**asked.context["hidden"], "_selected_action": ""})
+    assert list(Run.objects.filter(state="queued")) == [later]
+
+
+def test_a_double_click_on_a_bulk_is_harmless(as_root: Client, acme: Owner) -> None:
+    """The second finds nothing left, and writes nothing."""
+    runs = submitted(acme, 3)
+    url, keys = reverse(RUNS), [str(run.id) for run in runs]
+    asked = as_root.post(url, {"action": "cancel", "_selected_action": keys, "index": "0"})
+    answer = {**asked.context["hidden"], "_selected_action": keys}
+    as_root.post(url, answer)
+    again = as_root.post(url, answer, follow=True)
+    assert said(again)[-1] == "0 runs cancelled."
+    assert AuditEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize("verb", ["run_now", "pause"])
+def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """A page never works for minutes; rows that match as before are not taken twice.
+
+    Also not when one of its pages is sent again.
+    """
+    monkeypatch.setattr(bulk, "CHUNK", 2)
+    monkeypatch.setattr(bulk, "BUDGET_SECONDS", 0)
+    jobs = jobs_of(acme, 5)
+    url = reverse("admin:jobs_job_changelist")
+    chosen = {"action": verb, "_selected_action": [jobs[0].pk], "select_across": "1"}
+    page = as_root.post(url, {**chosen, "index": "0"})
+    [later] = jobs_of(acme, 1, prefix="later")
+    counts, bodies = [], []
+    while page.status_code == 200:
+        counts.append(page.context["count"])
+        bodies.append({**page.context["hidden"], "_selected_action": "", **UNTIL})
+        page = as_root.post(url, bodies[-1])
+        assert len(counts) < 9
+    assert counts == [5, 3, 1]
+    as_root.post(url, bodies[0])
+    entries = AuditEntry.objects.filter(action=verb.replace("_", " "))
+    if verb == "run_now":
+        assert sorted(Run.objects.values_list("job", flat=True)) == [job.pk for job in jobs]
+        assert entries.count() == 5
+    else:
+        assert list(Job.objects.filter(paused_until=None)) == [later]
+
+
+def test_a_page_that_goes_on_says_what_is_done_and_keeps_what_was_typed(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And each page is audited with what it was confirmed for."""
+    monkeypatch.setattr(bulk, "CHUNK", 2)
+    monkeypatch.setattr(bulk, "BUDGET_SECONDS", 0)
+    keys = [str(run.id) for run in submitted(acme, 4)]
+    url = reverse(RUNS)
+    page = confirm_bulk(as_root, url, "cancel", keys, reason="wrong version")
+    assert said(page) == [
+        "2 runs cancelled. The time for one page is over: confirm the rest to go on."
+    ]
+    assert page.context["count"] == 2 and 'value="wrong version"' in page.content.decode()
+    answer = {**page.context["hidden"], "_selected_action": page.context["keys"]}
+    page = as_root.post(url, answer, follow=True)
+    assert said(page)[-1] == "2 runs cancelled."
+    assert states(acme) == {"cancelled"}
+    assert [entry.details["matched"] for entry in AuditEntry.objects.order_by("pk")] == [4, 2]
+
+
+def test_rows_on_which_it_cannot_be_done_are_left_out(
+    as_root: Client, acme: Owner, failed_run: Run
+) -> None:
+    """Retry of a mixed selection takes the failed one; of none it says so."""
+    [queued] = submitted(acme)
+    url = reverse(RUNS)
+    confirm_bulk(as_root, url, "retry", [str(queued.id), str(failed_run.id)])
+    failed_run.refresh_from_db()
+    assert failed_run.state == "queued"
+    page = confirm_bulk(as_root, url, "retry", [str(queued.id)])
+    assert said(page) == ["Nothing among the selected can be queued again."]
+
+
+def test_keys_that_are_none_are_a_message(as_root: Client, acme: Owner) -> None:
+    """A form with nonsense in it changes nothing."""
+    page = as_root.post(
+        reverse(RUNS),
+        {"action": "cancel", "_selected_action": "nonsense", "index": "0"},
+        follow=True,
+    )
+    assert said(page) == ["The selection cannot be read. Nothing has been changed."]
+
+
+def test_jobs_are_run_now_together_and_once(as_root: Client, acme: Owner) -> None:
+    """Each selected job gets one run, however often the form is sent."""
+    jobs = jobs_of(acme, 3)
+    url, keys = reverse("admin:jobs_job_changelist"), [job.pk for job in jobs]
+    asked = as_root.post(url, {"action": "run_now", "_selected_action": keys, "index": "0"})
+    answer = {**asked.context["hidden"], "_selected_action": keys}
+    as_root.post(url, answer)
+    as_root.post(url, answer)
+    assert Run.objects.count() == 3
+    assert AuditEntry.objects.filter(action="run now").count() == 3
+
+
+def test_a_pause_of_many_asks_a_fixed_number_of_questions(as_root: Client, acme: Owner) -> None:
+    """However many jobs a chunk has: owners and entries are not asked for one by one."""
+    url = reverse("admin:jobs_job_changelist")
+    counts = []
+    for count in (2, 6):
+        keys = [job.pk for job in jobs_of(acme, count, prefix=f"{count}-")]
+        asked = as_root.post(url, {"action": "pause", "_selected_action": keys, "index": "0"})
+        answer = {**asked.context["hidden"], "_selected_action": keys, **UNTIL}
+        with CaptureQueriesContext(connection) as queries:
+            as_root.post(url, answer)
+        counts.append(len(queries))
+        assert Job.objects.filter(pk__in=keys, paused_until__isnull=False).count() == count
+    assert counts[0] == counts[1]
+    assert AuditEntry.objects.filter(action="pause", owner=acme).count() == 8
+
+
+def test_owners_with_runs_are_not_deleted(as_root: Client, acme: Owner, failed_run: Run) -> None:
+    """The page says what keeps an owner, and deletes nothing; nor does the bulk."""
+    url = reverse("admin:jobs_owner_delete", args=[acme.pk])
+    page = as_root.post(url, {"post": "yes"})
+    assert "the runs of acme" in page.content.decode()
+    as_root.post(
+        reverse("admin:jobs_owner_changelist"),
+        {"action": "delete_selected", "_selected_action": acme.pk, "post": "yes"},
+    )
+    assert Owner.objects.filter(pk=acme.pk).exists()

@@ -1,0 +1,128 @@
+"""The page of an owner: what it may have acts on what waits, once it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+from django.test import Client
+from django.urls import reverse
+
+from fleet import OwnerLook, Standing
+from jobs.core.errors import OptionError
+from jobs.models import Owner
+from jobs.owners.fair_queue import limit_owner
+from jobs.runs import dispatch
+from tests.fleet.fair_queues import Queue, who
+from tests.jobs.admin.conftest import confirm
+
+Committing = Callable[..., Any]
+
+MEMBERS = {
+    f"memberships-{name}": value
+    for name, value in {
+        "TOTAL_FORMS": 0,
+        "INITIAL_FORMS": 0,
+        "MIN_NUM_FORMS": 0,
+        "MAX_NUM_FORMS": 0,
+    }.items()
+}
+
+
+@pytest.fixture
+def queue(broker: redis.Redis) -> Queue:
+    queue = Queue(broker)
+    queue.put("acme", "a1", "a2", "a3")
+    return queue
+
+
+def seen() -> OwnerLook:
+    return dispatch.owners().look("acme", timeout=5).owners["acme"]
+
+
+def save(client: Client, owner: Owner, **fields: Any) -> None:
+    url = reverse("admin:jobs_owner_change", args=[owner.pk])
+    given = {"name": "", "zone": "UTC", "weight": 3, **fields}
+    answer = client.post(url, {**given, **MEMBERS})
+    assert answer.status_code == 302, answer.context["errors"]
+
+
+def test_saved_limits_act_at_once(
+    as_root: Client, acme: Owner, queue: Queue, django_capture_on_commit_callbacks: Committing
+) -> None:
+    """Weight, cap and rate; an empty field is no limit."""
+    with django_capture_on_commit_callbacks(execute=True):
+        save(as_root, acme, weight=7, max_running=1, rate_limit_per_minute=600)
+    assert (seen().weight, seen().max_running, seen().rate) == (7, 1, 10)
+    assert who(queue.take(3)) == ["a1"]
+    with django_capture_on_commit_callbacks(execute=True):
+        save(as_root, acme)
+    assert (seen().weight, seen().max_running, seen().rate) == (3, None, None)
+    assert who(queue.take(3)) == ["a2", "a3"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    [("weight", 1000), ("max_running", 2**31 - 1), ("rate_limit_per_minute", 2**31 - 1)],
+)
+def test_a_bad_limit_is_refused_as_python_refuses_it(
+    as_root: Client, acme: Owner, limit: str, most: int
+) -> None:
+    """With both limits, whichever was passed, and nothing else."""
+    for wrong in (-3, 0, most + 1):
+        answer = as_root.post(
+            reverse("admin:jobs_owner_change", args=[acme.pk]),
+            {"zone": "UTC", "weight": 1, limit: wrong, **MEMBERS},
+        )
+        problems = answer.context["adminform"].form.errors[limit]
+        assert problems == [f"This is a whole number from 1 to {most}."]
+        with pytest.raises(OptionError, match=f"{limit}: is a whole number from 1 to {most}"):
+            limit_owner(acme, **{limit: wrong})
+
+
+def test_paused_and_resumed_with_a_button(
+    as_root: Client, acme: Owner, queue: Queue, django_capture_on_commit_callbacks: Committing
+) -> None:
+    """The queue knows it with the commit."""
+    with django_capture_on_commit_callbacks(execute=True):
+        confirm(as_root, reverse("admin:jobs_owner_actions", args=[acme.pk, "pause"]))
+    assert (seen().standing, queue.take()) == (Standing.PAUSED, [])
+    with django_capture_on_commit_callbacks(execute=True):
+        confirm(as_root, reverse("admin:jobs_owner_actions", args=[acme.pk, "resume"]))
+    assert who(queue.take()) == ["a1"]
+
+
+def test_a_deleted_owner_leaves_no_limits(
+    as_root: Client,
+    acme: Owner,
+    northwind: Owner,
+    queue: Queue,
+    django_capture_on_commit_callbacks: Committing,
+) -> None:
+    """From its page, or from the list."""
+    queue.put("northwind", "n1")
+    for owner in (acme, northwind):
+        with django_capture_on_commit_callbacks(execute=True):
+            save(as_root, owner, weight=3, max_running=1)
+    with django_capture_on_commit_callbacks(execute=True):
+        as_root.post(reverse("admin:jobs_owner_delete", args=[acme.pk]), {"post": "yes"})
+        chosen = {"action": "delete_selected", "_selected_action": [northwind.pk], "post": "yes"}
+        as_root.post(reverse("admin:jobs_owner_changelist"), chosen)
+    assert not Owner.objects.exists()
+    found = dispatch.owners().look(timeout=5).owners
+    assert {name: (one.weight, one.max_running) for name, one in found.items()} == {
+        "acme": (1, None),
+        "northwind": (1, None),
+    }
+
+
+def test_a_name_that_the_queues_cannot_keep_is_refused(as_root: Client, queue: Queue) -> None:
+    """Where it is typed."""
+    answer = as_root.post(
+        reverse("admin:jobs_owner_add"), {"slug": "-x", "zone": "UTC", "weight": 1, **MEMBERS}
+    )
+    [problem] = answer.context["adminform"].form.errors["slug"]
+    assert problem.startswith("1 to 100 letters, digits, ")
+    assert not Owner.objects.exists()

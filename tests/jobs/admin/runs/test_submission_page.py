@@ -1,0 +1,115 @@
+"""jobs/admin/runs/submission_page.py: how far a submission is, how fast, and its failed runs once
+more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from fleet import Kind
+from jobs.admin.runs import forecast
+from jobs.admin.runs.pace import Pace
+from jobs.core.states import State
+from jobs.models import AuditEntry, Owner, Run, Submission
+from tests.jobs.admin.conftest import confirm, said
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.windows_world import calendar_of, window
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def submission(acme: Owner) -> Submission:
+    """Five runs: two have failed, one has succeeded, two wait."""
+    runs = submitted(acme, 5, max_attempts=1)
+    worker = living_worker()
+    for run, kind in zip(runs, (Kind.FAILED, Kind.FAILED, Kind.SUCCEEDED), strict=False):
+        admission = admitted(worker, run)
+        recorded(admission, Kind.STARTED)
+        recorded(admission, kind, cause="attempts exhausted" if kind is Kind.FAILED else "")
+    return Submission.objects.get()
+
+
+def address(submission: Submission) -> str:
+    return reverse("admin:jobs_submission_change", args=[submission.pk])
+
+
+def test_the_page_says_how_much_how_fast_and_how_long(
+    as_root: Client, submission: Submission
+) -> None:
+    """In numbers: of five runs three have ended."""
+    page = as_root.get(address(submission)).content.decode()
+    assert "60 % (3 / 5)" in page
+    assert "so far" in page
+
+
+def test_there_is_an_estimate_at_once_when_a_forecast_takes_too_long(
+    as_root: Client, submission: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never a dash while runs wait: two of them, on four slots."""
+    monkeypatch.setattr(forecast, "foresee_rest", lambda _submission: None)
+    page = as_root.get(address(submission)).content.decode()
+    assert "left: 2; about" in page and "if all slots are its own" in page
+
+
+def test_a_forecast_without_an_end_says_so(as_root: Client, acme: Owner) -> None:
+    """Runs whose calendar has no window that is approved: their count, and why."""
+    living_worker()
+    window(calendar_of(acme, needs_approval=True), opens_in=60, seconds=600)
+    submitted(acme, 3)
+    page = as_root.get(address(Submission.objects.get())).content.decode()
+    assert "left: 3; no end is known for all of them" in page
+    assert "Waiting for a window that is not approved: 3." in page
+
+
+@pytest.mark.parametrize(
+    ("ended", "seconds", "percentage", "rate"),
+    [
+        (2_999, 60, "99 %", "50.0 / s"),
+        (3_000, 3_000, "100 %", "1.0 / s"),
+        (30, 600, "1 %", "3.0 / min"),
+        (1, 7_200, "0 %", "0.5 / h"),
+        (0, 60, "0 %", ""),
+    ],
+)
+def test_a_pace_has_a_unit_that_can_be_read(
+    ended: int, seconds: int, percentage: str, rate: str
+) -> None:
+    """100 % is said of all only."""
+    pace = Pace(ended, 3_000, NOW - timedelta(seconds=seconds), NOW)
+    assert (pace.percentage, pace.rate) == (percentage, rate)
+
+
+def test_what_has_failed_is_retried_and_nothing_else(
+    as_root: Client, submission: Submission
+) -> None:
+    """Once confirmed, with one entry in the audit; then there is nothing to retry."""
+    url = reverse("admin:jobs_submission_actions", args=[submission.pk, "retry_failed"])
+    assert "Retry failed runs" in as_root.get(address(submission)).content.decode()
+    done = confirm(as_root, url, reason="mended")
+    assert said(done) == [f"{submission}: 2 of its runs queued again."]
+    assert sorted(Run.objects.values_list("state", flat=True)) == [State.QUEUED] * 4 + ["succeeded"]
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.reason, entry.details) == (
+        "retry failed runs",
+        "mended",
+        {"matched": 2},
+    )
+    assert "Retry failed runs" not in as_root.get(address(submission)).content.decode()
+    assert "No run of this submission has failed." in said(as_root.get(url, follow=True))
+
+
+def test_only_operators_of_the_owner_retry(
+    submission: Submission, person: Callable[..., Client]
+) -> None:
+    """With the permission to retry runs."""
+    url = reverse("admin:jobs_submission_actions", args=[submission.pk, "retry_failed"])
+    may = ("view_submission", "retry_run")
+    assert person("ann", *may, acme="viewer").get(url).status_code == 403
+    assert person("bob", may[0], acme="operator").get(url).status_code == 403
+    assert person("cy", *may, acme="operator").get(url).status_code == 200

@@ -1,0 +1,244 @@
+"""jobs/admin/runs/submit_form.py and submit_page.py: foreseen, then submitted once, by who may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from celery import shared_task
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from jobs.models import AuditEntry, Owner, Run, Submission, Target, TargetGroup
+from tests.jobs.admin.conftest import said
+from tests.jobs.scenes import living_worker, submitted
+from tests.jobs.windows_world import calendar_of, window
+
+URL = reverse("admin:jobs_submission_submit")
+LIST = reverse("admin:jobs_submission_changelist")
+MAY = ("view_submission", "add_submission")
+
+
+@shared_task(name="tests.reload")
+def reload(name: str) -> None:
+    """Have a device read its rules again."""
+
+
+@pytest.fixture(autouse=True)
+def offered(settings: Settings) -> None:
+    """The tasks of scenes are on offer."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
+
+
+def typed(owner: Owner, **fields: Any) -> dict[str, Any]:
+    """Return what somebody types: one target that is named, unless another way is."""
+    ways = {"names": "fw-1\r\nfw-2 \n\nfw-1"}
+    if fields.keys() & {"group", "filter", "labels"}:
+        ways = {}
+    task = {"task": "tests.reload", "arguments": '{"name": "{target}"}'}
+    return {"owner": owner.pk, **task, "nonce": "n1", **ways, **fields}
+
+
+def look(client: Client, owner: Owner, **fields: Any) -> Any:
+    answer = client.post(URL, typed(owner, **fields))
+    assert answer.status_code == 200
+    return answer
+
+
+def confirmed(client: Client, shown: Any, **fields: Any) -> Any:
+    """Send the form that a page shows, with its button."""
+    data = {name: value for name, value in shown.context["form"].data.items() if value is not None}
+    data.pop("look", None)
+    return client.post(URL, {**data, "submit": "Submit", **fields}, follow=True)
+
+
+def facts(answer: Any) -> dict[str, str]:
+    return dict(answer.context["facts"])
+
+
+def names_of(submission: Submission) -> list[str]:
+    runs = Run.objects.filter(submission=submission)
+    return sorted(runs.values_list("target__name", flat=True))
+
+
+def test_it_is_foreseen_and_then_submitted_once(as_root: Client, acme: Owner) -> None:
+    """Looking stores nothing; a double click finds what the first one made; it is audited."""
+    assert URL in as_root.get(LIST).content.decode()
+    living_worker()
+    shown = look(as_root, acme, label="ruleset 7", priority=9)
+    assert facts(shown)["Targets"] == "2"
+    assert not Run.objects.exists() and not Target.objects.exists()
+    for _ in range(2):
+        done = confirmed(as_root, shown)
+        submission = Submission.objects.get()
+        assert done.redirect_chain[-1][0].endswith(f"/{submission.pk}/change/")
+        assert said(done) == [f'Submitted: <a href="{done.redirect_chain[-1][0]}">ruleset 7</a>']
+    assert names_of(submission) == ["fw-1", "fw-2"]
+    run = Run.objects.get(target__name="fw-2")
+    assert (run.priority, run.arguments) == (9, ([], {"name": "fw-2"}))
+    [entry] = AuditEntry.objects.filter(action="submit")
+    assert (entry.object_id, entry.owner, entry.details["count"]) == (str(submission.pk), acme, 2)
+
+
+def test_what_was_not_shown_is_not_submitted(as_root: Client, acme: Owner) -> None:
+    """Without a look, and after a change since it: shown again instead."""
+    blind = as_root.post(URL, {**typed(acme), "submit": "Submit"})
+    changed = confirmed(as_root, blind, names="fw-3")
+    for answer in (blind, changed):
+        assert "not what was shown" in said(answer)[0]
+    Target.objects.create(owner=acme, name="sw-1")
+    shown = look(as_root, acme, filter="sw")
+    Target.objects.create(owner=acme, name="sw-2")
+    assert "not what was shown" in said(confirmed(as_root, shown))[0]
+    assert not Submission.objects.exists()
+
+
+def test_targets_come_from_a_group_or_a_filter(
+    as_root: Client, acme: Owner, northwind: Owner
+) -> None:
+    """Of this owner only; a name and labels must both match."""
+    rows = [
+        Target(owner=owner, name=name, labels={"site": site})
+        for owner in (acme, northwind)
+        for name, site in (("fw-1", "berlin"), ("fw-2", "bonn"), ("sw-1", "berlin"))
+    ]
+    Target.objects.bulk_create(rows)
+    group = TargetGroup.objects.create(owner=acme, name="all")
+    group.targets.set(rows[:3])
+    labels = '{"site": "berlin"}'
+    counts = [
+        facts(look(as_root, acme, **way))["Targets"]
+        for way in ({"group": group.pk}, {"filter": "fw"}, {"labels": labels})
+    ]
+    assert counts == ["3", "2", "2"]
+    confirmed(as_root, look(as_root, acme, filter="fw", labels=labels))
+    assert names_of(Submission.objects.get()) == ["fw-1"]
+
+
+def test_the_forecast_tells_what_the_windows_leave(as_root: Client, acme: Owner) -> None:
+    """How many never start and are left over, with the first names; and it warns."""
+    living_worker()
+    window(calendar_of(acme, needs_approval=True), opens_in=60, seconds=600)
+    answer = look(as_root, acme)
+    told = facts(answer)
+    assert told["Of these, not approved"] == told["Never start"] == "2: fw-1, fw-2"
+    assert (told["Without a calendar"], told["Finishes by"]) == ("0", "not within a year")
+    assert "Waiting for a window that is not approved: 2." in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("arguments", '{"name": ', "not JSON"),
+        ("arguments", '{"name": "fw-1"}', "must hold"),
+        ("arguments", '{"name": "fw-1", "{target}": 1}', "must hold"),
+        ("arguments", '{"name": "{target}", "x": 1}', "no such argument"),
+        ("arguments", '{"": "{target}"}', "no such argument"),
+        (
+            "arguments",
+            '{"name": "{target}", "x": ' + "[" * 700 + "]" * 700 + "}",
+            "nested too deeply",
+        ),
+        ("task", "tests.nothing", "Select a valid choice"),
+        ("priority", "10", "0 to 9"),
+        ("deadline_seconds", "-1", "0.1"),
+        ("names", "", "one of them"),
+        ("names", "x" * 201, "200 characters"),
+        ("filter", "fw", "one of them"),
+        ("owner", "0", "Select a valid choice"),
+        ("label", "x" * 201, "at most 200"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(
+    as_root: Client, acme: Owner, field: str, value: str, problem: str
+) -> None:
+    """And there is no button that submits."""
+    fields = typed(acme) | {field: value}
+    answer = as_root.post(URL, {**fields, "submit": "Submit"})
+    at = "group" if problem == "one of them" else field
+    assert problem in str(answer.context["form"].errors[at])
+    assert 'name="submit"' not in answer.content.decode()
+    assert not Submission.objects.exists() and not Target.objects.exists()
+
+
+def test_filters_that_find_nothing_or_too_much_are_refused(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the limit; labels that are not JSON likewise."""
+    Target.objects.bulk_create(Target(owner=acme, name=f"fw-{n}") for n in range(3))
+    assert "no such targets" in str(look(as_root, acme, filter="sw").context["form"].errors)
+    monkeypatch.setattr("jobs.admin.runs.submit_form.BATCH_LIMIT", 2)
+    assert "More than 2 targets" in str(look(as_root, acme, filter="fw").context["form"].errors)
+    for labels, problem in (("site", "not JSON"), ('{"site": "\\u0000"}', "without NUL")):
+        errors = look(as_root, acme, labels=labels).context["form"].errors
+        assert problem in str(errors["labels"])
+
+
+def test_a_required_window_is_refused_at_its_field(as_root: Client, acme: Owner) -> None:
+    """Foreseen in words, and refused by the submit; nothing is stored."""
+    shown = look(as_root, acme, window="on")
+    assert any("A window is required" in text for text in shown.context["forecast"].warnings)
+    answer = confirmed(as_root, shown)
+    assert "no calendar applies" in str(answer.context["form"].errors["window"])
+    assert not Submission.objects.exists()
+
+
+def test_a_form_that_was_used_is_not_used_again(as_root: Client, acme: Owner) -> None:
+    """Back, another target, the same key: refused, as it may be a mistake."""
+    confirmed(as_root, look(as_root, acme))
+    answer = confirmed(as_root, look(as_root, acme, names="fw-9"))
+    assert "idempotency key" in str(answer.context["form"].non_field_errors())
+    assert Submission.objects.count() == 1
+
+
+def test_only_who_operates_an_owner_submits_for_it(
+    person: Callable[..., Client], acme: Owner, northwind: Owner, stranger: Owner
+) -> None:
+    """By permission and role; a stranger's owners and groups are not there."""
+    group = TargetGroup.objects.create(owner=stranger, name="theirs")
+    living_worker()
+    viewer = person("vera", *MAY, acme="viewer")
+    nobody = person("noah", "view_submission", acme="operator")
+    for client in (viewer, nobody):
+        assert client.get(URL).status_code == 403
+        assert client.post(URL, typed(acme)).status_code == 403
+        assert URL not in client.get(LIST).content.decode()
+    olga = person("olga", *MAY, acme="operator", northwind="viewer")
+    assert "stranger" not in olga.get(URL).content.decode()
+    for owner in (stranger, northwind):
+        errors = look(olga, owner).context["form"].errors
+        assert "Select a valid choice" in str(errors["owner"])
+    assert "Select a valid choice" in str(look(olga, acme, group=group.pk).context["form"].errors)
+    confirmed(olga, look(olga, acme))
+    assert Submission.objects.get().owner == acme
+
+
+def test_a_group_of_another_owner_is_refused(as_root: Client, acme: Owner, stranger: Owner) -> None:
+    """Also of somebody who looks after both."""
+    group = TargetGroup.objects.create(owner=stranger, name="theirs")
+    answer = look(as_root, acme, group=group.pk)
+    assert "another owner" in str(answer.context["form"].errors["group"])
+
+
+def test_a_submission_that_waits_tells_how_its_rest_will_go(as_root: Client, acme: Owner) -> None:
+    """On its page, as long as something waits."""
+    living_worker()
+    window(calendar_of(acme), opens_in=60, seconds=600)
+    submitted(acme, 3)
+    page = reverse("admin:jobs_submission_change", args=[Submission.objects.get().pk])
+    assert "left: 3; finishes by" in as_root.get(page).content.decode()
+    Run.objects.update(state="cancelled")
+    assert "left:" not in as_root.get(page).content.decode()
+
+
+def test_the_target_may_stand_within_a_text(as_root: Client, acme: Owner) -> None:
+    """As in an address, which is all that a built-in task takes; each run has its target."""
+    living_worker()
+    arguments = '{"name": "https://{target}.example.com/health"}'
+    confirmed(as_root, look(as_root, acme, arguments=arguments))
+    submission = Submission.objects.get()
+    assert names_of(submission) == ["fw-1", "fw-2"]
+    run = Run.objects.get(target__name="fw-2")
+    assert run.arguments == ([], {"name": "https://fw-2.example.com/health"})

@@ -1,0 +1,164 @@
+"""iCalendar files as the programs write them that people use; made up, line by line."""
+
+from __future__ import annotations
+
+from jobs.calendars.ical import Reading, read
+from jobs.windows import Effect
+
+# As of Google: zones by their IANA names, times of one-offs in UTC, long lines folded.
+GOOGLE = """\
+BEGIN:VCALENDAR
+PRODID:-//Google Inc//Google Calendar 70.9054//EN
+VERSION:2.0
+CALSCALE:GREGORIAN
+METHOD:PUBLISH
+X-WR-CALNAME:Maintenance
+X-WR-TIMEZONE:Europe/Berlin
+BEGIN:VTIMEZONE
+TZID:Europe/Berlin
+X-LIC-LOCATION:Europe/Berlin
+BEGIN:DAYLIGHT
+TZOFFSETFROM:+0100
+TZOFFSETTO:+0200
+TZNAME:GMT+2
+DTSTART:19700329T020000
+RRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU
+END:DAYLIGHT
+BEGIN:STANDARD
+TZOFFSETFROM:+0200
+TZOFFSETTO:+0100
+TZNAME:GMT+1
+DTSTART:19701025T030000
+RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU
+END:STANDARD
+END:VTIMEZONE
+BEGIN:VEVENT
+DTSTART;TZID=Europe/Berlin:20260606T220000
+DTEND;TZID=Europe/Berlin:20260607T060000
+RRULE:FREQ=WEEKLY;BYDAY=SA,SU
+EXDATE;TZID=Europe/Berlin:20260613T220000
+DTSTAMP:20260101T080000Z
+UID:0nights0@google.com
+SEQUENCE:1
+STATUS:CONFIRMED
+SUMMARY:Nights of the weekend\\, all sites\\; see the page
+ s of the team
+TRANSP:OPAQUE
+BEGIN:VALARM
+ACTION:DISPLAY
+TRIGGER:-P0DT0H30M0S
+END:VALARM
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;TZID=Europe/Berlin:20260621T000000
+DTEND;TZID=Europe/Berlin:20260621T040000
+DTSTAMP:20260101T080000Z
+UID:0nights0@google.com
+RECURRENCE-ID;TZID=Europe/Berlin:20260620T220000
+SEQUENCE:2
+SUMMARY:Later\\, and shorter
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20260701
+DTEND;VALUE=DATE:20260703
+UID:0days0@google.com
+SUMMARY:Two days
+END:VEVENT
+BEGIN:VEVENT
+DTSTART:20260710T180000Z
+DTEND:20260710T200000Z
+UID:0once0@google.com
+SUMMARY:Once
+END:VEVENT
+END:VCALENDAR
+"""
+
+# As of Outlook and Exchange: zones by Windows' names in quotes, offsets of the year 1601,
+# exceptions in the zone, a cancelled one, and X- lines.
+OUTLOOK = """\
+BEGIN:VCALENDAR
+METHOD:PUBLISH
+PRODID:Microsoft Exchange Server 2010
+VERSION:2.0
+BEGIN:VTIMEZONE
+TZID:W. Europe Standard Time
+BEGIN:STANDARD
+DTSTART:16010101T030000
+TZOFFSETFROM:+0200
+TZOFFSETTO:+0100
+RRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=-1SU;BYMONTH=10
+END:STANDARD
+BEGIN:DAYLIGHT
+DTSTART:16010101T020000
+TZOFFSETFROM:+0100
+TZOFFSETTO:+0200
+RRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=-1SU;BYMONTH=3
+END:DAYLIGHT
+END:VTIMEZONE
+BEGIN:VEVENT
+DESCRIPTION:\\n
+RRULE:FREQ=MONTHLY;UNTIL=20261231T200000Z;INTERVAL=1;BYDAY=2TU
+EXDATE;TZID="W. Europe Standard Time":20260714T210000,20260811T210000
+UID:040000008200E00074C5B7101A82E008
+SUMMARY;LANGUAGE=en-US:Patch Tuesday
+DTSTART;TZID="W. Europe Standard Time":20260609T210000
+DTEND;TZID="W. Europe Standard Time":20260610T010000
+CLASS:PUBLIC
+PRIORITY:5
+X-MICROSOFT-CDO-BUSYSTATUS:BUSY
+END:VEVENT
+BEGIN:VEVENT
+UID:040000008200E00074C5B7101A82E008
+RECURRENCE-ID;TZID="W. Europe Standard Time":20260908T210000
+STATUS:CANCELLED
+SUMMARY:Canceled: Patch Tuesday
+DTSTART;TZID="W. Europe Standard Time":20260908T210000
+DTEND;TZID="W. Europe Standard Time":20260909T010000
+END:VEVENT
+END:VCALENDAR
+"""
+
+# As of Apple: DURATION, RDATE, floating times, days that come again.
+APPLE = """\
+BEGIN:VCALENDAR
+CALSCALE:GREGORIAN
+PRODID:-//Apple Inc.//macOS 14.4//EN
+VERSION:2.0
+BEGIN:VEVENT
+CREATED:20260101T080000Z
+UID:7E1B9C22-6C1B-4B0A-9B55-0C5A6E0B4D11
+DTSTART:20260605T233000
+DURATION:PT1H30M
+RRULE:FREQ=DAILY;COUNT=3
+RDATE:20260620T233000
+SUMMARY:By the clock of whoever looks
+END:VEVENT
+BEGIN:VEVENT
+UID:9D0F7E5A-90A0-4D7E-8B2A-5C3E0B8D2A22
+DTSTART;VALUE=DATE:20261224
+RRULE:FREQ=YEARLY;UNTIL=20281231
+EXDATE;VALUE=DATE:20271224
+SUMMARY:Christmas Eve
+END:VEVENT
+END:VCALENDAR
+"""
+
+SAMPLES = {"google": GOOGLE, "outlook": OUTLOOK, "apple": APPLE}
+ZONE = "Europe/Berlin"
+
+
+def event(*lines: str, uid: str = "a") -> str:
+    """Return an event of these lines; its first one is line 2 of a calendar with it alone."""
+    return "\n".join(["BEGIN:VEVENT", f"UID:{uid}", *lines, "END:VEVENT"])
+
+
+def calendar(*events: str) -> bytes:
+    """Return a calendar of these events."""
+    return "\r\n".join(
+        ["BEGIN:VCALENDAR", *(line for one in events for line in one.splitlines()), "END:VCALENDAR"]
+    ).encode()
+
+
+def reading(data: bytes | str, *, effect: Effect = Effect.WINDOW) -> Reading:
+    """Read a file for an owner in Berlin."""
+    return read(data.encode() if isinstance(data, str) else data, zone=ZONE, effect=effect)

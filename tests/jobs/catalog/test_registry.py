@@ -1,0 +1,184 @@
+"""The catalogue: which tasks may be submitted, and which are offered."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from celery import Celery, Task, chain, current_app, group, shared_task
+from pytest_django import Settings
+
+from jobs.catalog.arguments import ArgumentSchema
+from jobs.catalog.registry import job, offer_of, offered, resolve
+from jobs.core.errors import OptionError, RowRequired, UnknownTask
+
+
+@job(label="Reboot a device", max_attempts=5, retry_on=(OSError,), plain=True)
+def reboot(host: str, force: bool = False) -> None:
+    """Restart a device and wait for it.
+
+    More lines are for readers of the code.
+    """
+
+
+@job
+def rotate_keys(zone: str) -> None: ...
+
+
+@shared_task(bind=True)
+def undecorated(self: Task, host: str) -> None:
+    """Belongs to another app."""
+
+
+@shared_task(name="fairshift.system.sweep_of_a_test")
+def system() -> None: ...
+
+
+@pytest.fixture(autouse=True)
+def app() -> Iterator[Celery]:
+    """A Celery app of the test's own, as the current one."""
+    before = current_app._get_current_object()
+    with Celery("catalog", set_as_current=False) as app:
+        app.set_current()
+        yield app
+        before.set_current()
+
+
+def test_a_task_is_found_by_object_proxy_and_name() -> None:
+    """All three mean the task of the current app."""
+    name = f"{__name__}.undecorated"
+    found = resolve(name)
+    assert resolve(undecorated) is found
+    assert resolve(found) is found
+    assert (type(found).__mro__[-2], found.name) == (Task, name)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rotate_keys.delay("eu"),
+        lambda: rotate_keys.apply_async(("eu",), countdown=5),
+        lambda: rotate_keys.s("eu").delay(),
+        lambda: group(rotate_keys.s("eu"), rotate_keys.s("us")).delay(),
+        lambda: chain(rotate_keys.si("eu"), undecorated.si("x")).delay(),
+    ],
+)
+def test_a_task_that_needs_a_row_is_not_sent_without_one(call: Callable[[], None]) -> None:
+    """The caller hears of it, and how to do it; a worker would only drop the message."""
+    with pytest.raises(RowRequired, match=r"rotate_keys' runs only with a row: use submit\(\)"):
+        call()
+
+
+def test_a_plain_task_is_sent_as_ever(app: Celery) -> None:
+    """Also one that may be submitted."""
+    app.conf.update(broker_url="memory://", result_backend="disabled://")
+    assert reboot.delay("edge-1").id
+
+
+def test_an_unknown_name_is_refused_with_the_near_miss() -> None:
+    """A misspelling is answered with the name that was meant."""
+    with pytest.raises(UnknownTask) as caught:
+        resolve(f"{__name__}.undecoratde")
+    assert caught.value.near_miss == f"{__name__}.undecorated"
+
+
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ("tests.ad", "tests.add"),
+        ("add", "tests.add"),
+        ("tests.refund", None),
+        ("tests.rebuild_index", None),
+    ],
+)
+def test_a_near_miss_is_near_in_the_task_s_own_name(given: str, near: str | None) -> None:
+    """Names of one module are alike by what they share: that makes none of them a near miss."""
+    with pytest.raises(UnknownTask) as caught:
+        resolve(given)
+    assert caught.value.near_miss == near
+
+
+@pytest.mark.parametrize(
+    "name", ["antigravity.fly", "os.system", "", "celery.chord", "fairshift.system.sweep_of_a_test"]
+)
+def test_what_is_no_task_for_callers_is_unknown(name: str) -> None:
+    """Dotted paths are not imported, and internal tasks are not for callers."""
+    with pytest.raises(UnknownTask):
+        resolve(name)
+    assert "antigravity" not in sys.modules
+
+
+def test_a_name_of_a_megabyte_is_refused_at_once() -> None:
+    """The error keeps only its beginning."""
+    with pytest.raises(UnknownTask) as caught:
+        resolve("x" * 1_000_000)
+    assert len(caught.value.name) == 255
+
+
+def test_a_function_that_is_no_task_is_named() -> None:
+    """Forgetting the decorator is the most likely mistake."""
+    with pytest.raises(UnknownTask, match=r"_is_named is no Celery task; decorate its .* @job"):
+        resolve(test_a_function_that_is_no_task_is_named)  # type: ignore[arg-type]
+
+
+def test_job_offers_a_task_with_title_description_and_policy() -> None:
+    """The title is given or made from the name; the docstring's first line describes it."""
+    offer = offer_of(resolve(reboot))
+    assert offer.title == "Reboot a device"
+    assert offer.description == "Restart a device and wait for it."
+    assert offer.plain
+    assert offer.policy == {"max_attempts": 5, "retry_on": ("builtins.OSError",)}
+    assert offer_of(resolve(rotate_keys)).title == "Rotate keys"
+    assert not offer_of(resolve(rotate_keys)).plain
+
+
+def test_a_job_is_an_ordinary_celery_task() -> None:
+    """It can be called, and its arguments are those of the function."""
+    reboot("fw-17")
+    assert ArgumentSchema.of(reboot).bind(["fw-17"]) == ([], {"host": "fw-17"})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_attemps": 3}, "max_attemps: is unknown; did you mean max_attempts?"),
+        ({"max_attempts": 0}, "max_attempts: is a whole number from 1 to 100"),
+        ({"max_retries": 3}, "max_retries: .* use max_attempts, or plain=True"),
+        ({"queues": "x"}, "queues: is unknown; did you mean queue?"),
+        *(
+            ({option: value}, f"{option}: would move messages behind the row's back.*plain=True")
+            for option in ("acks_late", "acks_on_failure_or_timeout")
+            for value in (True, False)
+        ),
+        ({"reject_on_worker_lost": True}, "reject_on_worker_lost: would move messages"),
+        ({"retry_on_worker_lost": True}, "retry_on_worker_lost: would move messages"),
+    ],
+)
+def test_wrong_options_are_refused_at_import(options: dict[str, object], message: str) -> None:
+    """The decorator raises, so that a wrong policy cannot be deployed."""
+    with pytest.raises(OptionError, match=message):
+        job(**options)
+
+
+def test_a_plain_task_keeps_celery_s_word_on_lost_workers() -> None:
+    """Its message is all that there is of it."""
+    job(name="tests.catalog.lossy", plain=True, reject_on_worker_lost=True, acks_late=True)
+
+
+def test_offered_are_jobs_and_what_the_settings_name(settings: Settings) -> None:
+    """Nothing else, sorted by title; never a task of Celery's or of the system's."""
+    mine = [item.name for item in offered() if item.name.startswith(__name__)]
+    assert mine == [f"{__name__}.reboot", f"{__name__}.rotate_keys"]
+    settings.FAIRSHIFT = {"OFFERED_TASKS": ["*"]}
+    everything = {item.name: item.offer for item in offered()}
+    assert everything[f"{__name__}.undecorated"].description == "Belongs to another app."
+    assert not [name for name in everything if name.startswith(("celery.", "fairshift.system."))]
+    settings.FAIRSHIFT = {"OFFERED_TASKS": [f"{__name__}.undec*"]}
+    assert f"{__name__}.undecorated" in {item.name for item in offered()}
+
+
+def test_a_name_by_position_is_refused() -> None:
+    """`@job("reports.build")` would decorate a text: the sentence has the right spelling."""
+    with pytest.raises(OptionError, match=r"name: is a keyword: @job.name='reports.build'."):
+        job("reports.build")  # type: ignore[call-overload]

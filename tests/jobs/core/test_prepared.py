@@ -1,0 +1,215 @@
+"""jobs/core/prepared.py: a statement about runs is planned once for the partition of their day."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import ProgrammingError, connection, transaction
+
+from jobs.core import prepared
+from jobs.core import sql as database
+from jobs.core.ids import new_ids
+from jobs.core.states import State
+from jobs.models import Owner, Run
+from jobs.runs.storage import now
+from jobs.system.partitions import partition_of
+from jobs.wiring import SESSION
+from tests.jobs.system.test_partitions import stored_at
+
+
+def queued_at(owner: Owner, *, days: int) -> UUID:
+    """Store a queued run whose id is of so many days from now; return its id."""
+    run_id = stored_at(owner, now() + timedelta(days=days))
+    Run.objects.filter(id=run_id).update(state=State.QUEUED)
+    return run_id
+
+
+def plans() -> int:
+    """Return how many statements this session has prepared."""
+    return int(database.query("SELECT count(*) AS count FROM pg_prepared_statements")[0]["count"])
+
+
+def limits(*run_ids: UUID) -> list[object]:
+    """Ask for the limits of some runs; that none has any is an answer too."""
+    return prepared.run("runs/lock_limits", run_ids, {"ids": list(run_ids)})  # type: ignore[return-value]
+
+
+def test_runs_of_one_day_share_a_plan(acme: Owner) -> None:
+    """Which is made with the first batch, and serves every later one."""
+    Owner.objects.update(max_running=1)
+    run_ids = [queued_at(acme, days=0) for _ in range(3)]
+    before = plans()
+    assert len(limits(*run_ids[:1])) == 1
+    assert plans() == before + 1
+    assert len(limits(*run_ids)) == 1
+    assert plans() == before + 1
+
+
+def test_runs_of_two_days_and_without_a_partition_are_found_too(acme: Owner) -> None:
+    """Over all partitions, the default one included."""
+    Owner.objects.update(max_running=1)
+    today, tomorrow, late = (queued_at(acme, days=days) for days in (0, 1, 90))
+    before = plans()
+    for run_ids in ([today, tomorrow], [late]):
+        assert len(limits(*run_ids)) == 1
+    assert limits() == []
+    assert plans() == before
+
+
+def copied(run_id: UUID, count: int) -> None:
+    """Store so many more runs like this one, of the same moment."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO jobs_run SELECT copy.* FROM jobs_run r, generate_series(1, %s) AS number, "
+            "LATERAL jsonb_populate_record(r, jsonb_build_object("
+            "'id', overlay(r.id::text PLACING lpad(to_hex(number), 12, '0') FROM 25))) AS copy "
+            "WHERE r.id = %s",
+            [count, run_id],
+        )
+
+
+def as_at_the_edge() -> str:
+    """Have this transaction's plans be those of a worker's edge; return today's partition."""
+    with connection.cursor() as cursor:
+        for setting, value in SESSION.items():
+            cursor.execute(f"SET LOCAL {setting} = '{value}'")
+    return partition_of(now())
+
+
+def emptied(table: str) -> str:
+    """Have nothing left in a partition, nor the room that others' rows took."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {table}")
+    return table
+
+
+def plan_of(sql: str) -> str:
+    return "\n".join(row["QUERY PLAN"] for row in database.query(sql, None))
+
+
+def generic_plan(name: str, table: str) -> str:
+    """Return the plan for any batch that PostgreSQL would make now."""
+    places: dict[str, int] = {}
+    text = re.sub(
+        r"%\((\w+)\)s",
+        lambda found: f"${places.setdefault(found[1], len(places) + 1)}",
+        prepared._statement(name, table),
+    )
+    return plan_of(f"EXPLAIN (GENERIC_PLAN) {text}")
+
+
+def is_by_id(plan: str, table: str) -> bool:
+    """Whether a plan finds runs by the index of their ids, and there by their ids."""
+    looks = re.findall(rf"Scan.* on {table}\b.*\n\s*(\S.*)", plan)
+    indexes = set(re.findall(rf"(?:on|using) ({table}_\w+)", plan))
+    by_id = r"((Index|Recheck) Cond: \(\S*\bid = (?!ANY)|TID Cond: \(\S+ = ctid\)$)"
+    return (
+        len(looks) > 2 and all(re.match(by_id, by) for by in looks) and indexes == {f"{table}_pkey"}
+    )
+
+
+def look_at(table: str) -> None:
+    """Have PostgreSQL learn how large a partition is."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {table}")
+
+
+@pytest.mark.parametrize("analysed_at", [None, 0, 60])
+@pytest.mark.parametrize("name", ["admit", "record"])
+def test_on_one_partition_a_row_is_looked_up_by_its_id_alone(
+    name: str, analysed_at: int | None, acme: Owner
+) -> None:
+    """Not by the array of all ids, which an index sorts for each row, nor among all active ones.
+
+    Whatever PostgreSQL knew of the partition before it grew: nothing, or that it was empty, or
+    small, and of one owner.
+    """
+    table = emptied(as_at_the_edge())
+    if analysed_at:
+        copied(queued_at(acme, days=0), analysed_at)
+    if analysed_at is not None:
+        look_at(table)
+        plans_of_then = generic_plan(name, table)
+        copied(queued_at(acme, days=0), 5_000)
+        assert not analysed_at or is_by_id(plans_of_then, table), plans_of_then
+    plan = generic_plan(name, table)
+    assert is_by_id(plan, table), plan
+
+
+def test_what_took_long_is_planned_for_the_size_of_now(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan for an empty partition reads all of it, and would do so until PostgreSQL looks.
+
+    Not at the edge; but who rescues records, too.
+    """
+    table = emptied(as_at_the_edge())
+    database.query("SELECT set_config('enable_seqscan', 'on', true)")
+    asked = {"ids": [], "tasks": [], "worker": uuid4(), "lease": 30.0}
+    asked |= {"owners": [], "rooms": [], "held_locks": []}
+
+    def admitted() -> str:
+        prepared.run("runs/admit", [run_id], asked)
+        [statement] = database.query(
+            "SELECT name FROM pg_prepared_statements WHERE statement LIKE %s",
+            [f"-- Admit%{table}%"],
+        )
+        return plan_of(f"EXPLAIN EXECUTE {statement['name']}({', '.join(['NULL'] * 7)})")
+
+    look_at(table)
+    run_id = queued_at(acme, days=0)
+    assert not is_by_id(admitted(), table)
+    copied(run_id, 5_000)
+    assert not is_by_id(admitted(), table)
+    monkeypatch.setattr(prepared, "SLOW_SECONDS", -1.0)
+    admitted()
+    assert is_by_id(admitted(), table)
+
+
+@pytest.mark.parametrize("name", ["admit", "record"])
+def test_runs_of_two_days_are_looked_for_in_two_partitions(name: str, acme: Owner) -> None:
+    """A plan over all of them takes longer than what it plans, and locks each."""
+    ids = [queued_at(acme, days=days) for days in (0, 1)]
+    values = dict.fromkeys(re.findall(r"%\((\w+)\)s", database.statement(name)))
+    sql = f"EXPLAIN {database.statement(name)}"
+    plan = "\n".join(
+        row["QUERY PLAN"] for row in database.query(sql, {**values, "ids": ids, "lease": 30.0})
+    )
+    assert set(re.findall(r" on (jobs_run_\d+)\b(?!_)", plan)) == {
+        partition_of(now() + timedelta(days=days)) for days in (0, 1)
+    }
+
+
+def test_what_looks_into_every_partition_is_planned_once(acme: Owner) -> None:
+    """To plan it takes many times as long as to do it; each end under a cap does."""
+    asked = {"owners": [acme.pk], "locks": []}
+    prepared.run_over_all("runs/count_room", asked)
+    before = plans()
+    Owner.objects.update(max_running=3)
+    [row] = prepared.run_over_all("runs/count_room", asked)
+    assert (row["room"], plans()) == (3, before)
+
+
+def test_limits_are_those_of_runs_in_every_state(acme: Owner) -> None:
+    """What is not queued may be when it is admitted, a moment after its limits were read."""
+    Owner.objects.update(max_running=1)
+    run_id = queued_at(acme, days=0)
+    Run.objects.filter(id=run_id).update(state=State.HELD)
+    assert len(limits(run_id)) == 1
+
+
+def test_a_partition_that_is_dropped_is_an_error_once(acme: Owner) -> None:
+    """Who tries again goes over all partitions: a worker's edge does."""
+    moment = now() + timedelta(days=2)
+    [run_id] = new_ids(moment, 1)
+    name = partition_of(moment)
+    assert limits(run_id) == []
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE jobs_run DETACH PARTITION {name}")
+        cursor.execute(f"ALTER TABLE {name} RENAME TO gone")
+    with pytest.raises(ProgrammingError, match=name), transaction.atomic():
+        limits(run_id)
+    assert limits(run_id) == []

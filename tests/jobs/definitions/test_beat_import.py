@@ -1,0 +1,280 @@
+"""jobs/definitions/beat_import.py: PeriodicTasks become jobs, or are refused by what keeps them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from celery.schedules import crontab
+from django.core.management import CommandError, call_command
+from django_celery_beat.models import (
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    SolarSchedule,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs import schedules
+from jobs.core.errors import UnknownOwner
+from jobs.definitions.beat_entries import _crontab
+from jobs.definitions.beat_import import Imported, import_beat
+from jobs.models import Job, Owner
+from jobs.runs.storage import now
+
+SOON = datetime(2150, 1, 1, 12, 0, 30, tzinfo=UTC)
+
+
+def entry(name: str = "nightly", **fields: Any) -> PeriodicTask:
+    if not {"interval", "crontab", "clocked", "solar"} & fields.keys():
+        fields["interval"] = IntervalSchedule.objects.create(every=5, period="minutes")
+    given = {"task": "tests.add", "args": "[1]", "kwargs": '{"y": 2}', **fields}
+    return PeriodicTask.objects.create(name=name, **given)
+
+
+def cron(minute: str = "0", hour: str = "3", zone: str = "UTC", **fields: str) -> CrontabSchedule:
+    place = ZoneInfo(zone)
+    return CrontabSchedule.objects.create(minute=minute, hour=hour, timezone=place, **fields)
+
+
+def imported(owner: Owner, **options: Any) -> list[Imported]:
+    return [
+        row
+        for row in import_beat(owner, **options)
+        if row.problem != "belongs to Fairshift or Celery"
+    ]
+
+
+def job_of(owner: Owner, made: PeriodicTask) -> Job:
+    [row] = imported(owner)
+    assert row.verdict == "imported", row
+    made.refresh_from_db()
+    assert not made.enabled
+    return Job.objects.get(owner=owner, key=made.name)
+
+
+@pytest.mark.parametrize(
+    ("every", "period", "minutes", "seconds"),
+    [
+        (5, "minutes", 5, None),
+        (2, "days", 2_880, None),
+        (120, "seconds", 2, None),
+        (90, "seconds", None, 90),
+        (2_000_000, "microseconds", None, 2),
+    ],
+)
+def test_intervals(
+    acme: Owner, every: int, period: str, minutes: int | None, seconds: int | None
+) -> None:
+    """Whole minutes have a place in time, others are kept as seconds."""
+    interval = IntervalSchedule.objects.create(every=every, period=period)
+    job = job_of(acme, entry(interval=interval))
+    assert (job.interval_minutes, job.interval_seconds) == (minutes, seconds)
+    assert job.schedule == ("interval" if minutes else "seconds")
+    assert (job.phase is not None) == (minutes is not None)
+
+
+def test_what_else_an_entry_says(acme: Owner) -> None:
+    """Its bounds, its queue, its arguments by name, and how long its message is good."""
+    start, end = now() + timedelta(days=1), now() + timedelta(days=9)
+    made = entry(start_time=start, expires=end, queue="jobs", args="[]", kwargs='{"x": 1, "y": 2}')
+    job = job_of(acme, made)
+    assert (job.start_at, job.end_at, job.queue) == (start, end, "jobs")
+    bare = entry("bare", expire_seconds=60, args="[3, 4]", kwargs="{}")
+    import_beat(acme)
+    assert Job.objects.get(key="bare").deadline_seconds == 60
+    payload = bytes(Job.objects.get(key=bare.name).payload)
+    assert json.loads(payload)[:2] == [[], {"x": 3, "y": 4}]
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, None), (0, 9), (3, 6), (9, 0), (200, 0)])
+def test_a_priority_stays(acme: Owner, given: int | None, expected: int | None) -> None:
+    """On Redis Celery serves 0 first, a job's highest is 9; Kombu takes more than 9 for 9."""
+    assert job_of(acme, entry(priority=given)).priority == expected
+
+
+def test_the_owner_in_its_headers_is_the_owner_of_its_job(acme: Owner) -> None:
+    """As a plain call has had one so far."""
+    assert job_of(acme, entry(headers='{"fairshift": {"owner": "acme"}}')).owner == acme
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"minute": "*/5", "hour": "*"}, "*/5 * * * *"),
+        ({"day_of_week": "mon-fri"}, "0 3 * * MON-FRI"),
+        ({"day_of_week": "sunday, 1"}, "0 3 * * 0,1"),
+        ({"day_of_week": "fri-mon"}, "0 3 * * 0,1,5,6"),
+        ({"day_of_week": "0-6", "day_of_month": "1,15"}, "0 3 1,15 * *"),
+        ({"day_of_month": "1-31", "day_of_week": "1"}, "0 3 * * 1"),
+        ({"month_of_year": "*/3"}, "0 3 * */3 *"),
+    ],
+)
+def test_crontabs(acme: Owner, fields: dict[str, str], text: str) -> None:
+    """As they stand where cron means the same by it, else written out; with their zone."""
+    job = job_of(acme, entry(crontab=cron(zone="Europe/Berlin", **fields)))
+    assert (job.cron, job.zone, job.schedule) == (text, "Europe/Berlin", "cron")
+
+
+fields_of = st.fixed_dictionaries(
+    {
+        "minute": st.sampled_from(["*", "0", "*/7", "1-59/2", "5,10-12", "50-10"]),
+        "hour": st.sampled_from(["*", "*/5", "3", "22-2", "0-23"]),
+        "day_of_month": st.sampled_from(["*", "1", "*/2", "1-31", "28-3", "*/31"]),
+        "month_of_year": st.sampled_from(["*", "*/5", "jan,jul", "11-2", "2"]),
+        "day_of_week": st.sampled_from(["*", "0", "sun", "*/2", "*/7", "mon", "0-6", "sat-tue"]),
+    }
+)
+
+
+@given(fields_of, st.integers(0, 1_100))
+def test_a_crontab_means_what_celery_means(fields: dict[str, str], days: int) -> None:
+    """Each minute of a day, unless it is refused."""
+    celerys = crontab(**fields)
+    row = CrontabSchedule(**fields, timezone=ZoneInfo("UTC"))
+    is_both = len(celerys.day_of_month) < 31 and len(celerys.day_of_week) < 7
+    if is_both:
+        with pytest.raises(Exception, match="both"):
+            _crontab(row)
+        return
+    day = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days)
+    found = schedules.cron_minutes(_crontab(row)["cron"], "", start=day, end=day + timedelta(1))
+    is_day = (
+        day.day in celerys.day_of_month
+        and day.month in celerys.month_of_year
+        and day.isoweekday() % 7 in celerys.day_of_week
+    )
+    wanted = [
+        day + timedelta(hours=hour, minutes=minute)
+        for hour in sorted(celerys.hour)
+        for minute in sorted(celerys.minute)
+    ]
+    assert found == (wanted if is_day else [])
+
+
+def test_a_clocked_entry_is_due_once(acme: Owner) -> None:
+    """At the next whole minute."""
+    clocked = ClockedSchedule.objects.create(clocked_time=SOON)
+    job = job_of(acme, entry(clocked=clocked, one_off=True))
+    assert (job.schedule, job.once_at) == ("once", SOON + timedelta(seconds=30))
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "problem"),
+    [
+        (lambda: {"crontab": cron(day_of_month="1", day_of_week="1")}, "crontab", "both"),
+        (lambda: {"crontab": cron(day_of_month="31", month_of_year="2")}, "crontab", "never"),
+        (lambda: {"crontab": cron(day_of_week="7")}, "crontab", "7 > 6"),
+        (
+            lambda: {"interval": IntervalSchedule.objects.create(every=5, period="microseconds")},
+            "interval",
+            "whole seconds",
+        ),
+        (
+            lambda: {
+                "solar": SolarSchedule.objects.create(event="sunset", latitude=1, longitude=1)
+            },
+            "solar",
+            "no solar schedule",
+        ),
+        (
+            lambda: {
+                "clocked": ClockedSchedule.objects.create(clocked_time="2020-01-01T00:00Z"),
+                "one_off": True,
+            },
+            "clocked",
+            "passed",
+        ),
+        (lambda: {"one_off": True}, "one_off", "clocked"),
+        (lambda: {"expires": "2020-01-01T00:00Z"}, "expires", "passed"),
+        (lambda: {"task": "tests.ad"}, "task", "tests.add"),
+        (lambda: {"task": "tests.refund_everything"}, "task", "is its module imported"),
+        (lambda: {"kwargs": '{"z": 2}'}, "arguments", "z"),
+        (lambda: {"args": "[1, 2, 3]"}, "arguments", "positional"),
+        (lambda: {"args": "{1}"}, "args", "not JSON"),
+        (lambda: {"kwargs": "[]"}, "kwargs", "not JSON object"),
+        (lambda: {"queue": "nowhere"}, "queue", "is one of"),
+        (lambda: {"exchange": "x"}, "exchange", "`queue` alone"),
+        (lambda: {"routing_key": "x"}, "routing_key", "`queue` alone"),
+        (lambda: {"headers": '{"a": 1}'}, "headers", "no headers"),
+        (
+            lambda: {"headers": '{"fairshift": {"owner": "northwind"}}'},
+            "headers",
+            "owner northwind, not acme",
+        ),
+    ],
+)
+def test_what_a_job_would_not_do_in_the_same_way_is_refused(
+    acme: Owner, make: Any, field: str, problem: str
+) -> None:
+    """By its field; it goes on where it was, and others are imported."""
+    bad, good = entry("bad", **make()), entry("good")
+    rows = {row.name: row for row in imported(acme)}
+    assert (rows["bad"].verdict, rows["bad"].field) == ("refused", field), rows["bad"]
+    assert problem in rows["bad"].problem
+    assert rows["good"].verdict == "imported"
+    bad.refresh_from_db()
+    good.refresh_from_db()
+    assert (bad.enabled, good.enabled) == (True, False)
+    assert [job.key for job in Job.objects.all()] == ["good"]
+
+
+def test_what_is_off_and_what_drives_the_system_is_left_out(acme: Owner) -> None:
+    """And what the owner has already is refused, so nothing is overwritten."""
+    entry("off", enabled=False)
+    Job.objects.create(owner=acme, key="there", task="tests.add", payload=b"")
+    entry("there")
+    before = PeriodicTask.objects.filter(name__startswith="fairshift", enabled=True).count()
+    rows = {row.name: row for row in import_beat(acme)}
+    assert rows["off"].verdict == rows["fairshift: pulse"].verdict == "left out"
+    assert (rows["there"].verdict, rows["there"].field) == ("refused", "name")
+    assert PeriodicTask.objects.filter(name__startswith="fairshift", enabled=True).count() == before
+
+
+def test_again_imports_nothing(acme: Owner) -> None:
+    """What was imported is switched off."""
+    entry()
+    assert [row.verdict for row in imported(acme)] == ["imported"]
+    assert [row.verdict for row in imported(acme)] == ["left out"]
+    assert Job.objects.count() == 1
+
+
+def test_a_dry_run_changes_nothing(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says what would become of each."""
+    made = entry()
+    entry("bad", exchange="x")
+    call_command("fleet", "import-beat", "--owner", "acme", "--dry-run", "--json")
+    told = json.loads(capsys.readouterr().out)
+    rows = {row["name"]: row for row in told["entries"]}
+    assert told["is_dry_run"] and rows["nightly"]["job"]["interval_minutes"] == 5
+    assert rows["nightly"]["verdict"] == "would import"
+    assert (rows["bad"]["field"], rows["bad"]["job"]) == ("exchange", None)
+    call_command("fleet", "import-beat", "--owner", "acme", "--dry-run")
+    lines = capsys.readouterr().out.splitlines()
+    assert "would import  nightly" in lines and "imported" not in "".join(lines)
+    assert lines[-1].endswith("would become jobs of acme")
+    made.refresh_from_db()
+    assert made.enabled and not Job.objects.exists()
+
+
+def test_the_command_tells_people(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line an entry, and how many; an owner that is not there is an error."""
+    entry()
+    entry("bad", exchange="x")
+    call_command("fleet", "import-beat", "--owner", "acme")
+    told = capsys.readouterr().out.splitlines()
+    assert "imported      nightly" in told
+    assert (
+        "refused       bad – exchange: has no counterpart: a job names its `queue` alone; clear it"
+        in told
+    )
+    assert told[-1].startswith("1 of ") and told[-1].endswith("became jobs of acme")
+    with pytest.raises(CommandError, match="nobody"):
+        call_command("fleet", "import-beat", "--owner", "nobody")
+    with pytest.raises(UnknownOwner):
+        import_beat("nobody")

@@ -1,0 +1,264 @@
+"""jobs/forecast/estimate.py: what it tells is what a plain simulation sees, second by second."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from jobs.forecast.estimate import Forecast, forecast
+from jobs.forecast.shares import Capacity, Rival, Work, divided
+from jobs.forecast.simulation import Group
+from jobs.windows import Calendar, Effect, Entry, Span
+from tests.judge.forecast_oracle import Other, Some, starts_of
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+UNTIL = 800
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def hours(*spans: tuple[int, int], cut_off: int = 0, is_approved: bool = True) -> Calendar:
+    """Return a calendar that is open from and to these seconds."""
+    entries = [
+        Entry(
+            Effect.WINDOW,
+            starts=after(start).replace(tzinfo=None),
+            duration=timedelta(seconds=end - start),
+            zone="UTC",
+            approved=None if is_approved else (),
+        )
+        for start, end in spans
+    ]
+    return Calendar(tuple(entries), cut_off=timedelta(seconds=cut_off))
+
+
+def told(groups: list[Group], **capacity: object) -> Forecast:
+    return forecast(groups, Capacity(**{"slots": 4, **capacity}), now=NOW)  # type: ignore[arg-type]
+
+
+@st.composite
+def openings(draw: st.DrawFn) -> tuple[tuple[int, int], ...]:
+    """Some openings that do not touch, from the first second on."""
+    lengths = draw(st.lists(st.integers(1, 60), min_size=2, max_size=8))
+    at = list(accumulate(lengths))
+    return tuple(zip(at[::2], at[1::2], strict=False))
+
+
+@st.composite
+def kinds(draw: st.DrawFn) -> tuple[Group, Some]:
+    """Runs alike, as we and as the oracle take them."""
+    spans, cut_off = draw(openings()), draw(st.sampled_from((0, 0, 3)))
+    count, seconds = draw(st.integers(0, 25)), draw(st.integers(1, 20))
+    needed, priority = draw(st.sampled_from((0, 5, seconds))), draw(st.sampled_from((5, 5, 9)))
+    group = Group(
+        count=count,
+        seconds=seconds,
+        calendars=(hours(*spans, cut_off=cut_off),),
+        needed=timedelta(seconds=needed),
+        priority=priority,
+    )
+    lasts = [(start, end - cut_off - needed) for start, end in spans]
+    fit = [
+        (start, last)
+        for start, last in lasts
+        if last >= start and last - start + needed + cut_off > 0
+    ]
+    return group, Some(count, seconds, fit, priority, needed)
+
+
+@given(st.lists(kinds(), max_size=4), st.integers(1, 6), st.none() | st.integers(1, 4))
+@settings(max_examples=150, deadline=None)
+def test_it_tells_what_is_seen_second_by_second(
+    made: list[tuple[Group, Some]], slots: int, cap: int | None
+) -> None:
+    """How many start in each opening, who is left over, and when the last one ends."""
+    groups, some = [group for group, _ in made], [kind for _, kind in made]
+    seen = starts_of(some, slots=slots, until=UNTIL, cap=cap)
+    found = told(groups, slots=slots, max_running=cap)
+    assert sum(done.count for done in found.done) == len(seen)
+    assert found.never == sum(kind.count for kind in some) - len(seen)
+    last = max((second + some[index].seconds for second, index in seen), default=None)
+    assert found.ends_at == (None if last is None else after(last))
+    assert found.starts_at == (after(seen[0][0]) if seen else None)
+    if not found.never:
+        assert found.finishes_at == (found.ends_at or NOW)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 200)), min_size=1, max_size=3),
+    st.integers(1, 8),
+    st.integers(1, 40),
+    # Of short ones the oracle, which looks each second, would see the fractions too late.
+    st.integers(8, 30),
+)
+@settings(max_examples=60, deadline=None)
+def test_beside_other_owners_it_is_near_what_is_seen(
+    others: list[tuple[int, int]], slots: int, count: int, seconds: int
+) -> None:
+    """Within a run time and a tenth: what has a fraction of a slot rests in another rhythm."""
+    seen = starts_of(
+        [Some(count, seconds, [(0, 2_000)])],
+        slots=slots,
+        until=2_000,
+        weight=3,
+        others=[Other(*other) for other in others],
+    )
+    rivals = [Rival(weight=weight, works=[Work(seconds=work)]) for weight, work in others]
+    found = told([Group(count=count, seconds=seconds)], slots=slots, weight=3, rivals=rivals)
+    assert len(seen) == count and found.finishes_at is not None
+    last = seen[-1][0] + seconds
+    assert abs((found.finishes_at - NOW).total_seconds() - last) <= seconds + 3 + last / 10
+
+
+@given(st.integers(0, 60), st.integers(1, 20), openings(), st.integers(1, 8))
+@settings(max_examples=100, deadline=None)
+def test_more_slots_never_finish_later(
+    count: int, seconds: int, spans: tuple[tuple[int, int], ...], slots: int
+) -> None:
+    """Nor do they leave more over; true of runs that have all in common."""
+    group = Group(count=count, seconds=seconds, calendars=(hours(*spans),))
+    some, more = told([group], slots=slots), told([group], slots=slots + 1)
+    assert more.left_over <= some.left_over and more.never <= some.never
+    if some.finishes_at is not None:
+        assert more.finishes_at is not None and more.finishes_at <= some.finishes_at
+
+
+@given(st.integers(1, 60), st.integers(1, 20), openings(), st.integers(1, 5), st.integers(1, 9))
+@settings(max_examples=100, deadline=None)
+@example(count=5, seconds=1, spans=((1, 2),), slots=1, weight=9)
+def test_nothing_starts_outside_and_never_more_than_there_are_slots(
+    count: int, seconds: int, spans: tuple[tuple[int, int], ...], slots: int, weight: int
+) -> None:
+    """In an opening no more start than its slots have room for, beside others or not."""
+    group = Group(count=count, seconds=seconds, calendars=(hours(*spans),))
+    rival = Rival(weight=weight, works=[Work(seconds=100)])
+    known = {Span(after(start), after(end)): end - start for start, end in spans}
+    for found in (told([group], slots=slots), told([group], slots=slots, rivals=[rival])):
+        assert sum(done.count for done in found.done) + found.never == count
+        for done in found.done:
+            assert done.opening is not None
+            assert done.count <= slots * (known[done.opening] // seconds + 1)
+
+
+def test_no_runs_are_done_at_once() -> None:
+    """With or without a calendar."""
+    assert told([]).finishes_at == NOW
+    found = told([Group(count=0, seconds=5, calendars=(hours((10, 20)),))])
+    assert (found.finishes_at, found.warnings) == (NOW, ())
+
+
+def test_what_does_not_fit_is_left_over_and_said() -> None:
+    """Four slots, ten seconds, five seconds a run: eight and four at the last moment."""
+    group = Group(count=30, seconds=5, calendars=(hours((10, 20), (100, 200)),))
+    found = told([group])
+    assert [done.count for done in found.done] == [12, 18]
+    assert (found.left_over, found.next_opening) == (18, after(100))
+    assert found.finishes_at == after(100 + 5 * 5)
+    assert found.warnings == (
+        "18 do not fit into their first opening; the next is 2026-06-01 12:01 UTC.",
+        (
+            "The windows are scarce: 150 worker seconds are needed, and the first openings have 40"
+            " (4 slots, of which 100% are theirs)."
+        ),
+    )
+
+
+def test_who_never_starts_is_counted_with_the_reason() -> None:
+    """A window that is too short, and one that nobody has approved; the others end all the same."""
+    short = Group(
+        count=2,
+        seconds=1,
+        needed=timedelta(seconds=90),
+        calendars=(hours((10, 20)),),
+        names=("fw-1", "fw-2"),
+    )
+    asked = Group(count=3, seconds=1, calendars=(hours((10, 20), is_approved=False),), names=("r",))
+    found = told([short, asked, Group(count=1, seconds=7)])
+    assert (found.never, found.unapproved, found.without_calendar) == (5, 3, 1)
+    assert (found.finishes_at, found.ends_at) == (None, after(7))
+    assert found.names["never"] == ("fw-1", "fw-2", "r")
+    assert found.names["unapproved"] == ("r",)
+    assert found.warnings == (
+        "Waiting for a window that is not approved: 3.",
+        "Without an opening within a year that is long enough: 2.",
+    )
+
+
+def test_without_workers_there_is_no_end() -> None:
+    """What could start is left over; nothing is said to be without an opening."""
+    found = told([Group(count=3, seconds=1)], slots=0)
+    assert (found.finishes_at, found.never, found.left_over) == (None, 0, 3)
+    assert found.warnings == ("No worker takes from this queue: nothing starts.",)
+
+
+def test_a_deadline_ends_what_has_not_started() -> None:
+    """It is expired, neither left over without end nor without an opening."""
+    found = forecast([Group(count=10, seconds=10)], Capacity(slots=2), now=NOW, start_by=after(25))
+    assert (found.expired, found.never, found.finishes_at) == (4, 0, after(30))
+
+
+def test_a_rate_spreads_the_starts() -> None:
+    """Two a second: ten runs take four seconds and more, however many slots there are."""
+    found = told([Group(count=10, seconds=1)], slots=50, rate=2)
+    assert found.finishes_at == after(5)
+
+
+def test_a_due_time_and_a_spread_begin_later() -> None:
+    """Nothing starts before it is due; what is late in a spread comes so much after the opening."""
+    group = Group(count=1, seconds=1, calendars=(hours((10, 60)),), late=timedelta(seconds=20))
+    assert told([group]).starts_at == after(30)
+    found = forecast([group], Capacity(slots=1), now=NOW, not_before=after(15))
+    assert found.starts_at == after(15)
+
+
+def test_submissions_of_an_owner_share_its_part_alike() -> None:
+    """Beside one other submission that needs long, half of the owner's slots are left."""
+    beside = Work(seconds=1_000)
+    group = Group(count=20, seconds=10)
+    assert told([group]).finishes_at == after(50)
+    assert told([group], own=[beside]).finishes_at == after(100)
+    assert told([group], own=[Work(seconds=1_000, since=20)]).finishes_at == after(80)
+
+
+def test_what_one_cannot_use_goes_to_the_others_by_weight() -> None:
+    """Max-min fairness, by weight."""
+    assert divided(8, [(1, 1), (3, 100), (1, 100)]) == [1, 5.25, 1.75]
+    assert divided(8, [(1, 2), (1, 3)]) == [2, 3]
+
+
+def test_three_thousand_targets_in_fifty_windows_take_less_than_a_second() -> None:
+    """With forty other owners whose work comes and goes."""
+    groups = [
+        Group(
+            count=60,
+            seconds=60,
+            needed=timedelta(minutes=15),
+            calendars=(
+                Calendar(
+                    (
+                        Entry(
+                            Effect.WINDOW,
+                            starts=datetime(2026, 6, 1, 18, minute),
+                            duration=timedelta(hours=2),
+                            zone="Europe/Berlin",
+                            rule="FREQ=DAILY",
+                        ),
+                    )
+                ),
+            ),
+        )
+        for minute in range(50)
+    ]
+    rivals = [
+        Rival(weight=one + 1, works=[Work(seconds=5e4, since=600 * one)]) for one in range(40)
+    ]
+    begun = time.process_time()
+    found = forecast(groups, Capacity(slots=8, weight=40, rivals=rivals), now=NOW)
+    assert found.finishes_at is not None and sum(done.count for done in found.done) == 3_000
+    assert time.process_time() - begun < 1

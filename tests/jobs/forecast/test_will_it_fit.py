@@ -1,0 +1,365 @@
+"""jobs/forecast/will_it_fit.py and jobs/forecast/capacity.py: told from rows, and nothing is
+written.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from jobs import will_it_fit
+from jobs.calendars import changes
+from jobs.core.errors import ArgumentError, OptionError, UnknownTask
+from jobs.forecast.capacity import Known
+from jobs.forecast.estimate import Forecast
+from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, FirstEstimate, first_estimate, foresee_rest
+from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup
+from jobs.runs.storage import now
+from tests.jobs.scenes import living_worker, submitted
+from tests.jobs.windows_world import calendar_of, freeze, window
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+NAMES = [f"fw-{number}" for number in range(40)]
+
+
+def told(owner: Owner, targets: Any = tuple(NAMES), **options: Any) -> Forecast:
+    """Ask about forty runs of ten seconds each; a worker has four slots."""
+    return will_it_fit(
+        "tests.add", owner=owner.slug, targets=targets, **{"expected_seconds": 10, **options}
+    )
+
+
+def seconds_to(moment: datetime | None) -> float:
+    assert moment is not None
+    return (moment - now()).total_seconds()
+
+
+def has_ended(run: Run, *, seconds: float) -> None:
+    """Have a run succeed that took that long."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs_run SET state = 'succeeded', started_at = created_at, "
+            "ended_at = created_at + make_interval(secs => %s) WHERE id = %s",
+            [seconds, run.id],
+        )
+
+
+def test_nothing_is_written_and_the_end_is_told(acme: Owner) -> None:
+    """Ten rounds of four slots; no target, run or submission is made."""
+    living_worker()
+    found = told(acme)
+    assert seconds_to(found.finishes_at) == pytest.approx(100, abs=2)
+    assert (found.count, found.without_calendar, found.warnings) == (40, 40, ())
+    for model in (Target, Run, Submission):
+        assert not model.objects.exists()
+
+
+def test_what_does_not_fit_into_the_opening_is_left_over(acme: Owner) -> None:
+    """By the time limit: in a minute of four slots, of runs that may take half of it, 16 start."""
+    living_worker()
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=600, seconds=60)
+    window(calendar, opens_in=1_200, seconds=600)
+    found = told(acme, time_limit_seconds=30)
+    assert [done.count for done in found.done] == [16, 24]
+    assert (found.left_over, found.windows) == (24, 2)
+    assert seconds_to(found.next_opening) == pytest.approx(1_200, abs=2)
+    assert seconds_to(found.finishes_at) == pytest.approx(1_260, abs=2)
+
+
+def test_targets_differ_by_their_calendars(acme: Owner) -> None:
+    """Those of a frozen group never start, nor those whose window nobody has approved."""
+    living_worker()
+    rows = Target.objects.bulk_create([Target(owner=acme, name=name) for name in NAMES])
+    group = TargetGroup.objects.create(owner=acme, name="berlin")
+    group.targets.set(rows[:12])
+    shut = Calendar.objects.create(owner=acme, name="shut", needs_approval=False)
+    changes.attach(shut, group)
+    freeze(shut, seconds=31 * 86_400)
+    window(shut, opens_in=60, seconds=60)
+    asked = Calendar.objects.create(owner=acme, name="asked", needs_approval=True)
+    changes.attach(asked, rows[20])
+    window(asked, opens_in=60, seconds=60)
+    found = told(Owner.objects.get(slug="acme"), [*NAMES, "new"])
+    assert (found.never, found.unapproved, found.without_calendar) == (13, 1, 28)
+    assert found.names["unapproved"] == ("fw-20",)
+    assert found.names["never"] == (*NAMES[:10],)
+    assert found.finishes_at is None and seconds_to(found.ends_at) == pytest.approx(70, abs=2)
+    assert told(Owner.objects.get(slug="acme"), group).never == 12
+
+
+def test_a_spread_is_told_too(acme: Owner) -> None:
+    """The last ones start when nearly all of the spread has passed."""
+    living_worker()
+    window(calendar_of(acme, spread_seconds=1_000), opens_in=100, seconds=2_000)
+    found = told(acme, NAMES[:20])
+    assert seconds_to(found.starts_at) == pytest.approx(125, abs=2)
+    assert seconds_to(found.finishes_at) == pytest.approx(100 + 975 + 10, abs=2)
+
+
+def test_others_work_takes_its_part_by_weight(acme: Owner, northwind: Owner) -> None:
+    """Beside an owner of a third of acme's weight, acme has three of four slots."""
+    living_worker()
+    submitted(northwind, 500)
+    found = told(acme, countdown=0)
+    assert found.share == pytest.approx(0.75)
+    assert seconds_to(found.finishes_at) == pytest.approx(140, abs=2)
+    Owner.objects.filter(slug="northwind").update(paused_at=now())
+    assert seconds_to(told(acme).finishes_at) == pytest.approx(100, abs=2)
+
+
+def test_the_owners_own_submissions_come_beside_it(acme: Owner) -> None:
+    """Two submissions share alike; what still waits of one is told without it."""
+    living_worker()
+    submitted(acme, 500)
+    assert told(acme).share == pytest.approx(0.5)
+    assert seconds_to(told(acme).finishes_at) == pytest.approx(200, abs=2)
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None and rest.share == 1
+    Run.objects.update(state="cancelled")
+    assert foresee_rest(Submission.objects.get()) is None
+
+
+def test_what_is_held_waits_as_it_is_told(acme: Owner) -> None:
+    """The rest of a submission, by the calendars that its runs have."""
+    living_worker()
+    window(calendar_of(acme), opens_in=600, seconds=60)
+    first, *_ = submitted(acme, 3, time_limit_seconds=5, countdown=620, deadline_seconds=5)
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None and [done.count for done in rest.done] == [3]
+    assert seconds_to(rest.starts_at) == pytest.approx(620, abs=2)
+    Run.objects.update(deadline_at=now() + timedelta(seconds=500), window_policy="overridden")
+    Run.objects.filter(id=first.id).update(window_policy="")
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None and (rest.count, rest.without_calendar, rest.expired) == (3, 2, 3)
+
+
+def test_run_times_are_those_of_the_newest_that_succeeded(acme: Owner, northwind: Owner) -> None:
+    """The mean, of which one that hung counts ten medians; others' runs say nothing."""
+    living_worker()
+    for run in submitted(northwind, 3):
+        has_ended(run, seconds=900)
+    for run, took in zip(submitted(acme, 11), [4.0] * 10 + [9_000.0], strict=True):
+        has_ended(run, seconds=took)
+    found = told(acme, ["fw-1"], expected_seconds=None)
+    assert found.needed_seconds == pytest.approx((10 * 4 + 40) / 11)
+    assert found.warnings == ()
+
+
+def test_what_a_slot_does_between_runs_and_waits_after_failures_count(acme: Owner) -> None:
+    """Where runs filled most of the slots, and where some of them failed at first."""
+    living_worker()
+    runs = submitted(acme, 40)
+    began_at = now() - timedelta(minutes=10)
+    for number, run in enumerate(runs):
+        # Four at a time: two seconds each, and half a second until the next.
+        begin = began_at + timedelta(seconds=2.5 * (number // 4))
+        Run.objects.filter(id=run.id).update(
+            state="succeeded", started_at=begin, ended_at=begin + timedelta(seconds=2)
+        )
+    found = told(acme, expected_seconds=None)
+    assert seconds_to(found.finishes_at) == pytest.approx(10 * 2.45, abs=1)
+    Run.objects.filter(id=runs[0].id).update(attempt_count=2)
+    later = told(acme, expected_seconds=None)
+    # Half a second and two until it is queued again and done, and the setting's wait.
+    once = seconds_to(later.finishes_at) - seconds_to(found.finishes_at)
+    assert 2 < once < 20
+    # One in five waits for another attempt: of forty runs one fails twice, by chance.
+    Run.objects.filter(id__in=[run.id for run in runs[:8]]).update(
+        state="retrying", next_at=now() + timedelta(hours=1)
+    )
+    twice = seconds_to(told(acme, expected_seconds=None).finishes_at)
+    assert twice - seconds_to(found.finishes_at) > once + 2
+
+
+def test_what_fails_is_told_to_end_in_an_opening_too(acme: Owner, settings: Settings) -> None:
+    """One of forty failed: the next one waits until this opening has closed.
+
+    Also where the caller says how long a run takes.
+    """
+    settings.FAIRSHIFT = {"BACKOFF_SECONDS": 200}
+    living_worker()
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=-1, seconds=60)
+    window(calendar, opens_in=600, seconds=60)
+    assert seconds_to(told(acme, expected_seconds=1).finishes_at) < 30
+    first, *others = submitted(acme, 40)
+    for run in (first, *others):
+        has_ended(run, seconds=3)
+    Run.objects.filter(id=first.id).update(attempt_count=2)
+    found = told(acme, expected_seconds=1)
+    assert [done.count for done in found.done] == [40]
+    assert 580 < seconds_to(found.finishes_at) < 602
+
+
+def test_what_waits_to_be_tried_again_is_told_from_its_next_attempt_on(acme: Owner) -> None:
+    """Its attempt needs an opening at that time; the others go first."""
+    living_worker()
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=-1, seconds=60)
+    window(calendar, opens_in=600, seconds=60)
+    first, *_ = submitted(acme, 9)
+    Run.objects.filter(id=first.id).update(
+        state="retrying", next_at=now() + timedelta(seconds=70), attempt_count=1
+    )
+    rest = foresee_rest(Submission.objects.get(), expected=Known(2))
+    assert rest is not None and [done.count for done in rest.done] == [8, 1]
+    assert seconds_to(rest.starts_at) < 30
+    assert 580 < seconds_to(rest.finishes_at) < 603
+
+
+def in_flight(runs: list[Run], *, ended: int, each: float, gap: float) -> None:
+    """Have the first runs of a submission end one after the other, the last one just now."""
+    with connection.cursor() as cursor:
+        # In one statement, by one clock: on a busy machine each takes its time.
+        cursor.execute(
+            "UPDATE jobs_run AS r SET state = 'succeeded', queued_at = now() - interval '60 s', "
+            "started_at = now() - make_interval(secs => (%s - u.number) * %s + %s), "
+            "ended_at = now() - make_interval(secs => (%s - u.number) * %s) "
+            "FROM unnest(%s) WITH ORDINALITY AS u (id, number) WHERE r.id = u.id",
+            [ended, gap, each, ended, gap, [run.id for run in runs[:ended]]],
+        )
+
+
+def test_two_seconds_after_a_submit_its_own_pace_counts(acme: Owner) -> None:
+    """Runs of 0.05 s that end 20 times a second fill no slot, and still take 20 s for 400."""
+    living_worker()
+    runs = submitted(acme, 440)
+    in_flight(runs, ended=40, each=0.05, gap=0.05)
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None
+    assert seconds_to(rest.finishes_at) == pytest.approx(20, rel=0.3)
+
+
+def test_in_windows_the_pace_is_that_of_their_open_time(acme: Owner) -> None:
+    """What ended in the opening before, with a shut time between, says no slower pace."""
+    living_worker()
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=-8, seconds=2)
+    window(calendar, opens_in=-1, seconds=3_600)
+    runs = submitted(acme, 440)
+    in_flight(runs, ended=60, each=0.05, gap=0.05)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs_run SET started_at = started_at - interval '5 s', "
+            "ended_at = ended_at - interval '5 s' "
+            "WHERE ended_at < clock_timestamp() - interval '1 s'"
+        )
+    rest = foresee_rest(Submission.objects.get())
+    assert rest is not None
+    assert seconds_to(rest.finishes_at) == pytest.approx(19, rel=0.3)
+
+
+def test_runs_that_had_waited_say_how_long_a_slot_takes(acme: Owner) -> None:
+    """They found no slot free, so the next submission is told as slow, before it begins."""
+    living_worker()
+    in_flight(submitted(acme, 100), ended=100, each=0.08, gap=0.05)
+    found = told(acme, expected_seconds=None)
+    assert seconds_to(found.finishes_at) == pytest.approx(40 * 0.05, rel=0.3)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE jobs_run SET queued_at = started_at")
+    # Those that did not wait left the slots empty themselves.
+    assert seconds_to(told(acme, expected_seconds=None).finishes_at) < 1.2
+
+
+def test_a_first_estimate_needs_neither_calendars_nor_an_end(acme: Owner) -> None:
+    """What is left, by slots and by run times or the assumption: at once, and it says which."""
+    living_worker()
+    runs = submitted(acme, 40)
+    submission = Submission.objects.get()
+    found = first_estimate(submission)
+    assert found == FirstEstimate(40, timedelta(seconds=10 * UNKNOWN_SECONDS), is_known=False)
+    for run in runs[:20]:
+        has_ended(run, seconds=3)
+    found = first_estimate(submission)
+    assert found is not None and (found.count, found.is_known) == (20, True)
+    assert found.length.total_seconds() == pytest.approx(15, rel=0.3)
+    Run.objects.update(state="cancelled")
+    assert first_estimate(submission) is None
+
+
+def test_a_guess_is_said(acme: Owner) -> None:
+    """Nothing is known of the task nor of the owner: a second, and a word of it."""
+    living_worker()
+    found = told(acme, ["fw-1"], expected_seconds=None)
+    assert found.needed_seconds == 1
+    assert found.warnings == ("No run is known yet: each is taken to need 1 s.",)
+
+
+def test_without_workers_nothing_ends(acme: Owner) -> None:
+    """A worker of another queue is none."""
+    living_worker(queues=["other"])
+    found = told(acme)
+    assert (found.finishes_at, found.left_over) == (None, 40)
+    assert found.warnings == ("No worker takes from this queue: nothing starts.",)
+
+
+def test_limits_pauses_and_deadlines_count(acme: Owner) -> None:
+    """At most one at once, not before it is resumed, and not after the deadline."""
+    living_worker()
+    Owner.objects.filter(slug="acme").update(
+        max_running=1, paused_at=now(), paused_until=now() + timedelta(seconds=60)
+    )
+    found = told(acme, deadline_seconds=100)
+    assert seconds_to(found.starts_at) == pytest.approx(60, abs=2)
+    assert found.expired in {35, 36}
+
+
+def test_a_later_moment_may_be_asked_about(acme: Owner) -> None:
+    """All of it is counted from there."""
+    living_worker()
+    found = told(acme, at=now() + timedelta(hours=1))
+    assert seconds_to(found.finishes_at) == pytest.approx(3_700, abs=2)
+
+
+def test_a_missing_calendar_is_said_where_one_is_required(acme: Owner) -> None:
+    """The submit would be refused."""
+    living_worker()
+    assert (
+        "A window is required, and 40 have no calendar." in told(acme, window="required").warnings
+    )
+
+
+def test_what_a_submit_would_refuse_is_refused(acme: Owner) -> None:
+    """By name, before anything is asked."""
+    with pytest.raises(UnknownTask):
+        will_it_fit("tests.nothing", owner="acme", targets=["fw-1"])
+    with pytest.raises(ArgumentError, match="y"):
+        told(acme, arguments={"x": 1})
+    with pytest.raises(OptionError, match="expected_seconds"):
+        told(acme, expected_seconds=0)
+    for seconds in ("x", float("nan"), float("inf"), True):
+        with pytest.raises(OptionError, match="expected_seconds: is a number above 0"):
+            told(acme, expected_seconds=seconds)
+    for targets in ("fw-1", {"fw-1": 1}, None):
+        with pytest.raises(OptionError, match="targets: is a list of names, or a group"):
+            told(acme, targets)
+    for names in ([], ["x"] * 100_001, TargetGroup.objects.create(owner=acme, name="empty")):
+        with pytest.raises(OptionError, match="targets: are 1 to 100,000, not "):
+            told(acme, names)
+    for at in (datetime(2030, 1, 1), "2030-01-01"):  # noqa: DTZ001
+        with pytest.raises(OptionError, match="at: is a datetime with a time zone"):
+            told(acme, at=at)
+
+
+def test_thousands_of_targets_are_told_in_seconds(acme: Owner) -> None:
+    """As many as a fleet has, in windows of a few seconds."""
+    living_worker()
+    rows = [Target(owner=acme, name=f"edge-{number:04}") for number in range(3_000)]
+    groups = [TargetGroup.objects.create(owner=acme, name=f"site {n}") for n in range(10)]
+    rows = Target.objects.bulk_create(rows)
+    for number, group in enumerate(groups):
+        group.targets.set(rows[number::10])
+        calendar = Calendar.objects.create(owner=acme, name=group.name, needs_approval=False)
+        changes.attach(calendar, group)
+        window(calendar, opens_in=60 + 5 * number, seconds=5)
+    begun = now()
+    found = told(Owner.objects.get(slug="acme"), [row.name for row in rows], expected_seconds=0.05)
+    assert (found.windows, found.never) == (10, 0)
+    assert now() - begun < timedelta(seconds=4)
+    assert seconds_to(found.finishes_at) == pytest.approx(60 + 45 + 300 * 0.05 / 4, abs=2)

@@ -1,0 +1,177 @@
+"""Another owner's rows do not exist: in no list, count, filter, search, page or action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import AuditEntry, Job, Owner, Run, Submission
+from jobs.owners.pausing import pause_owner
+from tests.jobs.scenes import submitted
+
+VIEW = ("view_owner", "view_job", "view_submission", "view_run", "view_target", "view_auditentry")
+ACT = ("cancel_run", "retry_run", "cancel_submission", "run_job", "pause_owner", "pause_job")
+EDIT = ("change_owner", "change_job", "add_job", "delete_job")
+LISTS = ("owner", "job", "submission", "run", "target", "auditentry")
+
+Person = Callable[..., Client]
+
+
+@pytest.fixture
+def both(acme: Owner, stranger: Owner) -> tuple[Run, Run]:
+    """A run of acme and one of the stranger, each with all that hangs on it."""
+    runs = []
+    for owner in (acme, stranger):
+        runs += submitted(owner, target=f"{owner.slug}-sw", label=f"{owner.slug}-label")
+        Job.objects.create(
+            owner=owner, key=f"{owner.slug}-job", task="tests.add", payload=b"[[], {}, {}]"
+        )
+        pause_owner(owner, reason=f"{owner.slug}-reason")
+    return runs[0], runs[1]
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_shows_and_counts_only_what_is_ones_own(
+    person: Person, both: tuple[Run, Run], name: str
+) -> None:
+    """Neither rows, nor the number of them, nor the choices of filters tell of a stranger."""
+    client = person("ann", *VIEW, acme="viewer")
+    page = client.get(reverse(f"admin:jobs_{name}_changelist"))
+    assert "stranger" not in page.content.decode()
+    assert page.context["cl"].result_count == 1
+
+
+@pytest.mark.parametrize("name", ["owner", "job", "submission", "run", "target"])
+def test_a_foreign_page_is_as_unknown_as_one_that_is_not_there(
+    person: Person, both: tuple[Run, Run], stranger: Owner, name: str
+) -> None:
+    """The answer to a foreign key and to no key at all is the same."""
+    client = person("ann", *VIEW, *EDIT, acme="admin")
+    run = both[1]
+    keys = {
+        "owner": stranger.pk,
+        "job": Job.objects.get(owner=stranger).pk,
+        "submission": run.submission_id,
+        "run": run.id,
+        "target": run.target_id,
+    }
+    foreign = client.get(reverse(f"admin:jobs_{name}_change", args=[keys[name]]))
+    assert foreign.status_code == 302 and foreign.url == reverse("admin:index")
+
+
+def test_search_by_what_is_anothers_finds_nothing(person: Person, both: tuple[Run, Run]) -> None:
+    """An id, a submission's number and a target's name find rows of one's own owners only."""
+    client = person("ann", *VIEW, acme="viewer")
+    for term in (str(both[1].id), str(both[1].submission_id), "stranger-sw"):
+        page = client.get(reverse("admin:jobs_run_changelist"), {"q": term})
+        assert page.context["cl"].result_count == 0, term
+
+
+def test_filters_and_links_to_what_is_anothers_find_nothing(
+    person: Person, both: tuple[Run, Run]
+) -> None:
+    """An address may name any owner or submission; it finds what one may see."""
+    client = person("ann", *VIEW, acme="viewer")
+    for query in ({"owner": "stranger"}, {"submission": both[1].submission_id}):
+        page = client.get(reverse("admin:jobs_run_changelist"), query)
+        assert page.context["cl"].result_count in (0, 1)
+        assert str(both[1].id) not in page.content.decode()
+
+
+def test_autocompletion_offers_ones_own(person: Person, both: tuple[Run, Run]) -> None:
+    """Choosing an owner or a target in a form tells nothing of others'."""
+    client = person("ann", *VIEW, *EDIT, acme="admin")
+    for field in ("owner", "target"):
+        query = {"app_label": "jobs", "model_name": "job", "field_name": field, "term": "s"}
+        answer = client.get(reverse("admin:autocomplete"), query).json()
+        assert "stranger" not in str(answer)
+
+
+def test_a_lookup_that_is_no_filter_is_refused(as_root: Client, both: tuple[Run, Run]) -> None:
+    """Addresses cannot ask by columns that scan or tell secrets."""
+    for query in ({"payload__contains": "x"}, {"owner__memberships__user__password": "x"}):
+        page = as_root.get(reverse("admin:jobs_run_changelist"), query)
+        assert page.status_code == 400
+
+
+@pytest.mark.parametrize("role", ["viewer", "approver"])
+def test_a_role_that_only_sees_does_nothing(
+    person: Person, both: tuple[Run, Run], role: str
+) -> None:
+    """Django's permission is not enough: the role for the owner must allow it too."""
+    client = person("ann", *VIEW, *ACT, *EDIT, acme=role)
+    run = both[0]
+    url = reverse("admin:jobs_run_actions", args=[run.id, "cancel"])
+    assert client.get(url).status_code == 403
+    assert client.post(url).status_code == 403
+    page = client.get(reverse("admin:jobs_job_change", args=[Job.objects.get(owner=run.owner).pk]))
+    assert page.status_code == 200 and "_save" not in page.content.decode()
+
+
+def test_an_operator_without_djangos_permission_does_nothing(
+    person: Person, both: tuple[Run, Run]
+) -> None:
+    """The role is not enough either."""
+    client = person("ann", *VIEW, acme="operator")
+    url = reverse("admin:jobs_run_actions", args=[both[0].id, "cancel"])
+    assert client.post(url).status_code == 403
+
+
+def test_an_operator_acts_on_ones_own_and_not_on_anothers(
+    person: Person, both: tuple[Run, Run]
+) -> None:
+    """A foreign run cannot be acted on, and the answer does not say that it exists."""
+    client = person("ann", *VIEW, *ACT, acme="operator")
+    url = "admin:jobs_run_actions"
+    assert client.get(reverse(url, args=[both[0].id, "cancel"])).status_code == 200
+    assert client.get(reverse(url, args=[both[1].id, "cancel"])).status_code == 404
+    assert client.get(reverse(url, args=["nonsense", "cancel"])).status_code == 404
+    assert client.get(reverse(url, args=[both[0].id, "explode"])).status_code == 404
+
+
+def test_a_bulk_leaves_out_owners_for_whom_one_only_sees(
+    person: Person, both: tuple[Run, Run], acme: Owner
+) -> None:
+    """Viewer of one owner and operator of another: the bulk takes the second's rows only."""
+    from tests.jobs.admin.conftest import confirm_bulk
+
+    client = person("ann", *VIEW, *ACT, acme="operator", stranger="viewer")
+    url = reverse("admin:jobs_run_changelist")
+    confirm_bulk(client, url, "cancel", [str(run.id) for run in both])
+    states = dict(Run.objects.values_list("owner__slug", "state"))
+    assert states == {"acme": "cancelled", "stranger": "queued"}
+
+
+def test_an_owners_admin_cannot_take_share_from_others(person: Person, acme: Owner) -> None:
+    """Weight, cap and rate are set by who looks after all owners."""
+    client = person("ann", *VIEW, *EDIT, acme="admin")
+    url = reverse("admin:jobs_owner_change", args=[acme.pk])
+    limits = {"weight": "1000", "max_running": "9", "rate_limit_per_minute": "9"}
+    client.post(url, {"name": "Acme Ltd", "zone": "UTC", **limits})
+    acme.refresh_from_db()
+    assert (acme.name, acme.weight, acme.max_running) == ("Acme Ltd", 3, None)
+    assert acme.rate_limit_per_minute is None
+
+
+def test_nobody_records_by_hand(as_root: Client, both: tuple[Run, Run]) -> None:
+    """Runs, submissions, workers and audit are not added, changed or deleted, by nobody."""
+    rows = {"run": both[0], "submission": Submission.objects.first()}
+    rows["auditentry"] = AuditEntry.objects.first()
+    assert as_root.get(reverse("admin:jobs_worker_add")).status_code == 403
+    for name, row in rows.items():
+        assert as_root.get(reverse(f"admin:jobs_{name}_add")).status_code == 403
+        change = reverse(f"admin:jobs_{name}_change", args=[row.pk])
+        assert as_root.post(change, {"state": "succeeded"}).status_code == 403
+        delete = reverse(f"admin:jobs_{name}_delete", args=[row.pk])
+        assert as_root.post(delete, {"post": "yes"}).status_code == 403
+
+
+def test_an_inactive_superuser_sees_nothing(as_root: Client, both: tuple[Run, Run]) -> None:
+    """A session of an account that was shut ends at once."""
+    from django.contrib.auth.models import User
+
+    User.objects.update(is_active=False)
+    assert as_root.get(reverse("admin:jobs_run_changelist")).status_code == 302

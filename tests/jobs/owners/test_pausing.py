@@ -1,0 +1,111 @@
+"""jobs/owners/pausing.py: a paused owner's queued runs wait, and go on by themselves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from fleet import Kind, Refusal
+from jobs.core.errors import OptionError, UnknownOwner
+from jobs.models import AuditEntry, Owner
+from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.runs.storage import now
+from jobs.system.sweep import sweep
+from tests.jobs.scenes import (
+    admitted,
+    ask,
+    hinted,
+    living_worker,
+    lose_hints,
+    recorded,
+    submitted,
+)
+
+
+def test_what_runs_goes_on_and_what_waits_waits(acme: Owner, northwind: Owner) -> None:
+    """Of this owner only."""
+    [running], [waiting], [other] = submitted(acme), submitted(acme), submitted(northwind)
+    worker = living_worker()
+    at = admitted(worker, running)
+    pause_owner(acme, reason="freeze")
+    assert ask(worker, [waiting]) == [Refusal.WAITS]
+    admitted(worker, other)
+    recorded(at, Kind.STARTED)
+    assert recorded(at, Kind.SUCCEEDED) == "succeeded"
+    assert (list(Owner.objects.paused()), acme.is_paused()) == ([acme], True)
+    assert acme.paused_reason == "freeze"
+
+
+def test_resumed_it_goes_on_at_once(committed: None, acme: Owner) -> None:
+    """The waiting runs have hints again without a sweep."""
+    runs = submitted(acme, 3)
+    worker = living_worker()
+    pause_owner(acme)
+    ask(worker, runs)
+    lose_hints()
+    resume_owner(acme)
+    assert hinted() == [run.id for run in runs]
+    assert (acme.is_paused(), acme.paused_until, acme.paused_reason) == (False, None, "")
+    admitted(worker, runs[0])
+
+
+def test_a_pause_until_a_time_ends_with_it(committed: None, acme: Owner) -> None:
+    """The sweep finds what waited."""
+    [run] = submitted(acme)
+    pause_owner(acme, until=now() + timedelta(hours=1))
+    ask(living_worker(), [run])
+    sweep()
+    Owner.objects.filter(pk=acme.pk).update(paused_until=now() - timedelta(seconds=1))
+    acme.refresh_from_db()
+    assert not acme.is_paused()
+    assert not Owner.objects.paused().exists()
+    assert sweep()["freed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "option"),
+    [
+        ({"reason": "x" * 201}, "reason: is text of at most 200 characters"),
+        ({"reason": "nul \x00"}, "reason: "),
+        ({"until": datetime(2030, 1, 1)}, "until: is a datetime with a time zone"),  # noqa: DTZ001
+        ({"until": "2030-01-01"}, "until: is a datetime with a time zone"),
+        ({"until": datetime(2020, 1, 1, tzinfo=UTC)}, "until: has passed already"),
+    ],
+)
+def test_a_pause_that_cannot_be_kept_is_refused(
+    acme: Owner, bad: dict[str, Any], option: str
+) -> None:
+    """By the name of what is wrong; the owner goes on."""
+    with pytest.raises(OptionError, match=option):
+        pause_owner(acme, **bad)
+    assert not Owner.objects.paused().exists()
+
+
+def test_who_paused_and_why_is_in_the_audit(acme: Owner) -> None:
+    """With the time until when; and the resuming, too."""
+    ada = User.objects.create(username="ada")
+    until = now() + timedelta(hours=1)
+    pause_owner(acme, until=until, reason="freeze", actor=ada)
+    resume_owner(acme, actor=ada)
+    resumed, paused = AuditEntry.objects.all()
+    assert (paused.action, paused.reason, paused.details) == (
+        "pause",
+        "freeze",
+        {"until": until.isoformat()},
+    )
+    assert (resumed.action, resumed.actor_name, resumed.owner) == ("resume", "ada", acme)
+
+
+def test_an_owner_is_paused_and_resumed_by_its_name_too(acme: Owner) -> None:
+    """As it is named in a submit."""
+    pause_owner("acme")
+    acme.refresh_from_db()
+    assert acme.is_paused()
+    resume_owner("acme")
+    acme.refresh_from_db()
+    assert not acme.is_paused()
+    with pytest.raises(UnknownOwner):
+        pause_owner("acne")

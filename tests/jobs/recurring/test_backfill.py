@@ -1,0 +1,227 @@
+"""jobs/recurring/backfill.py: a range of the past is run again, exactly once, and can be
+stopped.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+
+import jobs as front_door
+from jobs.core.errors import OptionError
+from jobs.core.ids import scheduled_id
+from jobs.models import AuditEntry, Backfill, Job, Owner, Run
+from jobs.recurring import backfill as backfilling
+from jobs.recurring.backfill import backfill, count_backfill, go_on
+from jobs.runs.storage import now
+from tests.jobs.recurring.scenes import at, recurring, runs_of, written_raw
+from tests.jobs.scenes import at_once, behind, hinted
+
+
+def test_it_is_counted_before_it_begins(acme: Owner) -> None:
+    """From the start until before the end; nothing is made by that."""
+    job = recurring(acme)
+    assert count_backfill(job, at(0), at(10)) == 10
+    daily = recurring(acme, schedule="cron", cron="@daily", zone="Europe/Berlin")
+    assert count_backfill(daily, at(-1440 * 7), at(0)) == 7
+    slow = recurring(acme, schedule="seconds", interval_seconds=7)
+    assert count_backfill(slow, at(0), at(7)) == 60
+    assert not Run.objects.exists() and not Backfill.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "field", "problem"),
+    [
+        (at(0), at(0), "end", "later than start"),
+        (at(0), datetime(2100, 1, 1, tzinfo=UTC), "end", "future"),
+        (datetime(1999, 1, 1, tzinfo=UTC), at(0), "start", "2000-01-01"),
+        (at(0).replace(tzinfo=None), at(1), "start", "time zone"),
+        (at(0), "2026-01-01", "end", "time zone"),
+        (at(0), at(0, seconds=0.5) + timedelta(days=70), "end", "100,000"),
+        (at(0, seconds=1), at(0, seconds=2), "end", "no due time"),
+    ],
+)
+def test_a_bad_range_is_refused_by_its_limit(
+    acme: Owner, start: Any, end: Any, field: str, problem: str
+) -> None:
+    """And a range that is too large at once, whatever it holds."""
+    with pytest.raises(OptionError, match=problem) as caught:
+        count_backfill(recurring(acme), start, end)
+    assert caught.value.option == field
+    cron = recurring(acme, schedule="cron", cron="* * * * *")
+    with pytest.raises(OptionError):
+        backfill(cron, start, end)
+    assert not Backfill.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [({"enabled": False}, "enabled"), ({"history_policy": "none"}, "history none")],
+)
+def test_a_job_that_cannot_is_refused(acme: Owner, fields: dict[str, Any], problem: str) -> None:
+    """By what keeps it."""
+    with pytest.raises(OptionError, match=problem):
+        backfill(recurring(acme, **fields), at(0), at(10))
+
+
+def test_its_runs_are_one_submission(acme: Owner) -> None:
+    """Each due time once more, beside the run that was due; the audit says who wanted it."""
+    job, maria = recurring(acme, name="Nightly"), User.objects.create(username="maria")
+    made = job.backfill(at(0), at(10), actor=maria, reason="wrong firmware")
+    assert (made.count, made.made, made.submission.label) == (10, 0, "backfill of Nightly")
+    assert (made.submission.run_count, made.submission.owner) == (10, acme)
+    assert go_on() == 10 and go_on() == 0
+    made.refresh_from_db()
+    assert made.made == 10 and made.done_at is not None
+    runs = list(Run.objects.filter(submission=made.submission).order_by("due_at"))
+    assert [run.due_at for run in runs] == [at(minute) for minute in range(10)]
+    assert runs[0].id == scheduled_id(job.pk, at(0), salt=f"backfill:{made.pk}")
+    entry = AuditEntry.objects.get(action="backfill")
+    assert (entry.actor_name, entry.reason, entry.details["runs"]) == (
+        "maria",
+        "wrong firmware",
+        10,
+    )
+    again = front_door.backfill(job, at(0), at(2))
+    assert go_on() == 2 and len(runs_of(job)) == 12 and again.submission != made.submission
+
+
+def test_hints_follow_the_commit(committed: None, broker: redis.Redis, acme: Owner) -> None:
+    """Of every run, in its submission."""
+    job = recurring(acme)
+    made = backfill(job, at(0), at(5))
+    go_on()
+    assert sorted(hinted()) == sorted(
+        Run.objects.filter(submission=made.submission).values_list("id", flat=True)
+    )
+
+
+def test_a_killed_one_goes_on_where_it_was(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each chunk is whole, with its progress, or not there at all."""
+    monkeypatch.setattr(backfilling, "CHUNK", 3)
+    job, chunks = recurring(acme), iter(range(99))
+    made = backfill(job, at(0), at(10))
+    make_runs = backfilling.make_runs
+
+    def die_in_the_third(*args: Any, **options: Any) -> int:
+        count = make_runs(*args, **options)
+        if next(chunks) == 2:
+            raise ConnectionError
+        return count
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backfilling, "make_runs", die_in_the_third)
+        with pytest.raises(ConnectionError):
+            go_on()
+    made.refresh_from_db()
+    assert (made.made, made.next_at, made.done_at) == (6, at(5, seconds=0.5), None)
+    assert len(runs_of(job)) == 6
+    assert go_on() == 4 and runs_of(job) == [at(minute) for minute in range(10)]
+
+
+def test_several_take_turns(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large one does not keep a small one waiting for its end."""
+    monkeypatch.setattr(backfilling, "CHUNK", 3)
+    large, small = recurring(acme), recurring(acme)
+    backfill(large, at(0), at(30))
+    backfill(small, at(0), at(3))
+    chunks = []
+    make_runs = backfilling.make_runs
+
+    def noted(pairs: list[tuple[int, int]], **options: Any) -> int:
+        chunks.append(pairs[0][0] if pairs else None)
+        return make_runs(pairs, **options)
+
+    monkeypatch.setattr(backfilling, "make_runs", noted)
+    go_on()
+    assert chunks[:3] == [large.pk, small.pk, large.pk]
+    assert (len(runs_of(large)), len(runs_of(small))) == (30, 3)
+
+
+def test_a_job_that_broke_since_stops_no_other(
+    acme: Owner, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its backfill ends, with a word in the log."""
+    broken, good = recurring(acme), recurring(acme)
+    ended, _ = backfill(broken, at(0), at(5)), backfill(good, at(0), at(5))
+    written_raw(broken, shard=None)
+    assert go_on() == 5
+    assert (runs_of(broken), len(runs_of(good))) == ([], 5)
+    ended.refresh_from_db()
+    assert ended.done_at is not None
+    assert f"backfill {ended.pk} ends" in caplog.text
+
+
+def test_two_workers_make_each_run_once(
+    committed: None, broker: redis.Redis, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take turns at the row."""
+    monkeypatch.setattr(backfilling, "CHUNK", 5)
+    job = recurring(acme)
+    made = backfill(job, at(0), at(60))
+    at_once(go_on, go_on, go_on)
+    go_on()
+    made.refresh_from_db()
+    assert made.made == 60 and runs_of(job) == [at(minute) for minute in range(60)]
+
+
+def test_cancelling_its_submission_stops_it(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was made is cancelled, and no more is made."""
+    monkeypatch.setattr(backfilling, "CHUNK", 3)
+    job = recurring(acme)
+    made = backfill(job, at(0), at(10))
+    go_on(seconds=-1)
+    backfilling._next_chunk(after=0)
+    assert made.submission.cancel().cancelled == 3
+    assert go_on() == 0
+    assert {run.state for run in Run.objects.filter(job=job)} == {"cancelled"}
+    made.refresh_from_db()
+    assert made.made == 3 and made.done_at is not None
+
+
+def test_a_chunk_that_is_being_made_is_cancelled_too(
+    committed: None, broker: redis.Redis, acme: Owner
+) -> None:
+    """The cancel waits for it, and then sees its runs."""
+    job = recurring(acme)
+    made = backfill(job, at(0), at(4))
+    with behind(made.submission.cancel) as (begin, outcomes):
+        go_on()
+        begin()
+    assert outcomes == [(4, 0)]
+    assert {run.state for run in Run.objects.filter(job=job)} == {"cancelled"}
+
+
+def test_a_pause_does_not_hold_it(acme: Owner) -> None:
+    """Somebody has asked for it."""
+    job = recurring(acme, paused_until=now() + timedelta(hours=1))
+    backfill(job, at(0), at(4))
+    assert go_on() == 4
+
+
+def test_runs_that_must_not_overlap_follow_each_other(acme: Owner) -> None:
+    """All are made; the lock key of the job keeps them apart."""
+    job = recurring(acme, overlap="skip")
+    backfill(job, at(0), at(4))
+    assert go_on() == 4
+    assert {run.lock_key for run in Run.objects.filter(job=job)} == {f"acme:job:{job.pk}"}
+
+
+def test_the_next_times_of_a_job(acme: Owner) -> None:
+    """From now on, after a pause; none of one that is off."""
+    job = recurring(acme)
+    first, second, third = job.next_times(3)
+    assert now() < first <= now() + timedelta(minutes=1)
+    assert second - first == third - second == timedelta(minutes=1)
+    until = now() + timedelta(hours=2)
+    Job.objects.filter(pk=job.pk).update(paused_until=until)
+    assert until < job.next_times(1)[0] <= until + timedelta(minutes=1)
+    slow = recurring(acme, schedule="seconds", interval_seconds=7, start_at=until)
+    times = slow.next_times(2)
+    assert until <= times[0] < until + timedelta(seconds=7) and len(times) == 2
+    written_raw(job, enabled=False)
+    assert job.next_times() == []

@@ -1,0 +1,198 @@
+"""jobs/recurring/due.py: the jobs that are due in some slots, and no others."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from jobs.admin.jobs.schedule import is_broken
+from jobs.core import sql
+from jobs.models import Job, Owner
+from jobs.recurring import due
+from jobs.recurring.due import due_jobs
+from jobs.recurring.health import broken_jobs
+from jobs.schedules import moment_of, slot_of
+from tests.jobs.recurring.scenes import MINUTE, NOON, at, recurring, written_raw
+
+
+def due_times(job: Job, *, hours: float = 1, step: int = 7) -> list[Any]:
+    """Return when a job is due after noon, asked for in steps of some slots."""
+    first, end = slot_of(NOON), slot_of(NOON + timedelta(hours=hours))
+    found = []
+    for start in range(first, end, step):
+        found += due_jobs(start, min(start + step, end))
+    return [moment_of(each.slot) for each in found if each.job_id == job.id]
+
+
+def test_an_interval_is_due_at_its_phase_and_shard(acme: Owner) -> None:
+    """Once in each interval, half-second by half-second, however the slots are cut."""
+    job = recurring(acme, interval_minutes=15, phase=4, shard=33)
+    recurring(acme, interval_minutes=15, phase=3, shard=33, enabled=False)
+    expected = [at(4 + 15 * n, seconds=16.5) for n in range(4)]
+    assert due_times(job) == expected
+    assert due_times(job, step=121) == expected
+
+
+def test_many_intervals_are_found_each_in_its_own_slot(acme: Owner) -> None:
+    """Of any length, also when a span touches two minutes."""
+    lengths = [1, 2, 7, 60, 1440]
+    jobs = [
+        recurring(acme, interval_minutes=n, phase=MINUTE % n, shard=119 - place)
+        for place, n in enumerate(lengths)
+    ]
+    jobs += [recurring(acme, interval_minutes=1, phase=0, shard=1)]
+    found = due_jobs(MINUTE * 120 + 115, MINUTE * 120 + 122)
+    slots = {
+        job.id: [it.slot - MINUTE * 120 for it in found if it.job_id == job.id] for job in jobs
+    }
+    assert list(slots.values()) == [[119], [118], [117], [116], [115], [121]]
+
+
+def test_cron_is_due_in_the_first_slot_of_its_minute_in_its_zone(acme: Owner) -> None:
+    """13:00 in Berlin is noon in winter; nobody else's expression is touched."""
+    berlin = recurring(acme, schedule="cron", cron="0,30 13 * * *", zone="Europe/Berlin")
+    utc = recurring(acme, schedule="cron", cron="0,30 13 * * *")
+    assert due_times(berlin) == [at(0), at(30)]
+    assert due_times(utc) == []
+
+
+def test_smooth_moves_the_slot_and_not_the_due_time(acme: Owner) -> None:
+    """It is triggered at its shard; what is due is the minute."""
+    cron = recurring(acme, schedule="cron", cron="5 12 * * *", smooth=True, shard=90)
+    once = recurring(acme, schedule="once", once_at=at(5), smooth=True, shard=91)
+    first = (MINUTE + 5) * 120
+    assert due_jobs(first, first + 90) == []
+    found = due_jobs(first + 90, first + 120)
+    assert [(it.job_id, it.slot) for it in found] == [(cron.id, first), (once.id, first)]
+
+
+def test_once_is_due_once(acme: Owner) -> None:
+    """In the first slot of its minute."""
+    job = recurring(acme, schedule="once", once_at=at(7))
+    assert due_times(job) == [at(7)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"start_at": at(2)}, [2, 3, 4]),
+        ({"end_at": at(2)}, [0, 1, 2]),
+        ({"effective_from": at(1, seconds=0.1)}, [2, 3, 4]),
+        ({"effective_from": at(1)}, [1, 2, 3, 4]),
+        ({"paused_until": at(3)}, [3, 4]),
+        ({"enabled": False}, []),
+        ({"start_at": at(1), "end_at": at(3), "paused_until": at(2)}, [2, 3]),
+    ],
+)
+@pytest.mark.parametrize("schedule", ["interval", "cron"])
+def test_a_due_time_counts_between_its_bounds(
+    acme: Owner, schedule: str, fields: dict[str, Any], expected: list[int]
+) -> None:
+    """Both ends count, and so does the moment at which a pause or its being off ends."""
+    job = recurring(
+        acme, schedule=schedule, cron="* * * * *" if schedule == "cron" else "", **fields
+    )
+    assert due_times(job, hours=1 / 12) == [at(minute) for minute in expected]
+
+
+def test_once_outside_of_its_bounds_is_not_due(acme: Owner) -> None:
+    """Created after its time, switched off, paused."""
+    for fields in ({"effective_from": at(8)}, {"enabled": False}, {"paused_until": at(8)}):
+        recurring(acme, schedule="once", once_at=at(7), **fields)
+    first = (MINUTE + 7) * 120
+    assert due_jobs(first, first + 120) == []
+
+
+def test_a_broken_row_stops_no_other(acme: Owner, caplog: pytest.LogCaptureFixture) -> None:
+    """It is skipped, and found by who looks for it; a bad expression is said once in the log."""
+    due._log_broken.cache_clear()
+    good = recurring(acme, schedule="cron", cron="* * * * *")
+    broken = [recurring(acme, schedule="cron", cron=f"{n} * * * *") for n in range(3)]
+    written_raw(broken[0], cron="nonsense")
+    written_raw(broken[1], zone="Mars/X")
+    written_raw(broken[2], cron="0 0 30 2 *")
+    other = [recurring(acme) for _ in range(3)]
+    written_raw(other[0], phase=None)
+    written_raw(other[1], shard=None)
+    written_raw(other[2], interval_minutes=0)
+    once = recurring(acme, schedule="once", once_at=at(1))
+    written_raw(once, once_at=at(1, seconds=30))
+    smooth = recurring(acme, schedule="cron", cron="* * * * *", smooth=True)
+    with caplog.at_level(logging.ERROR):
+        assert due_times(good, hours=0.05) == [at(0), at(1), at(2)]
+        found = {it.job_id for it in due_jobs(slot_of(NOON), slot_of(at(3)))}
+    assert found == {good.id}
+    assert sum("nonsense" in message for message in caplog.messages) == 1
+    assert sum("Mars/X" in message for message in caplog.messages) == 1
+    all_broken = (*broken, *other, once, smooth)
+    assert broken_jobs(None).keys == {job.pk for job in all_broken}
+    for job in (*all_broken, good):
+        job.refresh_from_db()
+        assert is_broken(job) == (job != good), job.key
+
+
+def _plan(name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the scans of a statement's plan, as it was run."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name)}", parameters)
+        [row] = cursor.fetchone()
+    found: list[dict[str, Any]] = []
+
+    def walk(node: dict[str, Any]) -> None:
+        if node.get("Relation Name") == "jobs_job":
+            found.append(node)
+        for part in node.get("Plans", ()):
+            walk(part)
+
+    walk((json.loads(row) if isinstance(row, str) else row)[0]["Plan"])
+    return found
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_only_due_rows_are_read(acme: Owner, is_known: bool) -> None:
+    """Of 20,000 jobs: every scan goes by an index, and throws no row away.
+
+    Also while the planner knows nothing of them yet, and takes all jobs for jobs by hand.
+    """
+    with connection.cursor() as cursor:
+        if not is_known:
+            for number in range(200):
+                recurring(acme, f"by-hand-{number}", schedule="manual")
+            cursor.execute("ANALYZE jobs_job")
+        cursor.execute(
+            """
+            INSERT INTO jobs_job (owner_id, key, name, task, queue, payload, payload_key, labels,
+                schedule, interval_minutes, phase, shard, cron, once_at, zone, smooth, misfire,
+                misfire_cap, overlap, retry_on, give_up_on, lock_key, history_policy,
+                effective_from, enabled, changed_at)
+            SELECT %s, 'bulk-' || n, '', 'tests.add', '', '[]', 0, '{}',
+                kind, CASE WHEN kind = 'interval' THEN 15 END,
+                CASE WHEN kind = 'interval' THEN n %% 15 END, n %% 120,
+                CASE WHEN kind = 'cron' THEN n %% 60 || ' * * * *' ELSE '' END,
+                CASE WHEN kind = 'once' THEN to_timestamp((%s + n %% 1440) * 60) END,
+                '', n %% 2 = 0, 'once', 100, 'allow', '{}', '{}', '', 'full', %s, true, now()
+            FROM generate_series(1, 20000) AS n,
+                LATERAL (SELECT (ARRAY['interval', 'cron', 'once'])[n %% 3 + 1] AS kind) AS k
+            """,
+            [acme.id, MINUTE, NOON - timedelta(days=1)],
+        )
+        if is_known:
+            cursor.execute("ANALYZE jobs_job")
+    part = {"minutes": [MINUTE], "lows": [10], "highs": [13]}
+    crons = {"crons": ["0 * * * *"], "zones": [""]}
+    for name, given in (
+        ("due_intervals", part),
+        ("due_crons", {**crons, **part}),
+        ("due_once", part),
+    ):
+        scans = _plan(name, given)
+        assert scans, name
+        for scan in scans:
+            assert "Index" in scan["Node Type"] or "Bitmap" in scan["Node Type"], (name, scan)
+            assert not scan.get("Rows Removed by Filter"), (name, scan)
+            assert not scan.get("Rows Removed by Index Recheck"), (name, scan)

@@ -1,0 +1,348 @@
+"""Jobs found by what needs somebody: late, failing, paused, broken; each by index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from jobs.admin.jobs import health_filter
+from jobs.core.ids import scheduled_id
+from jobs.models import Cursor, Job, Missed, Owner, Run, Tick
+from jobs.recurring import health as job_health
+from jobs.schedules import slot_of
+
+Person = Callable[..., Client]
+SEES = ("view_job", "view_missed")
+
+
+def job(owner: Owner, key: str, **columns: Any) -> Job:
+    return Job.objects.create(owner=owner, key=key, task="tests.add", payload=b"{}", **columns)
+
+
+def keys(client: Client, **query: Any) -> list[str]:
+    """Return the keys of the jobs that a list shows, in its order."""
+    answer = client.get(reverse("admin:jobs_job_changelist", query=query))
+    assert answer.status_code == 200
+    return [row.key for row in answer.context["cl"].result_list]
+
+
+def ended(of: Job, state: str, *, at: datetime) -> None:
+    Run.objects.create(
+        id=scheduled_id(of.pk, at),
+        owner=of.owner,
+        job=of,
+        task=of.task,
+        queue="jobs",
+        state=state,
+        payload=b"{}",
+        max_attempts=1,
+        history=[],
+    )
+
+
+def held_since_long(*jobs: Job) -> None:
+    """Let schedules have been written long ago."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs_job SET effective_from = now() - interval '1 day' WHERE id = ANY(%s)",
+            [[of.pk for of in jobs]],
+        )
+
+
+def handed_out(until: datetime) -> None:
+    """Let the pulse have handed out all slots before a moment, to ticks that are done."""
+    Cursor.objects.update(slot=slot_of(until))
+
+
+@pytest.fixture
+def due(acme: Owner, stranger: Owner) -> datetime:
+    """A moment three minutes ago, at which five jobs of acme and one of a stranger were due."""
+    moment = (timezone.now() - timedelta(minutes=3)).replace(second=0, microsecond=0)
+    minute = slot_of(moment) // 120
+    interval = {"schedule": "interval", "interval_minutes": 600, "shard": 0}
+    held_since_long(
+        job(acme, "interval", **interval, phase=minute % 600),
+        job(acme, "another minute", **interval, phase=(minute + 1) % 600),
+        job(acme, "cron", schedule="cron", cron=f"{moment:%M %H} * * *"),
+        job(acme, "once", schedule="once", once_at=moment),
+        job(acme, "disabled", **interval, phase=minute % 600, enabled=False),
+        job(acme, "paused", **interval, phase=minute % 600, paused_until=moment.replace(year=2100)),
+        job(acme, "ended", **interval, phase=minute % 600, end_at=moment - timedelta(days=1)),
+        job(acme, "manual"),
+        job(stranger, "strange", **interval, phase=minute % 600),
+    )
+    Job.objects.filter(key="paused").update(paused_from=moment - timedelta(hours=1))
+    return moment
+
+
+LATE = ["cron", "interval", "once"]
+
+
+def test_jobs_of_an_open_tick_are_late_after_a_minute(
+    as_root: Client, acme: Owner, due: datetime
+) -> None:
+    """Those that were due in it, and no others."""
+    handed_out(timezone.now())
+    assert keys(as_root, health="late") == []
+    slot = slot_of(due)
+    tick = Tick.objects.create(first_slot=slot, end_slot=slot + 1)
+    assert keys(as_root, health="late", owner="acme") == LATE
+    assert keys(as_root, health="late") == [*LATE, "strange"]
+    Tick.objects.filter(pk=tick.pk).update(done_at=timezone.now())
+    assert keys(as_root, health="late") == []
+
+
+def test_jobs_of_slots_that_nobody_hands_out_are_late(
+    as_root: Client, acme: Owner, due: datetime
+) -> None:
+    """When beat is silent there is no tick either: then the cursor tells."""
+    handed_out(due - timedelta(seconds=10))
+    found = keys(as_root, health="late", owner="acme")
+    assert set(LATE) <= set(found)
+    assert not {"disabled", "paused", "ended", "manual"} & set(found)
+
+
+def test_what_a_catch_up_has_passed_is_not_late(
+    as_root: Client, acme: Owner, due: datetime
+) -> None:
+    """Its tick goes over the jobs in their order, and is open until the last."""
+    handed_out(timezone.now())
+    passed = Job.objects.get(key="cron")
+    Tick.objects.create(
+        first_slot=slot_of(due), end_slot=slot_of(due) + 9, kind="catch_up", after_job=passed.pk
+    )
+    assert keys(as_root, health="late", owner="acme") == ["once"]
+
+
+def test_a_pause_that_began_after_the_due_time_hides_nothing(
+    as_root: Client, acme: Owner, due: datetime
+) -> None:
+    """The tick triggers that one all the same."""
+    handed_out(timezone.now())
+    Tick.objects.create(first_slot=slot_of(due), end_slot=slot_of(due) + 1)
+    Job.objects.filter(key="paused").update(paused_from=due + timedelta(seconds=1))
+    assert keys(as_root, health="late", owner="acme") == [*LATE, "paused"]
+
+
+def test_a_job_that_somebody_holds_is_late_by_itself(
+    as_root: Client, acme: Owner, due: datetime
+) -> None:
+    """It has a tick of its own; the others were triggered by theirs."""
+    handed_out(timezone.now())
+    held = Job.objects.get(key="interval")
+    slot = slot_of(due)
+    Tick.objects.create(first_slot=slot, end_slot=slot + 120, kind="held", after_job=held.pk - 1)
+    assert keys(as_root, health="late") == ["interval"]
+
+
+def test_a_search_that_takes_too_long_says_that_there_may_be_more(
+    as_root: Client, due: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends, and the list is shown."""
+    handed_out(due - timedelta(seconds=10))
+    monkeypatch.setattr(job_health, "LATE_MILLISECONDS", 1)
+    answer = as_root.get(reverse("admin:jobs_job_changelist", query={"health": "late"}))
+    assert "may be more" in answer.content.decode()
+
+
+def test_a_job_is_failing_when_its_last_run_that_ended_has_failed(
+    as_root: Client, acme: Owner
+) -> None:
+    """One that has succeeded since is well again; one that runs now is still failing."""
+    now = timezone.now()
+    failing, well, running = (job(acme, key) for key in ("failing", "well", "running"))
+    for of in (failing, well, running):
+        ended(of, "failed", at=now - timedelta(minutes=9))
+    ended(well, "succeeded", at=now - timedelta(minutes=8))
+    ended(running, "running", at=now - timedelta(minutes=7))
+    job(acme, "never run")
+    assert keys(as_root, health="failing") == ["failing", "running"]
+
+
+def test_paused_jobs_are_found_until_the_pause_is_over(as_root: Client, acme: Owner) -> None:
+    """What was paused once is not."""
+    now = timezone.now()
+    job(acme, "paused", paused_until=now + timedelta(hours=1))
+    job(acme, "over", paused_until=now - timedelta(hours=1))
+    job(acme, "never")
+    assert keys(as_root, health="paused") == ["paused"]
+
+
+def test_jobs_whose_schedule_cannot_be_followed_are_broken(as_root: Client, acme: Owner) -> None:
+    """Enabled ones: nobody waits for the others."""
+    job(acme, "bad cron", schedule="cron", cron="61 * * * *")
+    job(acme, "bad zone", schedule="cron", cron="@daily", zone="Mars/Olympus")
+    job(acme, "no cron", schedule="cron")
+    job(acme, "no place", schedule="interval", interval_minutes=5)
+    job(acme, "no time", schedule="once")
+    job(acme, "no seconds", schedule="seconds")
+    job(acme, "what", schedule="yearly")
+    job(acme, "off", schedule="once", enabled=False)
+    job(acme, "good", schedule="cron", cron="@daily")
+    job(acme, "manual")
+    found = ["bad cron", "bad zone", "no cron", "no place", "no seconds", "no time", "what"]
+    assert keys(as_root, health="broken") == found
+
+
+@pytest.mark.parametrize("health", ["late", "failing", "paused", "broken"])
+def test_health_tells_nothing_of_other_owners(
+    person: Person, acme: Owner, stranger: Owner, due: datetime, health: str
+) -> None:
+    """Also where the address asks for one of them; one's own are found."""
+    handed_out(due - timedelta(seconds=10))
+    for owner, key in ((acme, "interval"), (stranger, "strange")):
+        ended(Job.objects.get(key=key), "failed", at=due)
+        job(owner, f"{key} broken", schedule="once")
+        job(owner, f"{key} paused", paused_until=timezone.now() + timedelta(hours=1))
+    client = person("ann", *SEES, acme="viewer")
+    own = {"late": "interval", "failing": "interval"}.get(health, f"interval {health}")
+    found = keys(client, health=health)
+    assert own in found and not [key for key in found if key.startswith("strange")]
+    assert keys(client, health=health, owner="stranger") == []
+
+
+def test_jobs_are_filtered_by_task_and_kind(as_root: Client, acme: Owner) -> None:
+    """A task that is not on offer can be asked for, too."""
+    Job.objects.create(owner=acme, key="a", task="old.task", payload=b"{}")
+    job(acme, "b", schedule="cron", cron="@daily")
+    assert keys(as_root, task="old.task") == ["a"]
+    assert keys(as_root, schedule="cron") == ["b"]
+    assert keys(as_root, schedule="nonsense") == ["a", "b"]
+    assert keys(as_root, task="\x00") == []
+
+
+def test_jobs_are_searched_by_how_key_or_name_begins(
+    person: Person, as_root: Client, acme: Owner, stranger: Owner
+) -> None:
+    """The key as it is, the name in any case; nobody finds another owner's."""
+    job(acme, "Backup-1", name="Nightly")
+    job(acme, "other", name="backup 2")
+    job(acme, "100%")
+    job(stranger, "Backup-9")
+    assert keys(as_root, q="Backup") == ["Backup-1", "other", "Backup-9"]
+    assert keys(as_root, q="backup") == ["other"]
+    assert keys(as_root, q="%") == []
+    assert keys(as_root, q="100%") == ["100%"]
+    assert keys(person("ann", *SEES, acme="viewer"), q="Backup") == ["Backup-1", "other"]
+
+
+def test_missed_spans_are_listed_newest_first_to_their_owner(
+    person: Person, as_root: Client, acme: Owner, stranger: Owner
+) -> None:
+    """Filtered by reason, owner and job; read only; strangers see none."""
+    at = timezone.now() - timedelta(hours=1)
+    jobs = [job(acme, "a"), job(acme, "b"), job(stranger, "s")]
+    for of, reason in zip(jobs, ("outage", "overlap", "paused"), strict=True):
+        Missed.objects.create(
+            job=of, owner=of.owner, first_at=at, last_at=at, count=1, reason=reason
+        )
+
+    def shown(client: Client, **query: Any) -> list[str]:
+        answer = client.get(reverse("admin:jobs_missed_changelist", query=query))
+        return [row.job.key for row in answer.context["cl"].result_list]
+
+    assert shown(as_root) == ["s", "b", "a"]
+    assert shown(as_root, reason="overlap") == ["b"]
+    assert shown(as_root, owner="stranger") == ["s"]
+    assert shown(as_root, job=jobs[0].pk) == ["a"]
+    client = person("ann", *SEES, "change_missed", "delete_missed", acme="admin")
+    assert shown(client) == ["b", "a"]
+    assert shown(client, owner="stranger") == []
+    strange = Missed.objects.get(job=jobs[2])
+    page = reverse("admin:jobs_missed_change", args=[strange.pk])
+    assert client.get(page).status_code == 302
+    own = reverse("admin:jobs_missed_change", args=[Missed.objects.get(job=jobs[0]).pk])
+    assert client.get(own).status_code == 200
+    assert client.post(own, {"count": 5}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("silent_seconds", "is_open", "verdict"),
+    [(0, False, "healthy"), (0, True, "behind"), (60, False, "silent")],
+)
+def test_the_scheduler_says_whether_it_is_healthy(
+    as_root: Client, silent_seconds: int, is_open: bool, verdict: str
+) -> None:
+    """Healthy: it has just beaten, and no tick has been open for a minute."""
+    now = timezone.now()
+    Cursor.objects.update(slot=slot_of(now), beat_at=now - timedelta(seconds=silent_seconds))
+    if is_open:
+        slot = slot_of(now - timedelta(minutes=5))
+        Tick.objects.create(first_slot=slot, end_slot=slot + 1)
+    listed = as_root.get(reverse("admin:jobs_cursor_changelist")).content.decode()
+    assert verdict in listed and "unreadable" not in listed
+    assert ("health=late" in listed) == is_open
+
+
+def test_what_strangers_have_takes_no_place_of_ones_own(
+    person: Person, acme: Owner, stranger: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most some are shown: of those whom one looks after."""
+    most(1, monkeypatch)
+    job(stranger, "strange", schedule="once")
+    job(acme, "own", schedule="once")
+    assert keys(person("ann", *SEES, acme="viewer"), health="broken") == ["own"]
+
+
+def most(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a list of what needs somebody be no longer than this."""
+    monkeypatch.setattr(job_health, "MOST", number)
+    monkeypatch.setattr(health_filter, "MOST", number)
+
+
+def is_all(client: Client, health: str) -> bool:
+    """Say whether a list claims to show all that need somebody."""
+    page = client.get(reverse("admin:jobs_job_changelist", query={"health": health}))
+    return "may be more" not in page.content.decode()
+
+
+@pytest.mark.parametrize("health", ["late", "failing", "broken"])
+def test_a_list_that_was_cut_says_that_there_may_be_more(
+    as_root: Client, acme: Owner, due: datetime, health: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list of exactly as many as are shown is all of them; one more is a cut."""
+    handed_out(due - timedelta(seconds=10))
+    Job.objects.filter(key="another minute").delete()
+    for key in ("interval", "cron", "once", "strange"):
+        ended(Job.objects.get(key=key), "failed", at=due)
+        job(acme, f"broken {key}", schedule="once")
+    monkeypatch.setattr(job_health, "LATE_MILLISECONDS", 10_000)
+    most(4, monkeypatch)
+    assert is_all(as_root, health) and len(keys(as_root, health=health)) == 4
+    most(3, monkeypatch)
+    assert not is_all(as_root, health) and len(keys(as_root, health=health)) == 3
+
+
+def test_a_look_at_a_part_of_the_past_says_that_there_may_be_more(
+    as_root: Client, acme: Owner, due: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the expressions of cron jobs, and of the runs that failed."""
+    monkeypatch.setattr(job_health, "LATE_MILLISECONDS", 10_000)
+    handed_out(due - timedelta(seconds=10))
+    job(acme, "another cron", schedule="cron", cron="@daily")
+    ended(Job.objects.get(key="cron"), "failed", at=due)
+    ended(Job.objects.get(key="cron"), "failed", at=due - timedelta(hours=1))
+    for limit, seen in (("PAIRS", ("late", "broken")), ("FAILED_RUNS", ("failing",))):
+        monkeypatch.setattr(job_health, limit, 2)
+        assert [is_all(as_root, health) for health in seen] == [True] * len(seen)
+        monkeypatch.setattr(job_health, limit, 1)
+        assert [is_all(as_root, health) for health in seen] == [False] * len(seen)
+
+
+def test_the_sites_clock_decides_nothing(
+    as_root: Client, acme: Owner, due: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL has written what is compared: a site that is an hour ahead finds no fault."""
+    now = timezone.now()
+    handed_out(now)
+    Cursor.objects.update(beat_at=now)
+    monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=1))
+    assert keys(as_root, health="late") == []
+    assert "healthy" in as_root.get(reverse("admin:jobs_cursor_changelist")).content.decode()

@@ -1,0 +1,33 @@
+"""jobs/recurring/missed.py: what was not run is noted once, and found again."""
+
+from __future__ import annotations
+
+from jobs.models import Missed, Owner
+from jobs.recurring.missed import note, recorded
+from jobs.schedules.misfire import MissedSpan
+from tests.jobs.recurring.scenes import at, recurring
+
+
+def test_noting_again_changes_nothing(acme: Owner) -> None:
+    """One record for a job, a span and a reason; of a job that is gone there is none."""
+    job, other = recurring(acme), recurring(acme)
+    span = MissedSpan(at(0), at(4), 5, "outage")
+    for _ in range(2):
+        note([(job.pk, span), (other.pk, span), (other.pk + 1, span)])
+    note([])
+    assert sorted(Missed.objects.values_list("job", "owner", "count")) == [
+        (job.pk, acme.pk, 5),
+        (other.pk, acme.pk, 5),
+    ]
+
+
+def test_what_touches_a_span_is_found(acme: Owner) -> None:
+    """Both ends of a record count; of the span that is asked for, only the first."""
+    job = recurring(acme)
+    note([(job.pk, MissedSpan(at(2), at(4), 3, "cap"))])
+    found = {job.pk: [(at(2), at(4))]}
+    assert recorded([job.pk], start=at(4), end=at(9)) == found
+    assert recorded([job.pk], start=at(0), end=at(2, seconds=1)) == found
+    assert recorded([job.pk], start=at(0), end=at(2)) == {}
+    assert recorded([job.pk], start=at(5), end=at(9)) == {}
+    assert recorded([job.pk + 1], start=at(0), end=at(9)) == {}

@@ -1,0 +1,280 @@
+"""jobs/recurring/tick.py: all that is due in a tick is triggered, whoever dies at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.db import connection
+
+from fleet import BrokerUnavailable
+from jobs.core import sql
+from jobs.models import Missed, Owner, Run, Tick
+from jobs.recurring import pulse as pulsing
+from jobs.recurring import tick as ticking
+from jobs.recurring.due import due_jobs
+from jobs.recurring.tick import tick
+from jobs.runs import dispatch
+from jobs.schedules import slot_of
+from tests.jobs.recurring.scenes import OLD, at, hinted_of, recurring, runs_of, tick_of
+from tests.jobs.scenes import at_once, known, row_held
+
+pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
+
+
+def test_a_tick_triggers_what_is_due_in_its_slots(acme: Owner, northwind: Owner) -> None:
+    """Of every kind, with history and without, and nothing beside; then it is done."""
+    kinds = [
+        recurring(acme, shard=119),
+        recurring(northwind, shard=100, history_policy="none"),
+        recurring(acme, schedule="cron", cron="1 12 * * *"),
+        recurring(northwind, schedule="once", once_at=at(1)),
+    ]
+    later = recurring(acme, shard=90)
+    made = tick_of(at(0, seconds=50), at(1, seconds=1))
+    assert tick(made.id) == 4
+    assert [runs_of(job) for job in kinds] == [[at(0, seconds=59.5)], [], [at(1)], [at(1)]]
+    assert runs_of(later) == []
+    assert hinted_of(*kinds) == 3
+    assert len(known()) == 4
+    made.refresh_from_db()
+    assert made.done_at is not None
+    assert tick(made.id) == 0
+
+
+def test_chunks_keep_a_jobs_due_times_together(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However small they are: each due time has its run, and the tick notes the last job."""
+    monkeypatch.setattr(ticking, "CHUNK", 4)
+    jobs = [recurring(acme, shard=n) for n in range(5)]
+    made = tick_of(at(0), at(3))
+    assert tick(made.id) == 15
+    assert [len(runs_of(job)) for job in jobs] == [3] * 5
+    made.refresh_from_db()
+    assert made.after_job == jobs[-1].id
+
+
+def test_who_comes_after_a_death_goes_on(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was noted is not done again; a chunk that was not is, and makes nothing twice."""
+    monkeypatch.setattr(ticking, "CHUNK", 1)
+    jobs = [recurring(acme, history_policy="none" if n % 2 else "full") for n in range(5)]
+    made = tick_of(at(0), at(1))
+
+    class Death(BaseException):
+        pass
+
+    passes: list[str] = []
+
+    def die(name: str) -> None:
+        passes.append(name)
+        if passes.count("tick.after_publish") == 3:
+            raise Death
+
+    monkeypatch.setattr(ticking, "crash_point", die)
+    with pytest.raises(Death):
+        tick(made.id)
+    made.refresh_from_db()
+    assert (made.after_job, made.done_at) == (jobs[1].id, None)
+    seen = _seen(made)
+    assert tick(made.id) == 3
+    assert len(known()) == 5
+    assert Run.objects.count() == 3
+    # The first one's: its jobs were not read again.
+    assert _seen(made) == seen
+
+
+def test_of_two_at_the_same_tick_one_leaves_it(acme: Owner) -> None:
+    """Together they do it once, in whatever order they get hold of it."""
+    jobs = [recurring(acme, shard=n) for n in range(20)]
+    made = tick_of(at(0), at(1))
+
+    def turn() -> int:
+        return tick(made.id)
+
+    outcomes = at_once(turn, turn, turn)
+    assert all(isinstance(outcome, int) for outcome in outcomes), outcomes
+    assert sum(outcomes) == 20
+    assert [runs_of(job) for job in jobs] == [[at(0, seconds=n / 2)] for n in range(20)]
+
+
+def test_while_one_does_a_chunk_another_leaves_it(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It neither waits for it nor does it again."""
+    recurring(acme)
+    made = tick_of(at(0), at(1))
+    makes, others = ticking.make_due_runs, []
+
+    def make_slowly(due: Any) -> int:
+        monkeypatch.setattr(ticking, "make_due_runs", makes)
+        others.extend(at_once(lambda: tick(made.id)))
+        return makes(due)
+
+    monkeypatch.setattr(ticking, "make_due_runs", make_slowly)
+    assert (tick(made.id), others) == (1, [0])
+
+
+def test_what_another_has_noted_meanwhile_is_left_to_it(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who was slow to begin finds the tick further than it is itself."""
+    job = recurring(acme, history_policy="none")
+    made = tick_of(at(0), at(1))
+    looks = ticking.due_jobs
+
+    def look_slowly(*slots: int) -> Any:
+        found = looks(*slots)
+        Tick.objects.filter(pk=made.pk).update(after_job=job.id)
+        return found
+
+    monkeypatch.setattr(ticking, "due_jobs", look_slowly)
+    assert tick(made.id) == 0
+    assert known() == []
+
+
+def test_who_is_dead_and_not_known_to_be_keeps_a_tick_for_a_while(acme: Owner) -> None:
+    """Its connection holds the tick: others leave it, and the server ends a silent one."""
+    recurring(acme)
+    made = tick_of(at(0), at(1))
+    frozen = connection.copy()
+    try:
+        frozen.set_autocommit(False)
+        frozen.cursor().execute("SELECT FROM jobs_tick WHERE id = %s FOR UPDATE", [made.id])
+        assert tick(made.id) == 0
+    finally:
+        frozen.rollback()
+        frozen.close()
+    assert tick(made.id) == 1
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        assert cursor.fetchone()[0] == "0"
+
+
+def test_while_the_broker_is_away_rows_are_made_and_the_tick_waits(
+    acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only hints without rows are repeated, by who takes the tick next."""
+
+    def away(*_args: Any, **_options: Any) -> None:
+        raise BrokerUnavailable("away")
+
+    kept, unkept = recurring(acme), recurring(acme, history_policy="none")
+    made = tick_of(at(0), at(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(dispatch.broker(), "publish", away)
+        with pytest.raises(BrokerUnavailable):
+            tick(made.id)
+    assert runs_of(kept) == [at(0)]
+    made.refresh_from_db()
+    assert made.done_at is None
+    assert tick(made.id) == 1
+    assert len(known()) == 1  # the row's own hint is the sweep's
+    assert runs_of(unkept) == []
+
+
+def test_jobs_that_must_not_overlap_are_sifted(acme: Owner) -> None:
+    """The second due time of a job whose run is open is recorded as missed."""
+    job = recurring(acme, overlap="skip")
+    free = recurring(acme)
+    for minute in (0, 1):
+        tick(tick_of(at(minute), at(minute + 1)).id)
+    assert runs_of(job) == [at(0)]
+    assert runs_of(free) == [at(0), at(1)]
+    [missed] = Missed.objects.all()
+    assert (missed.job, missed.first_at, missed.reason) == (job, at(1), "overlap")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda job: job.delete(),
+        lambda job: type(job).objects.filter(pk=job.pk).update(enabled=False),
+        lambda job: type(job).objects.filter(pk=job.pk).update(interval_minutes=7, phase=3),
+    ],
+)
+def test_a_job_counts_as_it_is_when_its_tick_reads_it(
+    acme: Owner, change: Callable[[Any], Any]
+) -> None:
+    """Deleted, off or with another schedule in the second before: it is not triggered."""
+    change(recurring(acme))
+    assert tick(tick_of(at(0), at(1)).id) == 0
+
+
+def test_a_job_that_was_paused_after_it_was_due_still_runs(acme: Owner) -> None:
+    """A pause begins when it begins, not a second before."""
+    job = recurring(acme, paused_until=at(60))
+    type(job).objects.filter(pk=job.pk).update(paused_from=at(0, seconds=0.1))
+    assert tick(tick_of(at(0), at(2)).id) == 1
+    assert runs_of(job) == [at(0)]
+
+
+def test_a_tick_that_catches_up_is_judged_by_the_jobs_policy(acme: Owner) -> None:
+    """Handed to those who do that, with what it has seen."""
+    job = recurring(acme, misfire="skip", interval_minutes=60, effective_from=OLD)
+    made = tick_of(at(-61), at(1), kind=Tick.Kind.CATCH_UP)
+    tick(made.id)
+    made.refresh_from_db()
+    assert made.done_at is not None
+    assert _seen(made)
+    assert runs_of(job) == []
+    assert sum(Missed.objects.values_list("count", flat=True)) == 2
+
+
+def test_a_late_tick_keeps_the_due_times(acme: Owner) -> None:
+    """The id and the due time are those of the slot, not of the moment."""
+    job = recurring(acme, interval_minutes=5, phase=3, shard=7)
+    tick(tick_of(at(0), at(5)).id)
+    assert runs_of(job) == [at(3) + timedelta(seconds=3.5)]
+
+
+def _seen(made: Tick) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT seen::text FROM jobs_tick WHERE id = %s", [made.id])
+        return str(cursor.fetchone()[0])
+
+
+def test_a_job_that_somebody_holds_keeps_no_other_waiting(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets a tick of its own, which is sent until its due time has its run."""
+    monkeypatch.setattr(sql, "_BOUNDS", sql._BOUNDS.replace("2s", "50ms"))
+    monkeypatch.setattr(pulsing, "PATIENCE_SECONDS", 0.0)
+    now = datetime.now(tz=UTC)
+    held, beside = (recurring(acme, overlap="skip", **_minutely(now)) for _ in range(2))
+    free, unkept = (
+        recurring(acme, history_policy=kept, **_minutely(now)) for kept in ("full", "none")
+    )
+    due = now.replace(second=0, microsecond=0)
+    with row_held("jobs_job", held.id):
+        assert tick(tick_of(due, due + timedelta(seconds=1)).id) == 3
+        assert [runs_of(job) for job in (held, beside, free, unkept)] == [[], [due], [due], []]
+        [left] = Tick.objects.filter(done_at=None)
+        assert left.kind == Tick.Kind.HELD
+        assert tick(left.id) == 0
+    assert left.id in pulsing.pulse()
+    assert tick(left.id) == 1
+    assert runs_of(held) == [due]
+    assert not Tick.objects.filter(kind=Tick.Kind.HELD, done_at=None).exists()
+
+
+def test_what_was_held_for_long_has_been_missed(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if nobody had been there: the job's policy decides, and what does not run is recorded."""
+    monkeypatch.setattr(sql, "_BOUNDS", sql._BOUNDS.replace("2s", "50ms"))
+    job = recurring(acme, overlap="skip", misfire="skip")
+    with row_held("jobs_job", job.id):
+        for _ in range(2):
+            ticking.make_due_runs(due_jobs(slot_of(at(3)), slot_of(at(4))))
+    [left] = Tick.objects.filter(done_at=None)
+    assert tick(left.id) == 0
+    [missed] = Missed.objects.all()
+    assert (missed.job, missed.first_at, missed.count, missed.reason) == (job, at(3), 1, "outage")
+
+
+def _minutely(now: datetime) -> dict[str, Any]:
+    return {"schedule": "cron", "cron": "* * * * *", "effective_from": now - timedelta(hours=1)}

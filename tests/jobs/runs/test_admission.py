@@ -1,0 +1,372 @@
+"""jobs/runs/admission.py: a hint becomes an attempt where its row allows it, and only once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from pytest_django import Settings
+
+from fleet import Admission, Ask, Kind, Refusal
+from jobs import submit
+from jobs.core import prepared, sql
+from jobs.models import Owner, Run
+from jobs.owners.pausing import pause_owner
+from jobs.runs import admission
+from jobs.runs.admission import admit
+from jobs.runs.cancellation import cancel_runs
+from jobs.runs.storage import now
+from jobs.system.heartbeat import leave
+from jobs.system.promotion import promote
+from jobs.system.rescue import rescue
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    ask,
+    at_once,
+    behind,
+    changed_before_its_lock,
+    held_by_somebody,
+    living_worker,
+    recorded,
+    silence,
+    states,
+    submitted,
+)
+
+GONE, WAITS, BUSY = Refusal.GONE, Refusal.WAITS, Refusal.BUSY
+
+
+def test_an_admission_brings_token_payload_and_context(acme: Owner) -> None:
+    """All that the worker needs to start; and the row knows who holds it."""
+    run = submit("tests.add", 1, y=2, owner=acme, labels={"site": "berlin"}, time_limit_seconds=60)
+    worker = living_worker()
+    answer = admitted(worker, run)
+    assert (answer.run_id, answer.token, answer.attempt) == (str(run.id), 1, 1)
+    assert answer.body == bytes(run.payload)
+    assert answer.context == {
+        "owner": "acme",
+        "job": None,
+        "submission": None,
+        "due_at": None,
+        "labels": {"site": "berlin"},
+        "policy": {"time_limit_seconds": 60.0, "max_attempts": 3},
+    }
+    assert (answer.time_limit, answer.soft_time_limit) == (60, None)
+    assert answer.headers == {"ignore_result": True}
+    assert states(run) == ["queued", "admitted"]
+    assert (run.worker_id, run.token, run.attempt_count) == (worker, 1, 1)
+    assert run.admitted_at is not None and run.started_at is None
+
+
+def test_an_admission_forgets_the_start_before_it(acme: Owner) -> None:
+    """When an attempt started is a matter of that attempt."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    first = admitted(worker, run)
+    recorded(first, Kind.STARTED)
+    recorded(first, Kind.RETRYING, delay=0.0)
+    promote()
+    admitted(worker, run)
+    run.refresh_from_db()
+    assert (run.state, run.started_at) == ("admitted", None)
+
+
+def test_every_hint_has_an_answer(acme: Owner) -> None:
+    """A thousand at once, in one statement."""
+    runs = submitted(acme, 1_000)
+    answers = ask(living_worker(), runs)
+    assert all(isinstance(answer, Admission) for answer in answers)
+    assert Run.objects.filter(state="admitted", token=1).count() == 1_000
+
+
+def test_the_same_hint_again_finds_nothing_to_do(acme: Owner) -> None:
+    """Doubled hints cost a look at the row."""
+    runs = submitted(acme, 3)
+    workers = [living_worker("w1@here"), living_worker("w2@here")]
+    ask(workers[0], runs)
+    for worker in workers:
+        assert ask(worker, runs) == [GONE] * 3
+    assert {run.token for run in Run.objects.all()} == {1}
+
+
+def test_of_two_at_once_one_gets_the_token(committed: None, acme: Owner) -> None:
+    """Of each run: the other worker is told that it is busy or gone."""
+    runs = submitted(acme, 60)
+    workers = [living_worker("w1@here"), living_worker("w2@here"), living_worker("w3@here")]
+    batches = [runs, runs[::-1], runs[30:] + runs[:30]]
+    outcomes = at_once(
+        *[
+            lambda w=w, b=b: admit(w, [Ask(str(r.id), r.task) for r in b])  # type: ignore[misc]
+            for w, b in zip(workers, batches, strict=True)
+        ]
+    )
+    for run in runs:
+        answers = [outcome[str(run.id)] for outcome in outcomes]  # type: ignore[index]
+        won = [answer for answer in answers if isinstance(answer, Admission)]
+        assert len(won) == 1
+        assert won[0].token == 1
+        assert {answer for answer in answers if answer not in won} <= {BUSY, GONE}
+
+
+def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None:
+    """Its hint is given back, and the others of the batch do not wait."""
+    runs = submitted(acme, 3)
+    worker = living_worker()
+    with held_by_somebody(runs[1]):
+        first, second, third = ask(worker, runs)
+    assert (first.__class__, second, third.__class__) == (Admission, BUSY, Admission)
+    admitted(worker, runs[1])
+
+
+def test_a_row_that_somebody_has_just_changed_is_busy(
+    committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the statement began it cannot see what it has locked; the hint comes again."""
+    runs, worker = submitted(acme, 2), living_worker()
+    with changed_before_its_lock(runs[0], monkeypatch):
+        first, second = ask(worker, runs)
+    assert (first, second.__class__) == (BUSY, Admission)
+    admitted(worker, runs[0])
+
+
+def test_limits_that_come_and_go_are_met(committed: None, acme: Owner) -> None:
+    """A batch without any commits by itself; the first that has some is admitted under locks."""
+    worker, runs = living_worker(), submitted(acme, 7)
+
+    def admissions(batch: list[Run]) -> int:
+        return sum(isinstance(answer, Admission) for answer in ask(worker, batch))
+
+    admission._Limits.are_expected = True  # as after whatever was before
+    assert admissions(runs[:1]) == 1
+    assert not admission._Limits.are_expected
+    assert admissions(runs[1:2]) == 1
+    Owner.objects.update(max_running=3)
+    assert admissions(runs[2:5]) == 1
+    assert admission._Limits.are_expected
+    Owner.objects.update(max_running=None)
+    assert admissions(runs[5:]) == 2
+    assert not admission._Limits.are_expected
+
+
+def test_what_has_no_limit_is_admitted_without_a_transaction_around_it(
+    committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To begin and to commit would be two more times to wait for the database."""
+    worker, [run, capped] = living_worker(), submitted(acme, 2)
+    inside = []
+    real = prepared.run
+
+    def seen(name: str, *more: Any, **how: Any) -> Any:
+        inside.append((name, connection.in_atomic_block))
+        return real(name, *more, **how)
+
+    monkeypatch.setattr(prepared, "run", seen)
+    admission._Limits.are_expected = False
+    admitted(worker, run)
+    assert inside == [("lock_limited", False), ("admit", False)]
+    Owner.objects.update(max_running=5)
+    del inside[:]
+    admitted(worker, capped)
+    assert inside == [("lock_limited", False), ("lock_limited", True), ("admit", True)]
+
+
+@pytest.mark.parametrize("cap", [1, 3])
+def test_a_cap_holds_against_workers_at_once(committed: None, acme: Owner, cap: int) -> None:
+    """However many ask, as many run as the owner may; the rest remembers why it waits."""
+    Owner.objects.update(max_running=cap)
+    runs = submitted(acme, 8)
+    workers = [living_worker(f"w{n}@here") for n in range(4)]
+    for round_ in range(2):
+        at_once(*[lambda w=w: ask(w, runs) for w in workers])  # type: ignore[misc]
+        active = list(Run.objects.active())
+        assert len(active) == cap
+        assert Run.objects.filter(state="queued", blocked_by="cap").count() == 8 - cap * (
+            round_ + 1
+        )
+        for run in active:
+            at = Admission(str(run.id), run.token, 1, b"", {})
+            recorded(at, Kind.STARTED)
+            recorded(at, Kind.SUCCEEDED)
+
+
+def test_under_a_cap_higher_priority_goes_first(acme: Owner) -> None:
+    """Inside a batch the worker's order means nothing."""
+    Owner.objects.update(max_running=1)
+    low, high = (submit("tests.add", 1, 2, owner=acme, priority=p) for p in (1, 9))
+    assert [type(answer) for answer in ask(living_worker(), [low, high])] == [Refusal, Admission]
+
+
+def test_a_cap_is_its_owner_s_own(acme: Owner, northwind: Owner) -> None:
+    """Another owner's runs do not count."""
+    Owner.objects.filter(pk=acme.pk).update(max_running=1)
+    runs = [*submitted(acme, 2), *submitted(northwind, 2)]
+    answers = ask(living_worker(), runs)
+    assert [isinstance(answer, Admission) for answer in answers] == [True, False, True, True]
+
+
+def test_a_lock_lets_one_run_at_a_time(committed: None, acme: Owner) -> None:
+    """Also against workers at once; when its holder has ended, the next may go."""
+    runs = submitted(acme, 4, lock="door")
+    workers = [living_worker(f"w{n}@here") for n in range(3)]
+    for left in (3, 2):
+        at_once(*[lambda w=w: ask(w, runs) for w in workers])  # type: ignore[misc]
+        holder = Run.objects.active().get()
+        assert Run.objects.filter(state="queued", blocked_by="lock").count() == left
+        at = Admission(str(holder.id), holder.token, 1, b"", {})
+        recorded(at, Kind.STARTED)
+        assert recorded(at, Kind.FAILED) == "failed"
+
+
+def test_what_is_being_cancelled_keeps_its_place_and_its_lock(
+    acme: Owner, northwind: Owner
+) -> None:
+    """It runs until its worker has stopped it."""
+    Owner.objects.filter(pk=acme.pk).update(max_running=1)
+    capped, locked = submitted(acme, 2), submitted(northwind, 2, lock="door")
+    worker = living_worker()
+    admitted(worker, capped[0])
+    admitted(worker, locked[0])
+    cancel_runs([capped[0].id, locked[0].id])
+    assert ask(worker, [capped[1], locked[1]]) == [WAITS, WAITS]
+
+
+def test_a_worker_is_told_whose_end_others_wait_for(acme: Owner, northwind: Owner) -> None:
+    """A run under a cap or a lock is recorded at once, others when some have gathered."""
+    Owner.objects.filter(pk=acme.pk).update(max_running=3)
+    runs = [*submitted(acme, 1), *submitted(northwind, 1, lock="door"), *submitted(northwind, 1)]
+    answers = ask(living_worker(), runs)
+    assert [getattr(answer, "is_limited", None) for answer in answers] == [True, True, False]
+
+
+def test_a_worker_is_told_whose_start_is_recorded_first(acme: Owner) -> None:
+    """Of the attempt after which there is none, unless one before it was seen to start."""
+    policies: list[dict[str, Any]] = [{"max_attempts": 1}, {"give_up_on": "WorkerLostError"}, {}]
+    runs = [submitted(acme, 1, **policy)[0] for policy in policies]
+    answers = ask(living_worker(), runs)
+    assert [getattr(each, "records_start_first", None) for each in answers] == [True, True, False]
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_start_that_was_seen_is_enough(acme: Owner, is_seen: bool) -> None:
+    """Then the last attempt is an attempt like others."""
+    [run] = submitted(acme, max_attempts=2)
+    worker = living_worker()
+    first = admitted(worker, run)
+    if is_seen:
+        recorded(first, Kind.STARTED)
+    silence(worker, seconds=31)
+    rescue()
+    promote()
+    assert admitted(living_worker(), run).records_start_first is not is_seen
+
+
+def test_the_same_key_of_another_owner_is_another_lock(acme: Owner, stranger: Owner) -> None:
+    """Nobody can keep out, or learn of, another owner's runs."""
+    [mine], [theirs] = submitted(acme, lock="door"), submitted(stranger, lock="door")
+    worker = living_worker()
+    admitted(worker, mine)
+    admitted(worker, theirs)
+
+
+@pytest.mark.parametrize("until", [None, timedelta(minutes=5)])
+def test_a_paused_owner_s_runs_wait(acme: Owner, until: timedelta | None) -> None:
+    """Their hints are dropped, the rows remember why."""
+    [run] = submitted(acme)
+    pause_owner(acme, until=until and now() + until)
+    assert ask(living_worker(), [run]) == [WAITS]
+    assert states(run) == ["queued"]
+    assert (run.blocked_by, run.token) == ("paused", 0)
+
+
+def test_a_pause_ends_by_itself(acme: Owner) -> None:
+    """On PostgreSQL's clock, with nobody resuming it."""
+    [run] = submitted(acme)
+    pause_owner(acme, until=now() + timedelta(hours=1))
+    Owner.objects.update(paused_until=now() - timedelta(milliseconds=1))
+    admitted(living_worker(), run)
+
+
+def test_past_its_deadline_a_run_expires(acme: Owner) -> None:
+    """Before it starts, with the reason in its history; also under a pause."""
+    runs = submitted(acme, 2, deadline_seconds=60)
+    age(runs[0], "deadline_at", seconds=1)
+    worker = living_worker()
+    assert isinstance(ask(worker, runs[1:])[0], Admission)
+    pause_owner(acme)
+    assert ask(worker, runs[:1]) == [GONE]
+    assert states(runs[0]) == ["queued", "expired"]
+    assert runs[0].moves[-1][2] == "deadline passed"
+    assert runs[0].attempt_count == 0
+
+
+def test_what_is_tried_again_has_met_its_deadline(acme: Owner) -> None:
+    """It is one for the first start."""
+    [run] = submitted(acme, deadline_seconds=60)
+    worker = living_worker()
+    recorded(admitted(worker, run), Kind.RETRYING, delay=0.0)
+    age(run, "deadline_at", seconds=1)
+    promote()
+    assert admitted(worker, run).attempt == 2
+
+
+def test_a_deadline_that_passes_behind_a_cap_is_kept(committed: None, acme: Owner) -> None:
+    """Who waits for another's count reads PostgreSQL's clock when that is over, and not before."""
+    admission._Limits.are_expected = True  # then the wait is in the admission's transaction
+    Owner.objects.update(max_running=1)
+    [run] = submitted(acme, deadline_seconds=60)
+    worker = living_worker()
+    with behind(lambda: ask(worker, [run])) as (begin, outcomes):
+        sql.run("runs/lock_limits", {"ids": [run.id]})
+        begin()
+        Run.objects.filter(id=run.id).update(deadline_at=now())
+    assert outcomes == [[GONE]]
+    assert states(run) == ["queued", "expired"]
+
+
+def test_a_stale_worker_admits_nothing(acme: Owner, settings: Settings) -> None:
+    """Its leases may be others' by now: it has to beat first."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    silence(worker, seconds=31)
+    assert ask(worker, [run]) == [BUSY]
+    settings.FAIRSHIFT = {"LEASE_SECONDS": 60}
+    admitted(worker, run)
+
+
+def test_a_worker_that_has_left_or_never_was_admits_nothing(acme: Owner) -> None:
+    """A token needs a row to which it was given."""
+    runs = submitted(acme, 2)
+    gone = living_worker()
+    leave(gone)
+    assert ask(gone, runs) == ask(uuid4(), runs) == [BUSY, BUSY]
+    assert states(runs[0]) == ["queued"]
+
+
+def test_a_hint_that_names_another_task_is_gone(acme: Owner) -> None:
+    """Forged, or from before a rename: the row names the task."""
+    [run] = submitted(acme)
+    answers = admit(living_worker(), [Ask(str(run.id), "tests.total")])
+    assert answers == {str(run.id): GONE}
+    assert states(run) == ["queued"]
+
+
+def test_what_is_not_queued_is_gone(acme: Owner) -> None:
+    """Unknown, not yet due, cancelled: no hint can start it."""
+    [later], [cancelled] = submitted(acme, countdown=60), submitted(acme)
+    cancel_runs([cancelled.id])
+    stray = Run(id=UUID(int=7), task="tests.add")
+    assert ask(living_worker(), [later, cancelled, stray]) == [GONE] * 3
+
+
+def test_an_unreadable_payload_ends_its_own_run_only(acme: Owner) -> None:
+    """With a readable error; the rest of the batch is admitted."""
+    runs = submitted(acme, 2)
+    Run.objects.filter(id=runs[0].id).update(payload_key=F("payload_key") + 7)
+    assert [isinstance(a, Admission) for a in ask(living_worker(), runs)] == [False, True]
+    assert states(runs[0]) == ["queued", "admitted", "failed"]
+    assert "no key 7 is known here" in runs[0].error_message

@@ -1,0 +1,104 @@
+"""jobs/runs/dispatch.py: after a commit its hints are in Redis, or the outbox still lists them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import time
+from itertools import count
+from types import SimpleNamespace
+
+import pytest
+import redis
+from django.db import transaction
+from pytest_django import Settings
+
+from fleet import HEADER, BrokerUnavailable
+from jobs import submit
+from jobs.core.states import State
+from jobs.models import Outbox, Owner
+from jobs.runs import dispatch
+from jobs.runs.recording import move
+from tests.jobs.scenes import hinted, messages, states, submitted
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+
+def test_a_hint_names_the_run_and_carries_no_payload(acme: Owner) -> None:
+    """Task, run, owner and submission are in the headers; the arguments stay in PostgreSQL."""
+    [run] = submitted(acme)
+    [message] = messages()
+    headers = message["headers"]
+    assert (headers["task"], headers["id"], headers["retries"]) == ("tests.add", str(run.id), 0)
+    assert headers[HEADER] == {
+        "owner": "acme",
+        "submission": run.submission_id,
+        "run": str(run.id),
+        "token": 1,
+    }
+    assert json.loads(base64.b64decode(message["body"]))[:2] == [[], {}]
+    assert (headers["argsrepr"], headers["kwargsrepr"]) == ("…", "…")
+    assert message["properties"]["delivery_info"]["routing_key"] == "jobs"
+
+
+def test_higher_priorities_are_delivered_first(acme: Owner) -> None:
+    """0 to 9, higher first; inside a level of the broker, first in first out."""
+    low, high, middle = (
+        submit("tests.add", 1, 2, owner=acme, priority=priority) for priority in (0, 9, 5)
+    )
+    assert hinted() == [high.id, middle.id, low.id]
+
+
+def test_only_queued_runs_are_published(acme: Owner) -> None:
+    """What was cancelled between commit and publish needs no hint."""
+    one, other = submitted(acme, 2, countdown=60)
+    with transaction.atomic():
+        move([one.id, other.id], to=State.QUEUED)
+        move([other.id], to=State.CANCELLED)
+    assert hinted() == [one.id]
+    assert dispatch.publish([other.id]) == 0
+
+
+@pytest.fixture
+def hung(broker: redis.Redis, settings: Settings) -> redis.Redis:
+    """The broker takes connections and answers nobody for a while."""
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    broker.client_pause(1_000)
+    return broker
+
+
+def test_a_hung_broker_does_not_hang_the_caller(
+    acme: Owner, hung: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The commit stands, the outbox keeps the hints, and the next caller does not even wait."""
+    started = time.monotonic()
+    with caplog.at_level(logging.WARNING):
+        [first] = submitted(acme)
+    first_took = time.monotonic() - started
+    [second] = submitted(acme)
+    second_took = time.monotonic() - started - first_took
+    assert first_took < 0.9
+    assert second_took < 0.2
+    assert "1 hint left in the outbox" in caplog.text
+    assert [row.run_ids for row in Outbox.objects.order_by("id")] == [[first.id], [second.id]]
+    assert states(first) == states(second) == ["queued"]
+
+
+def test_a_publish_that_fails_is_an_error_for_the_sweep(acme: Owner, hung: redis.Redis) -> None:
+    """One class, whatever Kombu, redis-py or the socket raised."""
+    with pytest.raises(BrokerUnavailable):
+        dispatch.publish([run.id for run in submitted(acme)])
+
+
+def test_a_large_bulk_is_published_in_slices(
+    acme: Owner, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the time is up, the caller goes on and the rest stays in the outbox."""
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 1}
+    monkeypatch.setattr(dispatch, "SLICE", 10)
+    # Two seconds from each look at the clock to the next.
+    monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=count(0, 2).__next__))
+    runs = submitted(acme, 25)
+    assert hinted() == [run.id for run in runs[:10]]
+    assert Outbox.objects.get().run_ids == [run.id for run in runs[10:]]

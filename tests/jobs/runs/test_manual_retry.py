@@ -1,0 +1,126 @@
+"""jobs/runs/manual_retry.py: an operator's retry gives an ended run a fresh set of attempts."""
+
+from __future__ import annotations
+
+import pytest
+from celery.result import AsyncResult
+from django.contrib.auth.models import User
+
+from fleet import Kind
+from jobs import submit
+from jobs.core.errors import StateConflict
+from jobs.core.states import ENDED, State
+from jobs.models import AuditEntry, Owner, Run
+from jobs.runs.manual_retry import reopen_runs
+from jobs.runs.recording import move
+from jobs.system import promotion
+from tests.jobs.scenes import admitted, age, hinted, living_worker, recorded, states, submitted
+
+
+def dead_letter(owner: Owner) -> Run:
+    """Return a run whose only attempt has failed."""
+    [run] = submitted(owner, max_attempts=1)
+    at = admitted(living_worker(), run)
+    recorded(at, Kind.STARTED)
+    recorded(at, Kind.FAILED, error_type="OSError")
+    return run
+
+
+def test_attempts_are_fresh_and_tokens_count_on(committed: None, acme: Owner) -> None:
+    """So what an earlier attempt may still report stays fenced off; it has a hint at once."""
+    run = dead_letter(acme)
+    before = len(hinted())
+    run.retry(reason="cable is back")
+    assert states(run) == ["queued", "admitted", "running", "failed", "queued"]
+    assert run.moves[-1][2] == "cable is back"
+    assert hinted()[before:] == [run.id]
+    again = admitted(living_worker(), run)
+    assert (again.token, again.attempt) == (2, 1)
+    recorded(again, Kind.SUCCEEDED)
+    assert [(a.token, a.number) for a in run.attempts] == [(1, 1), (2, 2)]
+
+
+def test_attempts_number_on_through_every_retry(committed: None, acme: Owner) -> None:
+    """The stored numbers count all; what bounds a set, and Celery's retries, count from 1 again."""
+    [run] = submitted(acme, max_attempts=2)
+    worker = living_worker()
+    for _ in range(2):
+        for attempt in (1, 2):
+            at = admitted(worker, run)
+            assert at.attempt == attempt
+            recorded(at, Kind.STARTED)
+            again = Kind.RETRYING if attempt == 1 else Kind.FAILED
+            recorded(at, again, error_type="OSError", delay=0.0)
+            promotion.promote()
+        run.retry()
+    recorded(admitted(worker, run), Kind.GIVEN_BACK)
+    recorded(admitted(worker, run), Kind.SUCCEEDED)
+    assert [a.number for a in run.attempts] == [1, 2, 3, 4, 5, 5]
+    run.refresh_from_db()
+    assert (run.attempt_count, run.attempt_number, run.last_attempt_number) == (1, 5, 6)
+
+
+def test_why_a_retried_run_waits_has_the_number_of_its_attempt(acme: Owner) -> None:
+    """As its page and its list have it."""
+    [run] = submitted(acme, max_attempts=2)
+    worker = living_worker()
+    recorded(admitted(worker, run), Kind.FAILED)
+    run.retry()
+    recorded(admitted(worker, run), Kind.RETRYING, error_type="OSError", delay=60.0)
+    run.refresh_from_db()
+    assert run.why_waiting().startswith("Attempt 2 of 3 failed (OSError); the next one is due")
+
+
+def test_the_stored_result_of_the_earlier_end_is_removed(committed: None, acme: Owner) -> None:
+    """Else a worker that is lost later would pass that one off as the new attempt's."""
+    run = submit("tests.add", 1, 2, owner=acme, ignore_result=False)
+    run.cancel()
+    assert AsyncResult(str(run.id)).state == "REVOKED"
+    run.retry()
+    assert AsyncResult(str(run.id)).state == "PENDING"
+
+
+@pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED, State.EXPIRED])
+def test_a_passed_deadline_is_taken_away(acme: Owner, state: State) -> None:
+    """Else the run would expire before anybody could start it."""
+    [run] = submitted(acme, deadline_seconds=60)
+    if state is State.FAILED:
+        recorded(admitted(living_worker(), run), Kind.FAILED)
+    else:
+        move([run.id], to=state)
+    age(run, "deadline_at", seconds=1)
+    run.retry()
+    assert run.deadline_at is None
+    admitted(living_worker(), run)
+
+
+def test_a_deadline_ahead_is_kept(acme: Owner) -> None:
+    """It is still what the caller asked for."""
+    [run] = submitted(acme, deadline_seconds=60)
+    run.cancel()
+    run.retry()
+    assert run.deadline_at is not None
+
+
+@pytest.mark.parametrize("state", sorted(set(State) - (ENDED - {State.SUCCEEDED})))
+def test_what_may_not_move_is_a_conflict(acme: Owner, state: State) -> None:
+    """What has not ended, and what has succeeded; the error says which."""
+    [run] = submitted(acme)
+    Run.objects.filter(id=run.id).update(state=state)
+    with pytest.raises(StateConflict, match=f"is {state} and cannot be retried"):
+        run.retry()
+
+
+def test_of_many_those_that_may_move(acme: Owner) -> None:
+    """A list picked a minute ago may hold others by now."""
+    failed, waiting = dead_letter(acme), submitted(acme)[0]
+    assert reopen_runs([failed.id, waiting.id]) == [failed.id]
+
+
+def test_who_retried_and_why_is_in_the_audit(acme: Owner) -> None:
+    """In the transaction of the retry."""
+    run = dead_letter(acme)
+    run.retry(actor=User.objects.create(username="ada"), reason="cable is back")
+    entry = AuditEntry.objects.get()
+    assert (entry.actor_name, entry.action, entry.reason) == ("ada", "retry", "cable is back")
+    assert (entry.object_id, entry.owner) == (str(run.id), acme)

@@ -1,0 +1,267 @@
+"""jobs/runs/preparation.py: what a caller gives is checked field by field before anything is
+stored.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+from celery import current_app, shared_task
+from kombu import Queue
+from pytest_django import Settings
+
+from jobs import submit_many
+from jobs.catalog.registry import job, resolve
+from jobs.core.errors import ArgumentError, BatchError, OptionError, UnknownOwner
+from jobs.models import Owner, Run, Target
+from jobs.runs import preparation
+from jobs.runs.options import LOCK_LIMIT, Options
+
+CALLS = [{"host": "fw-1", "site": {"name": "berlin"}}, {"host": "fw-2", "site": {"name": "rome"}}]
+
+
+@shared_task(name="tests.preparing.clash")
+def clash(target: str, priority: int = 1) -> None: ...
+
+
+@shared_task(name="tests.preparing.cached")
+def cached(expires: int) -> None: ...
+
+
+@job(name="tests.preparing.declared", max_attempts=9, soft_time_limit_seconds=60, priority=8)
+def declared() -> None: ...
+
+
+def test_a_name_that_is_argument_and_option_has_to_be_said_in_another_way() -> None:
+    """A guess would set the wrong one; `arguments={...}` tells them apart."""
+    with pytest.raises(OptionError, match=r"target: is also an argument of .*arguments=\{"):
+        preparation.split(resolve(clash), {"target": "fw-1"}, None)
+    options, arguments = preparation.split(resolve(clash), {"target": "site"}, {"target": "fw-1"})
+    assert (options.target, arguments) == ("site", {"target": "fw-1"})
+
+
+def test_with_a_mapping_of_arguments_every_keyword_is_an_option() -> None:
+    """A misspelt one is refused with the near miss."""
+    with pytest.raises(OptionError, match=r"priorty: is unknown; did you mean priority\?"):
+        preparation.split(resolve("tests.add"), {"priorty": 3}, {"x": 1, "y": 2})
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("max_attempt", r"is unknown; did you mean max_attempts\?"),
+        ("max_retries", "is Celery's and unknown here; use max_attempts"),
+        ("expires", "is Celery's and unknown here; use deadline_seconds"),
+        ("time_limit", "is Celery's and unknown here; use time_limit_seconds"),
+    ],
+)
+def test_a_misspelt_option_beside_arguments_names_the_near_miss(name: str, problem: str) -> None:
+    """Also among a submit's arguments, and among the options of a bulk."""
+    with pytest.raises(OptionError, match=f"option {name}: {problem}"):
+        preparation.split(resolve("tests.add"), {"x": 1, "y": 2, name: 3}, None)
+    with pytest.raises(OptionError, match=f"option {name}: "):
+        preparation.options({name: 3})
+
+
+def test_a_name_that_is_near_an_argument_stays_one() -> None:
+    """A task may also take an argument that has the name of an option of Celery's."""
+    task = resolve(cached)
+    _, arguments = preparation.split(task, {"expires": 3}, None)
+    assert arguments == {"expires": 3}
+
+
+@pytest.mark.parametrize("option", ["retry_on", "give_up_on"])
+def test_an_error_that_no_class_has_is_refused(option: str) -> None:
+    """A run that waits for an error which cannot come would never be tried again, in silence."""
+    with pytest.raises(OptionError, match=f"option {option}: holds 'NoSuch', and no exception"):
+        preparation.options({option: ["NoSuch"]})
+    with pytest.raises(OptionError, match="did you mean ValueError"):
+        preparation.options({option: "ValueEror"})
+    for known in ("ValueError", "OptionError", "WorkerLostError", "elsewhere.NoSuch", OSError):
+        preparation.options({option: [known]})
+
+
+def test_an_endless_bulk_is_read_to_the_limit() -> None:
+    """At most one element more than allowed is read, and the error says the limit."""
+    read = count()
+    with pytest.raises(OptionError, match="holds at most 100,000 elements; these are more"):
+        submit_many("tests.add", ({"x": n} for n in read), owner="northwind")
+    assert next(read) == 100_001
+
+
+def test_one_element_is_spoken_of_as_one() -> None:
+    """Messages count in proper English."""
+    with pytest.raises(BatchError, match="1 of 1 element is wrong: element 0"):
+        raise BatchError([(0, OptionError("x", "is wrong"))], 1)
+
+
+@pytest.mark.parametrize("arguments", [[1, 2], "x", 7])
+def test_arguments_are_a_mapping(arguments: Any) -> None:
+    """Anything else is refused by that name."""
+    with pytest.raises(ArgumentError, match="argument arguments: is a mapping"):
+        preparation.split(resolve("tests.add"), {}, arguments)
+
+
+def test_every_bad_element_of_a_bulk_is_listed() -> None:
+    """With its index and its own error."""
+    calls: list[Any] = [{"x": 1, "y": 2}, {"x": "one", "y": 2}, 7, {"x": 1}]
+    with pytest.raises(BatchError) as caught:
+        preparation.payloads(resolve("tests.add"), calls, embed={})
+    assert [index for index, _ in caught.value.problems] == [1, 2, 3]
+    assert "3 of 4 elements are wrong: element 1: argument x" in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [0, 100_001])
+def test_a_bulk_has_1_to_100000_elements(count: int) -> None:
+    """Beyond that it is a mistake, or several submits."""
+    with pytest.raises(OptionError, match=f"holds 1 to 100,000 elements; these are {count:,}"):
+        preparation.refuse_size([{}] * count, "")
+
+
+@pytest.mark.parametrize("label", ["x" * 201, "nul \x00", "\ud800", None])
+def test_the_label_of_a_submission_is_text(label: Any) -> None:
+    """At most 200 characters that a database holds."""
+    with pytest.raises(OptionError, match="label: "):
+        preparation.refuse_size([{}], label)
+
+
+def test_a_template_is_filled_with_each_call() -> None:
+    """Braces written twice stand for themselves; without any, all runs share the text."""
+    assert preparation.filled("lock", "all", CALLS) == ["all", "all"]
+    assert preparation.filled("target", "{host}", CALLS) == ["fw-1", "fw-2"]
+    assert preparation.filled("target", "{{{host}}}", CALLS) == ["{fw-1}", "{fw-2}"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{x.__class__}",
+        "{host.__class__.__mro__}",
+        "{site[name]}",
+        "{host!r}",
+        "{host:>2000000000}",
+        "{host:{host}}",
+        "{}",
+        "{0}",
+        "{missing}",
+        "{host",
+        "host}",
+    ],
+)
+@pytest.mark.parametrize("option", ["target", "lock"])
+def test_a_template_names_arguments_and_nothing_else(option: str, template: str) -> None:
+    """No attributes, items, conversions or widths: the error names the option."""
+    with pytest.raises(OptionError) as caught:
+        preparation.filled(option, template, CALLS)
+    assert caught.value.option == option
+
+
+@pytest.mark.parametrize("value", ["x" * 201, "nul \x00", "\ud800"])
+def test_a_filled_template_is_checked_again(value: str) -> None:
+    """What an argument brings in has to fit, too."""
+    with pytest.raises(OptionError, match="lock: "):
+        preparation.filled("lock", "{host}", [{"host": value}])
+
+
+@pytest.mark.parametrize("slug", ["nobody", "", "nul \x00", "\ud800"])
+@pytest.mark.django_db
+def test_an_unknown_owner_is_refused(slug: Any) -> None:
+    """Whatever was given; the error can be written to a log."""
+    with pytest.raises(UnknownOwner) as caught:
+        preparation.owner(slug)
+    assert str(caught.value).encode()
+
+
+@pytest.mark.parametrize("given", [None, 5, ["acme"]])
+def test_what_is_no_owner_nor_a_name_is_refused(given: Any) -> None:
+    """Another mistake than an unknown name, with another cure."""
+    with pytest.raises(OptionError, match="owner: is an Owner or its name, not "):
+        preparation.owner(given)
+
+
+@pytest.mark.parametrize("given", [{"x": 1}, "x", b"x", 5, None])
+def test_what_is_no_list_is_refused(given: Any) -> None:
+    """A mapping or a text would be taken to pieces, each of them wrong in a way of its own."""
+    with pytest.raises(OptionError, match="arguments: is a list of mappings, not "):
+        preparation.listed("arguments", given, of="mappings")
+    assert preparation.listed("arguments", (one for one in [1, 2]), of="numbers") == [1, 2]
+
+
+def test_an_owner_is_found_by_its_slug_or_is_itself(acme: Owner) -> None:
+    """Both forms mean the same row."""
+    assert preparation.owner("acme") == preparation.owner(acme) == acme
+
+
+def test_an_owner_that_is_not_stored_is_unknown(acme: Owner) -> None:
+    """Its runs would belong to nobody."""
+    with pytest.raises(UnknownOwner):
+        preparation.owner(Owner(slug="draft"))
+
+
+def test_targets_are_made_once_and_belong_to_their_owner(acme: Owner, stranger: Owner) -> None:
+    """A name known to another owner is another target."""
+    first = preparation.targets(acme, ["fw-1", "", "fw-2", "fw-1"])
+    assert set(first) == {"fw-1", "fw-2"}
+    assert preparation.targets(acme, ["fw-2", "fw-3"])["fw-2"] == first["fw-2"]
+    assert preparation.targets(stranger, ["fw-1"])["fw-1"] != first["fw-1"]
+    assert Target.objects.filter(owner=acme).count() == 3
+    assert preparation.targets(acme, [""]) == {}
+
+
+def test_only_queues_that_workers_know_are_allowed() -> None:
+    """The system's own queue is not for callers."""
+    assert preparation.queue(Options()) == "jobs"
+    for name in ("nowhere", "system"):
+        with pytest.raises(OptionError, match="queue: is one of: jobs"):
+            preparation.queue(Options(queue=name))
+    assert "system" in current_app.amqp.queues
+
+
+def test_a_default_queue_that_no_worker_knows_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who has passed none is told what to set, and not which to choose."""
+    monkeypatch.setattr(current_app.amqp, "queues", [Queue("celery")])
+    with pytest.raises(OptionError, match=r"'jobs' where none is given.*CELERY_TASK_QUEUES"):
+        preparation.queue(Options())
+
+
+def test_a_lock_is_scoped_to_its_owner_and_fits_the_row(acme: Owner) -> None:
+    """The longest slug and the longest lock fit together."""
+    assert preparation.lock_key(acme, "door") == "acme:door"
+    assert preparation.lock_key(acme, "") == ""
+    longest = preparation.lock_key(Owner(slug="s" * 100), "x" * LOCK_LIMIT)
+    field = Run._meta.get_field("lock_key")
+    assert len(longest) == field.max_length
+
+
+def test_option_before_the_task_s_policy_before_the_setting(
+    acme: Owner, settings: Settings
+) -> None:
+    """Each leaves open what the next decides."""
+    settings.FAIRSHIFT = {"MAX_ATTEMPTS": 4}
+    task, plain = resolve(declared), resolve("tests.add")
+    assert preparation.shared(plain, acme, Options()).max_attempts == 4
+    shared = preparation.shared(task, acme, Options())
+    assert (shared.max_attempts, shared.priority) == (9, 8)
+    assert shared.policy == {"soft_time_limit_seconds": 60}
+    chosen = preparation.shared(task, acme, Options(max_attempts=2, priority=0))
+    assert (chosen.max_attempts, chosen.priority) == (2, 0)
+
+
+def test_a_hard_limit_below_the_task_s_soft_one_is_refused(acme: Owner) -> None:
+    """Together they make no sense, though each is a good one."""
+    with pytest.raises(OptionError, match="soft_time_limit_seconds: is less than"):
+        preparation.shared(resolve(declared), acme, Options(time_limit_seconds=30))
+
+
+def test_a_deadline_counts_from_the_moment_that_the_run_is_due(acme: Owner) -> None:
+    """Not from the submit."""
+    shared = preparation.shared(
+        resolve("tests.add"), acme, Options(countdown=600, deadline_seconds=30)
+    )
+    assert shared.due_at is not None and shared.deadline_at is not None
+    assert (shared.due_at - shared.created_at).total_seconds() == 600
+    assert (shared.deadline_at - shared.due_at).total_seconds() == 30

@@ -1,0 +1,106 @@
+"""jobs/runs/retry_policy.py: how often and after which delay a failed attempt is tried again."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.runs.retry_policy import LONGEST, LOST, RetryPolicy, backoff, retry_delay
+
+NAMES = ("Timeout", "lab.Timeout", "OSError", "builtins.OSError")
+attempts = st.integers(1, 10_000)
+seconds = st.floats(0, 30 * 86_400)
+random = st.floats(0, 1, exclude_max=True)
+
+
+def a_policy(**chosen: Any) -> RetryPolicy:
+    """Return a policy of three attempts, unlike where it says so."""
+    numbers = {"max_attempts": 3, "backoff_seconds": 2.0, "backoff_cap_seconds": 600.0}
+    return RetryPolicy(**{**numbers, **chosen})
+
+
+@given(attempts, seconds, seconds, random)
+def test_the_backoff_stays_under_its_cap(
+    attempt: int, base: float, cap: float, point: float
+) -> None:
+    """Whatever the attempt: never negative, never above the cap, at least half without luck."""
+    jittered = a_policy(backoff_seconds=base, backoff_cap_seconds=cap)
+    full = backoff(
+        a_policy(backoff_seconds=base, backoff_cap_seconds=cap, jitter=False), attempt=attempt
+    )
+    delay = backoff(jittered, attempt=attempt, rand=lambda: point)
+    assert 0 <= full / 2 <= delay <= full <= cap
+
+
+def test_the_backoff_doubles() -> None:
+    """2, 4, 8 … seconds up to the cap."""
+    policy = a_policy(backoff_seconds=2, backoff_cap_seconds=30, jitter=False)
+    assert [backoff(policy, attempt=n) for n in range(1, 7)] == [2, 4, 8, 16, 30, 30]
+
+
+@given(attempts, st.integers(1, 100))
+def test_attempts_are_bounded(attempt: int, most: int) -> None:
+    """There is a next attempt exactly until `max_attempts` are spent."""
+    delay = retry_delay(a_policy(max_attempts=most), attempt=attempt, names=NAMES)
+    assert (delay is not None) == (attempt < most)
+
+
+@pytest.mark.parametrize(
+    ("retry_on", "give_up_on", "is_retried"),
+    [
+        ((), (), True),
+        (("OSError",), (), True),
+        (("builtins.OSError",), (), True),
+        (("ValueError",), (), False),
+        ((), ("lab.Timeout",), False),
+        (("OSError",), ("Timeout",), False),
+        ((), ("ValueError",), True),
+    ],
+)
+def test_errors_are_matched_by_the_names_of_their_classes(
+    retry_on: tuple[str, ...], give_up_on: tuple[str, ...], is_retried: bool
+) -> None:
+    """With or without module, own or a parent's; giving up wins."""
+    policy = a_policy(retry_on=retry_on, give_up_on=give_up_on)
+    assert (retry_delay(policy, attempt=1, names=NAMES) is not None) == is_retried
+
+
+def test_a_lost_worker_is_no_error_of_the_task() -> None:
+    """`retry_on` has no say in it, `give_up_on` and the attempts have."""
+    narrow = a_policy(retry_on=("ValueError",))
+    assert retry_delay(narrow, attempt=1, names=[LOST]) is not None
+    assert retry_delay(narrow, attempt=3, names=[LOST]) is None
+    assert retry_delay(a_policy(give_up_on=(LOST,)), attempt=1, names=[LOST]) is None
+
+
+@given(st.floats())
+def test_a_wanted_delay_stands_in_for_the_backoff(wanted: float) -> None:
+    """It is kept inside what a row can hold: a Retry-After is another machine's word."""
+    delay = retry_delay(a_policy(), attempt=1, names=NAMES, wanted=wanted)
+    assert delay is not None
+    assert 0 <= delay <= LONGEST
+    if 0 <= wanted <= LONGEST:
+        assert delay == wanted
+
+
+def test_a_wanted_delay_gives_no_further_attempt() -> None:
+    """A task that asks again and again still ends."""
+    assert retry_delay(a_policy(max_attempts=1), attempt=1, names=(), wanted=1.0) is None
+
+
+def test_delays_grow_with_the_attempts() -> None:
+    """Without jitter no attempt waits less than the one before; the exponent cannot overflow."""
+    policy = a_policy(max_attempts=100, backoff_cap_seconds=math.inf, jitter=False)
+    delays = [backoff(policy, attempt=n) for n in range(1, 2_000)]
+    assert all(before <= after for before, after in pairwise(delays))
+
+
+def test_numbers_have_no_second_home() -> None:
+    """A default stands in the settings only."""
+    with pytest.raises(TypeError, match=r"max_attempts.*backoff_seconds.*backoff_cap_seconds"):
+        RetryPolicy()  # type: ignore[call-arg]

@@ -1,0 +1,245 @@
+"""jobs/runs/submission.py: from a call to rows, in the caller's transaction, all or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import redis
+from asgiref.sync import sync_to_async
+from django.db import connections, transaction
+from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
+
+from jobs import asubmit, asubmit_many, submit, submit_many
+from jobs.core.errors import ArgumentError, BatchError, OptionError, PayloadTooLarge, UnknownTask
+from jobs.core.ids import time_of
+from jobs.models import IdempotencyKey, Job, Outbox, Owner, Run, Submission, Target
+from jobs.runs.storage import now
+from tests import tasks
+from tests.jobs.scenes import hinted, states
+
+
+def assert_nothing_is_stored() -> None:
+    for model in (Run, Submission, Target, Outbox, IdempotencyKey):
+        assert not model.objects.exists(), model
+
+
+def test_a_submit_returns_the_run_with_its_id(acme: Owner) -> None:
+    """Arguments by position or by name; the id carries PostgreSQL's time."""
+    run = submit(tasks.add, 1, y=2, owner="acme", labels={"site": "berlin"})
+    assert states(run) == ["queued"]
+    assert (run.owner, run.task, run.queue, run.priority) == (acme, "tests.add", "jobs", 5)
+    assert run.arguments == ([], {"x": 1, "y": 2})
+    assert list(Run.objects.labelled(site="berlin")) == [run]
+    assert abs(time_of(run.id) - now()) < timedelta(seconds=5)
+    assert run.queued_at == run.created_at
+
+
+def test_a_bulk_keeps_its_order(acme: Owner) -> None:
+    """Sorted by id, the runs stand as their arguments did."""
+    submission = submit_many(
+        "tests.add", ({"x": n, "y": 0} for n in range(50)), owner=acme, label="night"
+    )
+    runs = list(Run.objects.filter(submission=submission).order_by("id"))
+    assert [run.arguments[1]["x"] for run in runs] == list(range(50))
+    assert (submission.label, submission.run_count, str(submission)) == ("night", 50, "night")
+    assert submission.progress.total == 50
+
+
+@pytest.mark.parametrize("option", ["target", "lock"])
+def test_one_submit_fills_in_no_template(acme: Owner, option: str) -> None:
+    """All runs would share one target or lock named "fw-{x}". Other braces are a plain name."""
+    with pytest.raises(OptionError, match=r"holds '{x}', which only submit_many fills in"):
+        submit(tasks.add, x=1, y=2, owner=acme, **{option: "fw-{x}"})
+    assert_nothing_is_stored()
+    submit(tasks.add, x=1, y=2, owner=acme, **{option: "fw-{site}"})
+
+
+def test_a_signature_is_no_task(acme: Owner) -> None:
+    """Its arguments would be lost: the task would run with its defaults."""
+    with pytest.raises(OptionError, match="task: is a signature, whose arguments are not read"):
+        submit(tasks.add.s(1, 2), owner=acme, x=1, y=2)
+    with pytest.raises(OptionError, match="is a signature"):
+        submit_many(tasks.add.s(1), [{"x": 1, "y": 2}], owner=acme)
+    assert_nothing_is_stored()
+
+
+def test_targets_and_locks_are_filled_for_each_run(acme: Owner) -> None:
+    """From the run's own arguments, in the owner's scope."""
+    calls = [{"n": 1}, {"n": 2}, {"n": 1}]
+    submit_many("tests.record", calls, owner=acme, target="fw-{n}", lock="{n}")
+    runs = Run.objects.select_related("target").order_by("id")
+    assert [(run.target.name, run.lock_key) for run in runs if run.target] == [
+        ("fw-1", "acme:1"),
+        ("fw-2", "acme:2"),
+        ("fw-1", "acme:1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "state"),
+    [
+        ({"countdown": 60}, "scheduled"),
+        ({"countdown": 0}, "queued"),
+        ({"eta": timedelta(minutes=1)}, "scheduled"),
+        ({"eta": timedelta(minutes=-1)}, "queued"),
+    ],
+)
+def test_a_run_that_is_due_later_is_scheduled(
+    acme: Owner, option: dict[str, float | timedelta], state: str
+) -> None:
+    """Only what is queued has a hint to be published."""
+    eta = option.get("eta")
+    time = {"eta": datetime.now(UTC) + eta} if isinstance(eta, timedelta) else option
+    run = submit("tests.add", 1, 2, owner=acme, **time)
+    assert states(run) == [state]
+    assert Outbox.objects.exists() == (state == "queued")
+
+
+@pytest.mark.parametrize(
+    "eta", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
+)
+def test_an_impossible_time_is_refused_and_nothing_is_stored(acme: Owner, eta: datetime) -> None:
+    """Also one that Python can hold and PostgreSQL cannot."""
+    with pytest.raises(OptionError, match="eta: is at most 366 days"):
+        submit("tests.add", 1, 2, owner=acme, eta=eta, target="fw-1")
+    assert_nothing_is_stored()
+
+
+def test_one_bad_element_of_a_bulk_and_nothing_is_stored(acme: Owner) -> None:
+    """All bad ones are listed at once."""
+    calls = [{"x": n, "y": "one" if n in {3, 7} else 1} for n in range(1_000)]
+    with pytest.raises(BatchError, match="2 of 1,000 elements are wrong: element 3: argument y"):
+        submit_many("tests.add", calls, owner=acme, target="fw-{x}", idempotency_key="night")
+    assert_nothing_is_stored()
+
+
+def test_more_than_the_limit_is_refused_at_once(acme: Owner) -> None:
+    """Before the elements are looked at."""
+    with pytest.raises(OptionError, match="these are 100,001"):
+        submit_many("tests.add", [{}] * 100_001, owner=acme)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "field"),
+    [
+        ({"x": 1}, ArgumentError, "argument y: is required"),
+        ({"x": 1, "y": 2, "priorty": 3}, OptionError, "option priorty: "),
+        ({"x": 1, "y": 2, "owner_id": 3}, ArgumentError, "argument owner_id: "),
+        ({"x": 1, "y": 2, "token": 3}, ArgumentError, "argument token: "),
+        ({"x": 1, "y": 2, "state": "succeeded"}, ArgumentError, "argument state: "),
+        ({"x": 1, "y": "two"}, ArgumentError, "argument y: "),
+        ({"x": 1, "y": 2, "priority": 10}, OptionError, "option priority: .* 0 to 9"),
+        ({"x": 1, "y": 2, "queue": "nowhere"}, OptionError, "option queue: is one of"),
+        ({"x": 1, "y": 2, "link": "tests.add"}, OptionError, "option link: is a Celery signature"),
+    ],
+)
+def test_wrong_input_is_refused_by_name_and_nothing_is_stored(
+    acme: Owner, arguments: dict[str, object], error: type[Exception], field: str
+) -> None:
+    """What a caller may not set is an unknown argument."""
+    with pytest.raises(error, match=field):
+        submit("tests.add", owner=acme, **arguments)  # type: ignore[arg-type]
+    assert_nothing_is_stored()
+
+
+@pytest.mark.parametrize("given", [{"x": 1, "y": 2}, "x", 5])
+def test_a_bulk_that_is_no_list_is_refused(acme: Owner, given: object) -> None:
+    """One mapping in the place of a list of them would be taken to pieces."""
+    with pytest.raises(OptionError, match="arguments: is a list of mappings, one for each run"):
+        submit_many("tests.add", given, owner=acme)  # type: ignore[arg-type]
+    assert not Submission.objects.exists()
+
+
+def test_what_is_no_task_is_refused_with_the_cure(acme: Owner) -> None:
+    """A function without its decorator, a name whose module nobody imports."""
+    with pytest.raises(UnknownTask, match="len is no Celery task; decorate its function with @job"):
+        submit(len, [1], owner=acme)  # type: ignore[arg-type]
+    with pytest.raises(UnknownTask, match="is its module imported"):
+        submit("billing.invoice_customer", owner=acme)
+
+
+def test_arguments_over_the_limit_are_refused(acme: Owner) -> None:
+    """With both sizes, in bytes, and what to do instead."""
+    with pytest.raises(PayloadTooLarge, match=r"at least .* the limit is 262,144; store what"):
+        submit("tests.total", [1] * 200_000, owner=acme)
+    assert_nothing_is_stored()
+
+
+def test_an_unknown_task_is_refused_with_the_near_miss(acme: Owner) -> None:
+    """The same for one run and for many."""
+    with pytest.raises(UnknownTask, match=r"did you mean 'tests\.add'"):
+        submit("tests.ad", 1, 2, owner=acme)
+    with pytest.raises(UnknownTask):
+        submit_many("os.system", [{}], owner=acme)
+
+
+def test_a_rollback_leaves_no_trace(committed: None, acme: Owner, broker: redis.Redis) -> None:
+    """Neither in PostgreSQL nor in Redis; the key is free again."""
+    with pytest.raises(ZeroDivisionError), transaction.atomic():  # noqa: PT012  the act and its end
+        submit("tests.add", 1, 2, owner=acme, target="fw-1", idempotency_key="night")
+        submit_many("tests.add", [{"x": 1, "y": 2}] * 10, owner=acme)
+        raise ZeroDivisionError
+    assert_nothing_is_stored()
+    assert broker.keys() == []
+
+
+def test_the_hint_follows_the_commit(committed: None, acme: Owner, broker: redis.Redis) -> None:
+    """Not before it, and at once after it."""
+    with transaction.atomic():
+        run = submit("tests.add", 1, 2, owner=acme)
+        submission = submit_many("tests.add", [{"x": 1, "y": 2}] * 10, owner=acme)
+        assert hinted() == []
+    assert hinted() == [run.id, *submission.runs.order_by("id").values_list("id", flat=True)]
+    assert not Outbox.objects.exists()
+
+
+def test_trouble_after_the_commit_does_not_reach_the_caller(
+    acme: Owner,
+    settings: Settings,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    """The rows are committed: an error now would look as if they were not."""
+    with django_capture_on_commit_callbacks(execute=True):
+        submit("tests.add", 1, 2, owner=acme)
+        settings.FAIRSHIFT = {"no such key": 1}
+
+
+def test_a_coroutine_submits_too(committed: None, acme: Owner, broker: redis.Redis) -> None:
+    """Both forms have an asynchronous twin."""
+
+    async def both() -> tuple[Run, Submission]:
+        run = await asubmit("tests.add", 1, 2, owner="acme")
+        submission = await asubmit_many("tests.add", [{"x": 1, "y": 2}], owner="acme")
+        await sync_to_async(connections.close_all)()
+        return run, submission
+
+    run, submission = asyncio.run(both())
+    assert set(Run.objects.all()) == {run, submission.runs.get()}
+    assert len(hinted()) == 2
+
+
+def test_a_job_is_run_now_with_its_own_arguments_and_policies(acme: Owner) -> None:
+    """What the job leaves open is decided as for any submit."""
+    target = Target.objects.create(owner=acme, name="fw-1")
+    job = Job.objects.create(
+        owner=acme,
+        key="nightly",
+        task="tests.add",
+        payload=b'[[], {"x": 1, "y": 2}, {}]',
+        target=target,
+        labels={"site": "berlin"},
+        priority=0,
+        max_attempts=2,
+        retry_on=["OSError"],
+        time_limit_seconds=60,
+        deadline_seconds=600,
+        lock_key="door",
+    )
+    run = job.run_now()
+    assert (run.job, run.target, run.lock_key, run.labels) == (job, target, "acme:door", job.labels)
+    assert (run.priority, run.max_attempts) == (0, 2)
+    assert run.policy == {"retry_on": ["OSError"], "time_limit_seconds": 60}
+    assert run.deadline_at is not None
+    assert (run.deadline_at - run.created_at).total_seconds() == 600

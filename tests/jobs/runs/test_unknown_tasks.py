@@ -1,0 +1,336 @@
+"""jobs/runs/unknown_tasks.py: runs whose task no worker knows: counted, moved to another, or
+failed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from celery import current_app
+from django.contrib.auth.models import User
+
+from fleet import Kind, Node
+from jobs import submit
+from jobs.core.crypto import read_message
+from jobs.core.errors import OptionError, UnknownTask
+from jobs.core.states import State
+from jobs.models import AuditEntry, Job, Owner, Run, Worker
+from jobs.owners.pausing import pause_owner
+from jobs.runs import dispatch, unknown_tasks
+from jobs.runs.admission import refuse_unknown
+from jobs.runs.manual_retry import reopen_runs
+from jobs.runs.unknown_tasks import Unknown, fail_runs, fail_task, move_runs, move_task
+from jobs.system.heartbeat import beat
+from tests.jobs.scenes import (
+    Ask,
+    admitted,
+    hinted,
+    known,
+    living_worker,
+    messages,
+    recorded,
+    states,
+    submitted,
+)
+from tests.jobs.without_history import job_without_history
+
+pytestmark = pytest.mark.usefixtures("committed")
+
+OLD, NEW = "tests.add", "tests.record"
+
+
+def worker_with(*tasks: str, queues: tuple[str, ...] = ("jobs",)) -> Node:
+    """Return a live worker that knows these tasks."""
+    worker = Node(uuid4(), "w1@here", 1, "prefork", 4, queues, tasks)
+    beat(worker, [])
+    return worker
+
+
+def renamed(owner: Owner, count: int = 1, **options: Any) -> list[Run]:
+    """Return runs of a task that was renamed to `tests.record` since they were submitted."""
+    runs = [submit(NEW, n=n, owner=owner, **options) for n in range(count)]
+    Run.objects.filter(id__in=[run.id for run in runs]).update(task="tests.old_record")
+    return runs
+
+
+# --- counted ---------------------------------------------------------------------------------
+
+
+def test_waiting_runs_of_unknown_tasks_are_counted(acme: Owner) -> None:
+    """By queue and task, due ones and those of later."""
+    worker_with(NEW)
+    submitted(acme, 3)
+    submitted(acme, 2, countdown=60)
+    elsewhere = [run.id for run in submitted(acme)]
+    Run.objects.filter(id__in=elsewhere).update(queue="slow")
+    submit(NEW, n=1, owner=acme)
+    assert unknown_tasks.unknown_tasks() == [Unknown("jobs", OLD, count=5, due_count=3)]
+
+
+def test_a_task_that_some_live_worker_knows_is_not_counted(acme: Owner) -> None:
+    """One is enough; one that does not say which it knows may know it."""
+    submitted(acme)
+    worker_with(NEW)
+    old = worker_with(NEW, OLD)
+    assert unknown_tasks.unknown_tasks() == []
+    Worker.objects.filter(id=old.id).update(tasks=None)
+    assert unknown_tasks.unknown_tasks() == []
+    Worker.objects.filter(id=old.id).update(heartbeat_at="2026-01-01T00:00Z")
+    assert [found.task for found in unknown_tasks.unknown_tasks()] == [OLD]
+
+
+def test_a_queue_without_a_worker_is_not_counted(acme: Owner) -> None:
+    """There the worker is missing, and not the task."""
+    submitted(acme)
+    worker_with(NEW, queues=("system",))
+    assert unknown_tasks.unknown_tasks() == []
+
+
+def test_a_long_backlog_hides_no_run_that_met_a_worker(acme: Owner) -> None:
+    """Others are counted among the oldest runs of each state only; as many of those are read."""
+    ready, first, second = submitted(acme, 3)
+    Run.objects.filter(id=ready.id).update(task=NEW)
+    worker_with(NEW)
+    assert unknown_tasks.unknown_tasks(most=1) == []
+    refuse_unknown([Ask(str(first.id), OLD), Ask(str(second.id), OLD)])
+    assert unknown_tasks.unknown_tasks(most=1) == [Unknown("jobs", OLD, count=1, due_count=1)]
+
+
+def test_a_broken_row_of_a_worker_stops_nothing(acme: Owner) -> None:
+    """Whatever raw SQL has written there: admission and sweep ask it for all."""
+    submitted(acme)
+    worker = worker_with(NEW)
+    Worker.objects.filter(id=worker.id).update(queues={"not": "a list"}, tasks=5)
+    assert unknown_tasks.unknown_tasks() == []
+
+
+# --- moved -----------------------------------------------------------------------------------
+
+
+def test_a_moved_run_runs_the_other_task(acme: Owner) -> None:
+    """Its new hint replaces the one that names the old task, and is there at once."""
+    [run] = renamed(acme)
+    dispatch.publish([run.id])
+    moved = move_task("tests.old_record", to=NEW)
+    assert (moved.runs, moved.refused) == (1, 0)
+    run.refresh_from_db()
+    assert [message["headers"]["task"] for message in messages()] == [NEW]
+    assert known() == [f"{run.id}:{run.token + 1}"]
+    assert admitted(living_worker(), run).token == run.token + 1
+
+
+def test_a_hint_that_a_worker_holds_is_replaced_too(acme: Owner) -> None:
+    """It cannot be withdrawn, and so the new one is another message."""
+    [run] = renamed(acme)
+    with current_app.connection_for_write() as connected:
+        assert connected.default_channel.basic_get("jobs") is not None
+        move_task("tests.old_record", to=NEW)
+        assert [message["headers"]["task"] for message in messages()] == [NEW]
+        run.refresh_from_db()
+        assert f"{run.id}:{run.token + 1}" in known()
+
+
+def test_a_run_that_waited_for_its_task_is_freed(acme: Owner) -> None:
+    """One that waits for something else goes on waiting, under its new task."""
+    worker_with(NEW)
+    freed, paused = renamed(acme, 2)
+    refuse_unknown([Ask(str(freed.id), "tests.old_record")])
+    Run.objects.filter(id=paused.id).update(blocked_by="paused")
+    pause_owner(acme)
+    Owner.objects.update(paused_at=None)
+    assert move_task("tests.old_record", to=NEW).runs == 2
+    assert hinted() == [freed.id]
+    assert set(Run.objects.values_list("task", "blocked_by")) == {(NEW, ""), (NEW, "paused")}
+
+
+def test_what_is_due_later_is_moved_too(acme: Owner) -> None:
+    """Without a hint; of the queue only that was asked for, and not what a worker has."""
+    [later] = renamed(acme, countdown=60)
+    [elsewhere] = renamed(acme)
+    Run.objects.filter(id=elsewhere.id).update(queue="slow")
+    [taken] = renamed(acme)
+    taken.refresh_from_db()
+    admitted(living_worker(), taken)
+    assert move_task("tests.old_record", to=NEW, queue="jobs").runs == 1
+    tasks = dict(Run.objects.values_list("id", "task"))
+    assert tasks[later.id] == NEW
+    assert {tasks[elsewhere.id], tasks[taken.id]} == {"tests.old_record"}
+    later.refresh_from_db()
+    assert later.token == 0
+
+
+def test_arguments_that_do_not_fit_stay(acme: Owner) -> None:
+    """They are counted, with the reason; nothing of them is changed."""
+    [run] = submitted(acme)
+    moved = move_task(OLD, to=NEW)
+    assert (moved.runs, moved.refused) == (0, 1)
+    [(problem, count)] = moved.problems.items()
+    assert ("no such argument" in problem, count) == (True, 1)
+    run.refresh_from_db()
+    assert (run.task, run.token) == (OLD, 0)
+
+
+@pytest.mark.parametrize("stored", [b'[["7"], {}, null]', b'[[], {"n": "7"}, null]'])
+def test_a_moved_run_has_the_arguments_of_a_submit(acme: Owner, stored: bytes) -> None:
+    """In the types and by the names of the new task: it is not called with what it never was."""
+    [run] = renamed(acme)
+    Run.objects.update(payload=stored.replace(b"null", b'{"chain": null}'))
+    assert move_task("tests.old_record", to=NEW).runs == 1
+    run.refresh_from_db()
+    assert read_message(run.payload, key=0) == ([], {"n": 7}, {"chain": None})
+
+
+def test_a_moved_job_has_the_arguments_of_an_upsert(acme: Owner) -> None:
+    """Its next runs are called with them."""
+    job = job_without_history(acme, task="tests.old_add")
+    Job.objects.update(payload=b'[["7", "8"], {}, {}]')
+    assert move_task("tests.old_add", to=OLD).jobs == 1
+    job.refresh_from_db()
+    assert read_message(job.payload, key=0) == ([], {"x": 7, "y": 8}, {})
+
+
+def test_recurring_jobs_are_moved_with_their_runs(acme: Owner, northwind: Owner) -> None:
+    """Else they would go on to make runs of the old task; not where one queue is meant."""
+    job = job_without_history(acme, task="tests.old_add")
+    odd = job_without_history(northwind, task="tests.old_add", arguments={"z": 1})
+    assert move_task("tests.old_add", to=OLD, queue="jobs").jobs == 0
+    moved = move_task("tests.old_add", to=OLD)
+    assert (moved.jobs, moved.refused) == (1, 1)
+    assert dict(Job.objects.values_list("pk", "task")) == {job.pk: OLD, odd.pk: "tests.old_add"}
+
+
+def test_a_dry_run_changes_nothing(acme: Owner) -> None:
+    """It counts what would be moved."""
+    renamed(acme, 2)
+    moved = move_task("tests.old_record", to=NEW, is_dry_run=True)
+    assert moved.runs == 2
+    assert fail_task("tests.old_record", is_dry_run=True).runs == 2
+    assert set(Run.objects.values_list("task", "state")) == {("tests.old_record", "queued")}
+    assert not AuditEntry.objects.exists()
+
+
+def test_nothing_is_moved_to_a_task_that_is_unknown_here(acme: Owner) -> None:
+    """With the near miss; nor with a reason that is too long."""
+    [run] = submitted(acme)
+    with pytest.raises(UnknownTask, match=r"tests\.record"):
+        move_task(OLD, to="tests.recor")
+    with pytest.raises(OptionError):
+        move_runs([run.id], to=NEW, reason="x" * 501)
+
+
+@pytest.mark.parametrize("own", ["fairshift.delete_jobs", "fairshift.management_command"])
+def test_nothing_is_moved_to_a_task_of_fairshift(acme: Owner, own: str) -> None:
+    """They act for all owners, or outside of the project's code; also when they are registered."""
+    [run] = submitted(acme)
+    for move in (
+        lambda: move_task(OLD, to=own),
+        lambda: move_runs([run.id], to=own),
+        lambda: move_task(OLD, to=own, is_dry_run=True),
+    ):
+        with pytest.raises(OptionError, match="a task of Fairshift"):
+            move()
+
+
+def test_the_move_of_one_run_is_in_its_own_audit(acme: Owner) -> None:
+    """With both names: the run itself has only the new one."""
+    [run] = renamed(acme)
+    anna = User(pk=4711, username="anna")
+    move_runs([run.id], to=NEW, actor=anna, reason="renamed")
+    entry = AuditEntry.objects.get()
+    assert (entry.object_type, entry.object_id, entry.owner) == ("run", str(run.id), acme)
+    assert entry.details == {"before": {"task": "tests.old_record"}, "after": {"task": NEW}}
+    fail_runs([run.id], actor=anna)
+    assert AuditEntry.objects.latest("id").object_id == str(run.id)
+
+
+def test_a_move_is_audited_by_owner(acme: Owner, northwind: Owner) -> None:
+    """Who, why, from which task to which, and how many runs."""
+    anna = User(pk=4711, username="anna")
+    renamed(acme, 2)
+    renamed(northwind)
+    move_task("tests.old_record", to=NEW, actor=anna, reason="renamed in 2.0")
+    entries = AuditEntry.objects.order_by("id")
+    assert [(entry.owner, entry.details["count"]) for entry in entries] == [
+        (acme, 2),
+        (northwind, 1),
+    ]
+    assert {(entry.action, entry.actor_name, entry.reason) for entry in entries} == {
+        ("move to task", "anna", "renamed in 2.0")
+    }
+    assert entries[0].details == {"task": "tests.old_record", "to": NEW, "count": 2}
+
+
+# --- failed ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"countdown": 60}])
+def test_a_failed_run_says_why_and_may_be_opened_again(acme: Owner, options: Any) -> None:
+    """As a dead letter; the next hint is of the queue only when an operator retries it."""
+    [run] = renamed(acme, **options)
+    assert fail_task("tests.old_record").runs == 1
+    assert states(run)[-1] == "failed"
+    assert run.error_type == "celery.exceptions.NotRegistered"
+    assert run.error_message == "no worker knows tests.old_record"
+    assert known() == []
+    reopen_runs([run.id])
+    assert states(run)[-1] == "queued"
+
+
+def test_a_failed_run_of_a_known_task_was_failed_by_an_operator(acme: Owner) -> None:
+    """No worker is said not to know it."""
+    known_run, unknown_run = submitted(acme, 2)
+    worker_with(OLD)
+    Run.objects.filter(id=unknown_run.id).update(queue="slow")
+    assert set(fail_runs([known_run.id, unknown_run.id])) == {known_run.id, unknown_run.id}
+    known_run.refresh_from_db()
+    unknown_run.refresh_from_db()
+    assert (known_run.error_type, known_run.error_message) == ("", "failed by an operator")
+    assert known_run.moves[-1][2] == "failed by an operator"
+    assert unknown_run.error_type == "celery.exceptions.NotRegistered"
+
+
+def test_the_last_error_of_a_failed_run_stays(acme: Owner) -> None:
+    """Of a run that waited for its next attempt: why that is wanted is in its history."""
+    run = submit(NEW, n=1, owner=acme)
+    at = admitted(living_worker(), run)
+    recorded(at, Kind.STARTED)
+    recorded(at, Kind.RETRYING, delay=60.0, error_type="ValueError", error_message="no such host")
+    Run.objects.update(task="tests.old_record")
+    assert fail_task("tests.old_record", reason="removed in 2.0").runs == 1
+    run.refresh_from_db()
+    assert (run.error_type, run.error_message) == ("ValueError", "no such host")
+    assert run.moves[-1][2] == "removed in 2.0"
+
+
+def test_only_waiting_runs_of_the_task_fail(acme: Owner) -> None:
+    """What a worker has goes on, and so do other tasks."""
+    [running, other] = submitted(acme, 2)
+    admitted(living_worker(), running)
+    [old] = renamed(acme)
+    ids = [running.id, other.id, old.id]
+    assert fail_runs(ids, of="tests.old_record") == [old.id]
+    assert set(Run.objects.values_list("id", "state")) == {
+        (running.id, State.ADMITTED),
+        (other.id, State.QUEUED),
+        (old.id, State.FAILED),
+    }
+    assert AuditEntry.objects.get().action == "fail unstarted"
+
+
+def test_jobs_that_would_make_more_runs_are_counted(acme: Owner) -> None:
+    """They are left alone: whoever fails the runs decides about them."""
+    job_without_history(acme, task="tests.old_add")
+    assert fail_task("tests.old_add").jobs == 1
+    assert Job.objects.get().enabled
+
+
+def test_every_chunk_has_its_turn(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long backlog is moved in transactions of bounded size, what stays is passed over."""
+    monkeypatch.setattr(unknown_tasks, "CHUNK", 2)
+    renamed(acme, 5)
+    submitted(acme, 3)
+    Run.objects.update(task="tests.old_record")
+    moved = move_task("tests.old_record", to=NEW)
+    assert (moved.runs, moved.refused) == (5, 3)

@@ -1,0 +1,317 @@
+"""jobs/runs/why_waiting.py: every run that has not started says why, in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+from django.db import connection
+from pytest_django import Settings
+
+from fleet import Found, Kind, OwnerSettings
+from jobs import submit
+from jobs.calendars import changes
+from jobs.core.states import State
+from jobs.models import Owner, Run, Worker
+from jobs.owners.pausing import pause_owner
+from jobs.runs import dispatch
+from jobs.runs.recording import move
+from jobs.runs.storage import now
+from jobs.runs.why_waiting import turn
+from tests.fleet.fair_queues import Queue
+from tests.jobs.scenes import admitted, age, ask, living_worker, recorded, silence, submitted
+from tests.jobs.windows_world import calendar_of, window
+
+NOON = datetime(2099, 3, 1, 12, tzinfo=UTC)
+
+
+def why(run: Run) -> str:
+    return Run.objects.get(id=run.id).why_waiting()
+
+
+@pytest.fixture
+def run(acme: Owner) -> Run:
+    return submitted(acme)[0]
+
+
+def test_without_a_worker(run: Run) -> None:
+    """Nobody takes from the queue: none there, none alive, none for this queue."""
+    assert why(run) == "No worker takes from queue 'jobs'."
+    silence(living_worker(), seconds=31)
+    living_worker(queues=["slow"])
+    assert why(run) == "No worker takes from queue 'jobs'."
+
+
+def test_with_a_worker_that_takes_nothing(run: Run) -> None:
+    """It beats, and it is named; one that is gone is not."""
+    living_worker("w1@here", queues=[])
+    Worker.objects.update(slots=0)
+    living_worker("w2@here", queues=[])
+    silence(living_worker("w3@here", queues=[]), seconds=31)
+    sentence = why(run)
+    assert sentence.startswith("No worker takes from queue 'jobs': ")
+    assert "worker w1@here has no process" in sentence
+    assert "worker w2@here consumes no queue" in sentence
+    assert "w3@here" not in sentence
+
+
+def test_without_a_worker_that_knows_its_task(run: Run) -> None:
+    """Of its queue none does; a worker that does not say which it knows may know it."""
+    living_worker("w1@here")
+    living_worker("w2@here", queues=["slow"])
+    Worker.objects.filter(hostname="w1@here").update(tasks=["tests.record"])
+    assert why(run) == "No worker of queue 'jobs' knows task tests.add."
+    Worker.objects.filter(hostname="w1@here").update(tasks=["tests.add", "tests.record"])
+    assert why(run) == "In queue 'jobs', next of acme's runs."
+
+
+def test_in_its_queue(acme: Owner, run: Run) -> None:
+    """Behind how many of its own owner's runs."""
+    living_worker()
+    later = submitted(acme, 2)[1]
+    assert why(run) == "In queue 'jobs', next of acme's runs."
+    assert why(later) == "In queue 'jobs', behind 1 of acme's runs."
+
+
+def test_due_later(acme: Owner) -> None:
+    """The time, in UTC, as the row has it."""
+    [run] = submitted(acme, countdown=60)
+    Run.objects.update(next_at=NOON)
+    assert why(run) == "Due 2099-03-01 12:00:00 UTC."
+
+
+def test_due_and_not_promoted(acme: Owner) -> None:
+    """A run that is late names what is missing: the system worker first, then beat."""
+    [run] = submitted(acme, countdown=60)
+    Run.objects.update(next_at=now() - timedelta(seconds=5))
+    assert why(run).endswith(" UTC.")
+    Run.objects.update(next_at=now() - timedelta(seconds=15))
+    assert why(run).endswith("UTC. No worker takes from queue 'system', so nothing promotes it.")
+    Worker.objects.filter(id=living_worker()).update(queues=["system"])
+    assert why(run).endswith(
+        "UTC. Nothing has promoted it: beat does not run, or the workers of 'system' are busy."
+    )
+
+
+def test_held(acme: Owner) -> None:
+    """Until when, if that is known."""
+    [run] = submitted(acme, countdown=60)
+    move([run.id], to=State.HELD)
+    Run.objects.update(next_at=NOON)
+    assert why(run) == "Held until 2099-03-01 12:00:00 UTC."
+    Run.objects.update(next_at=None)
+    assert why(run) == "Held."
+
+
+def test_between_attempts(run: Run) -> None:
+    """Which one failed, of how many, with which error."""
+    at = admitted(living_worker(), run)
+    assert why(run) == "A worker has taken it and starts it next."
+    recorded(at, Kind.STARTED)
+    recorded(at, Kind.RETRYING, delay=60.0, error_type="OSError")
+    Run.objects.update(next_at=NOON)
+    assert why(run) == (
+        "Attempt 1 of 3 failed (OSError); the next one is due 2099-03-01 12:00:00 UTC."
+    )
+
+
+def test_under_a_pause(acme: Owner, run: Run) -> None:
+    """With the reason and the end, where somebody gave them."""
+    pause_owner(acme)
+    assert why(run) == "Owner acme is paused."
+    pause_owner(acme, until=NOON.replace(year=2100), reason="change freeze")
+    assert why(run) == "Owner acme is paused until 2100-03-01 12:00 UTC: change freeze"
+
+
+def test_under_a_cap(acme: Owner) -> None:
+    """How many run, of how many that may."""
+    Owner.objects.update(max_running=1)
+    runs = submitted(acme, 2)
+    ask(living_worker(), runs)
+    assert why(runs[1]) == "Owner acme runs 1 of at most 1 at once."
+
+
+def test_behind_a_lock(acme: Owner) -> None:
+    """By the caller's own key."""
+    runs = submitted(acme, 2, lock="door: left")
+    ask(living_worker(), runs)
+    assert why(runs[1]) == "Another run holds the lock 'door: left'."
+
+
+READY = Found(
+    state="ready",
+    owner="acme",
+    submission="7",
+    place=812,
+    of_submission=3_000,
+    of_owner=3_000,
+    owners_before=2,
+)
+PLACE = "lace 812 of acme's 3,000 in queue 'jobs'"
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({}, f"P{PLACE}; 2 owners are before it."),
+        ({"owners_before": 1}, f"P{PLACE}; 1 owner is before it."),
+        ({"owners_before": 0}, f"P{PLACE}; it is acme's turn."),
+        ({"owners_before": None}, f"P{PLACE}."),
+        (
+            {"of_submission": 900},
+            f"Place 812 of its submission's 900, of {PLACE[12:]}; 2 owners are before it.",
+        ),
+        (
+            {"submission": "", "of_submission": 900, "owners_before": 0},
+            f"Place 812 of 900 single runs, of {PLACE[12:]}; it is acme's turn.",
+        ),
+        ({"running": 5, "max_running": 5}, f"Owner acme is at 5 of 5; p{PLACE}."),
+        ({"running": 4, "max_running": 5}, f"P{PLACE}; 2 owners are before it."),
+        ({"is_paused": True, "max_running": 5}, f"Owner acme is paused; p{PLACE}."),
+        (
+            {"rest_seconds": 3.21},
+            f"Owner acme has had its starts for now, the next in 3.2 s; p{PLACE}.",
+        ),
+        ({"state": "parked"}, "Another run holds the lock 'door'."),
+        ({"state": "delayed", "due_seconds": 90}, "Its hint is due in 2 min."),
+        ({"state": "delayed", "due_seconds": 0.01}, "Its hint is due in a moment."),
+        ({"state": "leased"}, "A worker has taken its hint and asks whether it may start."),
+    ],
+)
+def test_what_a_fair_queue_knows_in_one_sentence(facts: dict[str, Any], sentence: str) -> None:
+    """Place, cap, pause, rate, lock and turn: the first that keeps it, and where it stands."""
+    assert turn(replace(READY, **facts), queue="jobs", lock="door") == sentence
+
+
+def test_in_a_fair_queue(acme: Owner, stranger: Owner, broker: redis.Redis) -> None:
+    """Its place and turn come from there; of a stranger only that it is before."""
+    living_worker()
+    queue = Queue(broker)
+    first, second = submitted(acme, 2)
+    queue.put("stranger", "secret-1")
+    queue.take()
+    queue.put("acme", f"{first.id}:1", f"{second.id}:1", submission=str(first.submission_id))
+    queue.put("stranger", "secret-2", "secret-3")
+    dispatch.owners().set([OwnerSettings("acme", weight=3)], timeout=5)
+    queue.put("acme", "busy")
+    assert why(second).startswith(
+        "Place 2 of its submission's 2, of acme's 3 in queue 'jobs'; it is acme's turn."
+    )
+    assert "stranger" not in why(second) and "secret" not in why(second)
+    dispatch.owners().set([OwnerSettings("acme", max_running=1)], timeout=5)
+    assert len(queue.take()) == 1
+    assert why(second).startswith("Owner acme is at 1 of 1; place ")
+
+
+def test_the_hint_of_the_next_attempt_is_meant(acme: Owner, broker: redis.Redis) -> None:
+    """Not one of an earlier admission, which may still lie about."""
+    worker = living_worker()
+    [run] = submitted(acme)
+    Queue(broker).put("acme", f"{run.id}:1")
+    recorded(admitted(worker, run), Kind.GIVEN_BACK)
+    assert why(run) == "In queue 'jobs', next of acme's runs."
+    Queue(broker).put("acme", f"{run.id}:2")
+    assert why(run) == "Place 2 of acme's 2 in queue 'jobs'; it is acme's turn."
+
+
+def test_while_the_broker_is_away_the_row_answers(
+    acme: Owner, broker: redis.Redis, settings: Settings
+) -> None:
+    """Within the deadline of a publish, and it says that Redis does not answer."""
+    living_worker()
+    [run] = submitted(acme)
+    Queue(broker).put("acme", f"{run.id}:1")
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    dispatch.broker.cache_clear()
+    broker.client_pause(500)
+    assert why(run) == (
+        "Redis does not answer, so no worker is given a run of 'jobs'; next of acme's runs."
+    )
+    dispatch.broker.cache_clear()
+
+
+def test_a_stock_queue_is_not_asked(acme: Owner, broker: redis.Redis, settings: Settings) -> None:
+    """Nobody knows a place there."""
+    living_worker(queues=["slow"])
+    [run] = submitted(acme)
+    Run.objects.update(queue="slow")
+    Queue(broker, "slow").put("acme", f"{run.id}:1")
+    assert why(run) == "In queue 'slow', next of acme's runs."
+
+
+@pytest.mark.parametrize("state", ["running", "cancelling", "succeeded", "failed", "cancelled"])
+def test_started_or_ended_it_waits_for_nothing(run: Run, state: str) -> None:
+    """There is nothing to say."""
+    Run.objects.update(state=state)
+    assert why(run) == ""
+
+
+def test_of_strangers_it_tells_nothing(acme: Owner, run: Run, stranger: Owner) -> None:
+    """Whatever they run, hold or queue, before or after."""
+    living_worker()
+    before = why(run)
+    Owner.objects.filter(pk=stranger.pk).update(max_running=1, paused_reason="secret")
+    theirs = submitted(stranger, 5, lock="door", priority=9)
+    for other in theirs:
+        age(other, "queued_at", seconds=60)
+    ask(living_worker(), theirs)
+    assert why(run) == before
+    mine = submit("tests.add", 1, 2, owner=acme, lock="door")
+    assert "stranger" not in why(mine)
+    assert "lock" not in why(mine)
+
+
+@pytest.mark.parametrize("state", State)
+def test_it_never_raises(run: Run, state: State) -> None:
+    """Also on rows that somebody has broken by raw SQL."""
+    living_worker()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs_run SET state = %s, next_at = NULL, queued_at = NULL, owner_id = -1, "
+            "blocked_by = 'cap', lock_key = 'x'",
+            [state],
+        )
+    Worker.objects.update(queues={"not": "a list"})
+    assert isinstance(why(run), str)
+    Run.objects.update(owner=Owner.objects.get())
+    assert isinstance(why(run), str)
+
+
+def test_kept_by_its_calendar(acme: Owner) -> None:
+    """The window, or the freeze with its reason; when it was queued before, too."""
+    calendar = calendar_of(acme, "maintenance")
+    window(calendar, opens_in=3_600, seconds=600, reason="nights")
+    [run] = submitted("acme")
+    assert why(run).startswith("Window 'nights' of calendar 'maintenance' opens ")
+    Run.objects.update(state="queued", next_at=None)
+    assert why(run).startswith("Window 'nights' of calendar 'maintenance' opens ")
+    Run.objects.update(window_policy="overridden")
+    assert why(run) == "No worker takes from queue 'jobs'."
+
+
+def test_kept_until_somebody_approves(acme: Owner) -> None:
+    """With who asked, and when."""
+    anna = User.objects.create_user("anna")
+    opening = window(
+        calendar_of(acme, "maintenance", needs_approval=True),
+        opens_in=-60,
+        seconds=3_600,
+        reason="nights",
+        requested_by=anna,
+    )
+    [run] = submitted("acme")
+    at = f"{opening.requested_at:%Y-%m-%d %H:%M UTC}"
+    says = f"Window 'nights' of calendar 'maintenance' is not approved: asked for by anna at {at}"
+    assert why(run).startswith(says)
+
+
+def test_kept_for_want_of_a_calendar(acme: Owner) -> None:
+    """One that requires a window, from which the calendar was taken."""
+    calendar = calendar_of(acme)
+    [run] = submitted("acme", window="required")
+    changes.delete(calendar)
+    assert why(run) == "It requires a window, and no calendar applies to it."

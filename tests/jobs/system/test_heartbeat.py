@@ -1,0 +1,102 @@
+"""jobs/system/heartbeat.py: workers live in PostgreSQL and on its clock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from fleet import Kind, Node
+from jobs.models import Owner, Worker
+from jobs.runs.cancellation import cancel_runs
+from jobs.runs.storage import now
+from jobs.system.heartbeat import beat, leave
+from tests.jobs.scenes import admitted, age, recorded, silence, states, submitted
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node(uuid4(), "w1@here", 4711, "prefork", 4, ["jobs", "slow"], ["tests.add"])
+
+
+def test_the_first_beat_makes_the_row(node: Node) -> None:
+    """With all that the worker says of itself."""
+    assert beat(node, []) == []
+    worker = Worker.objects.alive().get()
+    assert (worker.id, worker.hostname, worker.pid, worker.pool) == (
+        node.id,
+        "w1@here",
+        4711,
+        "prefork",
+    )
+    assert (worker.slots, worker.queues) == (4, ["jobs", "slow"])
+    assert worker.tasks == ["tests.add"]
+    assert worker.version
+
+
+def test_a_later_beat_keeps_it_alive(node: Node) -> None:
+    """And tells of slots that came or went."""
+    beat(node, [])
+    silence(node.id, seconds=31)
+    assert not Worker.objects.alive().exists()
+    beat(replace(node, slots=2, tasks=[]), [])
+    assert Worker.objects.get().tasks == ["tests.add"], "said once, at the boot"
+    assert Worker.objects.alive().get().slots == 2
+    assert now() - Worker.objects.get().heartbeat_at < timedelta(seconds=5)
+
+
+@pytest.mark.parametrize(("slots", "why"), [(0, "has no process"), (4, "consumes no queue")])
+def test_a_worker_that_takes_nothing_does_not_count(
+    acme: Owner, node: Node, slots: int, why: str
+) -> None:
+    """Its runs stay its own, since it beats; with a queue again, it counts."""
+    beat(node, [])
+    [run] = submitted(acme)
+    admitted(node.id, run)
+    age(run, "admitted_at", seconds=31)
+    beat(replace(node, slots=slots, queues=[]), [str(run.id)])
+    assert not Worker.objects.alive().exists()
+    assert Worker.objects.idle().get().why_idle() == why
+    assert states(run)[-1] == "admitted"
+    beat(node, [str(run.id)])
+    assert Worker.objects.alive().get().why_idle() == ""
+    assert not Worker.objects.idle().exists()
+
+
+def test_a_beat_brings_back_what_is_to_be_cancelled(acme: Owner, node: Node) -> None:
+    """Of this worker's own runs, at every beat until they have ended."""
+    beat(node, [])
+    runs = submitted(acme, 2)
+    at, _ = admitted(node.id, runs[0]), admitted(node.id, runs[1])
+    recorded(at, Kind.STARTED)
+    cancel_runs([runs[0].id])
+    for _ in range(2):
+        assert beat(node, [str(run.id) for run in runs]) == [str(runs[0].id)]
+    assert beat(Node(uuid4(), "w2@here", 1, "prefork", 4, ["jobs"]), []) == []
+    recorded(at, Kind.CANCELLED)
+    assert beat(node, []) == []
+
+
+def test_a_beat_gives_up_what_the_worker_does_not_hold(acme: Owner, node: Node) -> None:
+    """Once a lease has gone by since it was admitted."""
+    beat(node, [])
+    [run] = submitted(acme)
+    admitted(node.id, run)
+    beat(node, [])
+    assert states(run)[-1] == "admitted"
+    age(run, "admitted_at", seconds=31)
+    beat(node, [])
+    assert states(run)[-1] == "queued"
+
+
+def test_who_has_left_stays_away(node: Node) -> None:
+    """A late beat does not bring a stopped worker back to life."""
+    beat(node, [])
+    leave(node.id)
+    assert not Worker.objects.alive().exists()
+    beat(node, [])
+    assert not Worker.objects.alive().exists()

@@ -1,0 +1,173 @@
+"""jobs/system/partitions.py: a partition a day, made ahead of time; nothing is lost for want of
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from django.db import connection, transaction
+
+from fleet import Kind
+from jobs.core import sql
+from jobs.core.ids import first_id_of, new_ids
+from jobs.core.states import State
+from jobs.models import Owner, Run
+from jobs.runs.recording import move
+from jobs.runs.storage import New, Shared, now, store
+from jobs.system.partitions import days_left, make_partitions
+from tests.jobs.scenes import admitted, at_once, behind, living_worker, recorded
+
+AHEAD = 33  # days; migrations and settings make 30
+
+
+def homes() -> dict[UUID, str]:
+    """Return the partition in which each run is stored."""
+    rows = sql.query("SELECT id, tableoid::regclass::text AS home FROM jobs_run")
+    return {row["id"]: row["home"] for row in rows}
+
+
+def midnight(*, days: int) -> datetime:
+    return now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(
+        days
+    )
+
+
+def days_since_migration() -> int:
+    """Return how many midnights the test database has seen: the suite may run over one."""
+    [row] = sql.query("SELECT min(applied) AS at FROM django_migrations WHERE app = 'jobs'")
+    return int((now().astimezone(UTC).date() - row["at"].astimezone(UTC).date()).days)
+
+
+def stored_at(owner: Owner, moment: datetime) -> UUID:
+    """Store a run whose id is of that moment; return its id."""
+    [run_id] = new_ids(moment, 1)
+    shared = Shared(
+        owner_id=owner.pk,
+        owner="acme",
+        task="tests.add",
+        queue="jobs",
+        priority=5,
+        max_attempts=3,
+        created_at=now(),
+        due_at=moment,
+    )
+    store([New(id=run_id, payload=b"")], shared)
+    return run_id
+
+
+@pytest.mark.django_db
+def test_the_index_of_owners_is_older_than_that_of_ids() -> None:
+    """Both lead to an id, and of two that look equally good PostgreSQL takes the newer."""
+    [name] = [name for name in make_partitions(days_ahead=AHEAD)[-2:] if "run" in name]
+    indexes = sql.query(
+        "SELECT indexrelid::regclass::text AS name FROM pg_index"
+        " WHERE indrelid = %s::regclass ORDER BY indexrelid",
+        [name],
+    )
+    names = [row["name"] for row in indexes]
+    assert names.index(f"{name}_owner_id_id_idx") < names.index(f"{name}_pkey")
+
+
+@pytest.mark.django_db
+def test_partitions_are_made_30_days_ahead() -> None:
+    """By the migration already; making them again makes none but for the days since."""
+    passed = days_since_migration()
+    assert days_left() >= 30 - passed
+    assert make_partitions() == [] or passed
+    assert days_left() == 30
+
+
+@pytest.mark.django_db
+def test_each_new_day_gets_one_of_runs_and_one_of_attempts() -> None:
+    """Named by its day, up to the last one asked for."""
+    make_partitions()
+    made = make_partitions(days_ahead=AHEAD)
+    days = [f"{midnight(days=day):%Y%m%d}" for day in range(31, AHEAD + 1)]
+    assert made == [f"jobs_{kind}_{day}" for day in days for kind in ("run", "attempt")]
+    assert days_left() == AHEAD
+    assert make_partitions(days_ahead=AHEAD) == []
+
+
+def test_a_run_lies_in_the_partition_of_its_day(acme: Owner) -> None:
+    """From midnight to midnight, in UTC."""
+    start, end = midnight(days=0), midnight(days=1)
+    first, last = stored_at(acme, start), stored_at(acme, end - timedelta(milliseconds=1))
+    next_one = stored_at(acme, end)
+    today, tomorrow = f"jobs_run_{start:%Y%m%d}", f"jobs_run_{end:%Y%m%d}"
+    assert homes() == {first: today, last: today, next_one: tomorrow}
+
+
+def test_rows_without_a_partition_are_moved_when_it_is_made(acme: Owner) -> None:
+    """Runs and attempts alike; those of other days stay."""
+    day = midnight(days=32)
+    early, late = stored_at(acme, day), stored_at(acme, day + timedelta(days=90))
+    for run_id in (early, late):
+        sql.query(
+            "INSERT INTO jobs_attempt (run_id, token, number, outcome, admitted_at, ended_at) "
+            "VALUES (%s, 1, 1, 'failed', clock_timestamp(), clock_timestamp())",
+            [run_id],
+        )
+    assert set(homes().values()) == {"jobs_run_default"}
+    make_partitions(days_ahead=AHEAD)
+    assert homes() == {early: f"jobs_run_{day:%Y%m%d}", late: "jobs_run_default"}
+    rows = sql.query("SELECT run_id, tableoid::regclass::text AS home FROM jobs_attempt")
+    assert {row["run_id"]: row["home"] for row in rows} == {
+        early: f"jobs_attempt_{day:%Y%m%d}",
+        late: "jobs_attempt_default",
+    }
+
+
+def test_a_new_partition_keeps_the_table_s_rules(acme: Owner) -> None:
+    """Its key, its defaults and its checks."""
+    make_partitions(days_ahead=AHEAD)
+    run_id = stored_at(acme, midnight(days=32))
+    name = homes()[run_id]
+    indexes = "SELECT count(*) FROM pg_indexes WHERE tablename = %s"
+    with connection.cursor() as cursor:
+        counts = [
+            cursor.execute(indexes, [table]).fetchone() for table in (name, "jobs_run_default")
+        ]
+    assert counts[0] == counts[1]
+    assert Run.objects.get(id=run_id).token == 0
+
+
+@pytest.fixture
+def removed(committed: None) -> Iterator[None]:
+    """Partitions that a scene commits are removed after it."""
+    yield
+    with connection.cursor() as cursor:
+        for day in range(31, AHEAD + 1):
+            for kind in ("run", "attempt"):
+                cursor.execute(f"DROP TABLE IF EXISTS jobs_{kind}_{midnight(days=day):%Y%m%d}")
+
+
+def test_two_at_once_make_each_partition_once(removed: None) -> None:
+    """Two beats, or a deploy beside the hourly task: neither fails."""
+    missing = AHEAD - days_left()
+    outcomes = at_once(*[lambda: make_partitions(days_ahead=AHEAD)] * 3)
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    made = [name for outcome in outcomes for name in outcome]  # type: ignore[union-attr]
+    assert len(made) == len(set(made)) == 2 * missing > 0
+
+
+def test_a_move_to_its_partition_loses_no_outcome(acme: Owner, removed: None) -> None:
+    """An outcome that comes meanwhile waits, and finds the row in its new home."""
+    run_id = stored_at(acme, midnight(days=32))
+    with transaction.atomic():
+        move([run_id], to=State.QUEUED)
+    at = admitted(living_worker(), Run.objects.get(id=run_id))
+    with behind(lambda: recorded(at, Kind.SUCCEEDED)) as (begin, outcomes):
+        make_partitions(days_ahead=AHEAD)
+        begin()
+    assert outcomes == ["succeeded"]
+    assert homes() == {run_id: f"jobs_run_{midnight(days=32):%Y%m%d}"}
+
+
+def test_ids_and_bounds_agree() -> None:
+    """The first id of a day is its partition's lower bound."""
+    day = datetime(2026, 3, 1, tzinfo=UTC)
+    assert first_id_of(day) <= next(new_ids(day, 1)) < first_id_of(day + timedelta(days=1))

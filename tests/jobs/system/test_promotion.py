@@ -1,0 +1,116 @@
+"""jobs/system/promotion.py: runs whose time has come are queued, those whose deadline passed
+expire.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet import Kind
+from jobs.core.states import State
+from jobs.models import Owner, Run
+from jobs.runs.recording import move
+from jobs.system import promotion
+from jobs.system.promotion import expire, promote
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    held_by_somebody,
+    hinted,
+    living_worker,
+    recorded,
+    states,
+    submitted,
+)
+
+
+def retrying(owner: Owner) -> Run:
+    """Return a run that waits for its second attempt."""
+    [run] = submitted(owner)
+    at = admitted(living_worker(), run)
+    recorded(at, Kind.STARTED)
+    recorded(at, Kind.RETRYING, delay=60.0)
+    return run
+
+
+def held(owner: Owner) -> Run:
+    """Return a run that something keeps, until a time."""
+    [run] = submitted(owner, countdown=60)
+    move([run.id], to=State.HELD)
+    return run
+
+
+def scheduled(owner: Owner) -> Run:
+    [run] = submitted(owner, countdown=60)
+    return run
+
+
+@pytest.mark.parametrize("make", [scheduled, held, retrying])
+def test_what_is_due_is_queued(acme: Owner, make: object) -> None:
+    """Scheduled, held or waiting for its next attempt: not before its time, and once."""
+    run = make(acme)  # type: ignore[operator]
+    assert promote() == 0
+    age(run, "next_at", seconds=0)
+    assert promote() == 1
+    assert states(run)[-1] == "queued"
+    assert run.moves[-1][2] == "due"
+    assert promote() == 0
+
+
+def test_a_promoted_run_has_a_hint(committed: None, acme: Owner) -> None:
+    """Of its next attempt."""
+    run = retrying(acme)
+    before = len(hinted())
+    age(run, "next_at", seconds=0)
+    promote()
+    assert hinted()[before:] == [run.id]
+    assert admitted(living_worker(), run).attempt == 2
+
+
+def test_what_has_not_started_by_its_deadline_expires(acme: Owner) -> None:
+    """In every state in which nobody works on it; and its end has a reason."""
+    [queued] = submitted(acme)
+    runs = [scheduled(acme), held(acme), queued]
+    for run in runs:
+        age(run, "deadline_at", seconds=0)
+    assert expire() == 3
+    for run in runs:
+        assert states(run)[-1] == "expired"
+        assert run.moves[-1][2] == "deadline passed"
+    assert expire() == 0
+
+
+def test_what_is_tried_again_has_met_its_deadline(acme: Owner) -> None:
+    """While it waits for its next attempt, and when it is queued for it."""
+    run = retrying(acme)
+    age(run, "deadline_at", seconds=0)
+    assert expire() == 0
+    age(run, "next_at", seconds=0)
+    assert (promote(), expire()) == (1, 0)
+    assert admitted(living_worker(), run).attempt == 2
+
+
+def test_what_a_worker_holds_does_not_expire(acme: Owner) -> None:
+    """The deadline is for the start."""
+    [run] = submitted(acme)
+    admitted(living_worker(), run)
+    age(run, "deadline_at", seconds=1)
+    assert expire() == 0
+    assert states(run)[-1] == "admitted"
+
+
+def test_a_long_backlog_is_moved_in_chunks(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in a transaction of its own, until nothing is due."""
+    monkeypatch.setattr(promotion, "CHUNK", 10)
+    submitted(acme, 25, countdown=60)
+    Run.objects.update(next_at="2026-01-01T00:00Z")
+    assert promote() == 25
+
+
+def test_a_row_that_somebody_holds_is_left_for_the_next_time(committed: None, acme: Owner) -> None:
+    """Promotion waits for nobody."""
+    runs = submitted(acme, 2, countdown=60)
+    Run.objects.update(next_at="2026-01-01T00:00Z")
+    with held_by_somebody(runs[0]):
+        assert promote() == 1
+    assert promote() == 1

@@ -1,0 +1,290 @@
+"""jobs/system/rescue.py: what a lost worker held is tried again, or ends as a dead letter."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import current_app
+from celery.result import AsyncResult
+from django_celery_results.models import TaskResult
+
+from fleet import Admission, Kind
+from jobs import submit
+from jobs.models import Owner, Run, Worker
+from jobs.runs.cancellation import cancel_runs
+from jobs.runs.storage import now
+from jobs.system import rescue as rescuing
+from jobs.system.heartbeat import leave
+from jobs.system.promotion import promote
+from jobs.system.rescue import rescue
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    ask,
+    held_by_somebody,
+    hinted,
+    living_worker,
+    lose_hints,
+    recorded,
+    silence,
+    states,
+    submitted,
+)
+
+
+@pytest.fixture
+def worker(db: None) -> UUID:
+    return living_worker("w1@here")
+
+
+def started(worker: UUID, run: Run) -> Admission:
+    at = admitted(worker, run)
+    recorded(at, Kind.STARTED)
+    return at
+
+
+def test_what_a_living_worker_holds_is_its_own(acme: Owner, worker: UUID) -> None:
+    """However long it runs."""
+    [run] = submitted(acme)
+    started(worker, run)
+    age(run, "started_at", seconds=86_400)
+    assert rescue() == 0
+
+
+def test_a_silent_worker_is_gone_after_a_lease(acme: Owner, worker: UUID) -> None:
+    """Not before."""
+    [run] = submitted(acme)
+    started(worker, run)
+    silence(worker, seconds=29)
+    assert rescue() == 0
+    silence(worker, seconds=2)
+    assert rescue() == 1
+    assert states(run) == ["queued", "admitted", "running", "retrying"]
+    assert rescue() == 0
+
+
+def test_a_worker_that_has_left_is_gone_at_once(acme: Owner, worker: UUID) -> None:
+    """It need not fall silent first."""
+    [run] = submitted(acme)
+    started(worker, run)
+    leave(worker)
+    assert states(run)[-1] == "retrying"
+    attempt = run.attempts.get()
+    assert (attempt.outcome, attempt.error_type) == ("worker lost", "WorkerLostError")
+    assert attempt.error_message == "worker w1@here was lost"
+
+
+def test_a_worker_without_a_row_is_gone(acme: Owner, worker: UUID) -> None:
+    """Somebody has deleted it."""
+    [run] = submitted(acme)
+    started(worker, run)
+    Worker.objects.all().delete()
+    assert rescue() == 1
+    assert states(run)[-1] == "retrying"
+
+
+def test_the_second_attempt_comes_at_once(acme: Owner, worker: UUID) -> None:
+    """The loss is seldom the run's fault; under a new token the old one is fenced off."""
+    [run] = submitted(acme)
+    old = started(worker, run)
+    leave(worker)
+    assert promote() == 1
+    new = admitted(living_worker(), run)
+    assert (new.token, new.attempt) == (2, 2)
+    assert recorded(old, Kind.SUCCEEDED) is None
+
+
+def test_a_run_that_kills_its_workers_is_slowed_down(acme: Owner) -> None:
+    """From the third attempt on its back-off holds."""
+    [run] = submitted(acme, backoff_seconds=600, max_attempts=5)
+    for _ in range(2):
+        worker = living_worker()
+        started(worker, run)
+        leave(worker)
+        promote()
+    assert states(run)[-1] == "retrying"
+    assert run.next_at is not None
+    assert run.next_at - now() > timedelta(seconds=200)
+
+
+def test_after_its_last_attempt_it_is_a_dead_letter(acme: Owner, worker: UUID) -> None:
+    """Never stuck, never started again and again."""
+    [run] = submitted(acme, max_attempts=1)
+    started(worker, run)
+    leave(worker)
+    assert states(run)[-1] == "failed"
+    assert run.moves[-1][2] == "worker lost"
+    assert list(Run.objects.failed()) == [run]
+
+
+def test_giving_up_on_lost_workers_can_be_asked_for(acme: Owner, worker: UUID) -> None:
+    """A task that must never start twice says so; `retry_on` does not say it."""
+    careful, narrow = (
+        submitted(acme, give_up_on="WorkerLostError")[0],
+        submitted(acme, retry_on="OSError")[0],
+    )
+    for run in (careful, narrow):
+        started(worker, run)
+    leave(worker)
+    assert (states(careful)[-1], states(narrow)[-1]) == ("failed", "retrying")
+
+
+@pytest.mark.parametrize("policy", [{"max_attempts": 1}, {"give_up_on": "WorkerLostError"}])
+def test_a_last_attempt_that_has_not_started_is_not_spent(
+    acme: Owner, policy: dict[str, Any]
+) -> None:
+    """However often its workers die before: no run fails that never began."""
+    [run] = submitted(acme, **policy)
+    for _ in range(3):
+        worker = living_worker()
+        admitted(worker, run)
+        leave(worker)
+    assert (states(run)[-1], run.attempt_count) == ("queued", 0)
+    assert {each.outcome for each in run.attempts.all()} == {"given back"}
+    assert run.moves[-1][2] == "worker lost before the start"
+
+
+def test_what_ends_its_workers_before_its_start_fails_in_the_end(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run whose admission ends a worker again and again is not given to all of them for ever."""
+    monkeypatch.setattr(rescuing, "UNSTARTED_MOST", 2)
+    [run] = submitted(acme, max_attempts=1)
+    for _ in range(3):
+        worker = living_worker()
+        admitted(worker, run)
+        leave(worker)
+    assert (states(run)[-1], run.moves[-1][2]) == ("failed", "worker lost")
+
+
+def test_a_last_attempt_after_one_that_started_is_spent(acme: Owner) -> None:
+    """It may have started, too, and its start is not recorded first."""
+    [run] = submitted(acme, max_attempts=2)
+    worker = living_worker()
+    started(worker, run)
+    leave(worker)
+    promote()
+    worker = living_worker()
+    admitted(worker, run)
+    leave(worker)
+    assert states(run)[-1] == "failed"
+
+
+def test_what_was_being_cancelled_is_cancelled(acme: Owner, worker: UUID) -> None:
+    """Its worker can no longer be told."""
+    [run] = submitted(acme)
+    started(worker, run)
+    cancel_runs([run.id])
+    leave(worker)
+    assert states(run)[-2:] == ["cancelling", "cancelled"]
+
+
+def test_what_never_reached_a_living_worker_is_taken_back(acme: Owner, worker: UUID) -> None:
+    """The answer to its admission got lost; within a lease it may still be on its way."""
+    runs = submitted(acme, 3)
+    ask(worker, runs)
+    age(runs[0], "admitted_at", seconds=31)
+    age(runs[1], "admitted_at", seconds=31)
+    assert rescue(worker_id=worker, held=[runs[0].id]) == 1
+    assert [states(run)[-1] for run in runs] == ["admitted", "queued", "admitted"]
+    assert runs[1].attempt_count == 0
+    attempt = runs[1].attempts.get()
+    assert (attempt.outcome, runs[1].moves[-1][2]) == ("given back", "answer lost")
+
+
+def test_what_was_taken_back_unstarted_has_a_hint(committed: None, acme: Owner) -> None:
+    """Nobody would know of it otherwise."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    admitted(worker, run)
+    age(run, "admitted_at", seconds=31)
+    rescue(worker_id=worker)
+    assert hinted() == [run.id] * 2
+
+
+def test_what_a_living_worker_has_started_and_forgotten_was_lost(acme: Owner, worker: UUID) -> None:
+    """It may have done something: that attempt is spent."""
+    [run] = submitted(acme)
+    started(worker, run)
+    age(run, "admitted_at", seconds=31)
+    assert rescue(worker_id=worker) == 1
+    assert (states(run)[-1], run.attempt_count) == ("retrying", 1)
+
+
+@pytest.mark.parametrize("state", ["succeeded", "failed"])
+def test_an_end_that_celery_has_stored_is_the_end(committed: None, acme: Owner, state: str) -> None:
+    """The worker died before it could say so: callers and errbacks have heard of it already."""
+    run = submit("tests.add", 1, 2, owner=acme, ignore_result=False)
+    worker = living_worker()
+    started(worker, run)
+    if state == "succeeded":
+        current_app.backend.mark_as_done(str(run.id), {"sum": 3})
+    else:
+        current_app.backend.mark_as_failure(
+            str(run.id), OSError("no \x00 route"), traceback="line 1"
+        )
+    leave(worker)
+    assert states(run)[-1] == state
+    assert run.moves[-1][2] == "stored outcome"
+    if state == "succeeded":
+        assert (run.result_value, run.error_type) == ({"sum": 3}, "")
+    else:
+        assert (run.error_type, run.error_message) == ("OSError", "no \ufffd route")
+        assert isinstance(AsyncResult(str(run.id)).result, OSError)
+
+
+def test_a_stored_outcome_that_cannot_be_read_stops_no_rescue(
+    committed: None, acme: Owner, worker: UUID
+) -> None:
+    """Its run is tried again, as others."""
+    runs = [submit("tests.add", 1, 2, owner=acme, ignore_result=False) for _ in range(2)]
+    for run in runs:
+        started(worker, run)
+        current_app.backend.mark_as_done(str(run.id), 3)
+    TaskResult.objects.filter(task_id=str(runs[0].id)).update(result="{")
+    leave(worker)
+    assert [states(run)[-1] for run in runs] == ["retrying", "succeeded"]
+
+
+def test_another_worker_s_word_is_not_asked_for(acme: Owner, worker: UUID) -> None:
+    """What a worker does not hold may be held by another."""
+    [run] = submitted(acme)
+    started(worker, run)
+    age(run, "admitted_at", seconds=31)
+    assert rescue(worker_id=living_worker("w2@here"), held=[]) == 0
+    assert states(run)[-1] == "running"
+
+
+def test_many_are_rescued_in_chunks(
+    acme: Owner, worker: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until none is left."""
+    monkeypatch.setattr(rescuing, "CHUNK", 10)
+    ask(worker, submitted(acme, 25))
+    silence(worker, seconds=31)
+    assert rescue() == 25
+
+
+def test_a_rescue_frees_what_waited_for_the_lost_run(committed: None, acme: Owner) -> None:
+    """Its place under a cap and its lock are free."""
+    Owner.objects.update(max_running=1)
+    runs = submitted(acme, 2)
+    worker = living_worker()
+    ask(worker, runs)
+    lose_hints()
+    leave(worker)
+    assert hinted() == [runs[1].id]
+
+
+def test_a_row_that_its_worker_is_writing_is_left_alone(committed: None, acme: Owner) -> None:
+    """A thawed worker may be faster than the rescue: then its word stands."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    started(worker, run)
+    silence(worker, seconds=31)
+    with held_by_somebody(run):
+        assert rescue() == 0
+    assert rescue() == 1

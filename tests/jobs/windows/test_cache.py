@@ -1,0 +1,53 @@
+"""jobs/windows/cache.py and kinds.py: what is kept is bounded, and calendars are values."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from jobs.windows import Calendar, Effect, Entry, Span
+from jobs.windows.cache import Kept
+
+ZERO, HOUR = datetime(2026, 6, 1, tzinfo=UTC), timedelta(hours=1)
+
+
+def spans(count: int) -> tuple[Span, ...]:
+    return tuple(Span(ZERO + n * HOUR, ZERO + (n + 1) * HOUR) for n in range(count))
+
+
+def test_what_was_not_asked_for_is_forgotten_first() -> None:
+    """The limit is of spans, with one more for each key, and never exceeded afterwards."""
+    kept = Kept(most=20)
+    for key in ("a", "b", "c"):
+        assert kept.get(key, lambda: spans(4)) == spans(4)
+    kept.get("a", lambda: spans(0))
+    kept.get("d", lambda: spans(6))
+    assert kept.count <= 20
+    assert kept.get("a", lambda: spans(1)) == spans(4)
+    assert kept.get("b", lambda: spans(1)) == spans(1)
+
+
+def test_nothing_is_too_large_to_be_found() -> None:
+    """What does not fit is returned, and not kept."""
+    kept = Kept(most=3)
+    assert len(kept.get("large", lambda: spans(9))) == 9
+    assert kept.count == 0 and kept.get("large", lambda: spans(1)) == spans(1)
+
+
+def test_none_is_an_answer() -> None:
+    """A block without occurrences is not looked through again."""
+    kept = Kept(most=3)
+    kept.get("empty", lambda: ())
+    assert kept.get("empty", lambda: spans(1)) == ()
+
+
+def test_calendars_are_values() -> None:
+    """Equal ones are one key, in a copy too; a change makes another one."""
+    entry = Entry(Effect.WINDOW, ZERO.replace(tzinfo=None), HOUR, "UTC")
+    one, other = Calendar((entry,)), Calendar((replace(entry),))
+    assert one == other and hash(one) == hash(other)
+    assert one != replace(one, cut_off=HOUR)
+    copy = pickle.loads(pickle.dumps(one))
+    assert copy == one and hash(copy) == hash(one)
+    assert copy.__reduce__() == (Calendar, ((entry,), timedelta(0)))
