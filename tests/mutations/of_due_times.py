@@ -220,7 +220,7 @@ LEADING: Final = (
         "beats: an entry that is off is not sent late",
         DUE,
         "jobs/system/lease.py",
-        "        database.query(_DROP)\n",
+        "        sql.query(_DROP)\n",
         "",
         (f"{LED}an_entry_that_is_off_is_not_sent_late",),
     ),
