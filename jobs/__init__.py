@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jobs.catalog.context import current_run
     from jobs.catalog.registry import job
     from jobs.definitions.upsert import delete_jobs, upsert_jobs
     from jobs.forecast.will_it_fit import will_it_fit
     from jobs.recurring.backfill import backfill
-    from jobs.runs.context import current_run
     from jobs.runs.submission import asubmit, asubmit_many, submit, submit_many
 
 __version__ = "0.1.0"
@@ -34,7 +34,7 @@ _HOMES = {
     "asubmit": "jobs.runs.submission",
     "asubmit_many": "jobs.runs.submission",
     "backfill": "jobs.recurring.backfill",
-    "current_run": "jobs.runs.context",
+    "current_run": "jobs.catalog.context",
     "delete_jobs": "jobs.definitions.upsert",
     "job": "jobs.catalog.registry",
     "submit": "jobs.runs.submission",

@@ -33,5 +33,27 @@ class JobsConfig(AppConfig):
         hide_feed_secrets()
         explain_missing_tables()
 
+        self._hand_over_verbs()
+
         # Here already: what reads a value of a wrong type would fail without naming it.
         conf.refuse_wrong_settings()
+
+    @staticmethod
+    def _hand_over_verbs() -> None:
+        from jobs.models import verbs
+        from jobs.recurring.backfill import backfill
+        from jobs.runs.cancellation import cancel_runs, cancel_submission
+        from jobs.runs.manual_retry import reopen_runs
+        from jobs.runs.submission import run_job
+        from jobs.runs.why_waiting import why_waiting
+
+        verbs.install(
+            verbs.Verbs(
+                cancel_runs=cancel_runs,
+                reopen_runs=reopen_runs,
+                cancel_submission=cancel_submission,
+                why_waiting=why_waiting,
+                run_job=run_job,
+                backfill=backfill,
+            )
+        )

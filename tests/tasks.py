@@ -21,7 +21,7 @@ def logged() -> Iterator[dict[str, Any]]:
 
     Outside of a durable run these are None, and the attempt is Celery's own count.
     """
-    from jobs.runs.context import current_run
+    from jobs.catalog.context import current_run
 
     context = current_run()
     retries = (current_task.request.retries or 0) if current_task else 0

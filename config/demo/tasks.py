@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from django.conf import settings
 
+from jobs.catalog.context import current_run
 from jobs.catalog.registry import job
-from jobs.runs.context import current_run
 
 # Well above the slowest healthy device (0.4 s), well below a slow one (4 s).
 CALL_SECONDS = 2.0

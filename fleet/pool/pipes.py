@@ -25,7 +25,6 @@ from celery.concurrency import asynpool
 
 from fleet.pool import soft_stop
 from fleet.pool.copies import end_copy_of
-from fleet.worker.child import traced
 
 AT_ONCE: Final = -1
 """In a job's second place, where parts of a map have their number: its child need not say that it
@@ -174,7 +173,7 @@ class Worker(asynpool.Worker):
             if word is not None:
                 _kind, (job, _part, function, *_what) = word
                 self.begun.note(job)
-                self._is_plain = function is not traced
+                self._is_plain = not hasattr(function, "stops_in_body")
             return True, word
 
         return receive

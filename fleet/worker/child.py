@@ -133,6 +133,10 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
     return failed, value, runtime, report._replace(started_at=began_at)
 
 
+# The pool's child reads it: a soft signal may end only the body of such a job.
+traced.stops_in_body = True  # type: ignore[attr-defined]
+
+
 def _not_reached() -> ExceptionInfo:
     try:
         raise NotReached("Celery could not begin it: the log of its worker says why")

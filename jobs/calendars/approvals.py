@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from jobs.calendars.changes import changing
 from jobs.calendars.hours import entry_of
 from jobs.core.errors import ApprovalRefused, OptionError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
+from jobs.core.sql import now
 from jobs.models import (
     AuditEntry,
     Calendar,
@@ -23,8 +25,6 @@ from jobs.models import (
     WindowDecision,
     WindowEffect,
 )
-from jobs.runs.options import REASON_LIMIT, refuse_text
-from jobs.runs.storage import now
 from jobs.windows import Entry, start_of
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from django.db.models import Min
 from jobs.calendars import hours
 from jobs.core import sql
 from jobs.core.errors import OptionError, WindowError
+from jobs.core.sql import now
 from jobs.models import (
     Attachment,
     Calendar,
@@ -31,7 +32,6 @@ from jobs.models import (
     TargetGroup,
     WindowEffect,
 )
-from jobs.runs.storage import now
 from jobs.windows import MOST_OPENINGS, open_spans
 
 AHEAD: Final = timedelta(days=62)

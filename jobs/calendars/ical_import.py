@@ -15,8 +15,8 @@ from jobs.calendars import hours
 from jobs.calendars.ical import Reading, read
 from jobs.calendars.windows import UNCHANGED, apply_change
 from jobs.core.errors import IcalError, OptionError
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Window, WindowEffect
-from jobs.runs.storage import now
 from jobs.windows import MOST_OPENINGS, Effect, Entry, first_beyond, in_words
 
 SOURCE_LIMIT: Final = 200

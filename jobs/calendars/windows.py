@@ -1,6 +1,7 @@
 """Windows and freezes: asked for, changed and removed, each as one change of its calendar.
 
-A window counts when somebody has agreed to it as it is (`jobs/calendars/approvals.py`); a freeze always does.
+A window counts when somebody has agreed to it as it is (`jobs/calendars/approvals.py`); a freeze
+always does.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from jobs.calendars.changes import changing, too_many
 from jobs.calendars.hours import entry_of, has_too_many, readable
 from jobs.core.errors import OptionError, WindowError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Window
-from jobs.runs.options import REASON_LIMIT, refuse_text
-from jobs.runs.storage import now
 from jobs.windows import Effect, Entry, checked, only_narrows
 
 if TYPE_CHECKING:

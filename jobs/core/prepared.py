@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
 from uuid import UUID
@@ -22,7 +23,6 @@ from django.db import ProgrammingError, connection
 
 from jobs.core import sql as database
 from jobs.core.ids import time_of
-from jobs.system.partitions import partition_of
 
 _TABLE: Final = re.compile(r"\bjobs_run\b")
 # Beside the row's own id, which an index is asked for: it would sort the array for each row.
@@ -96,3 +96,8 @@ def _partition(ids: Collection[UUID]) -> str | None:
 @cache
 def _statement(name: str, partition: str) -> str:
     return _TABLE.sub(partition, _NARROWING.sub("", database.statement(name)))
+
+
+def partition_of(moment: datetime) -> str:
+    """Return the name that the partition of runs of that day has, when there is one."""
+    return f"jobs_run_{moment.astimezone(UTC):%Y%m%d}"

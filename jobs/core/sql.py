@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
@@ -88,3 +89,8 @@ def alone(verb: Callable[P, R]) -> Callable[P, R | None]:
                 query("SELECT pg_advisory_unlock(%s, hashtext(%s))", key)
 
     return sole
+
+
+def now() -> datetime:
+    """Return PostgreSQL's clock: every time in a run and its id comes from it."""
+    return query("SELECT clock_timestamp() AS at")[0]["at"]

@@ -13,12 +13,12 @@ from typing import Any
 from django.db import transaction
 
 from jobs.core.errors import FairshiftError
+from jobs.core.sql import now
 from jobs.definitions.beat_entries import is_ours, job_of
 from jobs.definitions.spec import fault_of, job_spec
 from jobs.definitions.upsert import upsert_jobs
 from jobs.models import Job, Owner
 from jobs.runs import preparation
-from jobs.runs.storage import now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,10 @@ from jobs.catalog.error_names import refuse_unknown_names
 from jobs.catalog.policies import CHECKS
 from jobs.catalog.registry import resolve
 from jobs.core.errors import OptionError
+from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_text
 from jobs.models import HistoryPolicy, MisfirePolicy, OverlapPolicy, ScheduleKind
 from jobs.runs import preparation
-from jobs.runs.options import KEY_LIMIT, LOCK_LIMIT, Options, refuse_labels, refuse_text
+from jobs.runs.options import Options
 from jobs.schedules.expressions import LONGEST
 
 POLICIES: Final = tuple(name for name in CHECKS if name != "history")

@@ -17,11 +17,11 @@ from django.db import transaction
 from jobs.core import sql
 from jobs.core.crypto import CLEAR
 from jobs.core.errors import BatchError, FairshiftError, OptionError
+from jobs.core.inputs import KEY_LIMIT, refuse_text
 from jobs.definitions.placement import JobKey, found_jobs, give_places
 from jobs.definitions.spec import JobSpec, JobSpecs
 from jobs.models import Owner
 from jobs.runs import preparation
-from jobs.runs.options import KEY_LIMIT, refuse_text
 from jobs.runs.targets import targets_of
 
 BATCH_LIMIT: Final = 100_000
@@ -43,8 +43,8 @@ def upsert_jobs(owner: Owner | str, jobs: Iterable[Mapping[str, Any]]) -> Upsert
 
     Each element has the names of the model's fields: `key`, `task`, `arguments` (a mapping),
     one of `cron`, `interval_minutes`, `interval_seconds` and `once_at`, or none; see
-    `jobs.definitions.spec`. What is left out takes its default, also where the job had something else;
-    only a pause stays. Repeating a call changes nothing.
+    `jobs.definitions.spec`. What is left out takes its default, also where the job had something
+    else; only a pause stays. Repeating a call changes nothing.
 
     Raises BatchError, which lists every wrong field of every element, and stores none then;
     UnknownOwner, and OptionError for what is no list and for more than 100,000 elements.

@@ -17,19 +17,20 @@ from typing import Any, Final
 from celery import Task
 
 from jobs.calendars import hours as agreed
+from jobs.calendars.gate import calendars_of
 from jobs.catalog.registry import resolve
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError, UnknownTask
 from jobs.forecast.again import Again
+from jobs.core.sql import now
 from jobs.forecast.capacity import Known, capacity_of, known_of, slots_of
 from jobs.forecast.estimate import NAMES, Forecast, forecast
 from jobs.forecast.simulation import Group
 from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.runs import preparation
-from jobs.runs.gate import calendars_of
 from jobs.runs.run_policies import delay_after
-from jobs.runs.storage import needed_of, now
+from jobs.runs.storage import needed_of
 from jobs.windows import open_spans
 
 UNKNOWN_SECONDS: Final = 1.0

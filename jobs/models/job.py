@@ -20,6 +20,7 @@ from jobs.models.fields import (
 )
 from jobs.models.owner import Owner
 from jobs.models.target import Target
+from jobs.models.verbs import verbs
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -184,9 +185,7 @@ class Job(models.Model):
 
     def run_now(self) -> Run:
         """Submit one run of this job now and return it; it obeys the owner's limits."""
-        from jobs.runs.submission import run_job
-
-        return run_job(self)
+        return verbs().run_job(self)
 
     def backfill(
         self,
@@ -197,9 +196,7 @@ class Job(models.Model):
         reason: str = "",
     ) -> Backfill:
         """Have the past due times from `start` until before `end` run; return the backfill."""
-        from jobs.recurring.backfill import backfill
-
-        return backfill(self, start, end, actor=actor, reason=reason)
+        return verbs().backfill(self, start, end, actor=actor, reason=reason)
 
     def next_times(self, count: int = 10) -> list[datetime]:
         """Return up to so many next due times, in UTC, by the schedule as it is in the database.

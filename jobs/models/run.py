@@ -20,6 +20,7 @@ from jobs.models.job import Job
 from jobs.models.owner import Owner
 from jobs.models.submission import Submission
 from jobs.models.target import Target
+from jobs.models.verbs import verbs
 from jobs.models.worker import Worker
 
 if TYPE_CHECKING:
@@ -184,25 +185,19 @@ class Run(models.Model):
 
     def why_waiting(self) -> str:
         """Say in one sentence why the run has not started; empty once it has."""
-        from jobs.runs.why_waiting import why_waiting
-
-        return why_waiting(self)
+        return verbs().why_waiting(self)
 
     def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> bool:
         """Cancel the run; say whether it was moved: `state` is `cancelled`, or `cancelling` when a
         worker is asked to stop it. Repeating it is harmless.
         """
-        from jobs.runs.cancellation import cancel_runs
-
-        moved = cancel_runs([self.id], actor=actor, reason=reason)
+        moved = verbs().cancel_runs([self.id], actor=actor, reason=reason)
         self.refresh_from_db()
         return bool(moved)
 
     def retry(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> None:
         """Queue an ended run again with fresh attempts; raise StateConflict if it may not."""
-        from jobs.runs.manual_retry import reopen_runs
-
-        reopen_runs([self.id], actor=actor, reason=reason)
+        verbs().reopen_runs([self.id], actor=actor, reason=reason)
         self.refresh_from_db()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
@@ -15,9 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core.errors import OptionError
 from jobs.core.states import ENDED, State
 from jobs.models.owner import Owner
-
-if TYPE_CHECKING:
-    from jobs.runs.cancellation import Cancelled
+from jobs.models.verbs import Cancelled, verbs
 
 LONGEST_WAIT: Final = 366 * 86_400
 
@@ -99,9 +97,7 @@ class Submission(models.Model):
 
         True when there was any, as of a run. Repeating it is harmless.
         """
-        from jobs.runs import cancellation
-
-        return cancellation.cancel_submission(self, actor=actor, reason=reason)
+        return verbs().cancel_submission(self, actor=actor, reason=reason)
 
 
 def _refuse_span(option: str, value: Any) -> None:

@@ -18,11 +18,11 @@ from fleet import BrokerUnavailable, OwnerSettings
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.models import AuditEntry, Owner
 from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
 from jobs.runs import preparation, unblocking
 from jobs.runs.dispatch import owners
-from jobs.runs.options import REASON_LIMIT, refuse_text
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser

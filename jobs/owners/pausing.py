@@ -9,11 +9,11 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.core.errors import OptionError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.owners.fair_queue import tell_on_commit
 from jobs.runs import preparation
-from jobs.runs.options import REASON_LIMIT, refuse_text
-from jobs.runs.storage import now
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.calendars.changes import AHEAD
 from jobs.calendars.ical_feed import calendar_of, feed
-from jobs.runs.storage import now
+from jobs.core.sql import now
 
 BEHIND: Final = timedelta(days=7)
 MOUNT: Final = 'path("fairshift/", include("jobs.urls"))'

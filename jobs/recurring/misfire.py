@@ -19,13 +19,13 @@ from django.db.models.functions import Now
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError
+from jobs.core.sql import now
 from jobs.models import Tick
 from jobs.models.recurring import MissReason
 from jobs.recurring.held import leave
 from jobs.recurring.missed import Noted, note, recorded
 from jobs.recurring.overlap import Pair, sift
 from jobs.recurring.trigger import make_runs, send_hints
-from jobs.runs.storage import now
 from jobs.schedules import moment_of, slot_of
 from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, pause_off, span
 from jobs.schedules.phases import MINUTE

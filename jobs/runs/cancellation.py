@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.core import sql
+from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import ENDED, WAITING, State
 from jobs.models import AuditEntry, Backfill, Run, Submission
+from jobs.models.verbs import Cancelled
 from jobs.runs.celery_outcomes import tell_celery
 from jobs.runs.dispatch import withdraw_on_commit
-from jobs.runs.options import REASON_LIMIT, refuse_text
 from jobs.runs.recording import move
 
 if TYPE_CHECKING:
@@ -25,18 +26,6 @@ CHUNK: Final = 1_000
 _LOCKED = """
 SELECT id, state, token, queue FROM jobs_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE
 """
-
-
-class Cancelled(NamedTuple):
-    """How many runs a cancel has moved; true when it moved any."""
-
-    cancelled: int = 0
-    """Runs that waited: they have ended."""
-    stopping: int = 0
-    """Runs that a worker holds: it is asked to stop them, and they end when it has."""
-
-    def __bool__(self) -> bool:
-        return self != (0, 0)
 
 
 def cancel_runs(

@@ -10,10 +10,10 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.core.errors import StateConflict
+from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
 from jobs.models import AuditEntry, Run
 from jobs.runs import gate
-from jobs.runs.options import REASON_LIMIT, refuse_text
 from jobs.runs.recording import move
 from jobs.runs.result_backend import forget
 

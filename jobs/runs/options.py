@@ -11,12 +11,8 @@ from celery.canvas import Signature
 
 from jobs.catalog.policies import CHECKS, checked_policy
 from jobs.core.errors import OptionError
+from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_text
 
-KEY_LIMIT: Final = 200
-LOCK_LIMIT: Final = 200
-LABELS_LIMIT: Final = 32
-LABEL_LIMIT: Final = 200
-REASON_LIMIT: Final = 500
 FARTHEST: Final = timedelta(days=366)
 
 # What each run of a task may differ in from the task's own policy.
@@ -80,16 +76,6 @@ class Options:
 NAMES: Final = frozenset(item.name for item in fields(Options))
 
 
-def refuse_text(option: str, value: Any, *, most: int) -> None:
-    """Raise OptionError for what is no text that PostgreSQL can hold, or is too long."""
-    if not isinstance(value, str) or len(value) > most or "\x00" in value:
-        raise OptionError(option, f"is text of at most {most} characters, without NUL")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise OptionError(option, "holds a lone surrogate, which is no character") from None
-
-
 def _refuse_key(key: Any) -> None:
     """Raise OptionError for an empty key: it would silently make a new run each time."""
     if key is None:
@@ -97,20 +83,6 @@ def _refuse_key(key: Any) -> None:
     refuse_text("idempotency_key", key, most=KEY_LIMIT)
     if not key:
         raise OptionError("idempotency_key", "is empty; give a key, or leave it out")
-
-
-def refuse_labels(labels: Any) -> None:
-    """Raise OptionError for what is no mapping of a few short texts to short texts."""
-    if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
-        raise OptionError(
-            "labels",
-            f"is a mapping of at most {LABELS_LIMIT} names to texts, each of both of at most"
-            f" {LABEL_LIMIT} characters",
-        )
-    for name, value in labels.items():
-        # The name first: a bad one must not stand in the error about its value.
-        refuse_text("labels", name, most=LABEL_LIMIT)
-        refuse_text(f"labels.{name}", value, most=LABEL_LIMIT)
 
 
 def _refuse_time(countdown: Any, eta: Any) -> None:

@@ -10,10 +10,10 @@ from django.db import transaction
 
 from jobs.core import sql
 from jobs.core.errors import OptionError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import WAITING
 from jobs.models import AuditEntry, Run, Submission
 from jobs.runs import gate
-from jobs.runs.options import REASON_LIMIT, refuse_text
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser

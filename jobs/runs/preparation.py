@@ -12,18 +12,20 @@ from uuid import UUID
 
 from celery import Task, current_app
 
+from jobs.calendars import gate as gate_
+from jobs.calendars.gate import Applying, calendars_of
 from jobs.catalog.arguments import ArgumentSchema, encode_body
 from jobs.catalog.error_names import refuse_unknown_errors
 from jobs.catalog.policies import checked_policy, refuse_unknown
 from jobs.catalog.registry import REPLACED, offer_of
 from jobs.core.conf import how_to_set, setting
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
+from jobs.core.inputs import LOCK_LIMIT, refuse_text
+from jobs.core.sql import now
 from jobs.models import Owner, Target
 from jobs.models.fields import OWNER_LIMIT
-from jobs.runs import gate
-from jobs.runs.gate import Applying, calendars_of
-from jobs.runs.options import LOCK_LIMIT, NAMES, POLICY_OPTIONS, Options, refuse_far, refuse_text
-from jobs.runs.storage import Shared, needed_of, now
+from jobs.runs.options import NAMES, POLICY_OPTIONS, Options, refuse_far
+from jobs.runs.storage import Shared, needed_of
 from jobs.runs.targets import targets_of
 from jobs.windows import Gate
 
@@ -307,7 +309,7 @@ def gates(
     if to.window_policy:
         _refuse_without_calendar(applying)
     asked = [applying[one] for one in target_ids]
-    return list(gate.gates(asked, now=to.created_at, ids=ids))
+    return list(gate_.gates(asked, now=to.created_at, ids=ids))
 
 
 def _refuse_without_calendar(applying: Mapping[int | None, Applying]) -> None:

@@ -13,10 +13,9 @@ from uuid import UUID
 from django.db import connection
 
 from fleet import Hint
-from jobs.core import sql
+from jobs.calendars.gate import times, why_held
 from jobs.core.conf import setting
 from jobs.core.states import State
-from jobs.runs import gate as gating
 from jobs.runs.dispatch import publish_on_commit
 from jobs.windows import Gate
 
@@ -58,11 +57,6 @@ _COLUMNS: Final = (
     "labels, max_attempts, policy, options, lock_key, created_at, due_at, deadline_at, "
     "window_policy, state, next_at, not_after, queued_at, overdue_at, history"
 )
-
-
-def now() -> datetime:
-    """Return PostgreSQL's clock: every time in a run and its id comes from it."""
-    return sql.query("SELECT clock_timestamp() AS at")[0]["at"]
 
 
 def store(runs: Iterable[New], shared: Shared) -> None:
@@ -112,8 +106,8 @@ def begin_of(shared: Shared, gate: Gate | None) -> Begin:
     elif gate is None or gate.is_open:
         state, not_after = State.QUEUED, gate and gate.not_after
     else:
-        state, cause = State.HELD, gating.why_held(gate)
-        next_at, _ = gating.times(gate, now=at, needed=needed_of(shared.policy))
+        state, cause = State.HELD, why_held(gate)
+        next_at, _ = times(gate, now=at, needed=needed_of(shared.policy))
     is_queued = state is State.QUEUED
     overdue_at = at + timedelta(seconds=setting("LEASE_SECONDS")) if is_queued else None
     history = json.dumps([[state, at.timestamp(), cause]])

@@ -21,11 +21,11 @@ from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.crypto import UnknownKey, read_message
 from jobs.core.errors import FairshiftError, OptionError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import WAITING, State
 from jobs.models import AuditEntry, Job, Owner, Run
 from jobs.runs.celery_outcomes import tell_celery
 from jobs.runs.dispatch import publish_on_commit, withdraw_on_commit
-from jobs.runs.options import REASON_LIMIT, refuse_text
 from jobs.runs.recording import move
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """celery-beat's scheduler of an installation: any number of beats run, and one of them sends.
 
-Point `CELERY_BEAT_SCHEDULER` to `jobs.system.beat:Scheduler`. It is django-celery-beat's, with its pages
-and all that it can do, and differs where that loses or doubles sends:
+Point `CELERY_BEAT_SCHEDULER` to `jobs.system.beat:Scheduler`. It is django-celery-beat's, with its
+pages and all that it can do, and differs where that loses or doubles sends:
 
 - a beat waits for PostgreSQL and Redis when they are away, at its boot as well;
 - one leads (`fleet/beat/scheduler.py`), by PostgreSQL's clock; entries are due by that clock, too;

@@ -49,11 +49,6 @@ def days_left() -> int:
     return (last.date() - datetime.now(UTC).date()).days
 
 
-def partition_of(moment: datetime) -> str:
-    """Return the name that the partition of runs of that day has, when there is one."""
-    return _name("jobs_run", moment.astimezone(UTC))
-
-
 def _name(table: str, day: datetime) -> str:
     return f"{table}_{day:%Y%m%d}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from jobs.runs.storage import now
+from jobs.core.sql import now
 from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
 from tests.judge.rows import TriggeredRow
 from tests.judge.schedules import Case, Due, Era, judge_schedules

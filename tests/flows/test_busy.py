@@ -8,8 +8,8 @@ import redis
 from celery.result import AsyncResult
 
 from jobs import submit, submit_many
+from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.runs.storage import now
 from tests.flows.processes import QUICK, Processes
 from tests.flows.tasks import told
 from tests.flows.world import keys_with, make_owner, outcomes, reached

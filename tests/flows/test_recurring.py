@@ -11,9 +11,9 @@ from fleet.crash_points import KNOWN
 from fleet.stack.programs import beat, job_worker, system_worker
 from jobs.catalog.encoding import encode_body
 from jobs.core.ids import scheduled_id
+from jobs.core.sql import now
 from jobs.models import Job, Owner, Run
 from jobs.recurring.pulse import TICK_SLOTS
-from jobs.runs.storage import now
 from jobs.schedules import moment_of, slot_of
 from tests.flows.kept import drained, kept
 from tests.flows.processes import Processes

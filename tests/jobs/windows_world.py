@@ -8,8 +8,8 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 
 from jobs.calendars import changes
+from jobs.core.sql import now
 from jobs.models import Calendar, Membership, Owner, Role, Window
-from jobs.runs.storage import now
 
 
 def calendar_of(

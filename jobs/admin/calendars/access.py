@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
 
 from jobs.admin.kit.verb_pages import VerbalAdmin
 from jobs.admin.kit.verbs import Verb
 from jobs.calendars.approvals import ROLES
-from jobs.models import Attachment, Calendar, Role, access
+from jobs.calendars.visibility import visible
+from jobs.models import Calendar, Role, access
 
 APPROVES: Final = frozenset(ROLES)
-
-Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
-
-
-def visible(rows: Rows, user: Any, *, path: str = "") -> Rows:
-    """Return the rows whose calendar (at `path`, as "calendar__") a person sees.
-
-    Those of their owners, and shared ones that apply to something of their owners.
-    """
-    if access.sees_all(user):
-        return rows
-    mine = access.owner_ids(user)
-    key = f"{path.removesuffix('__')}_id" if path else "pk"
-    applying = attached(Attachment.objects.filter(calendar=OuterRef(key)), user)
-    shared = Q(**{f"{path}owner__isnull": True}) & Q(Exists(applying))
-    return rows.filter(Q(**{f"{path}owner__in": mine}) | shared)
-
-
-def attached(attachments: models.QuerySet[Attachment], user: Any) -> models.QuerySet[Attachment]:
-    """Return the attachments to what is of a person's owners."""
-    if access.sees_all(user):
-        return attachments
-    mine = access.owner_ids(user)
-    return attachments.filter(
-        Q(owner__in=mine)
-        | Q(job__owner__in=mine)
-        | Q(target__owner__in=mine)
-        | Q(group__owner__in=mine)
-    )
 
 
 class CalendarPages(VerbalAdmin):

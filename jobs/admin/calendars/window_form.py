@@ -17,8 +17,7 @@ from jobs.core.errors import WindowError
 from jobs.core.zones import zone_names
 from jobs.models import Calendar, Window
 from jobs.models.fields import no_nul
-from jobs.windows import Effect, Entry, checked
-from jobs.windows import text as text
+from jobs.windows import Effect, Entry, checked, text
 from jobs.windows.wall_clock import moment_at, shown_at
 from jobs.windows.words import length_in_words
 

@@ -15,10 +15,10 @@ from jobs.catalog.registry import OfferedTask, offered, resolve
 from jobs.core.conf import setting
 from jobs.core.crypto import CLEAR, read_body
 from jobs.core.errors import FairshiftError
+from jobs.core.inputs import KEY_LIMIT
 from jobs.definitions.placement import place_of
 from jobs.definitions.spec import fault_of, job_spec
 from jobs.models import Job
-from jobs.runs.options import KEY_LIMIT
 from jobs.schedules.expressions import LONGEST
 
 SCHEDULE_FIELDS: Final = (

@@ -12,9 +12,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit.filters import OwnerFilter
+from jobs.core.sql import now
 from jobs.models import Owner, access
 from jobs.recurring.health import MOST, Owners, broken_jobs, failing_jobs, late_jobs
-from jobs.runs.storage import now
 
 
 class HealthFilter(admin.SimpleListFilter):

@@ -15,9 +15,9 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.core.counting import capped_count
+from jobs.core.sql import now
 from jobs.models import Cursor, Job, Leader, Tick
 from jobs.recurring.health import LATE_SLOTS, owed
-from jobs.runs.storage import now
 from jobs.schedules import moment_of
 from jobs.schedules.phases import SLOT
 

@@ -17,8 +17,8 @@ from django.utils.translation import ngettext
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.core.conf import setting
+from jobs.core.sql import now
 from jobs.models import Run, Worker, access
-from jobs.runs.storage import now
 from jobs.runs.unknown_tasks import unknown_tasks
 
 LOOKED_AT: Final = 5_000

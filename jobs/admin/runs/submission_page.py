@@ -23,10 +23,10 @@ from jobs.admin.runs.override import OVERRIDE_SUBMISSION
 from jobs.admin.runs.pace import pace_of, took
 from jobs.admin.runs.retry_failed import RETRY_FAILED
 from jobs.admin.runs.submit_page import SubmitPage
+from jobs.core.sql import now
 from jobs.core.states import ENDED, State
 from jobs.models import Run, Submission
 from jobs.runs.counts import states_by
-from jobs.runs.storage import now
 
 OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
 

@@ -15,10 +15,10 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.admin.jobs.form import choice, parsed, takes
 from jobs.catalog.registry import offered, resolve
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError
+from jobs.core.inputs import refuse_labels, refuse_text
 from jobs.models import Owner, Target, TargetGroup, WindowPolicy, access
 from jobs.models.fields import no_nul
 from jobs.runs import preparation
-from jobs.runs.options import refuse_labels, refuse_text
 from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT, TARGET_LIMIT
 
 TARGET: Final = "{target}"

@@ -15,17 +15,17 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from jobs.admin.calendars.access import attached, visible
+from jobs.calendars import gate as gate_
 from jobs.calendars.hours import entry_of, has_too_many, read
 from jobs.calendars.reads import month_layout as layout
 from jobs.calendars.reads.month_layout import Day, Mark
 from jobs.calendars.reads.occurrence_list import between
 from jobs.calendars.reads.window_state import WindowState, state_of
+from jobs.calendars.visibility import attached, visible
 from jobs.core.counting import within
 from jobs.core.states import State
 from jobs.core.zones import zone_names
 from jobs.models import Calendar, Job, Owner, Run, Target, TargetGroup, Window
-from jobs.runs import gate
 from jobs.windows import MOST_OPENINGS, Effect, Span, open_spans
 
 PLANNED: Final = (State.SCHEDULED, State.HELD, State.RETRYING)
@@ -87,11 +87,11 @@ def scope_of(of: Calendar | Owner | Job | Target, user: Any, *, zone: str = "") 
 def _applying(of: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]:
     """Return the calendars that apply, the owner, and the condition of the runs."""
     if isinstance(of, Owner):
-        return gate.calendars_of(of.pk, job_id=None, target_ids=[None])[None], of, Q(owner=of)
+        return gate_.calendars_of(of.pk, job_id=None, target_ids=[None])[None], of, Q(owner=of)
     if isinstance(of, Job):
-        found = gate.calendars_of(of.owner_id, job_id=of.pk, target_ids=[of.target_id])
+        found = gate_.calendars_of(of.owner_id, job_id=of.pk, target_ids=[of.target_id])
         return found[of.target_id], of.owner, Q(job=of)
-    found = gate.calendars_of(of.owner_id, job_id=None, target_ids=[of.pk])
+    found = gate_.calendars_of(of.owner_id, job_id=None, target_ids=[of.pk])
     return found[of.pk], of.owner, Q(target=of)
 
 

@@ -14,10 +14,10 @@ from typing import Any, Final
 from django.db.models import Count
 from django.utils.translation import gettext as _
 
-from jobs.admin.calendars.access import attached
 from jobs.calendars import hours as agreed
 from jobs.calendars.changes import AHEAD
 from jobs.calendars.reads.window_state import needing_approval, to_be_approved, with_approval
+from jobs.calendars.visibility import attached
 from jobs.core import sql
 from jobs.models import Attachment, Calendar, Window
 from jobs.windows import Span, next_opening

@@ -35,9 +35,9 @@ from jobs.catalog.builtin.wire import (
     exchange,
     resolved,
 )
+from jobs.catalog.context import current_run
 from jobs.catalog.registry import job
 from jobs.core.conf import setting
-from jobs.runs.context import current_run
 
 TIMEOUT_LIMIT: Final = 300
 PORTS: Final = (443, 8443)

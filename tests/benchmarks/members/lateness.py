@@ -83,8 +83,8 @@ def _clear() -> None:
     from django.db import connection
     from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
+    from jobs.core.sql import now
     from jobs.models import Cursor, Tick
-    from jobs.runs.storage import now
     from jobs.schedules import slot_of
     from jobs.system.schedule import keep_periodic_tasks
 

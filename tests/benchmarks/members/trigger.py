@@ -55,9 +55,9 @@ def _rate(world: World, *, minutes: int) -> float:
     A tick holds as many due times as one of a second would at ten times the load test.
     """
     from jobs import tasks
+    from jobs.core.sql import now
     from jobs.models import Tick
     from jobs.recurring.pulse import TICK_SLOTS
-    from jobs.runs.storage import now
     from jobs.schedules import slot_of
 
     world.begin()

@@ -21,11 +21,11 @@ from fleet.worker import child
 from fleet.worker import edge as edge_module
 from fleet.worker import gate as gate_module
 from jobs import submit
+from jobs.catalog.context import RunContext, current_run
 from jobs.catalog.registry import job as job_task
 from jobs.catalog.registry import resolve
 from jobs.models import Job, Owner
 from jobs.recurring.trigger import send_hints
-from jobs.runs.context import RunContext, current_run
 from jobs.runs.dispatch import broker as hint_broker
 from jobs.schedules import slot_of
 from jobs.wiring import edges

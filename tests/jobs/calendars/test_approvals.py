@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from jobs.calendars.approvals import approve, may_approve, reject, revoke
 from jobs.calendars.windows import request_window
 from jobs.core.errors import ApprovalRefused, OptionError
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Membership, Opening, Owner, Window, WindowDecision
-from jobs.runs.storage import now
 from tests.jobs.windows_world import approver, calendar_of
 
 HOUR = timedelta(hours=1)

@@ -9,8 +9,8 @@ from django.db import transaction
 
 from jobs.calendars import hours
 from jobs.calendars.changes import changing
+from jobs.core.sql import now
 from jobs.models import Calendar, Owner, Window
-from jobs.runs.storage import now
 from jobs.windows import is_open
 from tests.jobs.windows_world import calendar_of, freeze, window
 

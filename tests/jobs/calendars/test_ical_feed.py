@@ -18,8 +18,8 @@ from jobs.calendars import approvals
 from jobs.calendars.hours import entry_of
 from jobs.calendars.ical_feed import MOST, feed, forget_secret, new_secret
 from jobs.calendars.ical_import import import_ical
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Owner, Window
-from jobs.runs.storage import now
 from jobs.windows import Calendar as Hours
 from jobs.windows import occurrences, open_spans
 from tests.jobs.calendars.ical.samples import SAMPLES

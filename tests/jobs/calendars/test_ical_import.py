@@ -11,8 +11,8 @@ from jobs.calendars import approvals
 from jobs.calendars.hours import entry_of
 from jobs.calendars.ical_import import ImportReport, foresee_ical, import_ical
 from jobs.core.errors import IcalError, OptionError
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Opening, Owner, Window
-from jobs.runs.storage import now
 from tests.jobs.calendars.ical.samples import GOOGLE, OUTLOOK, calendar, event
 from tests.jobs.windows_world import calendar_of, window
 

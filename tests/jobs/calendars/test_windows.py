@@ -12,8 +12,8 @@ from jobs.calendars.approvals import approve, reject, revoke
 from jobs.calendars.changes import changing
 from jobs.calendars.windows import change_window, remove_window, request_window
 from jobs.core.errors import OptionError, WindowError
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
-from jobs.runs.storage import now
 from tests.jobs.windows_world import approver, calendar_of
 
 NIGHTS: dict[str, Any] = {

@@ -8,8 +8,8 @@ from django.db.utils import ConnectionHandler
 from pytest_django import Settings
 
 from jobs.checks import database
+from jobs.core.sql import now
 from jobs.models import Calendar, Owner, Worker
-from jobs.runs.storage import now
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of
 

@@ -12,10 +12,10 @@ from django.db import ProgrammingError, connection, transaction
 from jobs.core import prepared
 from jobs.core import sql as database
 from jobs.core.ids import new_ids
+from jobs.core.prepared import partition_of
+from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.runs.storage import now
-from jobs.system.partitions import partition_of
 from jobs.wiring import SESSION
 from tests.jobs.system.test_partitions import stored_at
 

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 
 from jobs import schedules
 from jobs.core.errors import UnknownOwner
+from jobs.core.sql import now
 from jobs.definitions.beat_entries import _crontab
 from jobs.definitions.beat_import import Imported, import_beat
 from jobs.models import Job, Owner
-from jobs.runs.storage import now
 
 SOON = datetime(2150, 1, 1, 12, 0, 30, tzinfo=UTC)
 

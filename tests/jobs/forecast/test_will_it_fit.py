@@ -15,10 +15,10 @@ from jobs import will_it_fit
 from jobs.calendars import changes
 from jobs.core.errors import ArgumentError, OptionError, UnknownTask
 from jobs.forecast.capacity import Known
+from jobs.core.sql import now
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, FirstEstimate, first_estimate, foresee_rest
 from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup
-from jobs.runs.storage import now
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of, freeze, window
 
@@ -342,7 +342,7 @@ def test_what_a_submit_would_refuse_is_refused(acme: Owner) -> None:
     for names in ([], ["x"] * 100_001, TargetGroup.objects.create(owner=acme, name="empty")):
         with pytest.raises(OptionError, match="targets: are 1 to 100,000, not "):
             told(acme, names)
-    for at in (datetime(2030, 1, 1), "2030-01-01"):  # noqa: DTZ001
+    for at in (datetime(2030, 1, 1), "2030-01-01"):
         with pytest.raises(OptionError, match="at: is a datetime with a time zone"):
             told(acme, at=at)
 

@@ -17,12 +17,12 @@ from pytest_django import Settings
 
 from fleet import Broker, BrokerUnavailable, OwnerLook, OwnerSettings, Standing
 from jobs.core.errors import OptionError, UnknownOwner
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Outbox, Owner, Run
 from jobs.owners import fair_queue
 from jobs.owners.fair_queue import limit_owner, tell_all, tell_on_commit
 from jobs.owners.pausing import pause_owner, resume_owner
 from jobs.runs import dispatch
-from jobs.runs.storage import now
 from jobs.system.sweep import sweep
 from tests.fleet.fair_queues import Queue, who
 from tests.jobs.scenes import ask, at_once, living_worker, submitted

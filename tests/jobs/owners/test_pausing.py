@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 
 from fleet import Kind, Refusal
 from jobs.core.errors import OptionError, UnknownOwner
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.owners.pausing import pause_owner, resume_owner
-from jobs.runs.storage import now
 from jobs.system.sweep import sweep
 from tests.jobs.scenes import (
     admitted,

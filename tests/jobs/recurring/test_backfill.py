@@ -14,10 +14,10 @@ from django.contrib.auth.models import User
 import jobs as front_door
 from jobs.core.errors import OptionError
 from jobs.core.ids import scheduled_id
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Backfill, Job, Owner, Run
 from jobs.recurring import backfill as backfilling
 from jobs.recurring.backfill import backfill, count_backfill, go_on
-from jobs.runs.storage import now
 from tests.jobs.recurring.scenes import at, recurring, runs_of, written_raw
 from tests.jobs.scenes import at_once, behind, hinted
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
+from jobs.core.sql import now
 from jobs.models import Cursor, Job, Missed, Owner, Tick
 from jobs.recurring.late_commits import read_again
 from jobs.recurring.tick import tick
-from jobs.runs.storage import now
 from jobs.schedules import moment_of, slot_of
 from tests.jobs.recurring.scenes import recurring, runs_of
 from tests.jobs.scenes import known

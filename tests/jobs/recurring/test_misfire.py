@@ -14,10 +14,10 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from jobs.core.sql import now
 from jobs.models import Job, Missed, Owner, Run, Tick
 from jobs.recurring import misfire as misfires
 from jobs.recurring.misfire import catch_up, judge_held, record_pauses
-from jobs.runs.storage import now
 from jobs.schedules import due_times
 from jobs.schedules.phases import MINUTE
 from jobs.schedules.spans import schedule_of

@@ -14,9 +14,9 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
 from jobs import tasks
+from jobs.core.sql import now
 from jobs.models import Cursor, Owner, Tick
 from jobs.recurring.pulse import pulse
-from jobs.runs.storage import now
 from jobs.schedules import moment_of, slot_of
 from jobs.system.schedule import keep_periodic_tasks
 from tests.jobs.recurring.scenes import recurring, runs_of

@@ -14,9 +14,9 @@ from django.db import connection, transaction
 from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
 from jobs import delete_jobs, tasks, upsert_jobs
+from jobs.core.sql import now
 from jobs.models import Job, Missed, Owner, Run
 from jobs.recurring.second_intervals import fire, mend
-from jobs.runs.storage import now
 from tests.jobs.recurring.scenes import OLD, recurring, runs_of
 from tests.jobs.scenes import at_once
 

@@ -14,12 +14,12 @@ from pytest_django import Settings
 from fleet import Admission, Ask, Kind, Refusal
 from jobs import submit
 from jobs.core import prepared, sql
+from jobs.core.sql import now
 from jobs.models import Owner, Run
 from jobs.owners.pausing import pause_owner
 from jobs.runs import admission
 from jobs.runs.admission import admit
 from jobs.runs.cancellation import cancel_runs
-from jobs.runs.storage import now
 from jobs.system.heartbeat import leave
 from jobs.system.promotion import promote
 from jobs.system.rescue import rescue

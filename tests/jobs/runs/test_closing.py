@@ -17,11 +17,11 @@ from jobs.calendars import changes
 from jobs.calendars.approvals import approve, revoke
 from jobs.calendars.windows import change_window
 from jobs.core import sql as database
+from jobs.core.sql import now
 from jobs.models import Calendar, Owner, Run
 from jobs.runs import closing
 from jobs.runs import gate as gating
 from jobs.runs.override import override_windows
-from jobs.runs.storage import now
 from jobs.system import promotion
 from tests.jobs.scenes import admitted, age, living_worker, recorded, states, submitted
 from tests.jobs.windows_world import calendar_of, freeze, window

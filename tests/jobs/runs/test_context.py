@@ -13,8 +13,8 @@ from celery import Task
 from celery._state import _task_stack
 
 from fleet import HEADER
+from jobs.catalog.context import RunContext, current_run
 from jobs.catalog.registry import resolve
-from jobs.runs.context import RunContext, current_run
 
 RUN = "01987f3c-0000-7000-8000-000000000001"
 FACTS = {

@@ -20,6 +20,7 @@ from jobs.calendars.approvals import approve, revoke
 from jobs.calendars.windows import change_window
 from jobs.core import sql
 from jobs.core.errors import OptionError
+from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import (
     Attachment,
@@ -35,7 +36,6 @@ from jobs.recurring.trigger import make_runs
 from jobs.runs import admission
 from jobs.runs import gate as gating
 from jobs.runs.cancellation import cancel_runs
-from jobs.runs.storage import now
 from jobs.schedules import slot_of
 from jobs.system import promotion
 from tests.jobs.recurring.scenes import recurring

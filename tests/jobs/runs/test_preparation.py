@@ -15,9 +15,10 @@ from pytest_django import Settings
 from jobs import submit_many
 from jobs.catalog.registry import job, resolve
 from jobs.core.errors import ArgumentError, BatchError, OptionError, UnknownOwner
+from jobs.core.inputs import LOCK_LIMIT
 from jobs.models import Owner, Run, Target
 from jobs.runs import preparation
-from jobs.runs.options import LOCK_LIMIT, Options
+from jobs.runs.options import Options
 
 CALLS = [{"host": "fw-1", "site": {"name": "berlin"}}, {"host": "fw-2", "site": {"name": "rome"}}]
 

@@ -15,13 +15,13 @@ from celery import current_app
 from fleet import Admission, Kind, Report
 from jobs import submit
 from jobs.core import sql
+from jobs.core.sql import now
 from jobs.core.states import MOVES, State
 from jobs.models import Attempt, Outbox, Owner, Run
 from jobs.runs import recording
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import move, record
-from jobs.runs.storage import now
 from tests.jobs.scenes import (
     admitted,
     ask,

@@ -12,9 +12,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from jobs.core.ids import new_ids
+from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Outbox, Owner, Run
-from jobs.runs.storage import New, Shared, now, store
+from jobs.runs.storage import New, Shared, store
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=40)
 

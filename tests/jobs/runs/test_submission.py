@@ -14,8 +14,8 @@ from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 from jobs import asubmit, asubmit_many, submit, submit_many
 from jobs.core.errors import ArgumentError, BatchError, OptionError, PayloadTooLarge, UnknownTask
 from jobs.core.ids import time_of
+from jobs.core.sql import now
 from jobs.models import IdempotencyKey, Job, Outbox, Owner, Run, Submission, Target
-from jobs.runs.storage import now
 from tests import tasks
 from tests.jobs.scenes import hinted, states
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 
 from fleet import Kind, Node
+from jobs.core.sql import now
 from jobs.models import Owner, Worker
 from jobs.runs.cancellation import cancel_runs
-from jobs.runs.storage import now
 from jobs.system.heartbeat import beat, leave
 from tests.jobs.scenes import admitted, age, recorded, silence, states, submitted
 

@@ -14,10 +14,11 @@ from django.db import connection, transaction
 from fleet import Kind
 from jobs.core import sql
 from jobs.core.ids import first_id_of, new_ids
+from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run
 from jobs.runs.recording import move
-from jobs.runs.storage import New, Shared, now, store
+from jobs.runs.storage import New, Shared, store
 from jobs.system.partitions import days_left, make_partitions
 from tests.jobs.scenes import admitted, at_once, behind, living_worker, recorded
 

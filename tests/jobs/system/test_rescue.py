@@ -13,9 +13,9 @@ from django_celery_results.models import TaskResult
 
 from fleet import Admission, Kind
 from jobs import submit
+from jobs.core.sql import now
 from jobs.models import Owner, Run, Worker
 from jobs.runs.cancellation import cancel_runs
-from jobs.runs.storage import now
 from jobs.system import rescue as rescuing
 from jobs.system.heartbeat import leave
 from jobs.system.promotion import promote

@@ -8,9 +8,9 @@ from django.db import connection
 from pytest_django import Settings
 
 from fleet import BrokerUnavailable, Refusal
+from jobs.core.sql import now
 from jobs.models import Outbox, Owner, Run
 from jobs.runs import dispatch
-from jobs.runs.storage import now
 from jobs.system import sweep as sweeping
 from jobs.system.sweep import prime, publish_after_flush, publish_outbox, publish_overdue, sweep
 from tests.jobs.scenes import age, ask, at_once, hinted, living_worker, lose_hints, submitted

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from jobs.windows import text as text
+from jobs.windows import text
 from jobs.windows.words import length_in_words
 
 STARTS = datetime.fromisoformat("2026-11-10T22:00")

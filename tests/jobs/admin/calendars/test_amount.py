@@ -15,8 +15,8 @@ from jobs.calendars.ical_feed import new_secret
 from jobs.calendars.ical_import import foresee_ical, import_ical
 from jobs.calendars.windows import change_window, remove_window, request_window
 from jobs.core.errors import IcalError, WindowError
+from jobs.core.sql import now
 from jobs.models import Calendar, Opening, Owner, Window
-from jobs.runs.storage import now
 from tests.jobs.calendars.ical.samples import calendar as ics
 from tests.jobs.calendars.ical.samples import event
 from tests.jobs.windows_world import calendar_of

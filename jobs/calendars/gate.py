@@ -1,0 +1,95 @@
+"""Whether a run may start now by the calendars that apply to it, and when else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from jobs.calendars.hours import hours as hours_of
+from jobs.core import sql
+from jobs.models import Calendar, WindowPolicy
+from jobs.windows import Calendar as Hours
+from jobs.windows import Gate, gate_of
+from jobs.windows.gate import OPEN
+
+AGAIN: Final = timedelta(hours=1)
+"""A run that no calendar lets start within a year is looked at again so often."""
+
+
+_CALENDARS_OF: Final = """
+SELECT target, jobs_calendars(%s, %s, target) AS ids FROM unnest(%s::bigint[]) AS of (target)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """The calendars that apply to some run, and what decides about it besides."""
+
+    calendars: tuple[int, ...]
+    needed: timedelta
+    policy: str = WindowPolicy.OBEY
+
+
+def gates(asked: Sequence[Applying], *, now: datetime, ids: Iterable[UUID]) -> list[Gate]:
+    """Return the gate of each run, in order; runs that have all in common are decided once."""
+    known = hours_of({one for applying in asked for one in applying.calendars})
+    spread = _spread(known)
+    decided: dict[tuple[Applying, timedelta], Gate] = {}
+    found = []
+    for applying, run_id in zip(asked, ids, strict=True):
+        key = applying, _late(run_id, applying.calendars, spread)
+        if key not in decided:
+            decided[key] = _gate(applying, known, now=now, late=key[1])
+        found.append(decided[key])
+    return found
+
+
+def _gate(applying: Applying, known: dict[int, Hours], *, now: datetime, late: timedelta) -> Gate:
+    if applying.policy == WindowPolicy.OVERRIDDEN:
+        return OPEN
+    if applying.policy == WindowPolicy.REQUIRED and not applying.calendars:
+        return Gate()
+    hours = [known[one] for one in applying.calendars if one in known]
+    return gate_of(hours, now=now, needed=applying.needed, late=late)
+
+
+def _spread(known: Collection[int]) -> dict[int, int]:
+    """Return for how many seconds starts are spread, by calendar; of those that do."""
+    rows = Calendar.objects.filter(id__in=known, spread_seconds__gt=0)
+    return dict(rows.values_list("id", "spread_seconds"))
+
+
+def _late(run_id: UUID, calendars: Sequence[int], spread: dict[int, int]) -> timedelta:
+    """Return a run's place in the spread of its calendars: the same one each time it is asked."""
+    most = max((spread[one] for one in calendars if one in spread), default=0)
+    # Ids of one submit are counted up: multiplied by this, they lie evenly (Fibonacci hashing).
+    place = (run_id.int * 0x9E37_79B9_7F4A_7C15 & 2**64 - 1) >> 32
+    return timedelta(seconds=most * place / 2**32)
+
+
+def calendars_of(
+    owner_id: int, *, job_id: int | None, target_ids: Collection[int | None]
+) -> dict[int | None, tuple[int, ...]]:
+    """Return the ids of the calendars that apply, in order, by target (None: without one)."""
+    rows = sql.query(_CALENDARS_OF, [owner_id, job_id, list(target_ids)])
+    return {row["target"]: tuple(row["ids"]) for row in rows}
+
+
+def times(
+    gate: Gate, *, now: datetime, needed: timedelta
+) -> tuple[datetime | None, datetime | None]:
+    """Return when a run is looked at next (None: it is queued), and until when it may start.
+
+    When an opening begins for many, the shortest come first, for most of them fit: a microsecond
+    earlier for each second that they are shorter.
+    """
+    if gate.is_open:
+        return None, gate.not_after
+    return (gate.opens_at or now + AGAIN) + needed / 1_000_000, None
+
+
+def why_held(gate: Gate) -> str:
+    return "window closed" if gate.opens_at else "no window within a year"

@@ -1,0 +1,46 @@
+"""Checks of texts that callers give: each raises OptionError with the field and its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jobs.core.errors import OptionError
+
+KEY_LIMIT: Final = 200
+
+
+LOCK_LIMIT: Final = 200
+
+
+LABELS_LIMIT: Final = 32
+
+
+LABEL_LIMIT: Final = 200
+
+
+REASON_LIMIT: Final = 500
+
+
+def refuse_text(option: str, value: Any, *, most: int) -> None:
+    """Raise OptionError for what is no text that PostgreSQL can hold, or is too long."""
+    if not isinstance(value, str) or len(value) > most or "\x00" in value:
+        raise OptionError(option, f"is text of at most {most} characters, without NUL")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise OptionError(option, "holds a lone surrogate, which is no character") from None
+
+
+def refuse_labels(labels: Any) -> None:
+    """Raise OptionError for what is no mapping of a few short texts to short texts."""
+    if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
+        raise OptionError(
+            "labels",
+            f"is a mapping of at most {LABELS_LIMIT} names to texts, each of both of at most"
+            f" {LABEL_LIMIT} characters",
+        )
+    for name, value in labels.items():
+        # The name first: a bad one must not stand in the error about its value.
+        refuse_text("labels", name, most=LABEL_LIMIT)
+        refuse_text(f"labels.{name}", value, most=LABEL_LIMIT)
