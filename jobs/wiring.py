@@ -14,7 +14,7 @@ from jobs.catalog.encoding import encode_result
 from jobs.catalog.registry import requires_row
 from jobs.core.conf import setting
 from jobs.runs import admission, ephemeral, recording
-from jobs.runs.run_policies import delay_after
+from jobs.runs.retry_policy import delay_after
 from jobs.system import heartbeat, sweep
 
 P = ParamSpec("P")

@@ -1,1 +1,1 @@
-"""Pool."""
+"""A prefork pool with lower latency, and the children that work in it."""

@@ -1,1 +1,1 @@
-"""Stack."""
+"""Processes that are started and stopped together: for the demo, `make up` and tests."""

@@ -1,1 +1,1 @@
-"""Boot steps of a worker: what happens at its edges, without a wrapper task."""
+"""The worker's side of a run's journey: boot steps around Celery's worker."""

@@ -1,1 +1,1 @@
-"""Calendars."""
+"""Calendars: windows, approvals, openings, and whether a run may start now."""

@@ -1,1 +1,1 @@
-"""Catalog."""
+"""Tasks: which may be submitted, their policies, their arguments and results as bytes."""

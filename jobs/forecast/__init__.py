@@ -1,1 +1,1 @@
-"""Forecast."""
+"""When will it be done? A simulation of what waits, by owners' shares and calendars."""

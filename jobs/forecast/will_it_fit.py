@@ -29,7 +29,7 @@ from jobs.forecast.estimate import NAMES, Forecast, forecast
 from jobs.forecast.simulation import Group
 from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.runs import preparation
-from jobs.runs.run_policies import delay_after
+from jobs.runs.retry_policy import delay_after
 from jobs.runs.storage import needed_of
 from jobs.windows import open_spans
 

@@ -1,1 +1,1 @@
-"""Pages."""
+"""Pages outside the admin: the iCalendar feed."""

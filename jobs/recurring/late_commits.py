@@ -18,7 +18,7 @@ from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.models import Tick
 from jobs.recurring.due import Due, is_due, rows_of
-from jobs.recurring.held import Span, leave
+from jobs.recurring.pulse import Span, leave
 from jobs.recurring.tick import CHUNK, make_due_runs, send_due_hints
 from jobs.schedules.phases import SLOTS
 

@@ -22,9 +22,9 @@ from jobs.core.errors import FairshiftError
 from jobs.core.sql import now
 from jobs.models import Tick
 from jobs.models.recurring import MissReason
-from jobs.recurring.held import leave
 from jobs.recurring.missed import Noted, note, recorded
 from jobs.recurring.overlap import Pair, sift
+from jobs.recurring.pulse import leave
 from jobs.recurring.trigger import make_runs, send_hints
 from jobs.schedules import moment_of, slot_of
 from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, pause_off, span

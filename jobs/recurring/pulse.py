@@ -6,6 +6,7 @@ a tick's message, the next pulses send it until the tick is done.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from fleet import crash_point
@@ -42,3 +43,16 @@ def pulse() -> list[int]:
         sql.query(_BEGIN)
     crash_point("pulse.after_commit")
     return [row["id"] for row in rows]
+
+
+Span = tuple[int, int, int]
+"""A job, and the first slot and the end of those in which it is to be judged."""
+
+
+def leave(spans: Iterable[Span]) -> None:
+    """Leave jobs to ticks of their own, in the caller's transaction; once each."""
+    rows = list(spans)
+    if rows:
+        job_ids, first_slots, end_slots = map(list, zip(*rows, strict=True))
+        given = {"job_ids": job_ids, "first_slots": first_slots, "end_slots": end_slots}
+        sql.run("recurring/defer_locked_jobs", given)

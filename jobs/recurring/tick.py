@@ -20,7 +20,7 @@ from jobs.core import sql
 from jobs.models import HistoryPolicy, OverlapPolicy, Tick
 from jobs.recurring import misfire, overlap
 from jobs.recurring.due import Due, due_jobs
-from jobs.recurring.held import leave
+from jobs.recurring.pulse import leave
 from jobs.recurring.trigger import make_runs, send_known
 from jobs.schedules.phases import SLOTS
 

@@ -23,7 +23,7 @@ from jobs.core.conf import setting
 from jobs.core.crypto import open_bytes
 from jobs.runs.celery_outcomes import tell_celery
 from jobs.runs.recording import write
-from jobs.runs.run_policies import is_last
+from jobs.runs.retry_policy import is_last
 
 logger = logging.getLogger(__name__)
 

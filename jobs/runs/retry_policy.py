@@ -1,11 +1,13 @@
-"""May a failed attempt be tried again, and when? Pure."""
+"""May a failed attempt be tried again, and when? The run's own policy first, then the settings."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from jobs.core.conf import setting
 
 LOST: Final = "WorkerLostError"
 """The name of the error that stands for a worker, or a process of its pool, that is gone."""
@@ -75,3 +77,29 @@ def retry_delay(
         # The constant first: it is what `max` keeps when the other one is NaN.
         return min(LONGEST, max(0.0, wanted))
     return backoff(policy, attempt=attempt, rand=rand)
+
+
+def delay_after(
+    policy: Mapping[str, Any], attempt: int, names: Sequence[str], wanted: float | None
+) -> float | None:
+    """Return the seconds until the next attempt of a run, or None when it has failed for good.
+
+    `policy` is what the run's row holds, with its `max_attempts`; `names` are those of the
+    error's classes; `wanted` is a delay that the task asked for.
+    """
+    complete = RetryPolicy(
+        max_attempts=policy["max_attempts"],
+        backoff_seconds=policy.get("backoff_seconds", setting("BACKOFF_SECONDS")),
+        backoff_cap_seconds=policy.get("backoff_cap_seconds", setting("BACKOFF_CAP_SECONDS")),
+        retry_on=tuple(policy.get("retry_on", ())),
+        give_up_on=tuple(policy.get("give_up_on", ())),
+    )
+    return retry_delay(complete, attempt=attempt, names=names, wanted=wanted)
+
+
+def is_last(policy: Mapping[str, Any], attempt: int) -> bool:
+    """Say whether a run has failed for good when this attempt's worker is lost."""
+    give_up_on = policy.get("give_up_on", ())
+    return gives_up(
+        attempt=attempt, max_attempts=policy["max_attempts"], give_up_on=give_up_on, names=(LOST,)
+    )

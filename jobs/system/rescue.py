@@ -26,8 +26,7 @@ from jobs.runs.celery_outcomes import tell_celery
 from jobs.runs.dispatch import publish_on_commit
 from jobs.runs.recording import write
 from jobs.runs.result_backend import as_stored
-from jobs.runs.retry_policy import LOST
-from jobs.runs.run_policies import delay_after, is_last
+from jobs.runs.retry_policy import LOST, delay_after, is_last
 
 logger = logging.getLogger(__name__)
 

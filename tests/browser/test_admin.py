@@ -10,7 +10,7 @@ import pytest
 
 from fleet import Kind
 from jobs.models import AuditEntry, Job, Owner, Run
-from jobs.owners.pausing import pause_owner
+from jobs.owners.limits import pause_owner
 from tests.bench.rows import fill
 from tests.browser.conftest import NARROW
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted

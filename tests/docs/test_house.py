@@ -1,32 +1,51 @@
-"""CONTRIBUTING.md: the listing of jobs and fleet names what is there, each line once."""
+"""CONTRIBUTING.md lists the packages of jobs and fleet, and each says what it is for."""
+
+import ast
+from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import PROJECT, blocks, read
 
-HIDDEN = {"__pycache__", "py.typed"}
+WITHOUT_CODE = {"static", "templates", "migrations"}
+MOST_PACKAGES = 20
+MOST_FILES = 25
 
 
 def listing() -> dict[str, list[str]]:
     """Return the names below each folder whose inside the listing tells, in its order."""
     [house] = blocks(read("CONTRIBUTING.md"), info="text house")
     found: dict[str, list[str]] = {}
-    folders: list[str] = []
+    folder = ""
     for line in house.text.splitlines():
         if not line:
             continue
         name = line.split()[0].rstrip("/")
-        depth = (len(line) - len(line.lstrip())) // 2
-        folders[depth:] = [name]
-        if depth:
-            found.setdefault("/".join(folders[:depth]), []).append(name)
+        if line.startswith(" "):
+            found[folder].append(name)
+        else:
+            folder = name
+            found[folder] = []
     return found
 
 
-@pytest.mark.parametrize("folder", ["jobs", "fleet", "fleet/transport", "fleet/steps"])
-def test_listing_names_what_is_there(folder: str) -> None:
-    """Every module and folder has a line that says what it is for; none is left over."""
+def packages(*above: str) -> list[Path]:
+    """Return the folders with code below these, at any depth."""
+    inside = [path.parent for name in above for path in (PROJECT / name).rglob("__init__.py")]
+    return sorted(path for path in inside if not WITHOUT_CODE & set(path.parts))
+
+
+@pytest.mark.parametrize("folder", ["jobs", "fleet"])
+def test_the_listing_names_each_folder(folder: str) -> None:
+    """Each once; none is left over."""
     names = listing()[folder]
-    assert len(names) == len(set(names))
-    there = {path.name for path in (PROJECT / folder).iterdir()} - HIDDEN
-    assert set(names) == there
+    inside = [path for path in (PROJECT / folder).iterdir() if path.is_dir()]
+    assert sorted(names) == sorted({path.name for path in inside} - {"__pycache__"})
+    assert len(names) <= MOST_PACKAGES
+
+
+@pytest.mark.parametrize("path", packages("jobs", "fleet"), ids=str)
+def test_a_package_says_what_it_is_for(path: Path) -> None:
+    """In its docstring; and it is small enough to be read as a list."""
+    assert ast.get_docstring(ast.parse((path / "__init__.py").read_text()))
+    assert len(list(path.glob("*.py"))) <= MOST_FILES

@@ -12,7 +12,7 @@ from celery.result import AsyncResult
 from jobs import submit, submit_many
 from jobs.core.states import State
 from jobs.models import Owner
-from jobs.owners.pausing import pause_owner
+from jobs.owners.limits import pause_owner
 from tests.flows.processes import Processes
 from tests.flows.tasks import misbehave, told
 from tests.flows.world import ended, outcomes, reached

@@ -18,8 +18,7 @@ from jobs.core import sql
 from jobs.core.states import State
 from jobs.models import Run
 from jobs.owners import fair_queue
-from jobs.owners.fair_queue import limit_owner
-from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.owners.limits import limit_owner, pause_owner, resume_owner
 from tests.flows.processes import Processes
 from tests.flows.test_lost_broker import OwnBroker, broker
 from tests.flows.world import make_owner

@@ -15,7 +15,7 @@ from jobs import asubmit, submit, submit_many
 from jobs.core.errors import IdempotencyConflict, StateConflict
 from jobs.core.states import State
 from jobs.models import IdempotencyKey, Outbox, Owner, Run, Submission, Target
-from jobs.owners.pausing import pause_owner
+from jobs.owners.limits import pause_owner
 from tests.flows.processes import Processes
 from tests.flows.world import bodies, ended, keys_with, make_owner, outcomes, reached, states
 from tests.tasks import add

@@ -9,7 +9,7 @@ from django.utils import timezone
 from jobs import submit, submit_many
 from jobs.core.states import State
 from jobs.models import Owner, Run, Submission
-from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.owners.limits import pause_owner, resume_owner
 from tests.flows.processes import Layout, Processes
 from tests.flows.world import bodies, ended, make_owner, most_at_once
 from tests.waiting import wait_for

@@ -20,8 +20,8 @@ from jobs.admin.kit.verb_pages import VerbalAdmin
 from jobs.admin.kit.verbs import Act, UntilForm, Verb, always
 from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, access
-from jobs.owners.fair_queue import LIMITS, tell_on_commit
-from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.owners.fair_queue import tell_on_commit
+from jobs.owners.limits import LIMITS, pause_owner, resume_owner
 from jobs.runs.counts import states_by
 
 SHOWN_STATES = ACTIVE | {State.QUEUED, State.FAILED}

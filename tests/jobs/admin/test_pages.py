@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Backfill, Job, Missed, Owner, Run, Submission, Target
-from jobs.owners.pausing import pause_owner
+from jobs.owners.limits import pause_owner
 
 LISTS = (
     "owner",

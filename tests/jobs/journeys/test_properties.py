@@ -15,7 +15,7 @@ from fleet import Kind, Report
 from jobs.core.errors import StateConflict
 from jobs.core.states import ACTIVE, State
 from jobs.models import Attempt, Owner, Run
-from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.owners.limits import pause_owner, resume_owner
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import move, record

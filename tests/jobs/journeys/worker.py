@@ -9,8 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from fleet import Admission, Kind, Node, Report
-from jobs.runs.retry_policy import LOST
-from jobs.runs.run_policies import delay_after
+from jobs.runs.retry_policy import LOST, delay_after
 from tests.jobs.journeys.clock import FakeClock
 
 WAYS = ("succeeds", "raises", "child lost", "time limit", "terminated")

@@ -18,8 +18,7 @@ from jobs.core.conf import setting
 from jobs.core.errors import StateConflict
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Owner, Run
-from jobs.owners.fair_queue import limit_owner
-from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.owners.limits import limit_owner, pause_owner, resume_owner
 from jobs.runs.admission import admit
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.models import AuditEntry, Job, Owner, Run, Submission
-from jobs.owners.pausing import pause_owner
+from jobs.owners.limits import pause_owner
 from tests.jobs.scenes import submitted
 
 VIEW = ("view_owner", "view_job", "view_submission", "view_run", "view_target", "view_auditentry")

@@ -20,8 +20,8 @@ from jobs.core.errors import OptionError, UnknownOwner
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Outbox, Owner, Run
 from jobs.owners import fair_queue
-from jobs.owners.fair_queue import limit_owner, tell_all, tell_on_commit
-from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.owners.fair_queue import tell_all, tell_on_commit
+from jobs.owners.limits import limit_owner, pause_owner, resume_owner
 from jobs.runs import dispatch
 from jobs.system.sweep import sweep
 from tests.fleet.fair_queues import Queue, who

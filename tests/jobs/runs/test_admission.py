@@ -16,7 +16,7 @@ from jobs import submit
 from jobs.core import prepared, sql
 from jobs.core.sql import now
 from jobs.models import Owner, Run
-from jobs.owners.pausing import pause_owner
+from jobs.owners.limits import pause_owner
 from jobs.runs import admission
 from jobs.runs.admission import admit
 from jobs.runs.cancellation import cancel_runs

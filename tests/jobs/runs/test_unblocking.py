@@ -9,7 +9,7 @@ from pytest_django import Settings
 from fleet import Admission, Ask, Kind
 from jobs import submit
 from jobs.models import Outbox, Owner, Run, Worker
-from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.owners.limits import pause_owner, resume_owner
 from jobs.runs import dispatch, unblocking
 from jobs.runs.admission import refuse_unknown
 from jobs.runs.unblocking import publish_freed, publish_known

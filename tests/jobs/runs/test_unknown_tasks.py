@@ -17,7 +17,7 @@ from jobs.core.crypto import read_message
 from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.states import State
 from jobs.models import AuditEntry, Job, Owner, Run, Worker
-from jobs.owners.pausing import pause_owner
+from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch, unknown_tasks
 from jobs.runs.admission import refuse_unknown
 from jobs.runs.manual_retry import reopen_runs

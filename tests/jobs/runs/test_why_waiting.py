@@ -17,7 +17,7 @@ from jobs import submit
 from jobs.calendars import changes
 from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
-from jobs.owners.pausing import pause_owner
+from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch
 from jobs.runs.recording import move
 from jobs.runs.storage import now

@@ -13,7 +13,7 @@ from django.urls import reverse
 from fleet import OwnerLook, Standing
 from jobs.core.errors import OptionError
 from jobs.models import Owner
-from jobs.owners.fair_queue import limit_owner
+from jobs.owners.limits import limit_owner
 from jobs.runs import dispatch
 from tests.fleet.fair_queues import Queue, who
 from tests.jobs.admin.conftest import confirm

@@ -18,7 +18,7 @@ from fleet import Kind
 from jobs.admin.runs.page import RunAdmin
 from jobs.core import counting
 from jobs.models import AuditEntry, Backfill, Job, Missed, Owner, Run, Submission
-from jobs.owners.pausing import pause_owner
+from jobs.owners.limits import pause_owner
 from tests.bench.rows import fill
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 

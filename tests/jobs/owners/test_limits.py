@@ -1,4 +1,4 @@
-"""jobs/owners/pausing.py: a paused owner's queued runs wait, and go on by themselves."""
+"""jobs/owners/limits.py: a paused owner's queued runs wait, and go on by themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleet import Kind, Refusal
 from jobs.core.errors import OptionError, UnknownOwner
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
-from jobs.owners.pausing import pause_owner, resume_owner
+from jobs.owners.limits import pause_owner, resume_owner
 from jobs.system.sweep import sweep
 from tests.jobs.scenes import (
     admitted,

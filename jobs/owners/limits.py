@@ -1,8 +1,9 @@
-"""Pausing and resuming an owner: its queued runs wait, and go on by themselves."""
+"""Limits of owners: weight, rate, concurrency, and pauses."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
@@ -12,11 +13,13 @@ from jobs.core.errors import OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
+from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
 from jobs.owners.fair_queue import tell_on_commit
 from jobs.runs import preparation
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
+
 
 PAUSE_REASON_LIMIT: Final = 200
 
@@ -62,4 +65,48 @@ def resume_owner(
         )
         owner.refresh_from_db()
         AuditEntry.write("resume", on=owner, actor=actor, reason=reason)
+        tell_on_commit(owner)
+
+
+LIMITS: Final = {
+    "weight": WEIGHT_MOST,
+    "max_running": COUNT_MOST,
+    "rate_limit_per_minute": COUNT_MOST,
+}
+"""What may be set, from 1 to so much."""
+
+
+def limit_owner(
+    owner: Owner | str,
+    *,
+    actor: AbstractBaseUser | None = None,
+    reason: str = "",
+    **limits: int | None,
+) -> None:
+    """Set `weight` (1 to 1000), `max_running` or `rate_limit_per_minute` (None: no limit).
+
+    What is not named stays. Acts on what waits, once committed; what runs goes on. Raises
+    OptionError, and UnknownOwner for a name that is none.
+    """
+    owner = preparation.named(owner)
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    for name, limit in limits.items():
+        if name not in LIMITS:
+            near = get_close_matches(name, LIMITS, n=1)
+            raise OptionError(name, f"is no limit; {', '.join(near or LIMITS)} may be set")
+        if limit is None and name != "weight":
+            continue
+        # A bool is an int to Python, and a mistake here.
+        if type(limit) is not int or not 1 <= limit <= LIMITS[name]:
+            none = "" if name == "weight" else ", or None for no limit"
+            problem = f"is a whole number from 1 to {LIMITS[name]}{none}; not {limit!r:.80}"
+            raise OptionError(name, problem)
+    with transaction.atomic():
+        # Locked, so that the audit says what was there before.
+        owner.refresh_from_db(from_queryset=Owner.objects.select_for_update())
+        before = {name: getattr(owner, name) for name in limits}
+        for name, limit in limits.items():
+            setattr(owner, name, limit)
+        owner.save(update_fields=list(limits))
+        AuditEntry.write("limit", on=owner, actor=actor, reason=reason, before=before, after=limits)
         tell_on_commit(owner)
