@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jobs.catalog.context import current_run
@@ -63,15 +63,6 @@ def _refuse_other_fleet() -> None:
 _refuse_other_fleet()
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of ours
+    from jobs.core.faces import face
 
-    def __getattr__(name: str) -> Any:
-        """Import on first use: models may not be loaded before Django has loaded its apps."""
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name]), name)
-
-    def __dir__() -> list[str]:
-        """Name what is public, also before it has been imported."""
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = face(__name__, _HOMES)

@@ -1,1 +1,40 @@
 """Calendars: windows, approvals, openings, and whether a run may start now."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jobs.calendars.approvals import approve, reject, revoke
+    from jobs.calendars.changes import attach, delete, detach
+    from jobs.calendars.ical_import import import_ical
+    from jobs.calendars.windows import change_window, remove_window, request_window
+
+__all__ = [
+    "approve",
+    "attach",
+    "change_window",
+    "delete",
+    "detach",
+    "import_ical",
+    "reject",
+    "remove_window",
+    "request_window",
+    "revoke",
+]
+
+_HOMES = {
+    "approve": "jobs.calendars.approvals",
+    "attach": "jobs.calendars.changes",
+    "change_window": "jobs.calendars.windows",
+    "delete": "jobs.calendars.changes",
+    "detach": "jobs.calendars.changes",
+    "import_ical": "jobs.calendars.ical_import",
+    "reject": "jobs.calendars.approvals",
+    "remove_window": "jobs.calendars.windows",
+    "request_window": "jobs.calendars.windows",
+    "revoke": "jobs.calendars.approvals",
+}
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of ours
+    from jobs.core.faces import face
+
+    __getattr__, __dir__ = face(__name__, _HOMES)

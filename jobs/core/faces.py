@@ -1,0 +1,32 @@
+"""Packages that show names of their modules, and import each on first use.
+
+Models may not be imported before Django has loaded its apps, and `import jobs` comes before that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def face(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package that shows these names.
+
+    `homes` says of each name where it is: "module" for the same name there, or "module:name".
+    """
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, _, there = homes[name].partition(":")
+        return getattr(import_module(module), there or name)
+
+    def names() -> list[str]:
+        standard = {name for name in vars(sys.modules[package]) if name.startswith("__")}
+        return sorted(standard | homes.keys())
+
+    return find, names
