@@ -22,8 +22,8 @@ from jobs.catalog.registry import resolve
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError, UnknownTask
-from jobs.forecast.again import Again
 from jobs.core.sql import now
+from jobs.forecast.again import Again
 from jobs.forecast.capacity import Known, capacity_of, known_of, slots_of
 from jobs.forecast.estimate import NAMES, Forecast, forecast
 from jobs.forecast.simulation import Group

@@ -13,8 +13,9 @@ from fleet import BrokerUnavailable, Found
 from jobs.calendars import hours as agreed
 from jobs.core import sql
 from jobs.core.conf import setting
+from jobs.core.sql import now
 from jobs.core.states import ACTIVE, ENDED, State
-from jobs.runs.storage import needed_of, now
+from jobs.runs.storage import needed_of
 from jobs.windows import Named, why_closed
 
 if TYPE_CHECKING:

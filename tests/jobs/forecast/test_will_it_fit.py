@@ -14,8 +14,8 @@ from pytest_django import Settings
 from jobs import will_it_fit
 from jobs.calendars import changes
 from jobs.core.errors import ArgumentError, OptionError, UnknownTask
-from jobs.forecast.capacity import Known
 from jobs.core.sql import now
+from jobs.forecast.capacity import Known
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, FirstEstimate, first_estimate, foresee_rest
 from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup

@@ -15,12 +15,12 @@ from pytest_django import Settings
 from fleet import Found, Kind, OwnerSettings
 from jobs import submit
 from jobs.calendars import changes
+from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
 from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch
 from jobs.runs.recording import move
-from jobs.runs.storage import now
 from jobs.runs.why_waiting import turn
 from tests.fleet.fair_queues import Queue
 from tests.jobs.scenes import admitted, age, ask, living_worker, recorded, silence, submitted
