@@ -114,7 +114,7 @@ AUTHENTICATION_BACKENDS = [
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [],
+        "DIRS": [BASE_DIR / "templates"],  # in the wheel they are the app's own
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

@@ -78,11 +78,11 @@ def test_the_example_of_windows_opens_on_nights_of_the_weekend() -> None:
     Owner.objects.create(slug="northwind")
     get_user_model().objects.create(username="ada", is_superuser=True)
     [example] = blocks(README, info="python windows")
-    asked, approved = example.text.split("approve(window")
+    asked, approved = example.text.split("calendars.approve(window")
     given: dict[str, Any] = {}
     exec(compile(asked, "README.md", "exec"), given)
     assert not Opening.objects.exists()
-    exec(compile(f"approve(window{approved}", "README.md", "exec"), given)
+    exec(compile(f"calendars.approve(window{approved}", "README.md", "exec"), given)
     begins = [
         opening.opens_at.astimezone(ZoneInfo("Europe/Berlin")) for opening in Opening.objects.all()
     ]

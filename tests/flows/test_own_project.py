@@ -189,9 +189,8 @@ def test_it_is_the_installed_package_that_runs(shop: Shop, installed: Path) -> N
 
 def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
     """Statements, scripts of Redis, templates, styles: not Python alone."""
-    for name in ("fleet", "jobs"):
-        there, here = files(installed / name), files(PROJECT / name)
-        assert here - there == set()
+    for name, place in (("fleet", "fleet"), ("jobs", "jobs"), ("templates", "jobs/templates")):
+        assert files(PROJECT / name) - files(installed / place) == set()
 
 
 def test_commands_of_fairshift_s_own_project_are_not_installed(installed: Path) -> None:

@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 import jobs
 from tests.docs.pages import PROJECT
 
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs")
+SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
 EXTRAS = {"flower", "tornado", "rich", "structlog", "whitenoise"}
 NEED_EXTRAS = {"fleet.flower", "jobs.demo"}
 """Modules that may be absent, or not be imported, without an extra."""
@@ -172,11 +172,11 @@ def test_an_installation_leaves_nothing_in_the_checkout(environment: Environment
 
 def test_every_file_is_in_it(environment: Environment) -> None:
     """Statements, scripts, templates and the marks of types: not Python alone."""
-    for name in ("fleet", "jobs"):
-        there, here = files(environment.site / name), files(environment.sources / name)
+    for name, place in (("fleet", "fleet"), ("jobs", "jobs"), ("templates", "jobs/templates")):
+        there, here = files(environment.site / place), files(environment.sources / name)
         names = {str(path.relative_to(environment.sources / name)) for path in here}
-        assert names - {str(path.relative_to(environment.site / name)) for path in there} == set()
-        assert (environment.site / name / "py.typed").is_file()
+        assert names - {str(path.relative_to(environment.site / place)) for path in there} == set()
+    assert all((environment.site / name / "py.typed").is_file() for name in ("fleet", "jobs"))
 
 
 def test_what_it_says_of_itself(environment: Environment) -> None:

@@ -13,7 +13,7 @@ ROWS: Final = (
     Mutation(
         "a shared calendar is seen only where it applies",
         "another owner's rows do not exist",
-        "jobs/admin/calendars/access.py",
+        "jobs/calendars/visibility.py",
         "applying = attached(Attachment.objects.filter(calendar=OuterRef(key)), user)",
         "applying = Attachment.objects.filter(calendar=OuterRef(key))",
         (f"{ACCESS}a_shared_calendar_is_read_only_and_tells_nothing_of_others",),

@@ -186,9 +186,9 @@ def test_only_due_rows_are_read(acme: Owner, is_known: bool) -> None:
     part = {"minutes": [MINUTE], "lows": [10], "highs": [13]}
     crons = {"crons": ["0 * * * *"], "zones": [""]}
     for name, given in (
-        ("due_intervals", part),
-        ("due_crons", {**crons, **part}),
-        ("due_once", part),
+        ("recurring/due_intervals", part),
+        ("recurring/due_crons", {**crons, **part}),
+        ("recurring/due_once", part),
     ):
         scans = _plan(name, given)
         assert scans, name
