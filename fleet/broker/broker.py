@@ -21,8 +21,9 @@ from redis import Redis
 
 from fleet.broker.sender import Sender
 from fleet.contract import Hint
-from fleet.transport import fair_queues, scripts
+from fleet.transport import scripts
 from fleet.transport.envelope import hint_id
+from fleet.transport.transport import fair_queues
 
 PAUSE_AFTER_FAILURE: Final = 2.0
 CHUNK: Final = 500

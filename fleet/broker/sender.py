@@ -18,7 +18,8 @@ from fleet.broker.template import Capture, Template, kind, marked, values
 from fleet.contract import HEADER, HIGHEST, Hint
 from fleet.plural import counted
 from fleet.router import is_route, is_sole_receiver
-from fleet.transport import fair_queues, scripts
+from fleet.transport import scripts
+from fleet.transport.transport import fair_queues
 
 CHUNK: Final = 200
 TEMPLATES_MOST: Final = 1_000

@@ -20,9 +20,9 @@ from fleet.keys import epoch_channel
 from fleet.pool.copies import end_copies
 from fleet.pool.pool import Pool, children_of
 from fleet.refusal import Refused
-from fleet.transport import Transport, fair_queues
 from fleet.transport.leases import Leases
 from fleet.transport.quarantine import SHAPE_ERRORS
+from fleet.transport.transport import Transport, fair_queues
 from fleet.worker.charging import watched
 from fleet.worker.consumer import Consumer
 

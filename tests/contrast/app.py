@@ -12,7 +12,7 @@ from typing import Any
 from celery import Celery
 from celery.exceptions import SoftTimeLimitExceeded
 
-from fleet.transport import register
+from fleet.wiring import register
 
 IS_FAIR = os.environ["CONTRAST"] == "fair"
 if IS_FAIR:

@@ -9,7 +9,8 @@ from celery import Celery
 from celery.app.control import Inspect
 from celery.result import AsyncResult
 
-from fleet.transport import register, scripts
+from fleet.transport import scripts
+from fleet.wiring import register
 from tests.contrast.installation import Contrast
 from tests.waiting import wait_for
 

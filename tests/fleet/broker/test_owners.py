@@ -15,7 +15,7 @@ from fleet import Broker, BrokerUnavailable
 from fleet.broker.looks import Standing
 from fleet.broker.owners import Owners, OwnerSettings
 from fleet.keys import settings_key
-from fleet.transport import fair_queues
+from fleet.transport.transport import fair_queues
 from tests.fleet.fair_queues import Queue, who
 from tests.flows.world import broker_client
 from tests.waiting import wait_for

@@ -17,8 +17,9 @@ from kombu import Queue
 from kombu import transport as kombu_transport
 
 from fleet.keys import queue_key
-from fleet.transport import SCHEMES, fair_queues, register
 from fleet.transport.leases import Leases, Room
+from fleet.transport.transport import fair_queues
+from fleet.wiring import SCHEMES, register
 from fleet.worker.consumer import Consumer
 from fleet.worker.leasing import (
     DEFAULT_CONSUMER,

@@ -1,0 +1,41 @@
+"""Kombu's Redis transport with fair queues, and the same behind Redis Sentinel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Celery
+from kombu.asynchronous import set_event_loop
+from kombu.transport import redis
+
+from fleet.transport.channel import Channel
+from fleet.transport.poller import Poller
+from fleet.transport.sentinel import SentinelChannel
+
+
+class Transport(redis.Transport):
+    """Kombu's Redis transport; the queues of the option `fair_queues` are fair."""
+
+    Channel = Channel
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.cycle: Any = Poller()
+
+    def register_with_event_loop(self, connection: Any, loop: Any) -> None:
+        self.cycle.is_in_loop = True
+        super().register_with_event_loop(connection, loop)
+        # A lost connection closes the loop, and Kombu then knows of none; it goes on all the same.
+        set_event_loop(loop)
+
+
+class SentinelTransport(Transport):
+    """The same behind Redis Sentinel: `sentinel://` URLs."""
+
+    Channel: Any = SentinelChannel
+    default_port: Any = 26379
+
+
+def fair_queues(app: Celery) -> tuple[str, ...]:
+    """Return the names of an app's fair queues."""
+    return tuple(app.conf.broker_transport_options.get("fair_queues", ()))

@@ -1,0 +1,90 @@
+"""What is done to a Celery app, once: Redis URLs mean the fair transport, workers get our steps."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from celery import Celery, signals
+from kombu import transport as kombu_transport
+
+from fleet.contract import Edges
+from fleet.transport.transport import Transport, fair_queues
+
+SCHEMES: Final = {
+    "redis": "fleet.transport.transport:Transport",
+    "rediss": "fleet.transport.transport:Transport",
+    "sentinel": "fleet.transport.transport:SentinelTransport",
+}
+
+
+def use_fair_transport() -> None:
+    """Have Redis URLs mean the fair transport, in this process; before the app connects."""
+    _refuse_other_jobs()
+    register()
+
+
+def _refuse_other_jobs() -> None:
+    """Refuse a package of the project's own with the name of ours: it hides Fairshift's.
+
+    `jobs` refuses a package named `fleet`, as nothing of the hidden one can run.
+    """
+    ours = Path(__file__).resolve().parent.parent / "jobs"
+    found = find_spec("jobs")
+    places = list(found.submodule_search_locations or [found.origin or ""]) if found else []
+    if ours.is_dir() and places and ours not in [Path(place).resolve() for place in places]:
+        # Not Refused: Celery's command line shows a trace of what is an Exception.
+        raise SystemExit(
+            f"The package `jobs` in {places[0]} hides Fairshift's: rename it. A project may have"
+            " neither a package nor an app named `jobs` or `fleet` (docs/own-project.md)."
+        )
+
+
+def is_fair(app: Celery) -> bool:
+    """Say whether an app's broker is reached by the fair transport in this process."""
+    try:
+        return issubclass(app.connection_for_write().get_transport_cls(), Transport)
+    except (ImportError, KeyError):
+        return False  # a transport that is not installed, or that Kombu does not know
+
+
+def install(app: Celery, edges: Edges) -> None:
+    """Give every worker of an app the edges of durable runs."""
+    from fleet.worker.leasing import FairQueues
+    from fleet.worker.node import DurableRuns
+
+    # Also where use_fair_transport() was forgotten: this step says so, and Celery would only say
+    # that it knows no such step.
+    app.steps["worker"].add(FairQueues)
+    app.steps["worker"].add(type("DurableRuns", (DurableRuns,), {"edges": edges}))
+    app.events.dispatcher_cls = "fleet.worker.events:EventDispatcher"
+
+
+def is_installed(app: Celery) -> bool:
+    """Say whether the workers of an app have been given the edges; known in a worker alone."""
+    from fleet.worker.node import DurableRuns
+
+    steps = app.steps["worker"]
+    return any(isinstance(step, type) and issubclass(step, DurableRuns) for step in steps)
+
+
+def register() -> None:
+    """Have Kombu use this transport for the URLs of Redis, in this process.
+
+    By the URL's scheme and not by Celery's `broker_transport`, which makes `redis+socket://`
+    silently stock, `sentinel://` the wrong class, and the URL unreadable for Flower.
+    """
+    kombu_transport.TRANSPORT_ALIASES.update(SCHEMES)
+    for scheme in SCHEMES:
+        kombu_transport._transport_cache.pop(scheme, None)
+    # Sent by every worker, also one of `celery.contrib.testing`, before its steps are chosen.
+    signals.worker_init.connect(_add_step, weak=False)
+
+
+def _add_step(sender: Any, **_signal: Any) -> None:
+    """Give a worker that is about to boot the step without which its leases would lapse."""
+    from fleet.worker.leasing import FairQueues
+
+    if fair_queues(sender.app):
+        sender.app.steps["worker"].add(FairQueues)
