@@ -12,9 +12,9 @@ from django.db import connection, connections
 from fleet import Admission, Ask, Edges, Refusal
 from jobs.catalog.encoding import encode_result
 from jobs.catalog.registry import requires_row
+from jobs.catalog.retry_policy import delay_after
 from jobs.core.conf import setting
 from jobs.runs import admission, ephemeral, recording
-from jobs.runs.retry_policy import delay_after
 from jobs.system import heartbeat, sweep
 
 P = ParamSpec("P")

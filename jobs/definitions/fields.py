@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from celery import Task
 
+from jobs.catalog import placeholders
 from jobs.catalog.error_names import refuse_unknown_names
 from jobs.catalog.policies import CHECKS
 from jobs.catalog.registry import resolve
@@ -128,7 +129,7 @@ REQUIRED: Final = frozenset({"key", "task"})
 FIELDS: Final[Mapping[str, tuple[Check, Any]]] = {
     "key": (_key, ""),
     "name": (_text(NAME_LIMIT), ""),
-    "target": (_text(preparation.TARGET_LIMIT), ""),
+    "target": (_text(placeholders.TARGET_LIMIT), ""),
     "labels": (_labels, {}),
     "lock_key": (_lock, ""),
     "task": (_task, None),

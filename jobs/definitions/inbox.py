@@ -13,33 +13,27 @@ import hashlib
 import inspect
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from celery import current_app
-from celery.exceptions import TaskError
-from celery.states import FAILURE, SUCCESS
 from django.db import DataError, IntegrityError, transaction
-from django_celery_results.models import TaskResult
 
 from fleet import Call, crash_point
 from fleet.broker import inbox
 from jobs.core.conf import setting
-from jobs.core.errors import BatchError, FairshiftError, OptionError, UnknownOwner
+from jobs.core.errors import FairshiftError, OptionError, UnknownOwner
 from jobs.definitions import inbox_allowed, upsert
+from jobs.definitions.inbox_refusals import Refused, audit_refused, keep_results, shown
 from jobs.definitions.placement import JobKey
-from jobs.definitions.spec import JobSpec, JobSpecs, fault_of
-from jobs.models import AuditEntry, InboxMark, Owner
+from jobs.definitions.spec import JobSpec, JobSpecs
+from jobs.models import InboxMark, Owner
 from jobs.runs import dispatch
 
 logger = logging.getLogger(__name__)
 
 ROUND_SECONDS: Final = 5.0
 CHUNK: Final = 1_000
-SHOWN: Final = 20
-TEXT_LIMIT: Final = 300
 
 TASKS: Final[Mapping[str, Any]] = {
     "fairshift.upsert_jobs": inspect.signature(lambda owner, jobs: None),  # noqa: ARG005
@@ -54,15 +48,6 @@ class Change:
     call: Call
     slug: str
     jobs: Mapping[JobKey, JobSpec | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A call that changes nothing, and why."""
-
-    call: Call
-    slug: str
-    error: Exception
 
 
 def read(*, seconds: float = ROUND_SECONDS) -> dict[str, int]:
@@ -101,8 +86,8 @@ def _read_chunk(name: str) -> Chunk | None:
         # What is done and was not dropped comes again; the mark is the last of it.
         calls = list(inbox.calls(_after_mark(raws, mark.digest)))
         refused = _apply(calls)
-        _audit(refused)
-        _keep_results(calls, refused)
+        audit_refused(refused)
+        keep_results(calls, refused)
         mark.digest = _digest(raws[-1])
         mark.save(update_fields=["digest"])
         crash_point("inbox.before_commit")
@@ -110,7 +95,7 @@ def _read_chunk(name: str) -> Chunk | None:
     with dispatch.broker().client(timeout=timeout) as client:
         inbox.drop(client, name, raws)
     for one in refused:
-        text = _shown(str(one.error))
+        text = shown(str(one.error))
         logger.warning("refused %s of %s (%s): %s", one.call.task, one.slug, one.call.id, text)
     return Chunk(len(calls) - len(refused), refused)
 
@@ -241,79 +226,3 @@ def _merged(changes: Iterable[Change]) -> Iterable[dict[JobKey, JobSpec | None]]
             jobs = {}
         jobs.update(change.jobs)
     yield jobs
-
-
-# --- what was refused ----------------------------------------------------------------------------
-def _audit(refused: Sequence[Refused]) -> None:
-    """Keep for operators what was refused: an entry an owner, with the first of the problems."""
-    by_owner: dict[str, list[Refused]] = defaultdict(list)
-    for one in refused:
-        by_owner[one.slug].append(one)
-    owners = {owner.slug: owner for owner in Owner.objects.filter(slug__in=by_owner)}
-    entries = []
-    for slug, those in by_owner.items():
-        owner = owners.get(slug)
-        entries.append(
-            AuditEntry(
-                actor_name="",
-                action="refuse jobs",
-                object_type="owner" if owner else "message",
-                object_id=str(owner.pk) if owner else _shown(those[0].call.id)[:64],
-                owner=owner,
-                reason=_shown(str(those[0].error)),
-                details={
-                    "messages": len(those),
-                    "first": [
-                        {
-                            "id": _shown(one.call.id),
-                            "task": _shown(one.call.task),
-                            "owner": _shown(one.slug),
-                            "problems": _problems(one.error),
-                        }
-                        for one in those[:SHOWN]
-                    ],
-                },
-            )
-        )
-    AuditEntry.objects.bulk_create(entries)
-
-
-def _problems(error: Exception) -> list[list[Any]]:
-    """Return the problems of a call, each with the index of its element and the field."""
-    if isinstance(error, BatchError):
-        some = error.problems[:SHOWN]
-        return [[index, *map(_shown, fault_of(fault))] for index, fault in some]
-    field, problem = fault_of(error) if isinstance(error, OptionError) else ("", str(error))
-    return [[None, _shown(field), _shown(problem)]]
-
-
-def _shown(text: str) -> str:
-    """Return text of a stranger's as any column can hold it."""
-    return "".join(each if each.isprintable() else "�" for each in text[:TEXT_LIMIT])
-
-
-def _keep_results(calls: Sequence[Call], refused: Sequence[Refused]) -> None:
-    """Store the results of the calls that asked for one: None, or why it was refused."""
-    errors = {id(one.call): one.error for one in refused}
-    rows = [_result(call, errors.get(id(call))) for call in calls if call.wants_result and call.id]
-    # Of one id twice the last counts, as everywhere here; one statement takes each once.
-    TaskResult.objects.bulk_create(
-        {row.task_id: row for row in rows}.values(),
-        update_conflicts=True,
-        unique_fields=["task_id"],
-        update_fields=["status", "content_type", "content_encoding", "result", "date_done"],
-    )
-
-
-def _result(call: Call, error: Exception | None) -> TaskResult:
-    backend = current_app.backend
-    value = None if error is None else backend.prepare_exception(TaskError(_shown(str(error))))
-    content_type, encoding, content = backend.encode_content(value)
-    return TaskResult(
-        task_id=_shown(call.id),
-        task_name=_shown(call.task),
-        status=SUCCESS if error is None else FAILURE,
-        content_type=content_type,
-        content_encoding=encoding,
-        result=content,
-    )

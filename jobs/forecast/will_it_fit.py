@@ -19,6 +19,7 @@ from celery import Task
 from jobs.calendars import hours as agreed
 from jobs.calendars.gate import calendars_of
 from jobs.catalog.registry import resolve
+from jobs.catalog.retry_policy import delay_after
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError, UnknownTask
@@ -29,7 +30,6 @@ from jobs.forecast.estimate import NAMES, Forecast, forecast
 from jobs.forecast.simulation import Group
 from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.runs import preparation
-from jobs.runs.retry_policy import delay_after
 from jobs.runs.storage import needed_of
 from jobs.windows import open_spans
 

@@ -72,7 +72,7 @@ def _list(given: dict[str, Any]) -> None:
 
 def _change(given: dict[str, Any]) -> None:
     from jobs.core.errors import FairshiftError
-    from jobs.runs.unknown_tasks import fail_task, move_task
+    from jobs.runs.renamed_tasks import fail_task, move_task
 
     options = {
         "queue": given["queue"],

@@ -18,12 +18,12 @@ from uuid import UUID
 from django.db import DatabaseError, transaction
 
 from fleet import Admission, Ask, Kind, Refusal, Report, counted
+from jobs.catalog.retry_policy import is_last
 from jobs.core import prepared, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import open_bytes
 from jobs.runs.celery_outcomes import tell_celery
 from jobs.runs.recording import write
-from jobs.runs.retry_policy import is_last
 
 logger = logging.getLogger(__name__)
 

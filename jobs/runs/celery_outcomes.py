@@ -19,12 +19,12 @@ from celery.states import READY_STATES
 from kombu.utils import json
 
 from fleet import HEADER, acting_as
+from jobs.catalog.retry_policy import LOST
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.crypto import open_bytes
 from jobs.core.states import ENDED, State
 from jobs.models import Owner, Run
-from jobs.runs.retry_policy import LOST
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from datetime import timedelta
 from difflib import get_close_matches
 from itertools import islice
-from string import Formatter
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,7 +19,7 @@ from jobs.catalog.policies import checked_policy, refuse_unknown
 from jobs.catalog.registry import REPLACED, offer_of
 from jobs.core.conf import how_to_set, setting
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
-from jobs.core.inputs import LOCK_LIMIT, refuse_text
+from jobs.core.inputs import refuse_text
 from jobs.core.sql import now
 from jobs.models import Owner, Target
 from jobs.models.fields import OWNER_LIMIT
@@ -34,7 +33,6 @@ OF_CELERY: Final = {**REPLACED, "expires": "deadline_seconds"}
 DEFAULT_PRIORITY: Final = 5
 BATCH_LIMIT: Final = 100_000
 LABEL_LIMIT: Final = 200
-TARGET_LIMIT: Final = 200
 
 
 def split(
@@ -144,45 +142,6 @@ def listed(option: str, given: Any, *, of: str, most: int = BATCH_LIMIT) -> list
     if len(read) > most:
         raise OptionError(option, f"holds at most {most:,} elements; these are more")
     return read
-
-
-def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a target or lock per call: the template with the call's arguments filled in."""
-    parts = _parts(option, template)
-    most = TARGET_LIMIT if option == "target" else LOCK_LIMIT
-    if all(name is None for _, name in parts):
-        # The same for all; and mostly it is empty.
-        text = "".join(text for text, _ in parts)
-        refuse_text(option, text, most=most)
-        return [text] * len(calls)
-    try:
-        texts = [
-            "".join(text if name is None else f"{text}{call[name]}" for text, name in parts)
-            for call in calls
-        ]
-    except KeyError as error:
-        raise OptionError(
-            option, f"{template!r} names an argument that is not given: {error}"
-        ) from None
-    for text in texts:
-        refuse_text(option, text, most=most)
-    return texts
-
-
-def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
-    """Split a template into texts, each with the name of the argument that follows it.
-
-    Only a bare name may stand in braces: attributes would read our own objects, and a width
-    can be as large as memory.
-    """
-    try:
-        parts = list(Formatter().parse(template))
-    except ValueError as error:
-        raise OptionError(option, f"{template!r} is no template: {error}") from None
-    for _, name, spec, conversion in parts:
-        if name is not None and (not name.isidentifier() or spec or conversion):
-            raise OptionError(option, f"{template!r} may hold names of arguments only, as {{host}}")
-    return [(text, name) for text, name, _, _ in parts]
 
 
 def named(given: Owner | str) -> Owner:

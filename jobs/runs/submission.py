@@ -15,6 +15,7 @@ from celery.canvas import Signature
 from django.db import transaction
 
 from fleet import crash_point
+from jobs.catalog import placeholders
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import resolve
 from jobs.core.crypto import open_bytes
@@ -143,8 +144,8 @@ def _submit_many(
     calls = preparation.listed("arguments", arguments, of="mappings, one for each run")
     preparation.refuse_size(calls, label)
     payloads = preparation.payloads(task, calls, embed=embed_of(settings, chord=chord))
-    target_names = named or preparation.filled("target", settings.target, calls)
-    locks = preparation.filled("lock", settings.lock, calls)
+    target_names = named or placeholders.filled("target", settings.target, calls)
+    locks = placeholders.filled("lock", settings.lock, calls)
     with transaction.atomic():
         owner = preparation.owner(owner)
         claim = idempotency.claim(

@@ -18,6 +18,7 @@ from uuid import UUID
 from django.db import transaction
 
 from fleet import Kind, Report, counted, crash_point
+from jobs.catalog.retry_policy import LOST, delay_after, is_last
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.states import ENDED, State
@@ -26,7 +27,6 @@ from jobs.runs.celery_outcomes import tell_celery
 from jobs.runs.dispatch import publish_on_commit
 from jobs.runs.recording import write
 from jobs.runs.result_backend import as_stored
-from jobs.runs.retry_policy import LOST, delay_after, is_last
 
 logger = logging.getLogger(__name__)
 

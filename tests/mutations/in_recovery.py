@@ -146,7 +146,7 @@ ROWS: Final = (
     Mutation(
         "attempts are bound",
         "G7",
-        "jobs/runs/retry_policy.py",
+        "jobs/catalog/retry_policy.py",
         "attempt >= max_attempts or",
         "attempt > max_attempts or",
         (

@@ -55,7 +55,7 @@ ROWS: Final = (
     Mutation(
         "a moved run has a hint of its own",
         "G1",
-        "jobs/runs/unknown_tasks.py",
+        "jobs/runs/renamed_tasks.py",
         "token = token + (state = 'queued')::int,",
         "token = token,",
         (f"{RUNS}a_hint_that_a_worker_holds_is_replaced_too",),
@@ -63,7 +63,7 @@ ROWS: Final = (
     Mutation(
         "arguments that do not fit the other task keep a run as it is",
         "G1",
-        "jobs/runs/unknown_tasks.py",
+        "jobs/runs/renamed_tasks.py",
         "            args, kwargs = schema.bind(args, kwargs)\n",
         "",
         (
@@ -82,7 +82,7 @@ ROWS: Final = (
     Mutation(
         "no run is moved to one of Fairshift's own tasks",
         "privilege",
-        "jobs/runs/unknown_tasks.py",
+        "jobs/runs/renamed_tasks.py",
         "if task.name.startswith(OWN):",
         "if False:",
         (f"{RUNS}nothing_is_moved_to_a_task_of_fairshift",),
@@ -91,7 +91,7 @@ ROWS: Final = (
     Mutation(
         "the error of a run's last attempt stays when it is failed unstarted",
         "G1",
-        "jobs/runs/unknown_tasks.py",
+        "jobs/runs/renamed_tasks.py",
         "WHERE id = ANY(%s) AND error_type = '' AND error_message = ''",
         "WHERE id = ANY(%s)",
         (f"{RUNS}the_last_error_of_a_failed_run_stays",),

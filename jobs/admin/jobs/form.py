@@ -10,6 +10,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from jobs.admin.kit.json_object import parsed
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import OfferedTask, offered, resolve
 from jobs.core.conf import setting
@@ -246,39 +247,6 @@ def _by_name(job: Job) -> dict[str, Any]:
 def _given(value: Any) -> Any:
     """Return a field's value as a caller would give it: what is empty is left out."""
     return None if value in (None, "", [], ()) else value
-
-
-def parsed(text: str) -> dict[str, Any]:
-    """Read a JSON object; raise ValueError, which says where it is wrong."""
-    if not text.strip():
-        return {}
-    try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            _("This is not JSON: %(problem)s, in line %(line)d, column %(column)d.")
-            % {"problem": error.msg, "line": error.lineno, "column": error.colno}
-        ) from None
-    except RecursionError:
-        raise ValueError(_("This is nested too deeply.")) from None
-    if not isinstance(value, dict):
-        raise ValueError(  # noqa: TRY004  a wrong value of a field, not of a call
-            _("This is JSON, but not an object of names and values: {…}.")
-        )
-    return value
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        names = [name for name, _value in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(_("%s is given twice.") % twice)
-    return made
-
-
-def _constant(name: str) -> Any:
-    raise ValueError(_("%s is not JSON.") % name)
 
 
 def choice(item: OfferedTask) -> str:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit.verbs import Act, ReasonForm, Verb, always
 from jobs.catalog.registry import NAME_LIMIT, offered
 from jobs.core.states import WAITING
-from jobs.runs.unknown_tasks import OWN, fail_runs, move_runs
+from jobs.runs.renamed_tasks import OWN, fail_runs, move_runs
 
 # Each chunk writes its own entries, with the count of each task: the bulk writes none besides.
 PERMISSION = "jobs.move_run"

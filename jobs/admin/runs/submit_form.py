@@ -12,14 +12,16 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs.admin.jobs.form import choice, parsed, takes
+from jobs.admin.jobs.form import choice, takes
+from jobs.admin.kit.json_object import parsed
+from jobs.catalog.placeholders import TARGET_LIMIT
 from jobs.catalog.registry import offered, resolve
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError
 from jobs.core.inputs import refuse_labels, refuse_text
 from jobs.models import Owner, Target, TargetGroup, WindowPolicy, access
 from jobs.models.fields import no_nul
 from jobs.runs import preparation
-from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT, TARGET_LIMIT
+from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT
 
 TARGET: Final = "{target}"
 """Stands for a target's name in the arguments, by itself or within a text."""

@@ -18,7 +18,7 @@ from fleet import BrokerUnavailable
 from fleet.broker import inbox as queue
 from jobs import tasks
 from jobs.core.errors import OptionError
-from jobs.definitions import inbox
+from jobs.definitions import inbox, inbox_refusals
 from jobs.definitions import upsert as upserting
 from jobs.models import AuditEntry, InboxMark, Job, Owner
 from jobs.runs import dispatch
@@ -146,7 +146,7 @@ def test_every_refusal_of_an_owner_is_counted(sender: Celery, acme: Owner) -> No
         upsert(sender, add(str(number), priority=-1))
     assert inbox.read() == {"done": 0, "refused": 50}
     details = AuditEntry.objects.get().details
-    assert (details["messages"], len(details["first"])) == (50, inbox.SHOWN)
+    assert (details["messages"], len(details["first"])) == (50, inbox_refusals.SHOWN)
 
 
 def test_what_the_database_takes_from_nobody_is_found(

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from fleet import Admission, Kind, Node, Report
-from jobs.runs.retry_policy import LOST, delay_after
+from jobs.catalog.retry_policy import LOST, delay_after
 from tests.jobs.journeys.clock import FakeClock
 
 WAYS = ("succeeds", "raises", "child lost", "time limit", "terminated")

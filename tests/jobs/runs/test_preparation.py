@@ -13,6 +13,7 @@ from kombu import Queue
 from pytest_django import Settings
 
 from jobs import submit_many
+from jobs.catalog import placeholders
 from jobs.catalog.registry import job, resolve
 from jobs.core.errors import ArgumentError, BatchError, OptionError, UnknownOwner
 from jobs.core.inputs import LOCK_LIMIT
@@ -130,9 +131,9 @@ def test_the_label_of_a_submission_is_text(label: Any) -> None:
 
 def test_a_template_is_filled_with_each_call() -> None:
     """Braces written twice stand for themselves; without any, all runs share the text."""
-    assert preparation.filled("lock", "all", CALLS) == ["all", "all"]
-    assert preparation.filled("target", "{host}", CALLS) == ["fw-1", "fw-2"]
-    assert preparation.filled("target", "{{{host}}}", CALLS) == ["{fw-1}", "{fw-2}"]
+    assert placeholders.filled("lock", "all", CALLS) == ["all", "all"]
+    assert placeholders.filled("target", "{host}", CALLS) == ["fw-1", "fw-2"]
+    assert placeholders.filled("target", "{{{host}}}", CALLS) == ["{fw-1}", "{fw-2}"]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_a_template_is_filled_with_each_call() -> None:
 def test_a_template_names_arguments_and_nothing_else(option: str, template: str) -> None:
     """No attributes, items, conversions or widths: the error names the option."""
     with pytest.raises(OptionError) as caught:
-        preparation.filled(option, template, CALLS)
+        placeholders.filled(option, template, CALLS)
     assert caught.value.option == option
 
 
@@ -163,7 +164,7 @@ def test_a_template_names_arguments_and_nothing_else(option: str, template: str)
 def test_a_filled_template_is_checked_again(value: str) -> None:
     """What an argument brings in has to fit, too."""
     with pytest.raises(OptionError, match="lock: "):
-        preparation.filled("lock", "{host}", [{"host": value}])
+        placeholders.filled("lock", "{host}", [{"host": value}])
 
 
 @pytest.mark.parametrize("slug", ["nobody", "", "nul \x00", "\ud800"])

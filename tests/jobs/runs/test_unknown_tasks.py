@@ -21,7 +21,8 @@ from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch, unknown_tasks
 from jobs.runs.admission import refuse_unknown
 from jobs.runs.manual_retry import reopen_runs
-from jobs.runs.unknown_tasks import Unknown, fail_runs, fail_task, move_runs, move_task
+from jobs.runs.renamed_tasks import fail_runs, fail_task, move_runs, move_task
+from jobs.runs.unknown_tasks import Unknown
 from jobs.system.heartbeat import beat
 from tests.jobs.scenes import (
     Ask,

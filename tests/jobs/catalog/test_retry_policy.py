@@ -1,4 +1,4 @@
-"""jobs/runs/retry_policy.py: how often and after which delay a failed attempt is tried again."""
+"""jobs/catalog/retry_policy.py: how often and after which delay a failed attempt is tried again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.runs.retry_policy import LONGEST, LOST, RetryPolicy, backoff, retry_delay
+from jobs.catalog.retry_policy import LONGEST, LOST, RetryPolicy, backoff, retry_delay
 
 NAMES = ("Timeout", "lab.Timeout", "OSError", "builtins.OSError")
 attempts = st.integers(1, 10_000)

@@ -1,4 +1,4 @@
-"""jobs/runs/retry_policy.py: a run's own policy first, the settings for what it leaves open."""
+"""jobs/catalog/retry_policy.py: a run's own policy first, the settings for what it leaves open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from jobs.runs.retry_policy import delay_after
+from jobs.catalog.retry_policy import delay_after
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,316 @@
+"""Runs whose task was renamed or removed by a deploy: moved to another task, or failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from celery import Task
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jobs.catalog.arguments import ArgumentSchema, encode_body
+from jobs.catalog.registry import resolve
+from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.core.crypto import UnknownKey, read_message
+from jobs.core.errors import FairshiftError, OptionError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
+from jobs.core.states import WAITING, State
+from jobs.models import AuditEntry, Job, Owner, Run
+from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.dispatch import publish_on_commit, withdraw_on_commit
+from jobs.runs.recording import move
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+
+CHUNK: Final = 1_000
+
+
+NOT_REGISTERED: Final = "celery.exceptions.NotRegistered"
+
+
+BY_OPERATOR: Final = "failed by an operator"
+
+
+OWN: Final = "fairshift."
+"""The beginning of the names of Fairshift's own tasks: no run is moved to them."""
+
+
+_LOCKED: Final = """
+SELECT id, owner_id, task, state, token, queue, blocked_by, payload, payload_key FROM jobs_run
+WHERE id = ANY(%s) AND state = ANY(%s) ORDER BY id FOR UPDATE
+"""
+
+
+# The hint of a queued run names the old task. A new token makes the next hint another message.
+_MOVE: Final = """
+UPDATE jobs_run r SET
+    task = %(to)s,
+    payload = m.payload,
+    token = token + (state = 'queued')::int,
+    blocked_by = CASE blocked_by WHEN 'task' THEN '' ELSE blocked_by END,
+    overdue_at = CASE state WHEN 'queued'
+        THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE overdue_at END
+FROM unnest(%(ids)s::uuid[], %(payloads)s::bytea[]) AS m (id, payload)
+WHERE r.id = m.id AND r.id = ANY(%(ids)s)
+RETURNING r.id, r.state, r.blocked_by
+"""
+
+
+# The last error of an attempt says more than this one.
+_FAILED: Final = """
+UPDATE jobs_run SET error_type = %s, error_message = %s
+WHERE id = ANY(%s) AND error_type = '' AND error_message = ''
+"""
+
+
+_KNOWN: Final = "SELECT queue, task FROM jobs_known_tasks(%s)"
+
+
+@dataclass(slots=True)
+class Moved:
+    """What became of runs, and of recurring jobs, that were to be moved or failed."""
+
+    runs: int = 0
+    jobs: int = 0
+    refused: int = 0
+    """Runs and jobs that stay as they are: their arguments do not fit the other task."""
+    problems: Counter[str] = field(default_factory=Counter)
+    """Why, and how often."""
+
+
+def move_task(
+    task: str,
+    *,
+    to: str,
+    queue: str = "",
+    actor: AbstractBaseUser | None = None,
+    reason: str = "",
+    is_dry_run: bool = False,
+) -> Moved:
+    """Have every waiting run and every recurring job of a task run another task instead.
+
+    With `queue`, runs of that queue only, and no jobs. What has arguments that the other task
+    does not take stays as it is. Raises UnknownTask when this process does not know the other
+    task, and OptionError when it is one of Fairshift's own. Repeating it is harmless.
+    """
+    _target(to)
+    total = Moved()
+    for run_ids in _chunks(task, queue):
+        move_runs(
+            run_ids, to=to, of=task, actor=actor, reason=reason, is_dry_run=is_dry_run, total=total
+        )
+    if not queue:
+        _move_jobs(task, to=to, actor=actor, reason=reason, is_dry_run=is_dry_run, total=total)
+    return total
+
+
+def fail_task(
+    task: str,
+    *,
+    queue: str = "",
+    actor: AbstractBaseUser | None = None,
+    reason: str = "",
+    is_dry_run: bool = False,
+) -> Moved:
+    """End every waiting run of a task as failed; with `queue`, of that queue only.
+
+    Recurring jobs of the task stay as they are, and make more runs: `jobs` counts those that are
+    enabled.
+    """
+    total = Moved(jobs=Job.objects.filter(task=task, enabled=True).count())
+    for run_ids in _chunks(task, queue):
+        if is_dry_run:
+            total.runs += len(run_ids)
+        else:
+            total.runs += len(fail_runs(run_ids, of=task, actor=actor, reason=reason))
+    return total
+
+
+def move_runs(
+    run_ids: Sequence[UUID],
+    *,
+    to: str,
+    of: str = "",
+    actor: AbstractBaseUser | None = None,
+    reason: str = "",
+    is_dry_run: bool = False,
+    total: Moved | None = None,
+) -> Moved:
+    """Have waiting runs run another task, `of` a task only; queued ones get new hints at once.
+
+    The arguments are stored as a submit of the other task stores them. What is not waiting, or has
+    arguments that the other task does not take, stays as it is. The audit has an entry for each
+    owner; for a single run that was named by its id, an entry for the run.
+    """
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    total, task = total or Moved(), _target(to)
+    with transaction.atomic():
+        rows, payloads = _fitting(task, _locked(run_ids, of), total)
+        total.runs += len(rows)
+        if rows and not is_dry_run:
+            given = {"ids": [row["id"] for row in rows], "payloads": payloads, "to": to}
+            after = sql.query(_MOVE, {**given, "lease": setting("LEASE_SECONDS")})
+            _withdraw(rows)
+            publish_on_commit(
+                [row["id"] for row in after if row["state"] == "queued" and not row["blocked_by"]]
+            )
+            if len(run_ids) == 1 and not of:
+                facts = {"before": {"task": rows[0]["task"]}, "after": {"task": to}}
+                _audit_run("move to task", rows[0], actor=actor, reason=reason, **facts)
+            else:
+                _audit("move to task", rows, actor=actor, reason=reason, to=to)
+    return total
+
+
+def fail_runs(
+    run_ids: Sequence[UUID],
+    *,
+    of: str = "",
+    actor: AbstractBaseUser | None = None,
+    reason: str = "",
+) -> list[UUID]:
+    """End waiting runs as failed, `of` a task only; return the ids of those that were waiting.
+
+    The error of a run's last attempt stays. A run without one has the error `NotRegistered` if no
+    live worker of its queue knows the task. An operator's retry opens it again. The audit is that
+    of `move_runs`.
+    """
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    ended: list[UUID] = []
+    with transaction.atomic():
+        rows = _locked(run_ids, of)
+        for (task, is_known), ids in _by_task(rows).items():
+            cause = BY_OPERATOR if is_known else "unknown task"
+            failed = move(ids, to=State.FAILED, of=WAITING, cause=reason or cause)
+            error = ("", BY_OPERATOR) if is_known else (NOT_REGISTERED, f"no worker knows {task}")
+            sql.query(_FAILED, [*error, failed])
+            ended += failed
+        _withdraw(rows)
+        if rows and len(run_ids) == 1 and not of:
+            _audit_run("fail unstarted", rows[0], actor=actor, reason=reason, task=rows[0]["task"])
+        else:
+            _audit("fail unstarted", rows, actor=actor, reason=reason)
+        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+    return ended
+
+
+def _by_task(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, bool], list[UUID]]:
+    """Return the ids of runs by task, and by whether a live worker of their queue knows it."""
+    known = sql.query(_KNOWN, [setting("LEASE_SECONDS")])
+    pairs = {(row["queue"], row["task"]) for row in known}
+    found: dict[tuple[str, bool], list[UUID]] = {}
+    for row in rows:
+        is_known = not pairs.isdisjoint({(row["queue"], row["task"]), (row["queue"], "*")})
+        found.setdefault((row["task"], is_known), []).append(row["id"])
+    return found
+
+
+def _target(name: str) -> Task:
+    """Return the task that runs are moved to; refuse an unknown one and Fairshift's own."""
+    task = resolve(name)
+    if task.name.startswith(OWN):
+        raise OptionError(
+            "to", f"is {task.name}, a task of Fairshift; runs are moved to yours only"
+        )
+    return task
+
+
+def _chunks(task: str, queue: str) -> Iterator[list[UUID]]:
+    """Yield the ids of waiting runs of a task, state by state, in order."""
+    narrowed = {"queue": queue} if queue else {}
+    for state in sorted(WAITING):
+        last = UUID(int=0)
+        runs = Run.objects.filter(state=state, task=task, **narrowed).order_by("id")
+        while ids := list(runs.filter(id__gt=last).values_list("id", flat=True)[:CHUNK]):
+            yield ids
+            last = ids[-1]
+
+
+def _locked(run_ids: Collection[UUID], of: str) -> list[dict[str, Any]]:
+    """Lock those of the runs that wait, in id order, as admission does; `of` a task only."""
+    rows = sql.query(_LOCKED, [list(run_ids), sorted(WAITING)])
+    return [row for row in rows if not of or row["task"] == of]
+
+
+def _fitting(
+    task: Task, rows: Sequence[Mapping[str, Any]], total: Moved
+) -> tuple[list[Mapping[str, Any]], list[bytes]]:
+    """Return the rows whose arguments a task takes, each with its new payload; count the others."""
+    schema, most = ArgumentSchema.of(task), setting("PAYLOAD_MAX_BYTES")
+    found, payloads = [], []
+    for row in rows:
+        try:
+            args, kwargs, embed = read_message(row["payload"], key=row["payload_key"])
+            args, kwargs = schema.bind(args, kwargs)
+            names = schema.positional
+            payload = encode_body(args, kwargs, embed, max_bytes=most, positional=names)
+        except (FairshiftError, UnknownKey, ValueError, TypeError) as error:
+            total.refused += 1
+            total.problems[str(error)] += 1
+        else:
+            found.append(row)
+            payloads.append(payload)
+    return found, payloads
+
+
+def _withdraw(rows: Sequence[Mapping[str, Any]]) -> None:
+    withdraw_on_commit(
+        [(row["id"], row["token"], row["queue"]) for row in rows if row["state"] == State.QUEUED]
+    )
+
+
+def _move_jobs(
+    task: str,
+    *,
+    to: str,
+    actor: AbstractBaseUser | None,
+    reason: str,
+    is_dry_run: bool,
+    total: Moved,
+) -> None:
+    with transaction.atomic():
+        jobs = Job.objects.select_for_update(of=("self",)).filter(task=task).order_by("id")
+        facts = jobs.values("id", "owner_id", "task", "payload", "payload_key")
+        rows, payloads = _fitting(_target(to), list(facts), total)
+        total.jobs += len(rows)
+        if rows and not is_dry_run:
+            for row, payload in zip(rows, payloads, strict=True):
+                changed = {"task": to, "payload": payload, "changed_at": Now()}
+                Job.objects.filter(id=row["id"]).update(**changed)
+            _audit("move jobs to task", rows, actor=actor, reason=reason, to=to)
+
+
+def _audit(
+    action: str,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    actor: AbstractBaseUser | None,
+    reason: str,
+    **details: Any,
+) -> None:
+    """Write an entry for each owner, with how many of its runs or jobs of which task."""
+    counts = Counter((row["owner_id"], row["task"]) for row in rows)
+    owners = Owner.objects.in_bulk({owner_id for owner_id, _ in counts})
+    for (owner_id, task), count in sorted(counts.items()):
+        if owner_id in owners:
+            facts = {"task": task, "count": count, **details}
+            AuditEntry.write(action, on=owners[owner_id], actor=actor, reason=reason, **facts)
+
+
+def _audit_run(
+    action: str,
+    row: Mapping[str, Any],
+    *,
+    actor: AbstractBaseUser | None,
+    reason: str,
+    **details: Any,
+) -> None:
+    run = Run.objects.select_related("owner").get(id=row["id"])
+    AuditEntry.write(action, on=run, actor=actor, reason=reason, **details)
