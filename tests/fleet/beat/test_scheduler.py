@@ -78,7 +78,7 @@ class World:
         self.last_at = datetime.now(tz=UTC) - EVERY - timedelta(minutes=5)
         self.one, self.other = self.beat(), self.beat()
 
-    def scheduler(self, broker: str = settings.REDIS_URL) -> Led:
+    def beat(self, broker: str = settings.REDIS_URL) -> Led:
         """Return a beat with one hourly entry, which came due five minutes ago."""
         app = Celery("led", broker=broker, set_as_current=False)
         app.conf.broker_transport_options = {"fair_queues": []}

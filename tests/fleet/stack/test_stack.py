@@ -24,7 +24,7 @@ child.wait()
 """
 OWNER_OF_A_STACK = f"""
 import pathlib, sys, time
-from fleet.stack.stack.stack import Program, Stack
+from fleet.stack.stack import Program, Stack
 stack = Stack([Program("sleeper", [sys.executable, "-c", {SLEEPER!r}])],
               log_folder=pathlib.Path(sys.argv[1]))
 stack.start()

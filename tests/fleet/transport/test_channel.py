@@ -100,6 +100,7 @@ def test_a_message_that_cannot_be_dealt_with_is_put_aside(broker: redis.Redis) -
         channel.basic_consume(QUEUE, no_ack=False, callback=consumer, consumer_tag="1")
         channel.qos.prefetch_count = 2
         channel._brpop_start()
-        assert channel.hand_over_some()
+        while channel.hand_over_some():
+            pass  # a slow machine hands over one at a time
         assert broker.llen(queue_key(QUEUE, "quarantine")) == 2
         assert broker.hlen(queue_key(QUEUE, "held", channel.leases.worker)) == 0
