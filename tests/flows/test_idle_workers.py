@@ -26,6 +26,7 @@ def worker(processes: Processes, owner: Owner) -> Process:
     """Two slots, and four commands that a setting opens."""
     worker = processes.start_worker(slots=2, FAIRSHIFT_REMOTE_COMMANDS=OPENED)
     processes.start_system()
+    processes.start_beat()
     processes.ready()
     return worker
 

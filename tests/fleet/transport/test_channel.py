@@ -63,8 +63,11 @@ def test_a_channel_closes_while_it_waits(*, is_cancelled: bool) -> None:
     assert time.monotonic() - began_at < 0.5
 
 
-def test_a_channel_takes_no_more_than_it_deals_with(broker: redis.Redis) -> None:
+def test_a_channel_takes_no_more_than_it_deals_with(
+    broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While a batch is at hand, whose turn it is next is not chosen yet."""
+    monkeypatch.setattr("fleet.transport.channel.HAND_OVER_SECONDS", 10.0)
     delivered: list[object] = []
     for _ in range(3 * HAND_OVER_AT_ONCE):
         current_app.send_task("tests.add")

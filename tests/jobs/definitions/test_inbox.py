@@ -173,7 +173,7 @@ def test_a_call_stays_until_it_is_committed(
     """A reader that ends before its commit has done nothing; the next one does it all."""
     upsert(sender, add("a"))
     with monkeypatch.context() as patch:
-        patch.setattr(inbox, "_audit", _raise)
+        patch.setattr(inbox, "audit_refused", _raise)
         with pytest.raises(DatabaseError):
             inbox.read()
     assert priorities() == {}

@@ -18,7 +18,7 @@ from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.states import State
 from jobs.models import AuditEntry, Job, Owner, Run, Worker
 from jobs.owners.limits import pause_owner
-from jobs.runs import dispatch, unknown_tasks
+from jobs.runs import dispatch, renamed_tasks, unknown_tasks
 from jobs.runs.admission import refuse_unknown
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.renamed_tasks import fail_runs, fail_task, move_runs, move_task
@@ -329,7 +329,7 @@ def test_jobs_that_would_make_more_runs_are_counted(acme: Owner) -> None:
 
 def test_every_chunk_has_its_turn(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long backlog is moved in transactions of bounded size, what stays is passed over."""
-    monkeypatch.setattr(unknown_tasks, "CHUNK", 2)
+    monkeypatch.setattr(renamed_tasks, "CHUNK", 2)
     renamed(acme, 5)
     submitted(acme, 3)
     Run.objects.update(task="tests.old_record")

@@ -109,7 +109,7 @@ def test_a_flush_in_the_middle_of_the_rebuild_begins_it_again(
         return count
 
     with monkeypatch.context() as patch:
-        patch.setattr("jobs.sweep.publish", flushed_behind)
+        patch.setattr("jobs.system.sweep.publish", flushed_behind)
         publish_after_flush()
     assert hinted() == []
     assert publish_after_flush() == 3
