@@ -25,7 +25,8 @@ AGEING_SECONDS: Final = 60.0
 """A step of priority is worth so much waiting."""
 
 MOST_MOVED: Final = 100
-"""In one act at most so many fall due, come back from a dead worker, or are let to a lock."""
+"""Per call, at most this many delayed messages become ready, leases are reclaimed, and lock
+waiters are woken."""
 
 
 @dataclass

@@ -1,4 +1,5 @@
-"""A pool of processes whose children wait less: written to and read from at once, and ahead.
+"""A prefork pool with lower latency: jobs are written to children without a loop turn, results
+are read in batches, and short jobs are queued in the child's pipe in advance.
 
 Celery's writes a job to a free child one turn of the loop after it has been handed in, in two
 pieces, waits to be told that it was taken, and reads one word of a child a turn. With short tasks
@@ -37,7 +38,7 @@ class Slots:
     def __init__(self, semaphore: Any) -> None:
         self._semaphore = semaphore
         self.freed = 0
-        """So many of those that will be freed have been already."""
+        """Slots that were released early; that many later releases are ignored."""
 
     def release(self) -> None:
         if self.freed:
@@ -265,7 +266,7 @@ class Pool(Ahead, Booting, Reconciling):
             return
         self.on_timeout_cancel(job)
         job._accepted, job._worker_pid = False, None
-        # Who keeps count of what has begun has been told that it had.
+        # The gate has counted this job as started. Tell it that it was never read.
         getattr(job, "unread", _nothing)()
         self._put_back(job)
 

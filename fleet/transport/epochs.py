@@ -37,7 +37,7 @@ class Known:
 
 
 class Epochs:
-    """What a worker knows of its queues. Whoever calls sees to threads."""
+    """What a worker knows of its queues. Not thread-safe; the caller holds the lock."""
 
     def __init__(self, worker: str, holding: Holding, saying: Saying) -> None:
         self._worker = worker

@@ -67,7 +67,9 @@ class Load:
 
 
 class Holding:
-    """Leases by tag, and what each channel has of them. Whoever calls sees to threads."""
+    """Leases by tag, and what each channel has of them. Not thread-safe; the caller holds the
+    lock.
+    """
 
     def __init__(self) -> None:
         self._leases: dict[str, Lease] = {}

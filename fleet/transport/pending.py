@@ -1,4 +1,5 @@
-"""What a process has still to say of what it holds: many words in one call, and none is lost.
+"""Lease operations (finish, ack, give back) that Redis has not confirmed: batched per queue,
+repeated until confirmed.
 
 Every word carries the number of its lease, so saying it twice is harmless.
 """
@@ -63,7 +64,7 @@ class Unsaid:
 
 
 class Saying:
-    """What a worker has still to say, by queue. Whoever calls sees to threads."""
+    """What a worker has still to say, by queue. Not thread-safe; the caller holds the lock."""
 
     def __init__(self, worker: str) -> None:
         self._worker = worker

@@ -1,8 +1,8 @@
 """The thread between a worker's event loop and the application: its database, and the broker.
 
 The loop leaves asks and reports here and goes on; the thread takes all that has gathered,
-records first and admits then, each in one statement, and posts the answers back. What nobody
-waits for gathers for a moment; the rest is done at once, and with it all that is there. When the
+records first and admits then, each in one statement, and posts the answers back. Reports that
+nobody is waiting for are batched for up to 50 ms. An urgent one flushes the batch at once. When the
 database does not answer, reports and asks are kept and tried again, and the loop with its
 heartbeats and time limits never waits. Likewise hints of runs without a row, and the broker.
 """

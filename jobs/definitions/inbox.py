@@ -194,7 +194,9 @@ def _jobs(task: str, owner_id: int, wanted: Any, specs: JobSpecs) -> dict[JobKey
 
 
 def _written(changes: Sequence[Change]) -> list[Refused]:
-    """Write changes in their order; return those that the database takes from nobody."""
+    """Apply changes in order. If the batch fails, bisect it and return the changes that the
+    database rejects.
+    """
     if not changes:
         return []
     try:

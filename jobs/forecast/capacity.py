@@ -23,7 +23,7 @@ from jobs.models import Owner, Worker
 from jobs.runs.dispatch import owners
 
 MOST_ROWS: Final = 200_000
-"""Of more that wait the rest is not seen: who asks then hears of an end that is too early."""
+"""Waiting rows read at most. Beyond that the forecast is too optimistic."""
 MOST_OTHERS: Final = 100
 """So many other owners are told apart, those with the most work; the rest are as one."""
 RECENT: Final = timedelta(days=30)

@@ -121,7 +121,7 @@ class Migration(migrations.Migration):
                 choices=[
                     ("allow", "runs may overlap"),
                     ("skip", "skip while a run is open"),
-                    ("queue", "let one wait for the other"),
+                    ("queue", "queue one run"),
                     ("cancel", "cancel the run before"),
                 ],
                 default="allow",

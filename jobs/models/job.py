@@ -48,7 +48,7 @@ class MisfirePolicy(models.TextChoices):
 class OverlapPolicy(models.TextChoices):
     ALLOW = "allow", _("runs may overlap")
     SKIP = "skip", _("skip while a run is open")
-    QUEUE = "queue", _("let one wait for the other")
+    QUEUE = "queue", _("queue one run")
     CANCEL = "cancel", _("cancel the run before")
 
 

@@ -28,7 +28,7 @@ def calendar_feed(request: HttpRequest, secret: str) -> HttpResponse:
     if calendar is None:
         # The same answer to all, also while DEBUG shows much more of a page that is not there.
         return HttpResponse("There is no such calendar.\n", status=404, content_type="text/plain")
-    # By days, or no two answers were the same.
+    # Round to whole days, so that the ETag stays the same between polls.
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
     content = feed(calendar, start=today - BEHIND, end=today + AHEAD)
     response = HttpResponse(content, content_type="text/calendar; charset=utf-8")

@@ -52,7 +52,8 @@ def count_backfill(job: Job, start: datetime, end: datetime) -> int:
     if not facts["enabled"]:
         raise OptionError("job", f"{job} is not enabled")
     if facts["history_policy"] == HistoryPolicy.NONE:
-        raise OptionError("job", f"{job} has history none: of a backfill nothing could be shown")
+        problem = f"{job} keeps no runs (history 'none'), so a backfill would leave no record"
+        raise OptionError("job", problem)
     counted = sum(1 for _ in islice(_due(schedule_of(facts), start=start, end=end), LIMIT + 1))
     if counted > LIMIT:
         raise OptionError(

@@ -82,7 +82,8 @@ def _catch_up_chunk(tick_id: int) -> int | None:
 
 
 def judge_held(tick_id: int) -> int:
-    """Judge the due times of a job that was held; return the runs made, none while it still is.
+    """Apply the misfire policy to a job whose row was locked. Returns the number of runs
+    created; 0 while it is still locked.
 
     Within the grace they run, as if there had been nothing; later the job's policy decides.
     """

@@ -180,7 +180,8 @@ def _admission(row: Mapping[str, Any]) -> Admission:
         start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
         closes_within=row["start_within"],
         is_limited=row["is_limited"],
-        # Where no attempt has been seen to start, the last one is: none fails that never began.
+        # Commit the start of the last attempt before it runs if no earlier start is recorded: a
+        # run that never started must not end as failed.
         records_start_first=not row["has_started"] and is_last(policy, row["attempt_count"]),
         headers={"ignore_result": True, **_read(row["options"])},
     )

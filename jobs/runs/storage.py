@@ -127,6 +127,8 @@ def _texts(*values: Any) -> list[str | None]:
 
 
 def _first_hints(shared: Shared, run_ids: Sequence[UUID]) -> list[Hint]:
-    """Return the hints of runs that nobody has moved yet; of one that was, it starts nothing."""
+    """Build hints from the values just inserted, without reading the rows. If a run has moved
+    since, admission refuses its hint.
+    """
     facts = (shared.task, shared.queue, shared.owner, shared.submission_id, 1, shared.priority, 1)
     return [Hint(str(run_id), *facts) for run_id in run_ids]

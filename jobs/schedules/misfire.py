@@ -75,7 +75,9 @@ def pause_off(
 
 
 def span(due: Sequence[datetime], reason: str) -> list[MissedSpan]:
-    """Return the span of due times that follow one another: none of none."""
+    """Return one span that covers these consecutive due times, or an empty list if there are
+    none.
+    """
     return [MissedSpan(due[0], due[-1], len(due), reason)] if due else []
 
 

@@ -220,7 +220,7 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
         if outcome.after is None:
             messages.success(request, said)
         else:
-            left = _("The time for one page is over: confirm the rest to go on.")
+            left = _("Time limit reached: confirm the rest to go on.")
             messages.warning(request, f"{said} {left}")
         return outcome.after
 

@@ -130,7 +130,7 @@ def test_a_page_that_goes_on_says_what_is_done_and_keeps_what_was_typed(
     url = reverse(RUNS)
     page = confirm_bulk(as_root, url, "cancel", keys, reason="wrong version")
     assert said(page) == [
-        "2 runs cancelled. The time for one page is over: confirm the rest to go on."
+        "2 runs cancelled. Time limit reached: confirm the rest to go on."
     ]
     assert page.context["count"] == 2 and 'value="wrong version"' in page.content.decode()
     answer = {**page.context["hidden"], "_selected_action": page.context["keys"]}
