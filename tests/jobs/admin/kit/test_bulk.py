@@ -129,9 +129,7 @@ def test_a_page_that_goes_on_says_what_is_done_and_keeps_what_was_typed(
     keys = [str(run.id) for run in submitted(acme, 4)]
     url = reverse(RUNS)
     page = confirm_bulk(as_root, url, "cancel", keys, reason="wrong version")
-    assert said(page) == [
-        "2 runs cancelled. Time limit reached: confirm the rest to go on."
-    ]
+    assert said(page) == ["2 runs cancelled. Time limit reached: confirm the rest to go on."]
     assert page.context["count"] == 2 and 'value="wrong version"' in page.content.decode()
     answer = {**page.context["hidden"], "_selected_action": page.context["keys"]}
     page = as_root.post(url, answer, follow=True)
