@@ -458,7 +458,7 @@ ROWS: Final = (
     Mutation(
         "no more is taken while a batch is at hand",
         "fairness",
-        "fleet/transport/channel.py",
+        "fleet/transport/taking.py",
         "if len(self._arrived) > HAND_OVER_AT_ONCE:",
         "if False:",
         ("tests/fleet/transport/test_channel.py::test_a_channel_takes_no_more_than_it_deals_with",),

@@ -129,7 +129,7 @@ ROWS: Final = (
     Mutation(
         "a queue that was empty is asked again beside a busy one",
         "G15",
-        "fleet/transport/channel.py",
+        "fleet/transport/taking.py",
         "            self._waits = {}\n        if pending.queue",
         "            pass\n        if pending.queue",
         (f"{PENDING}a_queue_that_was_empty_is_asked_again_beside_a_busy_one",),
@@ -616,7 +616,7 @@ ROWS: Final = (
     Mutation(
         "what a message's consumer raises ends no worker",
         "G8",
-        "fleet/transport/channel.py",
+        "fleet/transport/taking.py",
         "        except Exception as error:\n            # Celery stores",
         "        except ArithmeticError as error:\n            # Celery stores",
         (
@@ -670,7 +670,7 @@ ROWS: Final = (
     Mutation(
         "junk in place of a wake-up ends no worker",
         "bad input",
-        "fleet/transport/channel.py",
+        "fleet/transport/waiting.py",
         "        except SHAPE_ERRORS as error:\n            # A wake-up",
         "        except MemoryError as error:\n            # A wake-up",
         (
@@ -713,7 +713,7 @@ ROWS: Final = (
     Mutation(
         "a wake-up of the wrong type is no error of the worker's",
         "G8",
-        "fleet/transport/channel.py",
+        "fleet/transport/waiting.py",
         "            self._mend(self.active_queues, error)",
         "            raise",
         (f"{MENDED}a_wrong_wake_up_does_not_turn_the_loop_for_ever",),

@@ -13,7 +13,7 @@ import redis
 from celery import current_app
 
 from fleet.keys import queue_key
-from fleet.transport.channel import HAND_OVER_AT_ONCE
+from fleet.transport.taking import HAND_OVER_AT_ONCE
 
 QUEUE = "jobs"
 
@@ -67,7 +67,7 @@ def test_a_channel_takes_no_more_than_it_deals_with(
     broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a batch is at hand, whose turn it is next is not chosen yet."""
-    monkeypatch.setattr("fleet.transport.channel.HAND_OVER_SECONDS", 10.0)
+    monkeypatch.setattr("fleet.transport.taking.HAND_OVER_SECONDS", 10.0)
     delivered: list[object] = []
     for _ in range(3 * HAND_OVER_AT_ONCE):
         current_app.send_task("tests.add")

@@ -9,8 +9,8 @@ import pytest
 from celery import current_app
 from kombu.compression import compress
 
-from fleet.transport.channel import Message
 from fleet.transport.compression import UNPACKED_LIMIT, NotUnpacked, unpacked
+from fleet.transport.message import Message
 
 METHODS = ["gzip", "zlib", "application/x-gzip", "bzip2", "bzip", "lzma", "xz"]
 

@@ -1,0 +1,48 @@
+"""What the parts of a channel share. Kombu's channel, mixed in below them, has most of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fleet.transport.leases import Leases
+from fleet.transport.pending_take import PendingTake
+from fleet.transport.quarantine import Quarantine
+
+
+class ChannelPart:
+    """Types of what one part sets and another one reads."""
+
+    # Kombu's.
+    connection: Any
+    client: Any
+    qos: Any
+    active_queues: list[str]
+    conn_or_acquire: Callable[..., Any]
+    connection_errors: tuple[type[Exception], ...]
+    _in_poll: Any
+    _in_listen: Any
+    _closing: bool
+    _brpop_sent_at: float | None
+    # Options of the connection.
+    fair_queues: Sequence[str] = ()
+    lease_seconds: float = 30.0
+    take_most: int = 256
+    # Ours.
+    leases: Leases
+    holder: object
+    quarantine: Quarantine
+    active_fair_queues: Sequence[str] = ()
+    """The fair queues that are consumed here. Every turn of the loop asks."""
+    _unacknowledged: frozenset[str] | set[str] = frozenset()
+    """Queues whose consumer acknowledges nothing: what is delivered is done with."""
+    _arrived: deque[tuple[str, str, bytes]]
+    _in_turn: list[str]
+    _waits: dict[str, float]
+    """The queues that have no more now, and until when by `monotonic()`."""
+    _pending_take: PendingTake | None = None
+    _waits_for_fair = False
+    _waits_for_stock = False
+    _mended: Callable[..., Any]
+    _mend: Callable[..., Any]

@@ -1,0 +1,53 @@
+"""A message as consumers see it: unpacked within a limit, and settled while its lease is held."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+from kombu.transport import virtual
+
+from fleet.transport.compression import unpacked
+from fleet.transport.envelope import read_json
+
+JSON: Final = "application/json"
+
+
+class Message(virtual.Message):
+    """Kombu's message, unpacked within a limit, with a quicker way to read what nearly all are."""
+
+    def __init__(self, payload: Any, channel: Any = None, **kwargs: Any) -> None:
+        headers = payload.get("headers")
+        method = headers.pop("compression", None) if isinstance(headers, dict) else None
+        super().__init__(payload, channel=channel, **kwargs)
+        if not method:
+            return
+        # As it came: what is given back is this payload.
+        headers["compression"] = method
+        try:
+            self.body = unpacked(self.body, method)
+        except Exception:
+            # Raised where Kombu raises its own, for the consumer to deal with.
+            self.errors.append(sys.exc_info())
+
+    def _decode(self) -> Any:
+        is_json = self.content_type == JSON and (self.accept is None or JSON in self.accept)
+        if is_json and isinstance(self.body, bytes) and self.body:
+            return read_json(self.body.decode())
+        return super()._decode()
+
+    def ack_log_error(self, *args: Any, **kwargs: Any) -> None:
+        if self._may_settle():
+            super().ack_log_error(*args, **kwargs)
+
+    def reject_log_error(self, *args: Any, **kwargs: Any) -> None:
+        if self._may_settle():
+            super().reject_log_error(*args, **kwargs)
+
+    def _may_settle(self) -> bool:
+        """Whether the connection that brought it is still open, or its lease is this process's.
+
+        A message of a stock queue comes again with another connection; leases of fair queues are
+        held over all connections.
+        """
+        return not self.channel.closed or self.delivery_tag in self.channel.leases

@@ -1,0 +1,108 @@
+"""Waiting: one blocking command for the wake-ups of fair queues and for stock queues."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from queue import Empty
+from time import monotonic
+from typing import Any, Final
+
+from kombu.exceptions import OperationalError
+from redis.exceptions import ResponseError
+
+from fleet.keys import queue_key
+from fleet.transport.channel_part import ChannelPart
+from fleet.transport.pending_take import PendingTake
+from fleet.transport.quarantine import SHAPE_ERRORS
+
+logger = logging.getLogger(__name__)
+
+STOCK_WAIT_SECONDS: Final = 1.0
+
+
+class Waiting(ChannelPart):
+    """Waits for what is new, and reads what has come."""
+
+    def _end_take(self, pending: PendingTake) -> None:
+        raise NotImplementedError
+
+    def _wait(self, fair: Sequence[str], seconds: float) -> None:
+        """Block on the wake-ups of the fair queues, and on the stock queues as Kombu does.
+
+        A wake-up looks like a message, for which `_woken` is called in place of a consumer.
+        """
+        wakes = [queue_key(queue, "wake") for queue in fair]
+        for key in wakes:
+            self.connection._callbacks[key] = _woken
+        stock = [
+            queue
+            for queue in self._queue_cycle.consume(len(self.active_queues))  # type: ignore[attr-defined]
+            if queue not in fair
+        ]
+        plain = [
+            self._q_for_pri(queue, step)  # type: ignore[attr-defined]
+            for step in self.priority_steps  # type: ignore[attr-defined]
+            for queue in stock
+        ]
+        if plain:
+            seconds = min(seconds, STOCK_WAIT_SECONDS)
+        self._waits_for_stock = bool(plain)
+        self._waits_for_fair = True
+        self._in_poll = self.client.connection
+        self._brpop_sent_at = monotonic()
+        self.client.connection.send_command("BRPOP", *wakes, *plain, seconds)
+
+    def _brpop_read(self, **options: Any) -> Any:
+        try:
+            result = self._read(**options)
+        except self.connection_errors as error:
+            if self.client.connection.is_connected or not self.connection.cycle.outlives(error):
+                raise
+            raise Empty from error
+        except Empty:
+            self.connection.cycle.answered()
+            raise
+        self.connection.cycle.answered()
+        return result
+
+    def _receive(self) -> Any:
+        try:
+            return super()._receive()  # type: ignore[misc]
+        except self.connection_errors as error:
+            if self._in_listen is not None or not self.connection.cycle.outlives(error):
+                raise
+            raise Empty from error
+
+    def _read(self, **options: Any) -> Any:
+        if self._pending_take is not None:
+            return self._end_take(self._pending_take)
+        try:
+            return super()._brpop_read(**options)  # type: ignore[misc]
+        except ResponseError as error:
+            self._mend(self.active_queues, error)
+            # As when nothing has come in time: the next turn of the loop takes, and finds what a
+            # stock queue has.
+            raise Empty from error
+        except SHAPE_ERRORS as error:
+            # A wake-up that somebody else has made, or junk in a stock queue: it is gone there.
+            logger.error("what came was no message: %.500r", error)  # noqa: TRY400  their bytes
+            raise Empty from error
+
+    def _receive_one(self, client: Any) -> Any:
+        try:
+            return super()._receive_one(client)  # type: ignore[misc]
+        except Empty:
+            return None
+        except Exception as error:
+            # Kombu counts KeyError among the errors of a connection.
+            lost = (*self.connection_errors, OperationalError)
+            if isinstance(error, lost) and not isinstance(error, SHAPE_ERRORS):
+                raise
+            # Anybody can say anything to all, and Celery's listeners raise what they like.
+            logger.error("what was said to all was not understood: %.500r", error)  # noqa: TRY400
+            return None
+
+
+def _woken(_token: object) -> None:
+    """Nothing: the next turn of the loop takes."""
