@@ -14,7 +14,8 @@ from redis.exceptions import ResponseError
 
 from fleet.contract import is_hint
 from fleet.transport.held_leases import BUFFER_US
-from fleet.transport.leases import Leases, Room
+from fleet.transport.lease_taking import Room
+from fleet.transport.leases import Leases
 from fleet.transport.pending import SAY_WITHIN_SECONDS
 from fleet.transport.quarantine import SHAPE_ERRORS
 from fleet.transport.stock import drop_unacknowledged, free_mutex, put_aside_wrong

@@ -19,7 +19,8 @@ from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import NoScriptError, ResponseError
 
 from fleet.fairness.backlog import AGEING_SECONDS
-from fleet.fairness.queue import BUFFER_SECONDS, REJECTED_SECONDS, UNKNOWN_SECONDS
+from fleet.fairness.leasing import REJECTED_SECONDS
+from fleet.fairness.queue import BUFFER_SECONDS, UNKNOWN_SECONDS
 from fleet.keys import lua_names
 from fleet.transport.repair import is_spoilt, mend
 

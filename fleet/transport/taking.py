@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from fleet.transport.adoption import adopt
 from fleet.transport.envelope import delivered
-from fleet.transport.leases import AT_ONCE_SECONDS, Room, Taken
+from fleet.transport.lease_taking import AT_ONCE_SECONDS, Room, Taken
 from fleet.transport.pending_take import PendingTake
 from fleet.transport.quarantine import SHAPE_ERRORS
 from fleet.transport.waiting import STOCK_WAIT_SECONDS, Waiting

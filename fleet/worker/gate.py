@@ -19,7 +19,8 @@ from celery.worker.request import Request
 from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
 from fleet.crash_points import crash_point
 from fleet.pool.lookahead import has_come_to
-from fleet.pool.pool import children_of, was_sent
+from fleet.pool.losses import was_sent
+from fleet.pool.pool import children_of
 from fleet.worker.admitted import Held, ask_of, dress, facts_of
 from fleet.worker.child import traced
 from fleet.worker.edge import Edge

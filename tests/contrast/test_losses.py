@@ -8,7 +8,8 @@ import pytest
 
 from fleet.keys import queue_key
 from fleet.transport import scripts
-from fleet.transport.leases import Leases, Room
+from fleet.transport.lease_taking import Room
+from fleet.transport.leases import Leases
 from tests.contrast.conftest import Play, both
 from tests.waiting import wait_for
 

@@ -11,7 +11,8 @@ from celery import current_app
 from fleet.keys import queue_key
 from fleet.transport.adoption import adopt
 from fleet.transport.envelope import ONCE
-from fleet.transport.leases import Leases, Room
+from fleet.transport.lease_taking import Room
+from fleet.transport.leases import Leases
 from tests.waiting import wait_for
 
 QUEUE = "jobs"

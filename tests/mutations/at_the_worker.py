@@ -294,7 +294,7 @@ ROWS: Final = (
     Mutation(
         "a pool keeps what a child was sent when the broker is lost",
         "G3, G20",
-        POOL,
+        "fleet/pool/losses.py",
         "self._cache[job._job] = job\n",
         "pass\n",
         (f"{PREFORK}a_plain_task_that_a_child_was_sent_is_heard_of",),
@@ -302,7 +302,7 @@ ROWS: Final = (
     Mutation(
         "what no child was sent is given back when the broker is lost",
         "G1",
-        POOL,
+        "fleet/pool/losses.py",
         "                    give_back()\n",
         "                    pass\n",
         (f"{PREFORK}a_plain_task_that_no_child_was_sent_goes_back",),
@@ -318,7 +318,7 @@ ROWS: Final = (
     Mutation(
         "what a child never read is done by the next",
         "G1",
-        POOL,
+        "fleet/pool/losses.py",
         "is_read = has_come_to(job._write_to, job) or not",
         "is_read = True or not",
         (
@@ -401,7 +401,7 @@ ROWS: Final = (
     Mutation(
         "who has gone on to the next job is not terminated for the last",
         "G17",
-        POOL,
+        "fleet/pool/losses.py",
         "if child.ahead and has_come_to(child, child.current):",
         "if False:",
         (f"{OF_POOL}who_is_terminated_takes_nobody_along",),
@@ -523,7 +523,7 @@ ROWS: Final = (
     Mutation(
         "nor when its child has died",
         "fairness",
-        POOL,
+        "fleet/pool/losses.py",
         "self._putlock.freed += job is not None and (job.is_slot_free or not job.ready())",
         "pass",
         (f"{OF_POOL}slots_are_counted_whatever_becomes_of_their_jobs",),
@@ -531,7 +531,7 @@ ROWS: Final = (
     Mutation(
         "what waits in a closing pool goes back",
         "G1, G20",
-        POOL,
+        "fleet/pool/losses.py",
         "            job.give_back()\n        super().close()",
         "            pass\n        super().close()",
         (f"{OF_POOL}what_no_child_was_sent_goes_back_at_the_end",),
@@ -539,7 +539,7 @@ ROWS: Final = (
     Mutation(
         "a dead child is replaced at once",
         "G5",
-        POOL,
+        "fleet/pool/losses.py",
         "if proc in self._pool and looks:",
         "if False:",
         (f"{OF_POOL}a_dead_child_is_replaced_at_once",),
@@ -654,7 +654,7 @@ ROWS: Final = (
     Mutation(
         "a process that never booted frees no slot",
         "fairness",
-        POOL,
+        "fleet/pool/losses.py",
         "                self._putlock.freed += 1  # it had none\n",
         "",
         (f"{BOOTING}a_child_that_ends_while_it_boots_frees_no_slot",),

@@ -88,7 +88,7 @@ ROWS: Final = (
     Mutation(
         "a dropped take brings nothing",
         "G3",
-        "fleet/transport/leases.py",
+        "fleet/transport/lease_taking.py",
         "if pending.is_dropped:",
         "if False:",
         (f"{PENDING}a_dropped_take_brings_nothing",),
@@ -96,7 +96,7 @@ ROWS: Final = (
     Mutation(
         "what was said with a lost take is said again",
         "G1, G6",
-        "fleet/transport/leases.py",
+        "fleet/transport/lease_taking.py",
         "self._saying.put_first(pending.queue, pending.unsaid)",
         "pass",
         (f"{PENDING}what_a_lost_connection_took_along_comes_back",),
@@ -104,7 +104,7 @@ ROWS: Final = (
     Mutation(
         "the number of a take counts in its own epoch",
         "G3",
-        "fleet/transport/leases.py",
+        "fleet/transport/lease_taking.py",
         "if pending.epoch not in (0, epoch):",
         "if False:",
         (f"{PENDING}the_number_of_an_epoch_before_is_not_taken_over",),
@@ -112,7 +112,7 @@ ROWS: Final = (
     Mutation(
         "an untold queue keeps the messages of the take that found it so",
         "G1",
-        "fleet/transport/leases.py",
+        "fleet/transport/lease_taking.py",
         "if not is_over and self._epochs.meet(client, pending.queue, epoch, is_told):",
         "if self._taken(pending.queue, pending.channel, reply) and not is_over "
         "and self._epochs.meet(client, pending.queue, epoch, is_told):",

@@ -13,7 +13,8 @@ from fleet.transport import epochs as module
 from fleet.transport import scripts
 from fleet.transport.envelope import ONCE
 from fleet.transport.epochs import when_untold
-from fleet.transport.leases import Leases, Room
+from fleet.transport.lease_taking import Room
+from fleet.transport.leases import Leases
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
 

@@ -18,7 +18,8 @@ from redis.retry import Retry
 from fleet.transport import leases as module
 from fleet.transport import scripts
 from fleet.transport.held_leases import BUFFER_US, Load
-from fleet.transport.leases import Leases, Room, Taken, leases_on
+from fleet.transport.lease_taking import Room, Taken
+from fleet.transport.leases import Leases, leases_on
 from fleet.transport.pending import SAY_WITHIN_SECONDS
 from tests.jobs.scenes import known
 from tests.waiting import wait_for

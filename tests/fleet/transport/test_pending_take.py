@@ -16,7 +16,8 @@ from kombu.asynchronous import Hub, set_event_loop
 
 from fleet.keys import queue_key
 from fleet.transport import epochs, scripts
-from fleet.transport.leases import NOT_NOW, Leases, Room
+from fleet.transport.lease_taking import NOT_NOW, Room
+from fleet.transport.leases import Leases
 from fleet.transport.pending_take import RoundTrip
 from tests.fleet.transport.test_leases import MINUTE_US, QUEUE, counters, ids, put, taken
 from tests.jobs.scenes import known

@@ -17,7 +17,8 @@ from kombu import Queue
 from kombu import transport as kombu_transport
 
 from fleet.keys import queue_key
-from fleet.transport.leases import Leases, Room
+from fleet.transport.lease_taking import Room
+from fleet.transport.leases import Leases
 from fleet.transport.transport import fair_queues
 from fleet.wiring import SCHEMES, register
 from fleet.worker.consumer import Consumer

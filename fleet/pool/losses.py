@@ -1,0 +1,120 @@
+"""What becomes of jobs when a child ends, the pool closes, or the broker's connection is lost."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from billiard.pool import RUN
+
+from fleet.pool.booting import Booting
+from fleet.pool.lookahead import Ahead, has_come_to
+from fleet.pool.reconciling import Reconciling
+
+REAP_SECONDS: Final = 0.02
+REAP_LOOKS: Final = 50
+
+
+class Losses(Ahead, Booting, Reconciling):
+    """Celery's pool, which loses no job with a child or a connection."""
+
+    _put_back: Callable[[Any], None]
+    on_process_down: Callable[[Any], None]
+
+    def _create_process_handlers(self, hub: Any) -> None:
+        super()._create_process_handlers(hub)
+        self._hub = hub
+        on_process_down = self.on_process_down
+
+        def count_and_forget(child: Any) -> None:
+            job, child.current, child.ahead = child.current, None, deque()
+            # Celery frees a slot for each child that has ended. This one's is free, or is needed.
+            self._putlock.freed += job is not None and (job.is_slot_free or not job.ready())
+            if not child.has_booted:
+                self._putlock.freed += 1  # it had none
+                self._note_failed_boot(child)
+            on_process_down(child)
+
+        self.on_process_down = count_and_forget
+
+    def _event_process_exit(self, hub: Any, proc: Any, looks: int = REAP_LOOKS) -> None:
+        """Replace a child, whose pipe closes a moment before it can be reaped."""
+        super()._event_process_exit(hub, proc)
+        if proc in self._pool and looks:
+            hub.call_later(REAP_SECONDS, self._event_process_exit, hub, proc, looks - 1)
+
+    def on_job_process_lost(self, job: Any, pid: int, exitcode: int) -> None:
+        """Deal with a job of a child that has ended: it goes to another if this one never read it.
+
+        Of a child that ends by itself, or because of the job before, that is no fault of this job.
+        """
+        is_read = has_come_to(job._write_to, job) or not hasattr(job, "call")
+        if is_read or self._state != RUN:
+            super().on_job_process_lost(job, pid, exitcode)
+            return
+        self.on_timeout_cancel(job)
+        job._accepted, job._worker_pid = False, None
+        # The gate has counted this job as started. Tell it that it was never read.
+        getattr(job, "unread", _nothing)()
+        self._put_back(job)
+
+    def process_flush_queues(self, proc: Any) -> None:
+        """Hear all that a child has said: first the rest of a word of which a part is here."""
+        self._result_handler._finish_partial_read(proc.outqR_fd, proc)
+        super().process_flush_queues(proc)
+
+    def terminate_job(self, pid: int, sig: int | None = None) -> None:
+        """End a job with its process; not the one that came after it, nor those behind it."""
+        child, _ = self._process_by_pid(pid)
+        if getattr(child, "ahead", None):
+            self._recall_from(child)
+            # What cannot be taken back has been read.
+            if child.ahead and has_come_to(child, child.current):
+                return  # it has ended, and will be heard of
+        super().terminate_job(pid, sig)
+
+    def flush(self) -> None:
+        """Forget what no child was sent; Celery also forgets what one was, and who is busy.
+
+        What was sent to a child will run: without this nobody would hear of its end, its message
+        would be held as long as the worker lives, and at a warm stop that child would wait 30 s
+        for a word. What was not sent, or whose child has died, is somebody else's.
+        """
+        jobs = list(self._cache.values())
+        super().flush()
+        for job in jobs:
+            # The slots of all that runs on are counted anew.
+            job.is_slot_free = False
+            # Without a way back it is of a stock queue, whose broker delivers it again.
+            give_back = getattr(job, "give_back", None)
+            if job.ready():
+                continue
+            if was_sent(job):
+                if job._accepted or give_back:
+                    self._cache[job._job] = job
+                    self._busy_workers.add(job._write_to.inqW_fd)
+            elif not job._accepted:
+                # With the connection, or with its child a moment ago.
+                job.discard()
+                if give_back:
+                    give_back()
+
+    def close(self) -> None:
+        """Take no more; what no child was sent is somebody else's, if it has a way back."""
+        self.recall()
+        for job in [job for job in self.outbound_buffer if hasattr(job, "give_back")]:
+            self.outbound_buffer.remove(job)
+            job.discard()
+            job.give_back()
+        super().close()
+
+
+def was_sent(job: Any) -> bool:
+    """Whether a child that lives was sent this job, and will run it."""
+    child = getattr(job, "_write_to", None)
+    return child is not None and child._is_alive()
+
+
+def _nothing() -> None:
+    """Nobody keeps count."""
