@@ -3,7 +3,7 @@
 Each verb is one transaction: the openings that admission reads are made anew in it, so that what
 is admitted after its commit has seen the change. The caller waits for no run: the next promotion,
 within a second, gates again what waits and stops what runs (`jobs/runs/gate.py`). What changes rows
-without these verbs is noted by triggers (calendar_changes.sql), and the next promotion renews it.
+without these verbs is noted by triggers (0011_calendar_changes.sql), and the next promotion renews it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ UPDATE jobs_owner SET calendar_version = calendar_version + 1 WHERE id = ANY(%s)
 """
 _STALE: Final = "SELECT id FROM jobs_calendar WHERE is_stale ORDER BY id"
 _MADE: Final = "UPDATE jobs_calendar SET computed_until = %s, is_stale = false WHERE id = %s"
-# In one order, and alone: see lock_limited.sql.
+# In one order, and alone: see lock_limits.sql.
 _ALONE: Final = """
 SELECT pg_advisory_xact_lock(1722, key) FROM (
     SELECT DISTINCT hashtext(slug) AS key FROM jobs_owner WHERE id = ANY(%s) ORDER BY key
@@ -186,7 +186,7 @@ def make_openings(calendar: Calendar) -> int:
 def renew_stale() -> int:
     """Make openings anew of calendars that changed outside of `changing`; return how many.
 
-    The ORM can change any row. The triggers of calendar_changes.sql note which calendars that
+    The ORM can change any row. The triggers of 0011_calendar_changes.sql note which calendars that
     concerns, and nothing starts in these until this is done.
     """
     stale = [row["id"] for row in sql.query(_STALE)]

@@ -117,7 +117,7 @@ def write_gates(
 ) -> list[dict[str, Any]]:
     """Queue or hold waiting runs, by (id, when it opens or None, not after, cause).
 
-    Returns of those that still wait the columns of gate.sql. Publishing is the caller's part. Must
+    Returns of those that still wait the columns of apply_gate.sql. Publishing is the caller's part. Must
     run inside a transaction.
     """
     ids, opens, not_afters, causes = (list(column) for column in zip(*gates, strict=True))

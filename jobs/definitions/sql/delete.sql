@@ -1,6 +1,6 @@
 -- Delete jobs, with what was noted of their missed times, their backfills, and the calendars that
 -- they had to themselves.
--- Parameters: ids bigint[]: jobs that are locked (lock_doomed.sql).
+-- Parameters: ids bigint[]: jobs that are locked (lock_for_delete.sql).
 -- Result: a row per job that was deleted: id.
 -- Keeps true: nobody notes anything of a job that is locked, so that what is seen here is all of it;
 -- their runs keep their history and the number of the job.

@@ -1,5 +1,5 @@
 -- Insert jobs that were not there a moment ago.
--- Parameters: rows json, as update_jobs.sql takes it.
+-- Parameters: rows json, as update.sql takes it.
 -- Result: owner_id and key of each job that was made; somebody else has made the others meanwhile.
 -- Keeps true: jobs are inserted in the order of owner and key, so two bulks do not deadlock.
 INSERT INTO jobs_job (

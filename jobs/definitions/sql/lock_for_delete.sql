@@ -2,7 +2,7 @@
 -- Parameters: owners bigint[], keys text[] (pairs of the same length).
 -- Result: a row per job: id.
 -- Keeps true: jobs are locked in the order of their ids. Only a later statement sees what those who
--- held the locks have noted of them: delete_jobs.sql.
+-- held the locks have noted of them: delete.sql.
 SELECT j.id
 FROM jobs_job j JOIN unnest(%(owners)s::bigint[], %(keys)s::text[]) AS d(owner_id, key)
     ON j.owner_id = d.owner_id AND j.key = d.key

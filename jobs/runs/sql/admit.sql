@@ -9,8 +9,8 @@
 -- and did something.
 -- Keeps true: rows are locked in id order and rows that others hold are skipped; there is one moment,
 -- clock_timestamp() read after the locks, by which all is judged and written; a token is handed out
--- once; a cap or a lock key is counted (by room.sql), and calendars are read, on a snapshot younger
--- than the advisory locks of lock_limited.sql. What its calendars keep is held, and due at once for
+-- once; a cap or a lock key is counted (by count_room.sql), and calendars are read, on a snapshot younger
+-- than the advisory locks of lock_limits.sql. What its calendars keep is held, and due at once for
 -- promotion, which knows when they open.
 -- Cost: whatever PostgreSQL knows of the table, each row is found by its id, in a subquery of its own
 -- (`state || ''` is in no index), and written where it was found. Joined, all rows might be read.

@@ -1,4 +1,4 @@
--- Count what limits the asked runs, after lock_limited.sql has taken its locks.
+-- Count what limits the asked runs, after lock_limits.sql has taken its locks.
 -- Parameters: owners bigint[] (those with a cap), locks text[].
 -- Result: a row per owner: owner_id and room (how many more may run); and a row per lock key
 -- that an active run holds: lock_key.

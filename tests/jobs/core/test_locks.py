@@ -32,7 +32,7 @@ def test_each_lock_has_two_keys_and_its_class_is_in_the_registry() -> None:
     for name, *keys in found:
         assert len(keys) == 2, f"{name}: {keys} is one key"
         space = keys[0]
-        # `space` is the column of numbers in lock_limited.sql, read below.
+        # `space` is the column of numbers in lock_limits.sql, read below.
         assert space in {"%s", "limited.space"} or int(space) in set(LockClass), name
     limited = Path(settings.BASE_DIR, "jobs/runs/sql/lock_limits.sql").read_text()
     for space in re.findall(r"\b17\d\d\b", limited):

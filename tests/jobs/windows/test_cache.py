@@ -1,4 +1,4 @@
-"""jobs/windows/cache.py and kinds.py: what is kept is bounded, and calendars are values."""
+"""jobs/windows/cache.py and entries.py: what is kept is bounded, and calendars are values."""
 
 from __future__ import annotations
 
