@@ -3,7 +3,8 @@
 Each verb is one transaction: the openings that admission reads are made anew in it, so that what
 is admitted after its commit has seen the change. The caller waits for no run: the next promotion,
 within a second, gates again what waits and stops what runs (`jobs/runs/gate.py`). What changes rows
-without these verbs is noted by triggers (0011_calendar_changes.sql), and the next promotion renews it.
+without these verbs is noted by triggers (0011_calendar_changes.sql), and the next promotion renews
+it.
 """
 
 from __future__ import annotations
