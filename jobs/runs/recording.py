@@ -117,8 +117,8 @@ def write_gates(
 ) -> list[dict[str, Any]]:
     """Queue or hold waiting runs, by (id, when it opens or None, not after, cause).
 
-    Returns the columns of apply_gate.sql, a row for each run that still waits. The caller publishes.
-    Must run inside a transaction.
+    Returns the columns of apply_gate.sql, one row for each run that still waits. The
+    caller publishes the hints. Must run inside a transaction.
     """
     ids, opens, not_afters, causes = (list(column) for column in zip(*gates, strict=True))
     return sql.run(
