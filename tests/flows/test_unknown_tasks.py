@@ -52,7 +52,7 @@ def test_a_task_that_only_newer_workers_know(
         since = time.time()
         later.append(started_within(submit(TASK, owner=owner), since))
     assert "Traceback" not in log_of(old), log_of(old)
-    assert log_of(old).count("unknown_task") == 1
+    assert log_of(old).count("unknown_task ") == 1
     assert all(len(bodies(processes.tasks, run)) == 2 for run in (waiting, *later))
     verdict(waiting, known, *later)
 

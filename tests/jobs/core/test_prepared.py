@@ -118,7 +118,7 @@ def look_at(table: str) -> None:
 
 
 @pytest.mark.parametrize("analysed_at", [None, 0, 60])
-@pytest.mark.parametrize("name", ["runs/admit", "runs/record"])
+@pytest.mark.parametrize("name", ["runs/admit", "runs/record"], ids=["admit", "record"])
 def test_on_one_partition_a_row_is_looked_up_by_its_id_alone(
     name: str, analysed_at: int | None, acme: Owner
 ) -> None:
@@ -169,7 +169,7 @@ def test_what_took_long_is_planned_for_the_size_of_now(
     assert is_by_id(admitted(), table)
 
 
-@pytest.mark.parametrize("name", ["runs/admit", "runs/record"])
+@pytest.mark.parametrize("name", ["runs/admit", "runs/record"], ids=["admit", "record"])
 def test_runs_of_two_days_are_looked_for_in_two_partitions(name: str, acme: Owner) -> None:
     """A plan over all of them takes longer than what it plans, and locks each."""
     ids = [queued_at(acme, days=days) for days in (0, 1)]
