@@ -26,7 +26,7 @@ from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 PAGE = read("docs/own-project.md")
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs")
+SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
 BIN = Path(sys.executable).parent
 FILES = {"celery": "celery.py", "init": "__init__.py", "urls": "urls.py", "tasks": "tasks.py"}
 KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
