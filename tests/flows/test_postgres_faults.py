@@ -34,7 +34,7 @@ def installation(running: Installation) -> Installation:
 def test_work_goes_on_after_postgres(installation: Installation, how: str) -> None:
     """Outcomes are kept and recorded or fenced, nothing committed is lost, no worker ends."""
     steady = installation.submitter("--count", "40", "--pause", "0.1", "--seconds", "0.2")
-    wait_for(lambda: installation.count(ENDED) > 5)
+    wait_for(lambda: installation.count(ENDED) > 5, seconds=60)
     _break(installation, how)
     installation.caught_up()
     assert steady.wait() == 0
