@@ -60,7 +60,7 @@ def test_a_bad_range_is_refused_by_its_limit(
 
 @pytest.mark.parametrize(
     ("fields", "problem"),
-    [({"enabled": False}, "enabled"), ({"history_policy": "none"}, "history none")],
+    [({"enabled": False}, "enabled"), ({"history_policy": "none"}, "history 'none'")],
 )
 def test_a_job_that_cannot_is_refused(acme: Owner, fields: dict[str, Any], problem: str) -> None:
     """By what keeps it."""
