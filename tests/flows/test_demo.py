@@ -155,8 +155,8 @@ def test_interrupting_it_in_the_middle_leaves_nothing(world: World) -> None:
     assert demo.stderr is not None
     _until(demo.stderr, "done,")
     demo.send_signal(signal.SIGINT)
-    demo.communicate(timeout=90)
-    assert demo.returncode == 130
+    _, told = demo.communicate(timeout=90)
+    assert demo.returncode == 130, told
     wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
 
 
