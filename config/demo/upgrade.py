@@ -53,7 +53,7 @@ class Upgrade:
     def end(self, report: dict[str, Any], *, foreseen_seconds: float | None) -> UpgradeVerdict:
         """Return what came of it, by the devices' report and the rows; cancel what is held.
 
-        `foreseen_seconds` is what was told of it after its first moments.
+        `foreseen_seconds` is the forecast that was made 2 s after the first submit.
         """
         line = self.line()
         held = {

@@ -24,7 +24,7 @@ class UpgradeVerdict:
 
     `upgraded` devices say that they have it, of `asked` whose customers agreed; the runs of the
     others were held to the end. `openings` began meanwhile. `seconds` are those of all of it, and
-    `foreseen_seconds` what was told 2 s after the first submit.
+    `foreseen_seconds` is the forecast that was made 2 s after the first submit.
     """
 
     asked: int

@@ -17,8 +17,6 @@ from jobs.windows.gate import OPEN
 
 AGAIN: Final = timedelta(hours=1)
 """A run that no calendar lets start within a year is looked at again so often."""
-
-
 _CALENDARS_OF: Final = """
 SELECT target, jobs_calendars(%s, %s, target) AS ids FROM unnest(%s::bigint[]) AS of (target)
 """

@@ -18,8 +18,6 @@ from jobs.definitions.spec import fault_of
 from jobs.models import AuditEntry, Owner
 
 SHOWN: Final = 20
-
-
 TEXT_LIMIT: Final = 300
 
 

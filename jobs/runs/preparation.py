@@ -11,7 +11,7 @@ from uuid import UUID
 
 from celery import Task, current_app
 
-from jobs.calendars import gate as gate_
+from jobs.calendars import gate
 from jobs.calendars.gate import Applying, calendars_of
 from jobs.catalog.arguments import ArgumentSchema, encode_body
 from jobs.catalog.error_names import refuse_unknown_errors
@@ -268,7 +268,7 @@ def gates(
     if to.window_policy:
         _refuse_without_calendar(applying)
     asked = [applying[one] for one in target_ids]
-    return list(gate_.gates(asked, now=to.created_at, ids=ids))
+    return list(gate.gates(asked, now=to.created_at, ids=ids))
 
 
 def _refuse_without_calendar(applying: Mapping[int | None, Applying]) -> None:

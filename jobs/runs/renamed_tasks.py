@@ -30,18 +30,12 @@ if TYPE_CHECKING:
 
 
 CHUNK: Final = 1_000
-
-
 NOT_REGISTERED: Final = "celery.exceptions.NotRegistered"
 
 
 BY_OPERATOR: Final = "failed by an operator"
-
-
 OWN: Final = "fairshift."
 """The beginning of the names of Fairshift's own tasks: no run is moved to them."""
-
-
 _LOCKED: Final = """
 SELECT id, owner_id, task, state, token, queue, blocked_by, payload, payload_key FROM jobs_run
 WHERE id = ANY(%s) AND state = ANY(%s) ORDER BY id FOR UPDATE

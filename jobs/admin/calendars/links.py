@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 
 from jobs.admin.kit import html
-from jobs.calendars import gate as gate_
+from jobs.calendars import gate
 from jobs.calendars.visibility import visible
 from jobs.models import Calendar, Target
 
@@ -33,7 +33,7 @@ def links_to(rows: Iterable[Any]) -> str:
 
 def calendars_of_target(target: Target) -> str:
     """Return links to all that applies to a target, by its owner and groups too; and its month."""
-    keys = gate_.calendars_of(target.owner_id, job_id=None, target_ids=[target.pk])[target.pk]
+    keys = gate.calendars_of(target.owner_id, job_id=None, target_ids=[target.pk])[target.pk]
     found = links_to(Calendar.objects.filter(pk__in=keys).order_by("name", "pk"))
     month = reverse("admin:jobs_calendar_month_of", args=["target", target.pk])
     return format_html('{} · <a href="{}">{}</a>', found, month, _("month"))

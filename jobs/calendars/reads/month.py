@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from jobs.calendars import gate as gate_
+from jobs.calendars import gate
 from jobs.calendars.hours import entry_of, has_too_many, read
 from jobs.calendars.reads import month_layout as layout
 from jobs.calendars.reads.month_layout import Day, Mark
@@ -87,11 +87,11 @@ def scope_of(of: Calendar | Owner | Job | Target, user: Any, *, zone: str = "") 
 def _applying(of: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]:
     """Return the calendars that apply, the owner, and the condition of the runs."""
     if isinstance(of, Owner):
-        return gate_.calendars_of(of.pk, job_id=None, target_ids=[None])[None], of, Q(owner=of)
+        return gate.calendars_of(of.pk, job_id=None, target_ids=[None])[None], of, Q(owner=of)
     if isinstance(of, Job):
-        found = gate_.calendars_of(of.owner_id, job_id=of.pk, target_ids=[of.target_id])
+        found = gate.calendars_of(of.owner_id, job_id=of.pk, target_ids=[of.target_id])
         return found[of.target_id], of.owner, Q(job=of)
-    found = gate_.calendars_of(of.owner_id, job_id=None, target_ids=[of.pk])
+    found = gate.calendars_of(of.owner_id, job_id=None, target_ids=[of.pk])
     return found[of.pk], of.owner, Q(target=of)
 
 
