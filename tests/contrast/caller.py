@@ -12,6 +12,7 @@ from celery.result import AsyncResult
 from fleet.transport import scripts
 from fleet.wiring import register
 from tests.contrast.installation import Contrast
+from tests.control import await_heard
 from tests.waiting import wait_for
 
 
@@ -72,12 +73,14 @@ class Caller:
 
     def seen(self, worker: subprocess.Popen[bytes], what: str) -> Any:
         """Return what one worker answers to `celery inspect <what>`."""
+        await_heard(self.app, self.node(worker))
         answers = getattr(self.inspect(worker), what)()
         assert answers, f"no answer to {what}"
         return answers[self.node(worker)]
 
     def command(self, worker: subprocess.Popen[bytes], act: str, *args: Any, **more: Any) -> None:
         """Send one worker a control command, and see it accepted."""
+        await_heard(self.app, self.node(worker))
         to = {"destination": [self.node(worker)], "reply": True, "timeout": 5}
         [answer] = getattr(self.app.control, act)(*args, **to, **more)
         assert "ok" in answer[self.node(worker)], answer

@@ -16,6 +16,7 @@ from celery import current_app
 from fleet.stack import programs
 from jobs import submit
 from jobs.models import Owner
+from tests.control import await_heard
 from tests.flows import plain
 from tests.flows.processes import Processes
 from tests.flows.world import ended
@@ -39,6 +40,7 @@ def test_no_pattern_stalls_a_worker(processes: Processes, owner: Owner) -> None:
     """A regular expression and a long pattern are refused; Celery's own default is followed."""
     worker = processes.start_worker(slots=1)
     processes.ready()
+    await_heard(current_app, WORKER)
     assert ping("worker@*", "glob")
     hostile = [(SLOW, "pcre"), (r".*", "pcre"), ("*" * 1_000, "glob"), (["*"], "glob"), ("*", 7)]
     for pattern, matcher in hostile:

@@ -12,6 +12,7 @@ from jobs import submit
 from jobs.checks.database import check_deployed_database
 from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
+from tests.control import await_heard
 from tests.flows.processes import QUICK, Process, Processes
 from tests.flows.world import ended, outcomes, reached
 from tests.waiting import wait_for
@@ -33,10 +34,11 @@ def worker(processes: Processes, owner: Owner) -> Process:
 
 def order(command: str, **arguments: Any) -> None:
     """Send the worker a command; fails when it is refused."""
-    replies = current_app.control.broadcast(
-        command, arguments=arguments, destination=[WORKER], reply=True, timeout=5, limit=1
+    await_heard(current_app, WORKER)
+    [reply] = current_app.control.broadcast(
+        command, arguments=arguments, destination=[WORKER], reply=True, timeout=10, limit=1
     )
-    assert "ok" in replies[0][WORKER], replies
+    assert "ok" in reply[WORKER], reply
 
 
 def row() -> Worker:

@@ -16,6 +16,7 @@ from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run
 from jobs.runs import dispatch
+from tests.control import await_heard
 from tests.flows.processes import Processes
 from tests.flows.secured import ADMIN, Secured, secured
 from tests.flows.world import ended, reached
@@ -55,7 +56,7 @@ class Stranger:
     def ask(self, command: str, worker: str = WORKER, **arguments: Any) -> Any:
         """Return what a worker answers to a command; None when it does not."""
         replies = self.app.control.broadcast(
-            command, arguments=arguments, destination=[worker], reply=True, timeout=3, limit=1
+            command, arguments=arguments, destination=[worker], reply=True, timeout=5, limit=1
         )
         return replies[0][worker] if replies else None
 
@@ -84,6 +85,8 @@ def start(processes: Processes, redis: Secured, **environ: str) -> None:
     processes.start_worker(slots=1, **environ)
     processes.start_system(**environ)
     processes.ready()
+    with Celery("caller", broker=environ["REDIS_URL"], set_as_current=False) as app:
+        await_heard(app, WORKER)
 
 
 @pytest.mark.parametrize("ignore_result", [True, False])
