@@ -3,11 +3,13 @@
 import re
 import secrets
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.management.base import CommandError
+from django.db import connection
 
 from config.demo.devices import FIRST_VERSION
 from config.demo.tasks import activate_ruleset, check_health
@@ -106,7 +108,23 @@ def make_checks(devices: Sequence[str]) -> None:
 
 
 def end_world() -> None:
-    """Have nothing asked any more, and cancel what waits: nobody else knows the demo's tasks."""
+    """Have nothing asked any more, and cancel what waits: nobody else knows the demo's tasks.
+
+    It uses a connection of its own, that of another thread: an interrupt may have left ours in the
+    middle of a statement.
+    """
+    with ThreadPoolExecutor(1) as apart:
+        apart.submit(_end_world).result()
+
+
+def _end_world() -> None:
+    try:
+        _stop_asking()
+    finally:
+        connection.close()
+
+
+def _stop_asking() -> None:
     Job.objects.filter(owner__slug=CHECKING_OWNER).update(enabled=False)
     waiting = Run.objects.open().filter(task__startswith=f"{check_health.__module__}.")
     cancel_runs(list(waiting.values_list("id", flat=True)), reason="the demo has ended")
