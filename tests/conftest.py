@@ -1,1 +1,9 @@
 """What every test can use."""
+
+from hypothesis import settings
+
+# One busy machine must not fail what another one passes: the same examples each time, at any speed.
+# `--hypothesis-profile random` looks for new ones.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None)
+settings.load_profile("same")

@@ -125,6 +125,7 @@ class Contrast:
         for worker in self._workers:
             if worker.poll() is None:
                 self.kill(worker)
+            print(self.log_end(worker))  # shown when the scene has failed
         for key in self.client.scan_iter(f"*{self.queue}*", count=1_000):
             self.client.delete(key)
         self.client.close()

@@ -14,7 +14,7 @@ def test_no_kind_stops_a_worker(play: Play) -> None:
     names = [kind.replace(" ", "-") for kind in KINDS]
     for name, raw in zip(names, KINDS.values(), strict=True):
         scene.client.lpush(scene.queue, raw, good(name))
-    wait_for(lambda: worker.poll() is not None or len(scene.said("end")) >= len(names), seconds=30)
+    wait_for(lambda: worker.poll() is not None or len(scene.said("end")) >= len(names), seconds=60)
     assert worker.poll() is None
     assert sorted(scene.said("end")) == sorted(names)
     assert scene.client.llen(scene.queue) == 0

@@ -31,7 +31,7 @@ from tests.waiting import wait_for
 
 LARGE = 200_000
 A_MOMENT = 0.001
-PATIENCE_SECONDS = 15
+PATIENCE_SECONDS = 60
 
 # As by `--max-tasks-per-child 1`, and by `--max-memory-per-child 1`, of which only the child knows.
 one_job_a_child = pytest.mark.parametrize("pool", [{"maxtasksperchild": 1}], indirect=True)
@@ -260,13 +260,12 @@ def test_behind_a_job_of_unknown_length_none_waits_in_its_child(pool: Running) -
 
 def test_behind_a_job_that_turns_out_long_none_waits_in_its_child(pool: Running) -> None:
     """They are taken back, in their order, and can be handed back or go to another child."""
-    began_at = time.monotonic()
     pool.call(nap, 2.0, expected=A_MOMENT)
     waiting = [pool.call(length, "a" * number, expected=A_MOMENT) for number in range(3)]
     assert not pool.children.outbound_buffer
     while not pool.children.outbound_buffer:
         pool.turn()
-    assert time.monotonic() - began_at < 1.8
+    assert pool.answers == [], "before its end"
     assert list(pool.children.outbound_buffer) == waiting
     assert not any(job._write_to or job._accepted for job in waiting)
     assert pool.settle(4) == [None, 0, 1, 2]
@@ -397,12 +396,11 @@ def test_what_counts_as_taken_and_was_never_read_is_taken_by_the_next(pool: Runn
 def test_a_dead_child_is_replaced_at_once(pool: Running) -> None:
     """Its pipe closes a moment before it can be reaped, and then nothing would look for 5 s."""
     [child] = pool.children._pool
+    pool.hub.timer.clear()  # among others of the look each 5 s
     pool.children._event_process_exit(pool.hub, child)
     os.kill(child.pid, signal.SIGKILL)
-    killed_at = time.monotonic()
     while pool.children._pool == [child]:
         pool.turn()
-    assert time.monotonic() - killed_at < 2
 
 
 def test_an_end_frees_a_slot_only_when_its_child_has_room(
