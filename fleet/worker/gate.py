@@ -18,7 +18,7 @@ from celery.worker.request import Request
 
 from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
 from fleet.crash_points import crash_point
-from fleet.pool.lookahead import has_come_to
+from fleet.pool.lookahead import has_reached
 from fleet.pool.losses import was_sent
 from fleet.pool.pool import children_of
 from fleet.worker.admitted import Held, ask_of, dress, facts_of
@@ -88,7 +88,7 @@ class Gate:
                 drop(request)
         elif ask.key in self._held or not self._edge.ask(ask, answer, is_urgent=is_urgent):
             # The same message, after a lease that ran out: what is dropped comes no more.
-            self._put_off(request)
+            self._requeue_later(request)
 
     def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:
         """Deal with a run that was sent to a child which ended before it accepted it.
@@ -98,7 +98,7 @@ class Gate:
         """
         is_ours = any(held.job is job for held in self._held.values())
         has_died = child.exitcode not in (EX_OK, EX_RECYCLE)
-        if is_ours and has_died and not job._accepted and has_come_to(child, job):
+        if is_ours and has_died and not job._accepted and has_reached(child, job):
             job._accepted = True
             put_back(job, child)
             children.on_job_process_lost(job, child.pid, child.exitcode)
@@ -107,7 +107,7 @@ class Gate:
 
     def _answer(self, request: Request, verdict: Admission | Refusal, asked_at: float) -> None:
         if verdict is Refusal.BUSY:
-            self._put_off(request)
+            self._requeue_later(request)
         elif isinstance(verdict, Refusal):
             drop(request)
         else:
@@ -120,7 +120,7 @@ class Gate:
             else:
                 self._begin(held)
 
-    def _put_off(self, request: Request) -> None:
+    def _requeue_later(self, request: Request) -> None:
         """Give a message back, not at once: it would come, and ask again, all the time."""
         self._later(BUSY_SECONDS, requeue, (request,))
 
@@ -177,7 +177,7 @@ class Gate:
         may_begin = held.is_recorded and not held.cancelled and not held.is_late
         if may_begin and not self._pool_is_closed:
             job, children = into_pool(), children_of(self._pool)
-            if children and children.frees_slot(job):
+            if children and children.release_early(job):
                 self._release_slot()
         else:
             self._release_slot()

@@ -92,7 +92,7 @@ class UnknownTasks:
         pause = pause_before(returns, known=len(self._returns), chance=chance)
         is_fair = message.delivery_tag in getattr(message.channel, "leases", ())
         if pause and is_fair:
-            message.channel.qos.put_off(message.delivery_tag, seconds=pause)
+            message.channel.qos.requeue_later(message.delivery_tag, seconds=pause)
         elif pause:
             # A stock queue knows no delay, and would give the message to this worker at once.
             self._later(pause, self._requeue, (message,))

@@ -181,7 +181,7 @@ def test_a_run_that_its_child_has_read_may_have_begun(
     """Its words can be lost with it: another child would start the run twice under one token."""
     child, run = _sent_to_a_stopped_child(node, acme, argument)
     job = node.holds(run).job
-    job._write_to.begun.note(job._job)
+    job._write_to.last_read.note(job._job)
     os.kill(child, signal.SIGKILL)
     node.work(until=lambda: not node.gate.held())
     assert states(run) == ["queued", "admitted", *seen, "retrying"]

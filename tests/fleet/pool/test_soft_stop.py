@@ -91,7 +91,7 @@ def test_a_signal_for_the_job_before_does_not_end_this_one(node: PreforkNode, ac
     """It can arrive when the child has gone on, and the next job may be another owner's."""
     run, held = _begun(node, nap, acme, 0.5)
     process = held.job._write_to
-    process.begun.ask_to_stop(held.job._job - 1)
+    process.last_read.ask_to_stop(held.job._job - 1)
     os.kill(process.pid, signal.SIGUSR1)
     node.work(until=lambda: not node.gate.held())
     assert states(run)[-1] == "succeeded"
