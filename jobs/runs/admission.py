@@ -17,7 +17,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, transaction
 
-from fleet import Admission, Ask, Kind, Refusal, Report, counted
+from fleet import Admission, AdmissionRequest, Kind, Refusal, Report, counted
 from jobs.catalog.retry_policy import is_last
 from jobs.core import prepared, sql
 from jobs.core.conf import setting
@@ -40,18 +40,18 @@ _REFUSALS: Final = {
 }
 
 
-def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
-    """Admit what may start now to one worker; return the answer to every ask, by run id."""
-    ids = [UUID(ask.run_id) for ask in asks]
+def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
+    """Admit what may start now to one worker; return the answer to every request, by run id."""
+    ids = [UUID(request.run_id) for request in requests]
     # Without a limit there is nothing to lock: one statement, which commits by itself. To begin and
     # to commit would double the times that this waits for the database.
     if not _Limits.are_expected and not _Limits.lock(ids):
-        return _admit(worker_id, asks, ids, [])
+        return _admit(worker_id, requests, ids, [])
     with transaction.atomic():
-        return _admit(worker_id, asks, ids, _Limits.lock(ids))
+        return _admit(worker_id, requests, ids, _Limits.lock(ids))
 
 
-def refuse_unknown(asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
+def refuse_unknown(requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
     """Return why hints of tasks that their worker does not know are refused, by run id.
 
     A run of which no live worker of its queue knows the task waits until one does: its hint is
@@ -59,10 +59,10 @@ def refuse_unknown(asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
     """
     rows = prepared.run(
         "runs/block_unknown",
-        [UUID(ask.run_id) for ask in asks],
+        [UUID(request.run_id) for request in requests],
         {
-            "ids": sql.array(ask.run_id for ask in asks),
-            "tasks": [ask.task for ask in asks],
+            "ids": sql.array(request.run_id for request in requests),
+            "tasks": [request.task for request in requests],
             "lease": setting("LEASE_SECONDS"),
         },
     )
@@ -84,14 +84,17 @@ class _Limits:
 
 
 def _admit(
-    worker_id: UUID, asks: Sequence[Ask], ids: Sequence[UUID], limits: Sequence[Mapping[str, Any]]
+    worker_id: UUID,
+    requests: Sequence[AdmissionRequest],
+    ids: Sequence[UUID],
+    limits: Sequence[Mapping[str, Any]],
 ) -> dict[str, Admission | Refusal]:
     rows = prepared.run(
         "runs/admit",
         ids,
         {
-            "ids": sql.array(ask.run_id for ask in asks),
-            "tasks": [ask.task for ask in asks],
+            "ids": sql.array(request.run_id for request in requests),
+            "tasks": [request.task for request in requests],
             "worker": worker_id,
             "lease": setting("LEASE_SECONDS"),
             **_room(limits),

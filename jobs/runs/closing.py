@@ -72,7 +72,7 @@ def close_runs(owner_id: int) -> int:
 
 
 def stop_closed() -> int:
-    """Ask the workers to stop every run whose window has been taken; return how many.
+    """AdmissionRequest the workers to stop every run whose window has been taken; return how many.
 
     Each hears of it with its next heartbeat, as of a cancel.
     """

@@ -1,4 +1,4 @@
-"""Guards of a worker node: the start gate, the edge, the pool, what Flower is told."""
+"""Guards of a worker node: the start gate, the I/O thread, the pool, what Flower is told."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final
 from tests.mutations.mutation import Mutation
 
 GATE: Final = "fleet/worker/gate.py"
-EDGE: Final = "fleet/worker/edge.py"
+IO_THREAD: Final = "fleet/worker/io_thread.py"
 POOL: Final = "fleet/pool/pool.py"
 AHEAD: Final = "fleet/pool/lookahead.py"
 OF_POOL: Final = "tests/fleet/pool/test_pool.py::test_"
 AT_GATE: Final = "tests/fleet/worker/test_gate.py::test_"
-AT_EDGE: Final = "tests/fleet/worker/test_edge.py::test_"
+AT_IO_THREAD: Final = "tests/fleet/worker/test_io_thread.py::test_"
 STOPS: Final = "tests/flows/test_worker_stops.py::test_"
 PREFORK: Final = "tests/fleet/pool/test_prefork.py::test_"
 SOFT_STOP: Final = "tests/fleet/pool/test_soft_stop.py::test_"
@@ -23,25 +23,26 @@ ROWS: Final = (
     Mutation(
         "a start is written with its end, or in a moment without",
         "G18",
-        EDGE,
+        IO_THREAD,
         "                self._reports.extend(self._due_starts(after=START_SECONDS))\n",
         "",
-        (f"{AT_EDGE}a_start_waits_a_moment_for_its_end",),
+        (f"{AT_IO_THREAD}a_start_waits_a_moment_for_its_end",),
     ),
     Mutation(
         "an end says when its attempt began",
         "G18",
-        EDGE,
+        IO_THREAD,
         "report = report._replace(started_at=begun_at)",
         "pass",
-        (f"{AT_EDGE}a_start_waits_a_moment_for_its_end",),
+        (f"{AT_IO_THREAD}a_start_waits_a_moment_for_its_end",),
     ),
     Mutation(
         "what was never read and is not recorded has not begun",
         "G7",
         "fleet/worker/outcomes.py",
-        "held.is_recorded = not self._edge.unbegin(held.admission.run_id, held.admission.token)",
-        "held.is_recorded = True",
+        "            held.is_recorded = not self._io_thread.cancel_start(\n"
+        "                held.admission.run_id, held.admission.token\n            )",
+        "            held.is_recorded = True",
         (f"{PREFORK}a_run_that_was_never_read_goes_back_with_a_lost_broker",),
     ),
     Mutation(
@@ -170,16 +171,16 @@ ROWS: Final = (
     Mutation(
         "the start deadline counts from the question",
         "G14",
-        EDGE,
+        IO_THREAD,
         "partial(answer, verdicts[key], asked_at) for",
         "partial(answer, verdicts[key], time.monotonic()) for",
-        (f"{AT_EDGE}a_verdict_comes_with_the_time_of_its_question",),
+        (f"{AT_IO_THREAD}a_verdict_comes_with_the_time_of_its_question",),
     ),
     Mutation(
         "a pool that can stop no task is refused",
         "G14, G17",
         "fleet/worker/node.py",
-        "if not queues or edges.allows_other_pools or isinstance(worker.pool, TaskPool):",
+        "if not queues or application.allows_other_pools or isinstance(worker.pool, TaskPool):",
         "if True:",
         (
             "tests/fleet/worker/test_node.py::test_a_pool_that_stops_no_task_is_given_no_durable_run",
@@ -230,64 +231,65 @@ ROWS: Final = (
     Mutation(
         "a run is asked for once at a time",
         "G3",
-        EDGE,
+        IO_THREAD,
         "if ask.key in self._asks:",
         "if False:",
-        (f"{AT_EDGE}a_run_is_asked_for_once_at_a_time",),
+        (f"{AT_IO_THREAD}a_run_is_asked_for_once_at_a_time",),
     ),
     Mutation(
         "what could not be recorded is recorded again",
         "G21",
-        EDGE,
+        IO_THREAD,
         'if not self._attempt(self._record, reports, "record"):\n',
         'if not self._attempt(self._record, reports, "record") and False:\n',
-        (f"{AT_EDGE}what_could_not_be_written_is_written_again",),
+        (f"{AT_IO_THREAD}what_could_not_be_written_is_written_again",),
     ),
     Mutation(
         "a batch that failed is tried on a new connection",
         "G21",
-        EDGE,
-        "            try:\n                self._edges.close()\n            except Exception:",
+        IO_THREAD,
+        "            try:\n                self._application.close()\n"
+        "            except Exception:",
         "            try:\n                pass\n            except Exception:",
-        (f"{AT_EDGE}what_could_not_be_written_is_written_again",),
+        (f"{AT_IO_THREAD}what_could_not_be_written_is_written_again",),
     ),
     Mutation(
-        "an error of the database does not end the edge",
+        "an error of the database does not end the I/O thread",
         "G21",
-        EDGE,
+        IO_THREAD,
         "        except Exception:\n            # Whatever was raised:",
         "        except ArithmeticError:\n            # Whatever was raised:",
-        (f"{AT_EDGE}what_could_not_be_asked_is_asked_again",),
+        (f"{AT_IO_THREAD}what_could_not_be_asked_is_asked_again",),
     ),
     Mutation(
         "what somebody's hold kept from being recorded is reported again",
         "G1",
-        EDGE,
+        IO_THREAD,
         "if state == BUSY_ROW:",
         "if False:",
-        (f"{AT_EDGE}a_row_that_somebody_holds_keeps_nobody_else",),
+        (f"{AT_IO_THREAD}a_row_that_somebody_holds_keeps_nobody_else",),
     ),
     Mutation(
         "a flush waits for what is reported again",
         "G20",
-        EDGE,
+        IO_THREAD,
         "return self._idle and is_empty and not self._postponed",
         "return self._idle and is_empty",
-        (f"{AT_EDGE}a_row_that_somebody_holds_keeps_nobody_else",),
+        (f"{AT_IO_THREAD}a_row_that_somebody_holds_keeps_nobody_else",),
     ),
     Mutation(
-        "a stopped edge writes what it has",
+        "a stopped I/O thread writes what it has",
         "G20",
-        EDGE,
+        IO_THREAD,
         "if self._stopping and not self._reports:",
         "if self._stopping:",
-        (f"{AT_EDGE}a_stopped_edge_writes_what_it_has_and_asks_no_more",),
+        (f"{AT_IO_THREAD}a_stopped_thread_writes_what_it_has_and_asks_no_more",),
     ),
     Mutation(
         "a worker that hangs falls silent",
         "G5",
         "fleet/worker/heartbeat.py",
-        "if self._watch_loop and silent > self._edges.lease_seconds:",
+        "if self._watch_loop and silent > self._application.lease_seconds:",
         "if False:",
         ("tests/fleet/worker/test_heartbeat.py::test_a_loop_that_stands_still_silences_it",),
     ),

@@ -19,7 +19,7 @@ from fleet.worker import child
 from jobs import submit
 from jobs.catalog.registry import resolve
 from jobs.models import Owner
-from jobs.wiring import edges
+from jobs.wiring import application
 from tests.fleet.nodes import nap
 from tests.fleet.pool.test_prefork import PreforkNode
 from tests.jobs.scenes import states
@@ -54,7 +54,7 @@ def slow(path: str, where: str) -> None:
 
 @pytest.fixture
 def node() -> Iterator[PreforkNode]:
-    child.install({slow.name: resolve(slow)}, edges())
+    child.install({slow.name: resolve(slow)}, application())
     node = PreforkNode()
     node.work(until=lambda: node.pool._pool._all_inqueues)
     yield node

@@ -6,7 +6,7 @@ import pytest
 import redis
 from pytest_django import Settings
 
-from fleet import Admission, Ask, Kind
+from fleet import Admission, AdmissionRequest, Kind
 from jobs import submit
 from jobs.models import Outbox, Owner, Run, Worker
 from jobs.owners.limits import pause_owner, resume_owner
@@ -115,7 +115,7 @@ def test_a_run_that_waits_for_its_task_is_freed_by_a_worker_that_knows_it(acme: 
     runs = submitted(acme, 2)
     worker = living_worker()
     Worker.objects.update(tasks=["tests.record"])
-    refuse_unknown([Ask(str(run.id), run.task) for run in runs])
+    refuse_unknown([AdmissionRequest(str(run.id), run.task) for run in runs])
     lose_hints()
     assert blocked() == set(runs)
     assert (freed(), publish_known()) == (0, 0)

@@ -137,7 +137,7 @@ def test_one_at_a_time_tells_what_was_forgotten(acme: Owner, broker: redis.Redis
 def test_a_worker_that_cannot_tell_leaves_it_to_the_sweep(
     acme: Owner, broker: redis.Redis, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its edge goes on: what has failed is asked for again."""
+    """Its I/O thread goes on: what has failed is asked for again."""
     settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
     dispatch.broker.cache_clear()
     broker.client_pause(500)
