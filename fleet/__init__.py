@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fleet.broker.broker import Broker, BrokerUnavailable
 from fleet.broker.inbox import Call
-from fleet.broker.looks import Found, Look, OwnerLook, Standing
 from fleet.broker.owners import Owners, OwnerSettings
+from fleet.broker.snapshot import MessagePosition, OwnerSnapshot, OwnerState, Snapshot
 from fleet.contract import (
     HEADER,
     Admission,
@@ -50,19 +50,19 @@ __all__ = [
     "Broker",
     "BrokerUnavailable",
     "Call",
-    "Found",
     "Hint",
     "Kind",
-    "Look",
+    "MessagePosition",
     "Node",
-    "OwnerLook",
     "OwnerSettings",
+    "OwnerSnapshot",
+    "OwnerState",
     "Owners",
     "Refusal",
     "Refused",
     "Report",
     "RouteError",
-    "Standing",
+    "Snapshot",
     "acting_as",
     "acting_for",
     "counted",

@@ -13,7 +13,7 @@ from config.demo.verdict import UpgradeVerdict, line_of_all
 from jobs import submit_many
 from jobs.core.states import ENDED, State
 from jobs.forecast.capacity import Known
-from jobs.forecast.will_it_fit import foresee_rest
+from jobs.forecast.will_it_fit import forecast_rest
 from jobs.models import Run, Submission
 from jobs.runs.cancellation import cancel_runs
 
@@ -43,7 +43,7 @@ class Upgrade:
         """
         agreed = names_of(self.customers, AGREED)
         rests = [
-            foresee_rest(one, expected=expected)
+            forecast_rest(one, expected=expected)
             for one in self.submissions
             if one.owner.slug in agreed
         ]

@@ -26,7 +26,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from fleet.beat.due import due_after, last_due, send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
-from fleet.beat.signals import undisturbed
+from fleet.beat.signals import deferred_signals
 from fleet.crash_points import crash_point
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ LEASE_SECONDS: Final = 6.0
 RENEW_SECONDS: Final = 2.0
 # Before a lease ends, nothing is begun any more: a publish takes a moment.
 MARGIN_SECONDS: Final = 1.0
-AGAIN_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 1.0
 """Seconds between two tries to reach a server that is away."""
 
 
@@ -146,7 +146,7 @@ class Led(Scheduler):
                 # It may be away for this one only: let another one try.
                 self._step_down()
                 self._ask_at = time.monotonic() + LEASE_SECONDS
-            return AGAIN_SECONDS
+            return RETRY_SECONDS
         finally:
             self._is_in_round = False
 
@@ -193,7 +193,7 @@ class Led(Scheduler):
             crash_point("beat.after_note")
             self._must_lead()
         log.info("Scheduler: Sending due task %s (%s)", entry.name, entry.task)
-        with undisturbed():
+        with deferred_signals():
             if self._publish(entry, sending, producer) and in_ledger:
                 crash_point("beat.after_publish")
                 self.lead.ledger.sent(sending)

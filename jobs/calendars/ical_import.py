@@ -169,7 +169,7 @@ def _refuse_too_many(calendar: Calendar, reading: Reading, *, source: str) -> No
         .select_related("calendar")
         .prefetch_related("decisions")
     )
-    entries = chain(map(hours.readable, others), (found.entry for found in reading.found))
+    entries = chain(map(hours.safe_entry_of, others), (found.entry for found in reading.found))
     beyond = first_beyond(entries, after=now())
     if beyond is None:
         return

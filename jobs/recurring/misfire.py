@@ -23,8 +23,8 @@ from jobs.core.sql import now
 from jobs.models import Tick
 from jobs.models.recurring import MissReason
 from jobs.recurring.missed import Noted, note, recorded
-from jobs.recurring.overlap import Pair, sift
-from jobs.recurring.pulse import leave
+from jobs.recurring.overlap import Pair, apply_overlap
+from jobs.recurring.pulse import defer_locked
 from jobs.recurring.trigger import make_runs, send_hints
 from jobs.schedules import moment_of, slot_of
 from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, pause_off, span
@@ -74,7 +74,7 @@ def _catch_up_chunk(tick_id: int) -> int | None:
             Tick.objects.filter(pk=tick_id).update(done_at=Now())
             return None
         judged = _judge(jobs, start=start, end=end)
-        leave((job_id, tick.first_slot, tick.end_slot) for job_id in judged.held)
+        defer_locked((job_id, tick.first_slot, tick.end_slot) for job_id in judged.held)
         total = _done(judged)
         # Heard of: the pulse sends no other to a tick whose chunks are done one by one.
         Tick.objects.filter(pk=tick_id).update(after_job=judged.after_job, sent_at=Now())
@@ -115,7 +115,7 @@ class _Judged:
 def _done(judged: _Judged) -> int:
     """Make the runs and the records of jobs that are locked; return how many runs."""
     note(judged.missed)
-    return make_runs(sift(judged.pairs).chosen) + send_hints(judged.pairs)
+    return make_runs(apply_overlap(judged.pairs).chosen) + send_hints(judged.pairs)
 
 
 def _judge(

@@ -31,14 +31,14 @@ Pair = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Open:
+class OpenRuns:
     """The runs of a job that have not ended: those that wait, and those that a worker holds."""
 
     waiting: list[UUID] = field(default_factory=list)
     active: list[UUID] = field(default_factory=list)
 
 
-def choose(policy: str, due: Sequence[int], standing: Open) -> Sequence[int]:
+def runs_to_start(policy: str, due: Sequence[int], standing: OpenRuns) -> Sequence[int]:
     """Return those of a job's due times, in order, that get a run; the others are missed. Pure.
 
     Each one that gets a run is open when the next is looked at. `skip`: none while a run is open.
@@ -55,7 +55,7 @@ def choose(policy: str, due: Sequence[int], standing: Open) -> Sequence[int]:
             return due
 
 
-class Sifted(NamedTuple):
+class OverlapResult(NamedTuple):
     """Due times that are to get a run, and those of jobs that somebody's transaction holds."""
 
     chosen: list[Pair]
@@ -63,7 +63,7 @@ class Sifted(NamedTuple):
 
 
 @transaction.atomic
-def sift(pairs: Sequence[Pair]) -> Sifted:
+def apply_overlap(pairs: Sequence[Pair]) -> OverlapResult:
     """Return the due times that are to get a run, by the overlap policies of their jobs.
 
     Call it in the transaction in which the runs are made. The other due times are recorded as
@@ -78,13 +78,13 @@ def sift(pairs: Sequence[Pair]) -> Sifted:
     chosen = [pair for pair in pairs if pair[0] not in policies and pair[0] not in held]
     waiting = [pair for pair in pairs if pair[0] in held]
     if not policies:
-        return Sifted(chosen, waiting)
+        return OverlapResult(chosen, waiting)
     due, standing = _standing(sorted({pair for pair in pairs if pair[0] in policies}))
     doomed: list[UUID] = []
     missed: list[Noted] = []
     for job_id, slots in due.items():
-        runs = standing.get(job_id, Open())
-        kept = choose(policies[job_id], slots, runs)
+        runs = standing.get(job_id, OpenRuns())
+        kept = runs_to_start(policies[job_id], slots, runs)
         chosen += [(job_id, slot) for slot in kept]
         missed += [(job_id, _span(slot)) for slot in slots if slot not in kept]
         if policies[job_id] == OverlapPolicy.CANCEL:
@@ -92,7 +92,7 @@ def sift(pairs: Sequence[Pair]) -> Sifted:
     note(missed)
     if doomed:
         cancel_runs(doomed, reason=CAUSE)
-    return Sifted(chosen, waiting)
+    return OverlapResult(chosen, waiting)
 
 
 def _locked(ids: Sequence[int]) -> list[dict[str, Any]]:
@@ -106,11 +106,11 @@ def _locked(ids: Sequence[int]) -> list[dict[str, Any]]:
     return sql.run("recurring/lock_overlap_jobs_nowait", {"job_ids": ids})
 
 
-def _standing(pairs: Sequence[Pair]) -> tuple[dict[int, list[int]], dict[int, Open]]:
+def _standing(pairs: Sequence[Pair]) -> tuple[dict[int, list[int]], dict[int, OpenRuns]]:
     """Return, by job, the due times that are not done yet, in order, and the open runs."""
     given = {"job_ids": [job_id for job_id, _ in pairs], "slots": [slot for _, slot in pairs]}
     done: set[Pair] = set()
-    standing: dict[int, Open] = defaultdict(Open)
+    standing: dict[int, OpenRuns] = defaultdict(OpenRuns)
     for row in sql.run("recurring/overlap_state", given):
         if row["kind"] == "done":
             done.add((row["job_id"], row["slot"]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from jobs.core import sql
-from jobs.recurring.overlap import sift
+from jobs.recurring.overlap import apply_overlap
 from jobs.recurring.trigger import make_runs, send_hints
 
 
@@ -26,7 +26,7 @@ def fire(job_id: int) -> int:
     with transaction.atomic():
         sql.bound_waits()
         pairs = [(job_id, row["slot"]) for row in sql.run("recurring/due_seconds", {"id": job_id})]
-        made = make_runs(sift(pairs).chosen)
+        made = make_runs(apply_overlap(pairs).chosen)
     return made + send_hints(pairs)
 
 

@@ -20,7 +20,7 @@ from jobs.core import sql
 from jobs.models import HistoryPolicy, OverlapPolicy, Tick
 from jobs.recurring import misfire, overlap
 from jobs.recurring.due import Due, due_jobs
-from jobs.recurring.pulse import leave
+from jobs.recurring.pulse import defer_locked
 from jobs.recurring.trigger import make_runs, send_known
 from jobs.schedules.phases import SLOTS
 
@@ -30,7 +30,7 @@ ROWS: Final = 5_000
 """Runs made in one statement, whose hints then have PUBLISH_TIMEOUT_SECONDS to go out."""
 
 
-def tick(tick_id: int) -> int:
+def run_tick(tick_id: int) -> int:
     """Trigger what is due in a tick and not done yet; return how many.
 
     Raises BrokerUnavailable while hints of jobs without history cannot be published: the tick goes
@@ -97,12 +97,12 @@ def make_due_runs(due: Sequence[Due]) -> int:
     free = [(it.job_id, it.slot) for it in kept if it.overlap == OverlapPolicy.ALLOW]
     with transaction.atomic():
         sql.bound_waits()
-        # Sifted in the transaction that makes the runs: a second one then finds them open.
+        # Applied in the transaction that makes the runs: a second one then finds them open.
         if limited:
-            sifted = overlap.sift(limited)
-            free += sifted.chosen
+            result = overlap.apply_overlap(limited)
+            free += result.chosen
             # Within a minute of its due time a job is triggered once, wherever its shard is.
-            leave((job_id, slot, slot + SLOTS) for job_id, slot in sifted.held)
+            defer_locked((job_id, slot, slot + SLOTS) for job_id, slot in result.held)
         return sum(make_runs(free[at : at + ROWS]) for at in range(0, len(free), ROWS))
 
 

@@ -64,7 +64,7 @@ def make_runs(
                     hints[run_id] = Hint(str(run_id), task, queue, owner, submission, 1, priority)
         crash_point("tick.after_insert")
         if held:
-            gate.gate(held, cause="due")
+            gate.gate_runs(held, cause="due")
 
         def known(run_ids: Sequence[UUID]) -> list[Hint]:
             return [hints[run_id] for run_id in run_ids]

@@ -22,7 +22,7 @@ from jobs.catalog.retry_policy import is_last
 from jobs.core import prepared, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import open_bytes
-from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.recording import write
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ def _admit(
     failed = _fail([answer for answer in answers.values() if isinstance(answer, Report)])
     ended = [row["id"] for row in rows if row["verdict"] == "expired"]
     ended += [row["id"] for row in failed]
-    transaction.on_commit(lambda: tell_celery(ended), robust=True)
+    transaction.on_commit(lambda: notify_celery(ended), robust=True)
     return {
         run_id: Refusal.GONE if isinstance(answer, Report) else answer
         for run_id, answer in answers.items()
@@ -178,9 +178,9 @@ def _admission(row: Mapping[str, Any]) -> Admission:
             "policy": policy,
         },
         # A window that is to end what runs does it as a time limit would, to the second.
-        soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
-        time_limit=least(policy.get("time_limit_seconds"), row["hard_close"]),
-        start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
+        soft_time_limit=minimum(policy.get("soft_time_limit_seconds"), row["soft_close"]),
+        time_limit=minimum(policy.get("time_limit_seconds"), row["hard_close"]),
+        start_within=minimum(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
         closes_within=row["start_within"],
         is_limited=row["is_limited"],
         # Commit the start of the last attempt before it runs if no earlier start is recorded: a
@@ -197,6 +197,6 @@ def _read(text: str) -> Mapping[str, Any]:
     return found
 
 
-def least(*seconds: float | None) -> float | None:
+def minimum(*seconds: float | None) -> float | None:
     """Return the smallest of what there is; None when there is nothing."""
     return min((some for some in seconds if some is not None), default=None)

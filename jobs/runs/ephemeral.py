@@ -28,7 +28,7 @@ from jobs.core.crypto import open_bytes
 from jobs.core.errors import FairshiftError, UnknownTask
 from jobs.core.ids import time_of
 from jobs.runs import preparation
-from jobs.runs.admission import least
+from jobs.runs.admission import minimum
 from jobs.runs.dispatch import broker
 from jobs.runs.options import POLICY_OPTIONS
 
@@ -122,7 +122,7 @@ def _admission(known: _DueRun, row: Mapping[str, Any]) -> Admission:
     request = known.request
     # A field left empty takes the task's own policy, an empty list likewise.
     own = {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
-    policy = preparation.completed(known.task, own)
+    policy = preparation.with_task_policy(known.task, own)
     policy.setdefault("max_attempts", setting("MAX_ATTEMPTS"))
     return Admission(
         run_id=request.run_id,
@@ -137,9 +137,9 @@ def _admission(known: _DueRun, row: Mapping[str, Any]) -> Admission:
             "labels": json.loads(row["labels"]),
             "policy": policy,
         },
-        soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
-        time_limit=least(policy.get("time_limit_seconds"), row["hard_close"]),
-        start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
+        soft_time_limit=minimum(policy.get("soft_time_limit_seconds"), row["soft_close"]),
+        time_limit=minimum(policy.get("time_limit_seconds"), row["hard_close"]),
+        start_within=minimum(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
         headers={"ignore_result": True},
         next_hint=_next_hint(known, row),
     )

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from jobs.calendars.gate import Applying, gates, times, why_held
+from jobs.calendars.gate import GateInput, gates, times, why_held
 from jobs.core import sql
 from jobs.core.sql import alone
 from jobs.core.states import State
@@ -41,7 +41,7 @@ WHERE owner_id = %s AND state IN ('held', 'queued') AND id > %s ORDER BY id LIMI
 """
 
 
-def gate(run_ids: Sequence[UUID], *, cause: str) -> int:
+def gate_runs(run_ids: Sequence[UUID], *, cause: str) -> int:
     """Queue these runs if they may start now, and hold them if not; return how many are queued.
 
     In the caller's transaction; what does not wait is left alone. Hints follow its commit.
@@ -49,7 +49,9 @@ def gate(run_ids: Sequence[UUID], *, cause: str) -> int:
     rows = sql.run("runs/select_gated", {"ids": list(run_ids)})
     if not rows:
         return 0
-    asked = [Applying(tuple(row["calendars"]), row["needed"], row["window_policy"]) for row in rows]
+    asked = [
+        GateInput(tuple(row["calendars"]), row["needed"], row["window_policy"]) for row in rows
+    ]
     # One moment for all: what opens between two of them would be decided twice.
     now = rows[-1]["now"]
     found = gates(asked, now=now, ids=[row["id"] for row in rows])
@@ -114,7 +116,7 @@ def _gate_chunk(owner_id: int, last: UUID) -> tuple[int, UUID | None]:
     rows = sql.query(_WAITING_OF, [owner_id, last, CHUNK])
     if rows:
         with transaction.atomic():
-            gate([row["id"] for row in rows], cause="calendar changed")
+            gate_runs([row["id"] for row in rows], cause="calendar changed")
     if len(rows) < CHUNK:
         sql.query(_DONE, [owner_id])
         return len(rows), None

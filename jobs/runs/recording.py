@@ -21,7 +21,7 @@ from jobs.core import prepared, sql
 from jobs.core.conf import setting
 from jobs.core.states import State, sources
 from jobs.runs import unblocking
-from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit
 from jobs.runs.result_backend import STORED, as_stored
 
@@ -43,7 +43,7 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
         rows = write([*(report for report in reports if not _is_lost(report)), *lost])
         publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
         ended = [row["id"] for row in rows if str(row["id"]) in stored]
-        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+        transaction.on_commit(lambda: notify_celery(ended), robust=True)
     unblocking.after_end(rows)
     return {str(row["id"]): row["state"] for row in rows}
 
@@ -85,7 +85,7 @@ def move(
     *,
     to: State,
     cause: str = "",
-    of: Collection[State] | None = None,
+    from_states: Collection[State] | None = None,
     is_fresh: bool = False,
 ) -> list[UUID]:
     """Move runs that no worker reports on; return the ids of those that were moved.
@@ -94,7 +94,7 @@ def move(
     attempts begins. Runs that become queued are published when the transaction commits. Must run
     inside a transaction.
     """
-    allowed = sources(to) if of is None else sources(to) & frozenset(of)
+    allowed = sources(to) if from_states is None else sources(to) & frozenset(from_states)
     rows = sql.run(
         "runs/move",
         {

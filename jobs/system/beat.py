@@ -27,7 +27,7 @@ from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
 from fleet import BrokerUnavailable
 from fleet.beat.leadership import Lead, Sending
-from fleet.beat.scheduler import AGAIN_SECONDS, RENEW_SECONDS, Led
+from fleet.beat.scheduler import RENEW_SECONDS, RETRY_SECONDS, Led
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.runs.dispatch import broker
@@ -130,7 +130,7 @@ class Scheduler(Led, DatabaseScheduler):
             connection.close()
             self.forget()
             self._ask_at = 0.0
-            return AGAIN_SECONDS
+            return RETRY_SECONDS
 
     def reserve(self, entry: Any) -> Any:
         moved = super().reserve(entry)

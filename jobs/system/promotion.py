@@ -16,7 +16,7 @@ from jobs.calendars import changes
 from jobs.core import sql
 from jobs.core.states import DELAYED, FIRST, State
 from jobs.runs import gate
-from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.closing import Watch
 from jobs.runs.recording import move
 
@@ -66,8 +66,8 @@ def _promote_chunk() -> int | None:
             return None
         gated = [row["id"] for row in rows if row["is_gated"]]
         free = [row["id"] for row in rows if not row["is_gated"]]
-        moved = move(free, to=State.QUEUED, of=DELAYED, cause="due") if free else []
-        return len(moved) + (gate.gate(gated, cause="due") if gated else 0)
+        moved = move(free, to=State.QUEUED, from_states=DELAYED, cause="due") if free else []
+        return len(moved) + (gate.gate_runs(gated, cause="due") if gated else 0)
 
 
 def _hold_late(watch: Watch) -> None:
@@ -76,7 +76,7 @@ def _hold_late(watch: Watch) -> None:
     while is_more:
         with transaction.atomic():
             ids = [row["id"] for row in sql.query(_CLOSED, [CHUNK])]
-            gate.gate(ids, cause="due")
+            gate.gate_runs(ids, cause="due")
             is_more = len(ids) == CHUNK
         watch.look()
 
@@ -93,7 +93,9 @@ def expire() -> int:
 def _expire_chunk() -> int:
     with transaction.atomic():
         ids = [row["id"] for row in sql.query(_TOO_LATE, [CHUNK])]
-        moved = move(ids, to=State.EXPIRED, of=FIRST, cause="deadline passed") if ids else []
+        moved = (
+            move(ids, to=State.EXPIRED, from_states=FIRST, cause="deadline passed") if ids else []
+        )
         if moved:
-            transaction.on_commit(lambda: tell_celery(moved), robust=True)
+            transaction.on_commit(lambda: notify_celery(moved), robust=True)
     return len(moved)

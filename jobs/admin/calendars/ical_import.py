@@ -96,11 +96,11 @@ class IcalUrls(OwnedAdmin):
                 "source": form.cleaned_data["source"],
             }
             context |= _foreseen(calendar, given)
-            context["kept"] = _keep(given, of=[calendar.pk, request.user.pk])
+            context["kept"] = _keep(given, scope=[calendar.pk, request.user.pk])
         return self._ical_page(request, calendar, context)
 
     def _confirmed(self, request: HttpRequest, calendar: Calendar) -> HttpResponse:
-        given = _kept(request.POST["kept"], of=[calendar.pk, request.user.pk])
+        given = _kept(request.POST["kept"], scope=[calendar.pk, request.user.pk])
         if given is None:
             messages.error(request, _("This file was looked at too long ago. Give it once more."))
             return HttpResponseRedirect(request.path)
@@ -154,18 +154,18 @@ def _foreseen(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _keep(given: dict[str, Any], *, of: list[Any]) -> str:
+def _keep(given: dict[str, Any], *, scope: list[Any]) -> str:
     """Return a file as what the page sends back: signed, for one person and calendar."""
     text = given["data"].decode("latin-1")
-    return signing.dumps({**given, "data": text, "of": of}, salt=SALT, compress=True)
+    return signing.dumps({**given, "data": text, "scope": scope}, salt=SALT, compress=True)
 
 
-def _kept(text: str, *, of: list[Any]) -> dict[str, Any] | None:
+def _kept(text: str, *, scope: list[Any]) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = signing.loads(text, salt=SALT, max_age=KEPT_SECONDS)
     except signing.BadSignature:
         return None
-    if found.pop("of") != of:
+    if found.pop("scope") != scope:
         return None
     return {**found, "data": found["data"].encode("latin-1")}
 

@@ -45,12 +45,12 @@ class MonthPage(CalendarPages):
         )
         context = {
             **self.admin_site.each_context(request),
-            "title": _("%s: month") % scope.of,
+            "title": _("%s: month") % scope.subject,
             "opts": self.opts,
             "media": self.media,
             "view": shown,
-            "of_link": html.link(scope.of),
-            "kind": scope.of._meta.verbose_name,
+            "subject_link": html.link(scope.subject),
+            "kind": scope.subject._meta.verbose_name,
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/jobs/calendar/month.html", context)

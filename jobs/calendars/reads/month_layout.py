@@ -104,7 +104,7 @@ def month_of(text: str, *, today: date) -> date:
 
 
 def month(
-    of: date,
+    month_start: date,
     *,
     zone: str,
     marks: Iterable[Mark],
@@ -114,13 +114,13 @@ def month(
 ) -> list[list[Day]]:
     """Return the weeks of a month; marks stand in each day that they touch, in order of start."""
     today = shown_at(now, zone).date()
-    shown = days_of(of)
+    shown = days_of(month_start)
     near = _by_day(marks, [_midnight(day, zone) for day in [*shown, shown[-1] + _DAY]])
     days = [
         _day(
             day,
             today=today,
-            is_in_month=(day.year, day.month) == (of.year, of.month),
+            is_in_month=(day.year, day.month) == (month_start.year, month_start.month),
             zone=zone,
             marks=touching,
             open_spans=open_spans,

@@ -14,8 +14,8 @@ from typing import Any, Final
 from django.db.models import Count
 from django.utils.translation import gettext as _
 
-from jobs.calendars import hours as agreed
 from jobs.calendars.changes import AHEAD
+from jobs.calendars.hours import hours_of
 from jobs.calendars.reads.window_state import needing_approval, to_be_approved, with_approval
 from jobs.calendars.visibility import attached
 from jobs.core import sql
@@ -73,7 +73,7 @@ def look_far(calendar: Calendar, *, now: datetime) -> None:
     if page.page_status.problem != _far():
         return
     try:
-        hours = agreed.hours([calendar.pk])[calendar.pk]
+        hours = hours_of([calendar.pk])[calendar.pk]
         opening = next_opening([hours], after=now, needed=timedelta(0))
     # Rows may be written by raw SQL.
     except Exception as error:

@@ -183,7 +183,7 @@ def test_what_is_not_known_to_be_sent_is_sent_by_the_next(world: World) -> None:
 def test_a_publish_that_failed_is_tried_again(world: World) -> None:
     """Stock moves on to the next hour, and nothing is sent."""
     lost = world.beat("redis+socket:///nowhere/redis.sock")
-    assert lost.tick() == scheduler.AGAIN_SECONDS
+    assert lost.tick() == scheduler.RETRY_SECONDS
     lost.app.conf.broker_url = settings.REDIS_URL
     lost.app.conf.broker_write_url = settings.REDIS_URL
     lost.app.pool.force_close_all()
@@ -197,7 +197,7 @@ def test_one_that_does_not_reach_the_broker_lets_another_one_try(world: World) -
     lost = world.beat("redis+socket:///nowhere/redis.sock")
     for _ in range(9):
         lost.tick()
-        world.shared.seconds += scheduler.AGAIN_SECONDS
+        world.shared.seconds += scheduler.RETRY_SECONDS
     world.one.tick()
     assert world.sent() == [send_id("hourly", world.due_at)]
     lost.tick()

@@ -15,7 +15,7 @@ from django.db import connection, connections, transaction
 from jobs.core.sql import now
 from jobs.models import Cursor, Job, Missed, Owner, Tick
 from jobs.recurring.late_commits import read_again
-from jobs.recurring.tick import tick
+from jobs.recurring.tick import run_tick
 from jobs.schedules import moment_of, slot_of
 from tests.jobs.recurring.scenes import recurring, runs_of
 from tests.jobs.scenes import known
@@ -38,7 +38,7 @@ def pass_by(first_slot: int, *, slots: int = SPAN) -> Tick:
     end = first_slot + slots
     made = Tick.objects.create(first_slot=first_slot, end_slot=end, sent_at=now())
     Cursor.objects.update(slot=end)
-    tick(made.id)
+    run_tick(made.id)
     return made
 
 
@@ -91,12 +91,12 @@ def test_what_was_caught_up_with_before_its_commit_is_judged_as_missed(
     moments = [moment_of(first + minute * 120 + 3) for minute in range(3)]
     with uncommitted(acme, **due_at(first + 3, misfire=misfire)) as [job]:
         span = {"first_slot": first, "end_slot": first + 360, "kind": Tick.Kind.CATCH_UP}
-        tick(Tick.objects.create(**span, sent_at=now()).pk)
+        run_tick(Tick.objects.create(**span, sent_at=now()).pk)
         Cursor.objects.update(slot=slot_of(now()))
         assert read_again() == 0
     assert read_again() == 0
     [left] = Tick.objects.filter(kind=Tick.Kind.HELD)
-    assert tick(left.pk) == len(runs)
+    assert run_tick(left.pk) == len(runs)
     assert runs_of(job) == [moments[index] for index in runs]
     assert sum(Missed.objects.values_list("count", flat=True)) == 3 - len(runs)
     assert read_again() == 0
@@ -187,7 +187,7 @@ def test_a_tick_that_is_at_work_is_not_relied_on(acme: Owner, first_slot: int) -
         made = pass_by(first_slot)
     Tick.objects.filter(pk=made.pk).update(done_at=None)
     assert read_again() == 1
-    assert tick(made.id) == 0
+    assert run_tick(made.id) == 0
     assert runs_of(job) == [moment_of(first_slot + 3)]
 
 

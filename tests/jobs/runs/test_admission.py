@@ -22,7 +22,7 @@ from jobs.runs.admission import admit
 from jobs.runs.cancellation import cancel_runs
 from jobs.system.heartbeat import leave
 from jobs.system.promotion import promote
-from jobs.system.rescue import rescue
+from jobs.system.rescue import rescue_runs
 from tests.jobs.scenes import (
     admitted,
     age,
@@ -260,7 +260,7 @@ def test_a_start_that_was_seen_is_enough(acme: Owner, is_seen: bool) -> None:
     if is_seen:
         recorded(first, Kind.STARTED)
     silence(worker, seconds=31)
-    rescue()
+    rescue_runs()
     promote()
     assert admitted(living_worker(), run).records_start_first is not is_seen
 

@@ -311,7 +311,7 @@ def test_only_waiting_runs_of_the_task_fail(acme: Owner) -> None:
     admitted(living_worker(), running)
     [old] = renamed(acme)
     ids = [running.id, other.id, old.id]
-    assert fail_runs(ids, of="tests.old_record") == [old.id]
+    assert fail_runs(ids, only_task="tests.old_record") == [old.id]
     assert set(Run.objects.values_list("id", "state")) == {
         (running.id, State.ADMITTED),
         (other.id, State.QUEUED),

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django import Settings
 
-from fleet import Found, Kind, OwnerSettings
+from fleet import Kind, MessagePosition, OwnerSettings
 from jobs import submit
 from jobs.calendars import changes
 from jobs.core.sql import now
@@ -142,7 +142,7 @@ def test_behind_a_lock(acme: Owner) -> None:
     assert why(runs[1]) == "Another run holds the lock 'door: left'."
 
 
-READY = Found(
+READY = MessagePosition(
     state="ready",
     owner="acme",
     submission="7",
