@@ -40,7 +40,7 @@ from config.playground import mark_database
 from fleet.stack.stack import Stack
 from jobs import submit_many
 from jobs.core.locks import LockClass
-from jobs.forecast.capacity import Known, run_times_of
+from jobs.forecast.capacity import RunTimes, run_times_of
 from jobs.forecast.will_it_fit import forecast_rest
 from jobs.models import Submission
 
@@ -215,7 +215,7 @@ def _follow_upgrade(
     stack: Stack,
     progress: Bars | Lines,
     *,
-    expected: Known | None,
+    expected: RunTimes | None,
     deadline: Deadline,
 ) -> float | None:
     """Show how far the upgrade is until all has ended that may begin.
@@ -245,7 +245,7 @@ def _foreseen_seconds(submission: Submission) -> float | None:
     return round((found.finishes_at - submission.created_at).total_seconds(), 2)
 
 
-def _known(submission: Submission) -> Known | None:
+def _known(submission: Submission) -> RunTimes | None:
     """Return how its runs went."""
     return run_times_of(submission.owner, submission.task, submission.queue, now=timezone.now())
 

@@ -215,8 +215,8 @@ def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) ->
 
 WAYS: dict[str, Callable[[Leases, redis.Redis], Any]] = {
     "take": taken,
-    "say": Leases.say,
-    "say ahead": lambda leases, client: leases.flush_async(client, [QUEUE]),
+    "flush": Leases.flush,
+    "flush async": lambda leases, client: leases.flush_async(client, [QUEUE]),
 }
 
 
