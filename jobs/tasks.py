@@ -51,7 +51,7 @@ def pulse() -> list[int]:
     for tick_id in ticks:
         # A message that is lost is sent again by the pulses to come.
         tick.apply_async([tick_id], queue=setting("SYSTEM_QUEUE"), retry=False)
-    late_commits.read_again()
+    late_commits.trigger_late_commits()
     return ticks
 
 
@@ -64,7 +64,7 @@ def tick(tick_id: int) -> int:
 @shared_task(name="fairshift.system.fire", send_events=False, throws=(BrokerUnavailable,))
 def fire(job_id: int) -> int:
     """Trigger a job with an interval in seconds."""
-    return second_intervals.fire(job_id)
+    return second_intervals.trigger_second_interval(job_id)
 
 
 @shared_task(name="fairshift.system.backfill", send_events=False)
@@ -77,8 +77,9 @@ def backfill() -> int:
 @shared_task(name="fairshift.system.settle", send_events=False)
 @alone
 def settle() -> dict[str, int]:
-    """Record pauses that are over, and mend PeriodicTasks that are not in step with their jobs."""
-    return {"pauses": misfire.record_pauses(), "mended": len(second_intervals.mend())}
+    """Record pauses that are over, and repair PeriodicTasks that differ from their jobs."""
+    pauses = misfire.record_pauses()
+    return {"pauses": pauses, "mended": len(second_intervals.sync_periodic_tasks())}
 
 
 @shared_task(name="fairshift.system.promote", send_events=False)

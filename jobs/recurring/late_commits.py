@@ -16,14 +16,14 @@ from typing import Any
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.models import Tick
-from jobs.recurring.due import Due, is_due, rows_of
+from jobs.recurring.due import Due, due_rows, is_due
 from jobs.recurring.pulse import Span, defer_locked
 from jobs.recurring.tick import CHUNK, make_due_runs, send_due_hints
 from jobs.schedules.phases import SLOTS
 
 
 @sql.alone
-def read_again() -> int:
+def trigger_late_commits() -> int:
     """Trigger what ticks could not see; return how many.
 
     Raises BrokerUnavailable while hints of jobs without history cannot be published: the round is
@@ -37,9 +37,9 @@ def read_again() -> int:
     if round_["any"]:
         given = _parameters(round_)
         defer_locked(
-            _missed(rows_of("recurring/late_commit_due", {**given, "kind": Tick.Kind.CATCH_UP}))
+            _missed(due_rows("recurring/late_commit_due", {**given, "kind": Tick.Kind.CATCH_UP}))
         )
-        total = _trigger(rows_of("recurring/late_commit_due", {**given, "kind": Tick.Kind.DUE}))
+        total = _trigger(due_rows("recurring/late_commit_due", {**given, "kind": Tick.Kind.DUE}))
     sql.query("UPDATE jobs_cursor SET again_seen = %s::pg_snapshot", [round_["seen"]])
     return total
 

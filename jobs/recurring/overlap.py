@@ -19,7 +19,7 @@ from psycopg.errors import LockNotAvailable
 from jobs.core import sql
 from jobs.models import OverlapPolicy
 from jobs.models.recurring import MissReason
-from jobs.recurring.missed import Noted, note
+from jobs.recurring.missed import JobMissed, record_missed
 from jobs.runs.cancellation import cancel_runs
 from jobs.schedules import moment_of
 from jobs.schedules.misfire import MissedSpan
@@ -38,7 +38,7 @@ class OpenRuns:
     active: list[UUID] = field(default_factory=list)
 
 
-def runs_to_start(policy: str, due: Sequence[int], standing: OpenRuns) -> Sequence[int]:
+def runs_to_start(policy: str, due: Sequence[int], open_runs: OpenRuns) -> Sequence[int]:
     """Return those of a job's due times, in order, that get a run; the others are missed. Pure.
 
     Each one that gets a run is open when the next is looked at. `skip`: none while a run is open.
@@ -46,9 +46,9 @@ def runs_to_start(policy: str, due: Sequence[int], standing: OpenRuns) -> Sequen
     """
     match policy:
         case OverlapPolicy.SKIP:
-            return [] if standing.waiting or standing.active else due[:1]
+            return [] if open_runs.waiting or open_runs.active else due[:1]
         case OverlapPolicy.QUEUE:
-            return [] if standing.waiting else due[:1]
+            return [] if open_runs.waiting else due[:1]
         case OverlapPolicy.CANCEL:
             return due[-1:]
         case _:
@@ -59,7 +59,7 @@ class OverlapResult(NamedTuple):
     """Due times that are to get a run, and those of jobs that somebody's transaction holds."""
 
     chosen: list[Pair]
-    held: list[Pair]
+    locked: list[Pair]
 
 
 @transaction.atomic
@@ -79,17 +79,17 @@ def apply_overlap(pairs: Sequence[Pair]) -> OverlapResult:
     waiting = [pair for pair in pairs if pair[0] in held]
     if not policies:
         return OverlapResult(chosen, waiting)
-    due, standing = _standing(sorted({pair for pair in pairs if pair[0] in policies}))
+    due, open_runs = _due_and_open(sorted({pair for pair in pairs if pair[0] in policies}))
     doomed: list[UUID] = []
-    missed: list[Noted] = []
+    missed: list[JobMissed] = []
     for job_id, slots in due.items():
-        runs = standing.get(job_id, OpenRuns())
+        runs = open_runs.get(job_id, OpenRuns())
         kept = runs_to_start(policies[job_id], slots, runs)
         chosen += [(job_id, slot) for slot in kept]
         missed += [(job_id, _span(slot)) for slot in slots if slot not in kept]
         if policies[job_id] == OverlapPolicy.CANCEL:
             doomed += [*runs.waiting, *runs.active]
-    note(missed)
+    record_missed(missed)
     if doomed:
         cancel_runs(doomed, reason=CAUSE)
     return OverlapResult(chosen, waiting)
@@ -106,21 +106,21 @@ def _locked(ids: Sequence[int]) -> list[dict[str, Any]]:
     return sql.run("recurring/lock_overlap_jobs_nowait", {"job_ids": ids})
 
 
-def _standing(pairs: Sequence[Pair]) -> tuple[dict[int, list[int]], dict[int, OpenRuns]]:
+def _due_and_open(pairs: Sequence[Pair]) -> tuple[dict[int, list[int]], dict[int, OpenRuns]]:
     """Return, by job, the due times that are not done yet, in order, and the open runs."""
     given = {"job_ids": [job_id for job_id, _ in pairs], "slots": [slot for _, slot in pairs]}
     done: set[Pair] = set()
-    standing: dict[int, OpenRuns] = defaultdict(OpenRuns)
+    open_runs: dict[int, OpenRuns] = defaultdict(OpenRuns)
     for row in sql.run("recurring/overlap_state", given):
         if row["kind"] == "done":
             done.add((row["job_id"], row["slot"]))
         else:
-            getattr(standing[row["job_id"]], row["kind"]).append(row["run_id"])
+            getattr(open_runs[row["job_id"]], row["kind"]).append(row["run_id"])
     due: dict[int, list[int]] = defaultdict(list)
     for job_id, slot in pairs:
         if (job_id, slot) not in done:
             due[job_id].append(slot)
-    return due, standing
+    return due, open_runs
 
 
 def _span(slot: int) -> MissedSpan:

@@ -14,7 +14,7 @@ from jobs.recurring.overlap import apply_overlap
 from jobs.recurring.trigger import make_runs, send_hints
 
 
-def fire(job_id: int) -> int:
+def trigger_second_interval(job_id: int) -> int:
     """Trigger a job's due time that has just passed; return how many runs that made.
 
     Due times lie on a grid, whole multiples of the interval since 1970: however often and late
@@ -31,7 +31,7 @@ def fire(job_id: int) -> int:
 
 
 @transaction.atomic
-def mend() -> list[int]:
+def sync_periodic_tasks() -> list[int]:
     """Put PeriodicTasks back in step that somebody has changed; return the ids of their jobs."""
     sql.bound_waits()
     return [row["id"] for row in sql.run("recurring/sync_periodic_tasks", {})]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from jobs.core.sql import now
 from jobs.models import Job, Missed, Owner, Run, Tick
 from jobs.recurring import misfire as misfires
-from jobs.recurring.misfire import catch_up, judge_held, record_pauses
+from jobs.recurring.misfire import catch_up, judge_locked, record_pauses
 from jobs.schedules import due_times
 from jobs.schedules.phases import MINUTE
 from jobs.schedules.spans import schedule_of
@@ -124,10 +124,10 @@ def test_a_job_that_somebody_holds_is_judged_when_it_is_free(
     with row_held("jobs_job", held.pk):
         assert missed(at(0), at(3)) == 3
         [left] = Tick.objects.filter(done_at=None)
-        assert judge_held(left.pk) == 0
+        assert judge_locked(left.pk) == 0
     assert (runs_of(held), len(runs_of(other))) == ([], 3)
-    assert judge_held(left.pk) == 3
-    assert judge_held(left.pk) == 0
+    assert judge_locked(left.pk) == 3
+    assert judge_locked(left.pk) == 0
     assert runs_of(held) == [at(0), at(1), at(2)]
     left.refresh_from_db()
     assert left.done_at is not None
