@@ -99,15 +99,15 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
             )
         # One that has too many already is closed, and each step back to fewer is allowed.
         if not had_too_many and _has_too_many(locked):
-            raise too_many(locked)
+            raise too_many_openings(locked)
         owner_ids = [row["id"] for row in sql.query(_OWNERS, [locked.pk])]
-        _alone(owner_ids)
+        _lock_owners(owner_ids)
         _renew(locked)
         make_openings(Calendar.objects.get(pk=locked.pk))
         _mark_changed(owner_ids)
 
 
-def too_many(calendar: Calendar) -> WindowError:
+def too_many_openings(calendar: Calendar) -> WindowError:
     """Return the refusal of a change that would give a calendar too many openings."""
     return WindowError(
         "rule",
@@ -129,7 +129,7 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
         raise OptionError("calendar", f"{calendar.name!r} is not one owner {owner.slug}'s")
     with transaction.atomic():
         locked = _locked(calendar)
-        _alone([owner.pk])
+        _lock_owners([owner.pk])
         if locked.computed_until is None:
             # Nobody has changed it yet, and without openings it would be closed.
             make_openings(locked)
@@ -142,7 +142,7 @@ def detach(attachment: Attachment) -> None:
     """Have a calendar apply no more to what it is attached to."""
     owner = attachment.owner_of_it
     with transaction.atomic():
-        _alone([owner.pk])
+        _lock_owners([owner.pk])
         attachment.delete()
 
 
@@ -151,7 +151,7 @@ def changing_group(group: TargetGroup) -> Iterator[TargetGroup]:
     """Change the targets of a group, or delete it, in this block."""
     with transaction.atomic():
         locked = TargetGroup.objects.select_for_update(no_key=True).get(pk=group.pk)
-        _alone([locked.owner_id])
+        _lock_owners([locked.owner_id])
         yield locked
         _mark_changed([locked.owner_id])
 
@@ -161,7 +161,7 @@ def delete(calendar: Calendar) -> None:
     with transaction.atomic():
         _locked(calendar)
         owner_ids = [row["id"] for row in sql.query(_OWNERS, [calendar.pk])]
-        _alone(owner_ids)
+        _lock_owners(owner_ids)
         calendar.delete()
 
 
@@ -238,7 +238,7 @@ def _has_too_many(calendar: Calendar) -> bool:
     return hours.has_too_many(rows.prefetch_related("decisions"))
 
 
-def _alone(owner_ids: Collection[int]) -> None:
+def _lock_owners(owner_ids: Collection[int]) -> None:
     sql.query(_ALONE, [sorted(owner_ids)])
 
 

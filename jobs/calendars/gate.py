@@ -37,7 +37,7 @@ def gates(asked: Sequence[GateInput], *, now: datetime, ids: Iterable[UUID]) -> 
     decided: dict[tuple[GateInput, timedelta], Gate] = {}
     found = []
     for given, run_id in zip(asked, ids, strict=True):
-        key = given, _late(run_id, given.calendars, spread)
+        key = given, _start_delay(run_id, given.calendars, spread)
         if key not in decided:
             decided[key] = _gate(given, known, now=now, late=key[1])
         found.append(decided[key])
@@ -61,7 +61,7 @@ def _spread(known: Collection[int]) -> dict[int, int]:
     return dict(rows.values_list("id", "spread_seconds"))
 
 
-def _late(run_id: UUID, calendars: Sequence[int], spread: dict[int, int]) -> timedelta:
+def _start_delay(run_id: UUID, calendars: Sequence[int], spread: dict[int, int]) -> timedelta:
     """Return a run's place in the spread of its calendars: the same one each time it is asked."""
     most = max((spread[one] for one in calendars if one in spread), default=0)
     # Ids of one submit are counted up: multiplied by this, they lie evenly (Fibonacci hashing).
@@ -77,7 +77,7 @@ def calendars_of(
     return {row["target"]: tuple(row["ids"]) for row in rows}
 
 
-def times(
+def opening_times(
     gate: Gate, *, now: datetime, needed: timedelta
 ) -> tuple[datetime | None, datetime | None]:
     """Return when a run is looked at next (None: it is queued), and until when it may start.

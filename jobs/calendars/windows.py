@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.calendars.changes import changing, too_many
+from jobs.calendars.changes import changing, too_many_openings
 from jobs.calendars.hours import entry_of, has_too_many, safe_entry_of
 from jobs.core.errors import OptionError, WindowError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
@@ -139,7 +139,7 @@ def check_amount(calendar: Calendar, entry: Entry, *, instead_of: int | None = N
     others = list(calendar.windows.prefetch_related("decisions").select_related("calendar"))
     rest = [window for window in others if window.pk != instead_of]
     if has_too_many(rest, entry) and not has_too_many(others):
-        raise too_many(calendar)
+        raise too_many_openings(calendar)
 
 
 def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> str:

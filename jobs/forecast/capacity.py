@@ -44,12 +44,12 @@ def slots_of(queue: str) -> int:
 class RunTimes:
     """What the newest runs of a task say of the next.
 
-    A slot is taken by one for `seconds`; the part `again` of them fails at first, up to so many
+    Each takes a slot for `seconds`; the part `retry_share` of them fails at first, up to `failures`
     times.
     """
 
     seconds: float
-    again: float = 0.0
+    retry_share: float = 0.0
     failures: int = 0
 
 
@@ -75,7 +75,7 @@ def run_times_of(
         # They found no slot free, however little they filled: so long a slot took for each.
         part = row["backlogged"] / max(1, slots_of(queue))
         overhead = max(overhead, min(MOST_OVERHEAD, 1 / part))
-    return RunTimes(max(row["seconds"], 0.001) * overhead, row["again"], row["failures"])
+    return RunTimes(max(row["seconds"], 0.001) * overhead, row["retry_share"], row["failures"])
 
 
 def capacity_of(

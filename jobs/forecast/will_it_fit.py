@@ -24,9 +24,9 @@ from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.sql import now
-from jobs.forecast.again import Again
 from jobs.forecast.capacity import RunTimes, capacity_of, run_times_of, slots_of
 from jobs.forecast.estimate import NAMES, Forecast, forecast
+from jobs.forecast.retries import Retries
 from jobs.forecast.simulation import Group
 from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.runs import preparation
@@ -88,7 +88,7 @@ def will_it_fit(
         now=moment,
         not_before=_resumed(owner, shared.due_at and shared.due_at + later, at=moment),
         start_by=shared.deadline_at and shared.deadline_at + later,
-        again=_again(known, task, count=len(names)),
+        retries=_retries(known, task, count=len(names)),
     )
     return _with_notes(found, owner, at=moment, is_known=known is not None, window=chosen.window)
 
@@ -123,17 +123,17 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
     )
     dues = [row["due_at"] for row in rows]
     deadlines = [row["deadline_at"] for row in rows]
-    again = None
+    retries = None
     with suppress(UnknownTask):
         count = sum(row["count"] for row in rows)
-        again = _again(known, resolve(submission.task), count=count)
+        retries = _retries(known, resolve(submission.task), count=count)
     asked = partial(
         forecast,
         capacity=capacity,
         now=moment,
         not_before=_resumed(owner, None if None in dues else min(dues), at=moment),
         start_by=None if None in deadlines else max(deadlines),
-        again=again,
+        retries=retries,
     )
     found = asked(groups)
     pace = _pace(submission, groups)
@@ -206,18 +206,18 @@ def _until_queued(retried_at: datetime | None, *, now: datetime) -> timedelta:
     return max(retried_at - now, timedelta(0)) + timedelta(seconds=PROMOTION_SECONDS / 2)
 
 
-def _again(known: RunTimes | None, task: Task, *, count: int) -> Again | None:
+def _retries(known: RunTimes | None, task: Task, *, count: int) -> Retries | None:
     """Return how what fails at first goes on, if one such run is likely."""
-    if known is None or known.again * count < 1:
+    if known is None or known.retry_share * count < 1:
         return None
     policy = {"max_attempts": setting("MAX_ATTEMPTS"), **preparation.with_task_policy(task, {})}
     waits = []
     for failed in range(1, policy["max_attempts"]):
         # As if each failure were by chance: is there one run that fails so often?
-        if failed > known.failures and count * known.again**failed < 1:
+        if failed > known.failures and count * known.retry_share**failed < 1:
             break
         waits.append(PROMOTION_SECONDS / 2 + (delay_after(policy, failed, (), None) or 0.0))
-    return Again(part=known.again, waits=waits, seconds=known.seconds)
+    return Retries(part=known.retry_share, waits=waits, seconds=known.seconds)
 
 
 ByCalendars = Mapping[tuple[int, ...], tuple[int, Sequence[str]]]

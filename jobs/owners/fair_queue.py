@@ -45,7 +45,7 @@ def publish_settings_on_commit(*changed: Owner) -> None:
     ids = [owner.pk for owner in changed if owner.pk is not None]
     transaction.on_commit(lambda: _publish_logged(slugs), robust=True)
     transaction.on_commit(
-        lambda: unblocking.publish_freed(owner_ids=ids, lock_keys=[]), robust=True
+        lambda: unblocking.publish_unblocked(owner_ids=ids, lock_keys=[]), robust=True
     )
 
 

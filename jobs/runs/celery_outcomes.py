@@ -63,7 +63,7 @@ def notify_celery(run_ids: Sequence[UUID]) -> None:
         whose = {"owner": slugs.get(run.owner_id), "submission": run.submission_id}
         try:
             with acting_as({HEADER: whose}):
-                _tell(run)
+                _notify(run)
         except Exception:
             logger.exception("could not tell Celery that run %s ended", run.id)
 
@@ -78,7 +78,7 @@ def notify_missed() -> int:
     return len(rows)
 
 
-def _tell(run: Run) -> None:
+def _notify(run: Run) -> None:
     backend, task_id = current_app.backend, str(run.id)
     # Celery looks into `delivery_info` before it sends an errback.
     facts = {"id": task_id, "task": run.task, "delivery_info": {}}

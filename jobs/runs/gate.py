@@ -14,11 +14,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from jobs.calendars.gate import GateInput, gates, times, why_held
+from jobs.calendars.gate import GateInput, gates, opening_times, why_held
 from jobs.core import sql
 from jobs.core.sql import alone
 from jobs.core.states import State
-from jobs.runs.closing import Watch
+from jobs.runs.closing import ClosingWatch
 from jobs.runs.dispatch import publish_on_commit, withdraw_on_commit
 from jobs.runs.recording import write_gates
 
@@ -59,17 +59,17 @@ def gate_runs(run_ids: Sequence[UUID], *, cause: str) -> int:
         [
             (
                 row["id"],
-                *times(gate, now=now, needed=row["needed"]),
+                *opening_times(gate, now=now, needed=row["needed"]),
                 cause if gate.is_open else why_held(gate),
             )
             for row, gate in zip(rows, found, strict=True)
         ]
     )
-    _tell(moved)
+    _update_hints(moved)
     return sum(row["state"] == State.QUEUED for row in moved)
 
 
-def _tell(moved: Sequence[dict[str, Any]]) -> None:
+def _update_hints(moved: Sequence[dict[str, Any]]) -> None:
     """Have the hints of what is held now, or may start later than they say, taken back."""
     withdraw_on_commit(
         [
@@ -82,13 +82,13 @@ def _tell(moved: Sequence[dict[str, Any]]) -> None:
 
 
 @alone
-def gate_changed(watch: Watch) -> int:
+def gate_changed(watch: ClosingWatch) -> int:
     """Gate again what waits of owners whose calendars have changed; return how many runs.
 
-    Active runs of these owners were closed before (`Watch.look_now`). A call works for a second and
-    ends with the chunk that it is at; the next promotion goes on from there. Owners take turns, a
-    chunk each, in a random order: an owner with many runs, or many changes, does not keep others
-    waiting. A call that meets another one returns at once.
+    Active runs of these owners were closed before (`ClosingWatch.check_now`). A call works for a
+    second and ends with the chunk that it is at; the next promotion goes on from there. Owners take
+    turns, a chunk each, in a random order: an owner with many runs, or many changes, does not keep
+    others waiting. A call that meets another one returns at once.
     """
     until = time.monotonic() + GATING_SECONDS
     for owner_id, version in watch.closed.items():
@@ -103,7 +103,7 @@ def gate_changed(watch: Watch) -> int:
             turns.append((owner_id, last))
         if time.monotonic() >= until:
             break
-        watch.look()
+        watch.check()
     return total
 
 

@@ -44,7 +44,7 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
         publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
         ended = [row["id"] for row in rows if str(row["id"]) in stored]
         transaction.on_commit(lambda: notify_celery(ended), robust=True)
-    unblocking.after_end(rows)
+    unblocking.publish_after_end(rows)
     return {str(row["id"]): row["state"] for row in rows}
 
 
@@ -56,7 +56,7 @@ def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
     now = time.monotonic()
     ids = [UUID(report.run_id) for report in merged]
     # Nearly all batches have no word of an error.
-    has_words = any(map(_has_words, merged))
+    has_words = any(map(_has_details, merged))
     words = merged if has_words else []
     return prepared.run(
         "runs/record",
@@ -133,7 +133,7 @@ def write_gates(
     )
 
 
-def _has_words(report: Report) -> bool:
+def _has_details(report: Report) -> bool:
     """Say whether there is more to a report than what has become of its run, and when."""
     has_error = report.error_type or report.error_message or report.traceback or report.cause
     return bool(has_error) or report.delay is not None

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection
 
 from fleet import Hint
-from jobs.calendars.gate import times, why_held
+from jobs.calendars.gate import opening_times, why_held
 from jobs.core.conf import setting
 from jobs.core.states import State
 from jobs.runs.dispatch import publish_on_commit
@@ -107,7 +107,7 @@ def initial_state_of(shared: RunDefaults, gate: Gate | None) -> InitialState:
         state, not_after = State.QUEUED, gate and gate.not_after
     else:
         state, cause = State.HELD, why_held(gate)
-        next_at, _ = times(gate, now=at, needed=needed_of(shared.policy))
+        next_at, _ = opening_times(gate, now=at, needed=needed_of(shared.policy))
     is_queued = state is State.QUEUED
     overdue_at = at + timedelta(seconds=setting("LEASE_SECONDS")) if is_queued else None
     history = json.dumps([[state, at.timestamp(), cause]])

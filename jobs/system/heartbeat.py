@@ -9,7 +9,7 @@ from uuid import UUID
 
 from fleet import Node
 from jobs.core import sql
-from jobs.runs.unblocking import publish_known
+from jobs.runs.unblocking import publish_with_known_task
 from jobs.system.rescue import rescue_runs
 
 _BEAT = """
@@ -37,7 +37,7 @@ def beat(node: Node, held: Sequence[str]) -> list[str]:
     if not sql.query(_BEAT, [node.slots, json.dumps(list(node.queues)), node.id]):
         _enter(node)
         # The rest is left to the sweep: a worker must not boot for as long as a backlog takes.
-        publish_known(is_first_chunk_only=True)
+        publish_with_known_task(is_first_chunk_only=True)
     rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
     return [str(row["id"]) for row in sql.query(_CANCELLED, [node.id])]
 

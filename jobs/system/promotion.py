@@ -17,7 +17,7 @@ from jobs.core import sql
 from jobs.core.states import DELAYED, FIRST, State
 from jobs.runs import gate
 from jobs.runs.celery_outcomes import notify_celery
-from jobs.runs.closing import Watch
+from jobs.runs.closing import ClosingWatch
 from jobs.runs.recording import move
 
 CHUNK: Final = 1_000
@@ -46,15 +46,15 @@ def promote() -> int:
 
     Those that calendars keep are held until these open, and not counted.
     """
-    watch = Watch(changes.renew_stale)
-    watch.look_now()
+    watch = ClosingWatch(changes.renew_stale)
+    watch.check_now()
     gate.gate_changed(watch)
     _hold_late(watch)
     total = 0
     while (found := _promote_chunk()) is not None:
         crash_point("promotion.after_move")
         total += found
-        watch.look()
+        watch.check()
     return total
 
 
@@ -70,7 +70,7 @@ def _promote_chunk() -> int | None:
         return len(moved) + (gate.gate_runs(gated, cause="due") if gated else 0)
 
 
-def _hold_late(watch: Watch) -> None:
+def _hold_late(watch: ClosingWatch) -> None:
     """Hold queued runs again that were not taken while their calendars were open."""
     is_more = True
     while is_more:
@@ -78,15 +78,15 @@ def _hold_late(watch: Watch) -> None:
             ids = [row["id"] for row in sql.query(_CLOSED, [CHUNK])]
             gate.gate_runs(ids, cause="due")
             is_more = len(ids) == CHUNK
-        watch.look()
+        watch.check()
 
 
 def expire() -> int:
     """End every run that has not started by its deadline; return how many."""
-    watch, total = Watch(changes.renew_stale), 0
+    watch, total = ClosingWatch(changes.renew_stale), 0
     while moved := _expire_chunk():
         total += moved
-        watch.look()
+        watch.check()
     return total
 
 

@@ -68,7 +68,7 @@ def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
         transaction.on_commit(lambda: notify_celery(ended), robust=True)
     if rows:
         logger.warning("rescued %s of lost workers", counted(len(rows), "run"))
-        unblocking.after_end(rows)
+        unblocking.publish_after_end(rows)
     return len(rows)
 
 

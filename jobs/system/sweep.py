@@ -88,8 +88,8 @@ def sweep_hints() -> dict[str, int]:
         "flushed": publish_after_flush() or 0,
         "outbox": publish_outbox(),
         "overdue": publish_overdue(),
-        "freed": unblocking.publish_freed(owner_ids=None, lock_keys=None)
-        + unblocking.publish_known(),
+        "freed": unblocking.publish_unblocked(owner_ids=None, lock_keys=None)
+        + unblocking.publish_with_known_task(),
         "told": notify_missed(),
     }
 

@@ -178,7 +178,7 @@ CLOSES: Final = (
         "what runs is stopped while a round promotes what is due",
         "end behaviour",
         "jobs/system/promotion.py",
-        "        total += found\n        watch.look()\n",
+        "        total += found\n        watch.check()\n",
         "        total += found\n",
         (f"{CLOSING}what_runs_is_stopped_within_a_round_that_is_busy",),
     ),

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.calendars.ical import SIZE_LIMIT
-from jobs.calendars.ical_import import SOURCE_LIMIT, ImportReport, foresee_ical, import_ical
+from jobs.calendars.ical_import import SOURCE_LIMIT, ImportReport, import_ical, preview_ical
 from jobs.core.errors import IcalError, OptionError
 from jobs.models import Calendar, WindowEffect, access
 from jobs.models.fields import no_nul
@@ -140,7 +140,7 @@ class IcalUrls(OwnedAdmin):
 def _foreseen(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
     """Return what the page says of a file."""
     try:
-        report = foresee_ical(calendar, **given)
+        report = preview_ical(calendar, **given)
     except IcalError as error:
         return {"problems": error.problems, "source": given["source"]}
     except OptionError as error:

@@ -17,11 +17,11 @@ from django.utils.translation import gettext as _
 
 from jobs.calendars import gate
 from jobs.calendars.hours import entry_of, has_too_many, read_hours
-from jobs.calendars.reads import month_layout as layout
+from jobs.calendars.reads import month_layout
 from jobs.calendars.reads.month_layout import Day, Mark
 from jobs.calendars.reads.occurrence_list import between
 from jobs.calendars.reads.window_state import WindowState, state_of
-from jobs.calendars.visibility import attached, visible
+from jobs.calendars.visibility import visible_attachments, visible_rows
 from jobs.core.counting import within
 from jobs.core.states import State
 from jobs.core.zones import zone_names
@@ -35,7 +35,7 @@ MOST_OF_VIEW: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MarkText:
     """What a mark in the month says."""
 
     word: str
@@ -78,7 +78,7 @@ def scope_of(subject: Calendar | Owner | Job | Target, user: Any, *, zone: str =
         owner, runs = subject.owner, _runs_of(subject, user)
     else:
         keys, owner, runs = _applying(subject)
-    calendars = visible(Calendar.objects.filter(pk__in=keys), user).prefetch_related(
+    calendars = visible_rows(Calendar.objects.filter(pk__in=keys), user).prefetch_related(
         "windows__decisions", "windows__requested_by"
     )
     return Scope(subject=subject, calendars=list(calendars), runs=runs, zone=_zone(zone, owner))
@@ -104,15 +104,15 @@ def _applying(subject: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]
 def view_of(scope: Scope, *, month: str, now: datetime) -> View:
     """Return the month that an address asks for, of this scope."""
     today = now.astimezone(ZoneInfo(scope.zone)).date()
-    month_start = layout.month_of(month, today=today)
-    whole = layout.range_of(month_start, scope.zone)
+    month_start = month_layout.month_of(month, today=today)
+    whole = month_layout.range_of(month_start, scope.zone)
     problems: list[str] = []
     every = (mark for calendar in scope.calendars for mark in _marks(calendar, whole, problems))
     marks = list(islice(every, MOST_OF_VIEW + 1))
     if len(marks) > MOST_OF_VIEW:
         problems.append(_("More than %s occurrences: the last are left out.") % f"{MOST_OF_VIEW:,}")
     planned = _planned(scope, whole)
-    weeks = layout.month(
+    weeks = month_layout.month(
         month_start,
         zone=scope.zone,
         marks=marks,
@@ -125,8 +125,8 @@ def view_of(scope: Scope, *, month: str, now: datetime) -> View:
         calendars=scope.calendars,
         weeks=weeks,
         month=month_start,
-        before=layout.preceding(month_start),
-        after=layout.following(month_start),
+        before=month_layout.previous_month(month_start),
+        after=month_layout.next_month(month_start),
         zone=scope.zone,
         problem="; ".join(dict.fromkeys(problems)),
         planned_is_known=planned is not None,
@@ -155,7 +155,7 @@ def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mar
         try:
             entry, state = entry_of(window), state_of(window, now=now)
             told = {
-                counts: _told(window, state, counts=counts, is_of=entry.effect)
+                counts: _mark_text(window, state, counts=counts, is_of=entry.effect)
                 for counts in (True, False)
             }
             for one in between(entry, start=whole.start, end=whole.end):
@@ -165,9 +165,9 @@ def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mar
             problems.append(f"{window}: {error}")
 
 
-def _told(window: Window, state: WindowState, *, counts: bool, is_of: Effect) -> Told:
+def _mark_text(window: Window, state: WindowState, *, counts: bool, is_of: Effect) -> MarkText:
     is_freeze = is_of is Effect.FREEZE
-    return Told(
+    return MarkText(
         word=_("freeze") if is_freeze else _("window") if counts else _("not approved"),
         look="freeze" if is_freeze else "window" if counts else "asked",
         more="" if is_freeze or counts else state.word,
@@ -193,7 +193,7 @@ def _planned(scope: Scope, whole: Span) -> dict[date, int] | None:
 
 def _runs_of(calendar: Calendar, user: Any) -> Q:
     """Return the condition of runs that a calendar applies to, of a person's owners."""
-    to: QuerySet[Any] = attached(calendar.attachments.all(), user).order_by()
+    to: QuerySet[Any] = visible_attachments(calendar.attachments.all(), user).order_by()
     targets = TargetGroup.targets.through.objects.filter(
         targetgroup__in=to.filter(group__isnull=False).values("group")
     )

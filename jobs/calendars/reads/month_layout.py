@@ -72,17 +72,17 @@ def days_of(month: date) -> list[date]:
     """Return the days of the weeks, Monday to Sunday, that a month touches."""
     first = month.replace(day=1)
     start = first - timedelta(days=first.weekday())
-    after = following(first)
+    after = next_month(first)
     count = (after - start).days
     return [start + _DAY * number for number in range(-(-count // 7) * 7)]
 
 
-def following(month: date) -> date:
+def next_month(month: date) -> date:
     """Return the first day of the month after."""
     return (month.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
-def preceding(month: date) -> date:
+def previous_month(month: date) -> date:
     """Return the first day of the month before."""
     return (month.replace(day=1) - _DAY).replace(day=1)
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from jobs.calendars.changes import AHEAD
 from jobs.calendars.hours import hours_of
 from jobs.calendars.reads.window_state import needing_approval, to_be_approved, with_approval
-from jobs.calendars.visibility import attached
+from jobs.calendars.visibility import visible_attachments
 from jobs.core import sql
 from jobs.models import Attachment, Calendar, Window
 from jobs.windows import Span, next_opening
@@ -67,7 +67,7 @@ def complete(calendars: Sequence[Calendar], user: Any, *, now: datetime) -> None
         page.page_attached = shown.get(calendar.pk, []), counts[calendar.pk]
 
 
-def look_far(calendar: Calendar, *, now: datetime) -> None:
+def find_far_opening(calendar: Calendar, *, now: datetime) -> None:
     """Look a year ahead for the opening of one calendar whose stored openings have none."""
     page: Any = calendar
     if page.page_status.problem != _far():
@@ -123,7 +123,7 @@ def _asked(keys: Collection[int]) -> dict[int, int]:
 
 
 def _attachments(keys: Collection[int], user: Any) -> Any:
-    rows = attached(Attachment.objects.filter(calendar__in=keys), user)
+    rows = visible_attachments(Attachment.objects.filter(calendar__in=keys), user)
     return (
         rows.select_related("owner", "job", "target", "group")
         .defer("job__payload")

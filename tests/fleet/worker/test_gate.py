@@ -23,7 +23,7 @@ from jobs.core.conf import setting
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.dispatch import broker, publish
-from jobs.runs.unblocking import publish_freed
+from jobs.runs.unblocking import publish_unblocked
 from jobs.system.promotion import promote
 from jobs.system.rescue import rescue_runs
 from tests.fleet.nodes import Node, double, fail
@@ -182,7 +182,7 @@ def test_a_hint_that_is_published_while_it_is_dropped_comes_again(node: Node, ac
     message = node.receive()
     node.turn(until=lambda: message.acknowledged)
     Owner.objects.update(paused_at=None)
-    assert publish_freed(owner_ids=None, lock_keys=None) == 1
+    assert publish_unblocked(owner_ids=None, lock_keys=None) == 1
     node.channel.settle()
     assert hinted() == [run.id]
 

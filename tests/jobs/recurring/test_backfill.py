@@ -11,7 +11,7 @@ import pytest
 import redis
 from django.contrib.auth.models import User
 
-import jobs as front_door
+import jobs
 from jobs.core.errors import OptionError
 from jobs.core.ids import scheduled_id
 from jobs.core.sql import now
@@ -86,7 +86,7 @@ def test_its_runs_are_one_submission(acme: Owner) -> None:
         "wrong firmware",
         10,
     )
-    again = front_door.backfill(job, at(0), at(2))
+    again = jobs.backfill(job, at(0), at(2))
     assert (
         make_pending_runs() == 2 and len(runs_of(job)) == 12 and again.submission != made.submission
     )

@@ -148,7 +148,7 @@ def test_what_runs_is_stopped_before_what_waits_is_gated(
 ) -> None:
     """Also of a calendar that changes while many runs of another owner are gated."""
     monkeypatch.setattr(gate, "CHUNK", 1)
-    monkeypatch.setattr(closing, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(closing, "CHECK_SECONDS", 0.0)
     ours, theirs = calendar_of(acme, end="hard"), calendar_of(northwind, end="hard")
     mine, other = running(acme), running(northwind)
     submitted(acme, 3)
@@ -193,7 +193,7 @@ def test_what_runs_is_stopped_within_a_round_that_is_busy(
 ) -> None:
     """A freeze that comes between two chunks does not wait for the last of them."""
     monkeypatch.setattr(promotion, "CHUNK", 1)
-    monkeypatch.setattr(closing, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(closing, "CHECK_SECONDS", 0.0)
     calendar = calendar_of(acme, end="hard")
     run = running(acme)
     waiting(northwind)
