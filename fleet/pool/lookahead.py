@@ -167,7 +167,7 @@ class Lookahead:
         for job in reversed(refused):
             self._queue(job)
 
-    def _go_on(self, child: Any, *, is_freed: bool) -> None:
+    def _start_next(self, child: Any, *, is_freed: bool) -> None:
         """Have a child be at the next job that it has ahead."""
         last = child.ahead[-1]
         child.current = child.ahead.popleft()

@@ -56,7 +56,7 @@ class Losses(Lookahead, Booting, Reconciling):
         self.on_timeout_cancel(job)
         job._accepted, job._worker_pid = False, None
         # The gate has counted this job as started. Tell it that it was never read.
-        getattr(job, "unread", _nothing)()
+        getattr(job, "on_unread", _nothing)()
         self._put_back(job)
 
     def process_flush_queues(self, proc: Any) -> None:

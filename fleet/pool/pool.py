@@ -217,7 +217,7 @@ class Pool(Losses):
         is_freed = ended is not None and not ended.ready() and getattr(ended, "is_slot_free", False)
         if child is not None and child.current is not None and child.current._job == job:
             if child.ahead:
-                self._go_on(child, is_freed=is_freed)
+                self._start_next(child, is_freed=is_freed)
                 return
             child.current = None
         self._putlock.early += is_freed

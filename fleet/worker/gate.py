@@ -171,7 +171,7 @@ class Gate:
         callbacks = self._outcomes.callbacks(held)
         held.job = self._pool_apply(traced, args, kwargs, **{**held.options, **callbacks})
         if hasattr(held.job, "_write_to"):
-            held.job.unread = functools.partial(self._outcomes.unread, held)
+            held.job.on_unread = functools.partial(self._outcomes.on_unread, held)
         return held.job
 
     def _start_recorded(

@@ -79,7 +79,7 @@ class IOThread(threading.Thread):
             if request.key in self._requests:
                 return False
             self._requests[request.key] = (request, answer)
-            self._hasten(0 if is_urgent or len(self._requests) >= BATCH else REQUEST_SECONDS)
+            self._wake_within(0 if is_urgent or len(self._requests) >= BATCH else REQUEST_SECONDS)
             return True
 
     def report(self, report: Report, then: Then | None = None, *, is_urgent: bool = True) -> None:
@@ -89,14 +89,14 @@ class IOThread(threading.Thread):
             if begun_at is not None and report.started_at is None:
                 report = report._replace(started_at=begun_at)
             self._reports.append((report, then))
-            self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
+            self._wake_within(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
 
     def note_start(self, run_id: str, token: int, at: float) -> None:
         """Note when an attempt began: recorded with its end, or in a moment if that is not here."""
         with self._ready:
             # Of a job that is revoked, Celery's pool gives the time of day.
             self._starts[run_id, token] = min(at, time.monotonic())
-            self._hasten(START_SECONDS)
+            self._wake_within(START_SECONDS)
 
     def cancel_start(self, run_id: str, token: int) -> bool:
         """Take that back; False when it has been recorded."""
@@ -107,7 +107,7 @@ class IOThread(threading.Thread):
         """Have a hint published; `then` is called when it is out."""
         with self._ready:
             self._hints.append((hint, then))
-            self._hasten(0)
+            self._wake_within(0)
 
     def prime(self) -> None:
         """Have queues told what they have forgotten, a second after the last try at the earliest.
@@ -117,9 +117,9 @@ class IOThread(threading.Thread):
         with self._ready:
             if not self._is_to_prime and time.monotonic() >= self._may_prime_at:
                 self._is_to_prime = True
-                self._hasten(0)
+                self._wake_within(0)
 
-    def _hasten(self, seconds: float) -> None:
+    def _wake_within(self, seconds: float) -> None:
         """Have all that is here done within so long."""
         due_at = time.monotonic() + seconds
         if due_at < self._due_at:
@@ -131,7 +131,7 @@ class IOThread(threading.Thread):
         with self._ready:
             self._reports.extend(self._due_starts(after=0.0))
             if self._reports or self._hints:
-                self._hasten(0)
+                self._wake_within(0)
             return self._ready.wait_for(self._is_flushed, timeout)
 
     def _is_flushed(self) -> bool:
@@ -170,14 +170,14 @@ class IOThread(threading.Thread):
                     self._due_at = min(self._due_at, begun_at + START_SECONDS)
                 hints = self._due_hints()
             if not self._attempt(self._publish, hints, "publish"):
-                self._keep_hints(hints)
+                self._requeue_hints(hints)
             if not self._attempt(self._record, reports, "record"):
-                self._keep(reports)
+                self._requeue_reports(reports)
                 time.sleep(RETRY_SECONDS)
                 continue
             if not self._attempt(self._admit, requests, "admit"):
                 time.sleep(RETRY_SECONDS)
-                self._keep([])
+                self._requeue_reports([])
             self._prime()
 
     def _prime(self) -> None:
@@ -187,11 +187,11 @@ class IOThread(threading.Thread):
                 self._may_prime_at = time.monotonic() + RETRY_SECONDS
                 self._is_to_prime = False
 
-    def _keep(self, reports: list[tuple[Report, Then | None]]) -> None:
+    def _requeue_reports(self, reports: list[tuple[Report, Then | None]]) -> None:
         """Try again at once what has failed, with all that is here."""
         with self._ready:
             self._reports[:0] = reports
-            self._hasten(0)
+            self._wake_within(0)
 
     def _due_starts(self, *, after: float) -> Iterator[tuple[Report, None]]:
         """Take the starts whose ends have not come after so many seconds."""
@@ -208,12 +208,12 @@ class IOThread(threading.Thread):
         hints, self._hints = self._hints, []
         return hints
 
-    def _keep_hints(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
+    def _requeue_hints(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
         """Try them again in a moment: the database does not wait for the broker."""
         with self._ready:
             self._hints[:0] = hints
             self._may_publish_at = time.monotonic() + RETRY_SECONDS
-            self._hasten(RETRY_SECONDS)
+            self._wake_within(RETRY_SECONDS)
 
     def _attempt(self, step: Callable[[Any], None], batch: Any, name: str) -> bool:
         if not batch:
@@ -256,14 +256,14 @@ class IOThread(threading.Thread):
             self._postpone(busy)
 
     def _postpone(self, reports: list[tuple[Report, Then | None]]) -> None:
-        def again() -> None:
+        def requeue() -> None:
             with self._ready:
                 self._postponed -= 1
-                self._keep(reports)
+                self._requeue_reports(reports)
 
         with self._ready:
             self._postponed += 1
-        timer = threading.Timer(RETRY_SECONDS, again)
+        timer = threading.Timer(RETRY_SECONDS, requeue)
         timer.daemon = True
         timer.start()
 

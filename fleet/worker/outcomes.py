@@ -166,7 +166,7 @@ class Outcomes:
         if held.cancelled:
             self.stop(held)
 
-    def unread(self, held: AdmittedRun) -> None:
+    def on_unread(self, held: AdmittedRun) -> None:
         """Take back that it has begun: its process ended before it came to read it."""
         held.started_at = None
         if held.admission.is_kept:

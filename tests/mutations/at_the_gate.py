@@ -114,7 +114,7 @@ AGREEING: Final = (
         "only what narrows a window keeps its approval",
         "approval",
         "jobs/calendars/windows.py",
-        "if before.approved and only_narrows(before, readable(window)):",
+        "if before.approved and only_narrows(before, safe_entry_of(window)):",
         "if before.approved:",
         (f"{EDITS}a_change_that_may_open_more_needs_a_new_approval",),
     ),

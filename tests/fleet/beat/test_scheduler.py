@@ -20,7 +20,7 @@ from django.conf import settings
 from fleet.beat import scheduler
 from fleet.beat.due import send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
-from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS, Led
+from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS, LeaseScheduler
 from tests.flows.world import broker_client
 
 QUEUE = "led"
@@ -74,11 +74,13 @@ class World:
         self.client = client
         self.shared = Shared()
         lead = Lead(acquire=self.shared.acquire, release=self.shared.release, ledger=self.shared)
-        self.kind = type("Both", (Led, Scheduler), {"lead": lead, "unnoted": "own."})
+        self.kind = type(
+            "Both", (LeaseScheduler, Scheduler), {"lead": lead, "outside_ledger": "own."}
+        )
         self.last_at = datetime.now(tz=UTC) - EVERY - timedelta(minutes=5)
         self.one, self.other = self.beat(), self.beat()
 
-    def beat(self, broker: str = settings.REDIS_URL) -> Led:
+    def beat(self, broker: str = settings.REDIS_URL) -> LeaseScheduler:
         """Return a beat with one hourly entry, which came due five minutes ago."""
         app = Celery("led", broker=broker, set_as_current=False)
         app.conf.broker_transport_options = {"fair_queues": []}

@@ -372,7 +372,7 @@ def test_what_a_child_never_read_goes_to_the_next(pool: Running) -> None:
     first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, expected=A_MOMENT)
     for text in ("ab", "abc", "abcd"):
         behind = pool.call(length, text, expected=A_MOMENT)
-        behind.unread = lambda: untold.append("never accepted, so nobody to tell")
+        behind.on_unread = lambda: untold.append("never accepted, so nobody to tell")
     until_read(first)
     os.kill(first._worker_pid, signal.SIGKILL)
     assert sorted(pool.settle(3)) == [2, 3, 4]
@@ -387,7 +387,7 @@ def test_what_counts_as_taken_and_was_never_read_is_taken_by_the_next(pool: Runn
     os.kill(child.pid, signal.SIGSTOP)
     told: list[str] = []
     job = pool.call(length, "abc")
-    job.unread = lambda: told.append("it has not begun")
+    job.on_unread = lambda: told.append("it has not begun")
     assert job._accepted and job._worker_pid == child.pid
     os.kill(child.pid, signal.SIGKILL)
     assert pool.settle(1) == [3]
