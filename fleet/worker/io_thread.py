@@ -112,7 +112,7 @@ class IOThread(threading.Thread):
     def prime(self) -> None:
         """Have queues told what they have forgotten, a second after the last try at the earliest.
 
-        Who requests does so with every take until it is done.
+        The caller asks with every take until it is done.
         """
         with self._ready:
             if not self._is_to_prime and time.monotonic() >= self._may_prime_at:

@@ -32,7 +32,7 @@ def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
         wanted |= Q(submission_id=int(term))
     label, colon, value = term.partition(":")
     if colon and label:
-        # The second half is what the partial index requests for: PostgreSQL cannot derive it.
+        # The second half is what the partial index asks for: PostgreSQL cannot derive it.
         wanted |= Q(labels__contains={label.strip(): value.strip()}) & ~Q(labels={})
     return runs.filter(wanted)
 

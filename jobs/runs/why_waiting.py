@@ -127,7 +127,7 @@ def turn(found: MessagePosition, *, queue: str, lock: str = "") -> str:
     """Say why a message that a fair queue knows has not been taken. Pure."""
     owner = found.owner
     if found.state == "leased":
-        return "A worker has taken its hint and requests whether it may start."
+        return "A worker has taken its hint and asks whether it may start."
     if found.state == "delayed":
         return f"Its hint is due in {_span(found.due_seconds or 0)}."
     if found.state == "parked":

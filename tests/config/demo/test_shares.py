@@ -1,4 +1,4 @@
-"""The owners' parts that the demo shows, from two snapshots at the queues."""
+"""The owners' parts that the demo shows, from two snapshots of the queues."""
 
 from dataclasses import replace
 

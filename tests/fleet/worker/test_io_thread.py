@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 
 
 class FakeApplication:
-    """The other side of an io_thread: notes what it is asked, and answers when it may."""
+    """The other side of an I/O thread: notes what it is asked, and answers when it may."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, list[Any]]] = []
