@@ -254,21 +254,23 @@ def run_defaults(
 
 
 def run_gates(
-    owner: Owner, to: RunDefaults, target_ids: Sequence[int | None], ids: Sequence[UUID]
+    owner: Owner, defaults: RunDefaults, target_ids: Sequence[int | None], ids: Sequence[UUID]
 ) -> list[Gate | None]:
     """Return what the calendars of each run say, by its target; None for all where none apply.
 
     Raises OptionError when a window is required and no calendar applies.
     """
-    if owner.calendar_version == 0 and not to.window_policy:
+    if owner.calendar_version == 0 and not defaults.window_policy:
         return [None] * len(ids)
-    needed = needed_of(to.policy)
-    calendars = calendars_of(owner.pk, job_id=to.job_id, target_ids=set(target_ids))
-    applying = {one: GateInput(ids, needed, to.window_policy) for one, ids in calendars.items()}
-    if to.window_policy:
+    needed = needed_of(defaults.policy)
+    calendars = calendars_of(owner.pk, job_id=defaults.job_id, target_ids=set(target_ids))
+    applying = {
+        one: GateInput(ids, needed, defaults.window_policy) for one, ids in calendars.items()
+    }
+    if defaults.window_policy:
         _refuse_without_calendar(applying)
     asked = [applying[one] for one in target_ids]
-    return list(gate.gates(asked, now=to.created_at, ids=ids))
+    return list(gate.gates(asked, now=defaults.created_at, ids=ids))
 
 
 def _refuse_without_calendar(applying: Mapping[int | None, GateInput]) -> None:

@@ -55,10 +55,10 @@ def submit(
         claim = idempotency.claim(owner, options.idempotency_key, task.name, [payload])
         if claim and claim.run_id:
             return Run.objects.select_related("owner").get(id=claim.run_id)
-        shared = preparation.run_defaults(task, owner, options)
-        [run_id] = new_ids(shared.created_at, 1)
+        defaults = preparation.run_defaults(task, owner, options)
+        [run_id] = new_ids(defaults.created_at, 1)
         target_id = preparation.make_targets(owner, [options.target]).get(options.target)
-        [gate] = preparation.run_gates(owner, shared, [target_id], [run_id])
+        [gate] = preparation.run_gates(owner, defaults, [target_id], [run_id])
         store(
             [
                 NewRun(
@@ -71,7 +71,7 @@ def submit(
                     gate=gate,
                 )
             ],
-            shared,
+            defaults,
         )
         if claim:
             claim.keep(run_id=run_id)
@@ -157,12 +157,12 @@ def _submit_many(
         submission = Submission.objects.create(
             owner=owner, label=label, task=task.name, queue=queue, run_count=len(calls)
         )
-        shared = preparation.run_defaults(task, owner, settings, submission_id=submission.id)
-        ids = list(new_ids(shared.created_at, len(calls)))
+        defaults = preparation.run_defaults(task, owner, settings, submission_id=submission.id)
+        ids = list(new_ids(defaults.created_at, len(calls)))
         places = begin_chord(ids, chord)
         targets = preparation.make_targets(owner, target_names)
         target_ids = [targets.get(name) for name in target_names]
-        gates = preparation.run_gates(owner, shared, target_ids, ids)
+        gates = preparation.run_gates(owner, defaults, target_ids, ids)
         common = preparation.message_options(settings)
         labels = dict(settings.labels)
         store(
@@ -180,7 +180,7 @@ def _submit_many(
                     ids, payloads, target_ids, locks, places, gates, strict=True
                 )
             ),
-            shared,
+            defaults,
         )
         if claim:
             claim.keep(submission_id=submission.id)
@@ -207,9 +207,9 @@ def run_job(job: Job, *, countdown: float | None = None) -> Run:
         time_limit_seconds=job.time_limit_seconds,
     )
     with transaction.atomic():
-        shared = preparation.run_defaults(task, job.owner, options, job_id=job.id)
-        [run_id] = new_ids(shared.created_at, 1)
-        [gate] = preparation.run_gates(job.owner, shared, [job.target_id], [run_id])
+        defaults = preparation.run_defaults(task, job.owner, options, job_id=job.id)
+        [run_id] = new_ids(defaults.created_at, 1)
+        [gate] = preparation.run_gates(job.owner, defaults, [job.target_id], [run_id])
         new = NewRun(
             id=run_id,
             payload=open_bytes(job.payload, key=job.payload_key),
@@ -218,7 +218,7 @@ def run_job(job: Job, *, countdown: float | None = None) -> Run:
             labels=job.labels,
             gate=gate,
         )
-        store([new], shared)
+        store([new], defaults)
         return Run.objects.select_related("owner").get(id=run_id)
 
 
