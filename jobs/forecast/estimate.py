@@ -95,8 +95,8 @@ def forecast(
         end=end.total_seconds(),
     )
     firsts = [openings(group, 0.0) for group in groups]
-    course = simulation.run() if capacity.slots > 0 else _nothing(groups, firsts)
-    found = _told(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
+    course = simulation.run() if capacity.slots > 0 else _idle_course(groups, firsts)
+    found = _forecast_of(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
     if retries is None:
         return found
     return _not_before(found, _moment(now, end_of_retries(groups, course, retries, openings)))
@@ -131,7 +131,7 @@ def _opened(
     return Opened(*((one - now).total_seconds() for one in times))
 
 
-def _nothing(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Course:
+def _idle_course(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Course:
     """Return the course of things where there is no slot: what could start does not."""
     could = [group.count if opened else 0 for group, opened in zip(groups, firsts, strict=True)]
     return Course(left=[group.count for group in groups], over=could, is_whole=False)
@@ -140,7 +140,7 @@ def _nothing(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Course
 # --- what is told of it ------------------------------------------------------------------------
 
 
-def _told(
+def _forecast_of(
     groups: Sequence[Group],
     capacity: Capacity,
     course: Course,

@@ -96,7 +96,7 @@ def judge_locked(tick_id: int) -> int:
         start, end = moment_of(tick.first_slot), moment_of(tick.end_slot)
         given = {"after_id": 0, "only": tick.after_job + 1, "end": end, "most": 1}
         jobs = sql.run("recurring/lock_catch_up_jobs", given)
-        if jobs and jobs[0]["is_held"]:
+        if jobs and jobs[0]["is_locked"]:
             return 0
         is_late = start < now() - timedelta(seconds=setting("MISFIRE_GRACE_SECONDS"))
         total = _apply(_judge(jobs, start=start, end=end, rule=None if is_late else IN_TIME))
@@ -130,7 +130,7 @@ def _judge(
     judged = _Judged()
     for job in jobs:
         judged.after_job = job["id"]
-        if job["is_held"]:
+        if job["is_locked"]:
             judged.locked.append(job["id"])
             continue
         spans = known.get(job["id"], [])

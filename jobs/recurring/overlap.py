@@ -1,6 +1,6 @@
 """Overlap: what becomes of a due time while an earlier run of its job is open.
 
-Before runs are made, the due times of jobs that do not allow overlap are sifted: some are recorded
+Before runs are made, the due times of jobs that do not allow overlap are decided: some are recorded
 as missed, some cancel what is open. The job's row is locked meanwhile, so that two ticks at the
 same job follow each other.
 """
@@ -68,15 +68,15 @@ def apply_overlap(pairs: Sequence[Pair]) -> OverlapResult:
 
     Call it in the transaction in which the runs are made. The other due times are recorded as
     missed, and for a `cancel` the open runs are cancelled. What has its run or its record already
-    is not judged again: repeating it is harmless. Jobs that are held for longer than the
+    is not judged again: repeating it is harmless. Jobs that are locked for longer than the
     transaction waits for a lock (`database.bound_waits`) are not judged.
     """
     ids = sorted({job_id for job_id, _ in pairs})
-    locked = _locked(ids) if ids else []
-    held = {row["id"] for row in locked if row["is_held"]}
-    policies = {row["id"]: row["overlap"] for row in locked if not row["is_held"]}
-    chosen = [pair for pair in pairs if pair[0] not in policies and pair[0] not in held]
-    waiting = [pair for pair in pairs if pair[0] in held]
+    rows = _lock(ids) if ids else []
+    locked = {row["id"] for row in rows if row["is_locked"]}
+    policies = {row["id"]: row["overlap"] for row in rows if not row["is_locked"]}
+    chosen = [pair for pair in pairs if pair[0] not in policies and pair[0] not in locked]
+    waiting = [pair for pair in pairs if pair[0] in locked]
     if not policies:
         return OverlapResult(chosen, waiting)
     due, open_runs = _due_and_open(sorted({pair for pair in pairs if pair[0] in policies}))
@@ -95,7 +95,7 @@ def apply_overlap(pairs: Sequence[Pair]) -> OverlapResult:
     return OverlapResult(chosen, waiting)
 
 
-def _locked(ids: Sequence[int]) -> list[dict[str, Any]]:
+def _lock(ids: Sequence[int]) -> list[dict[str, Any]]:
     """Lock jobs, all of them after a short wait; otherwise those that nobody holds."""
     try:
         with transaction.atomic():

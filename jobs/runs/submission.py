@@ -74,7 +74,7 @@ def submit(
             defaults,
         )
         if claim:
-            claim.keep(run_id=run_id)
+            claim.store(run_id=run_id)
         crash_point("submit.after_insert")
         run = Run.objects.select_related("owner").get(id=run_id)
         crash_point("submit.before_commit")
@@ -183,7 +183,7 @@ def _submit_many(
             defaults,
         )
         if claim:
-            claim.keep(submission_id=submission.id)
+            claim.store(submission_id=submission.id)
         crash_point("submit.after_insert")
         crash_point("submit.before_commit")
     return submission

@@ -114,7 +114,7 @@ def _why_queued(run: Run) -> str:
     except BrokerUnavailable:
         found, is_silent = None, True
     if found is not None:
-        return turn(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
+        return queue_position(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
     ahead = waiting.filter(queued_at__lt=run.queued_at).count() if run.queued_at else 0
     place = f"behind {ahead} of {owner.slug}'s runs" if ahead else f"next of {owner.slug}'s runs"
@@ -123,7 +123,7 @@ def _why_queued(run: Run) -> str:
     return f"In queue {run.queue!r}, {place}."
 
 
-def turn(found: MessagePosition, *, queue: str, lock: str = "") -> str:
+def queue_position(found: MessagePosition, *, queue: str, lock: str = "") -> str:
     """Say why a message that a fair queue knows has not been taken. Pure."""
     owner = found.owner
     if found.state == "leased":

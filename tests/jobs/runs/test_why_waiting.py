@@ -21,7 +21,7 @@ from jobs.models import Owner, Run, Worker
 from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch
 from jobs.runs.recording import move
-from jobs.runs.why_waiting import turn
+from jobs.runs.why_waiting import queue_position
 from tests.fleet.fair_queues import Queue
 from tests.jobs.scenes import admitted, age, ask, living_worker, recorded, silence, submitted
 from tests.jobs.windows_world import calendar_of, window
@@ -184,7 +184,7 @@ PLACE = "lace 812 of acme's 3,000 in queue 'jobs'"
 )
 def test_what_a_fair_queue_knows_in_one_sentence(facts: dict[str, Any], sentence: str) -> None:
     """Place, cap, pause, rate, lock and turn: the first that keeps it, and where it stands."""
-    assert turn(replace(READY, **facts), queue="jobs", lock="door") == sentence
+    assert queue_position(replace(READY, **facts), queue="jobs", lock="door") == sentence
 
 
 def test_in_a_fair_queue(acme: Owner, stranger: Owner, broker: redis.Redis) -> None:
