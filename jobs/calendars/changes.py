@@ -126,7 +126,7 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
         raise OptionError("to", f"is one of {names}, and not {to!r:.80}")
     owner = to if isinstance(to, Owner) else to.owner
     if calendar.owner_id not in {None, owner.pk}:
-        raise OptionError("calendar", f"{calendar.name!r} is not one owner {owner.slug}'s")
+        raise OptionError("calendar", f"{calendar.name!r} is not one of {owner.slug}'s")
     with transaction.atomic():
         locked = _locked(calendar)
         _lock_owners([owner.pk])

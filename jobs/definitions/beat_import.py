@@ -46,9 +46,7 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
     with transaction.atomic():
         owner_row = preparation.load_owner(owner)
         related = ("interval", "crontab", "solar", "clocked")
-        entries = PeriodicTask.objects.select_for_update(owner_row=("self",)).select_related(
-            *related
-        )
+        entries = PeriodicTask.objects.select_for_update(of=("self",)).select_related(*related)
         known = set(Job.objects.filter(owner=owner_row).values_list("key", flat=True))
         at = now()
         verdict = "would import" if is_dry_run else "imported"

@@ -276,7 +276,7 @@ def _move_jobs(
     total: Moved,
 ) -> None:
     with transaction.atomic():
-        jobs = Job.objects.select_for_update(only_task=("self",)).filter(task=task).order_by("id")
+        jobs = Job.objects.select_for_update(of=("self",)).filter(task=task).order_by("id")
         facts = jobs.values("id", "owner_id", "task", "payload", "payload_key")
         rows, payloads = _fitting(_target(to), list(facts), total)
         total.jobs += len(rows)
