@@ -139,7 +139,7 @@ class Refusal(StrEnum):
 
     GONE = "gone"  # no such run, or not queued any more: drop the hint
     WAITS = "waits"  # its row remembers what keeps it, and brings another hint: drop this one
-    BUSY = "busy"  # not now, and no row of it would bring it next_hint: give the hint back
+    BUSY = "busy"  # not now, and no row of it would bring it again: give the hint back
 
 
 BUSY_ROW: Final = "busy"

@@ -62,7 +62,7 @@ def install(app: Celery, application: Application) -> None:
 
 
 def is_installed(app: Celery) -> bool:
-    """Say whether the workers of an app have been given it; known in a worker alone."""
+    """Say whether the workers of an app have that boot step; known in a worker alone."""
     from fleet.worker.node import DurableRuns
 
     steps = app.steps["worker"]

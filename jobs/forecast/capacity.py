@@ -144,11 +144,11 @@ def _some(rivals: list[Rival]) -> list[Rival]:
 def _averages(*slugs: str) -> Mapping[str, float]:
     """Return the average run time of these owners in the fair queues, of those that had runs."""
     try:
-        look = owners().snapshot(*slugs, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+        snapshot = owners().snapshot(*slugs, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     except BrokerUnavailable:
         return {}
     return {
         name: seen.worker_seconds / seen.finished_count
-        for name, seen in look.owners.items()
+        for name, seen in snapshot.owners.items()
         if seen.finished_count and seen.worker_seconds > 0
     }

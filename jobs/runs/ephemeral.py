@@ -62,7 +62,7 @@ def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Ad
         },
     )
     by_key = {row["key"]: row for row in rows}
-    _note([it for it in known if by_key[it.request.key]["verdict"] == "window"])
+    _record_missed_windows([it for it in known if by_key[it.request.key]["verdict"] == "window"])
     return answers | {it.request.key: _answer(it, by_key[it.request.key]) for it in known}
 
 
@@ -88,7 +88,7 @@ def _declared(known: Sequence[_DueRun], name: str) -> list[Any]:
     return [offer_of(it.task).policy.get(name) for it in known]
 
 
-def _note(kept: Sequence[_DueRun]) -> None:
+def _record_missed_windows(kept: Sequence[_DueRun]) -> None:
     """Record what came outside its windows: there is no row that could wait for the next one."""
     if kept:
         given = {"job_ids": [it.request.job for it in kept], "due_ats": [it.due_at for it in kept]}
