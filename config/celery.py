@@ -20,6 +20,6 @@ fleet.route_calls()
 @worker_init.connect
 def _wire(**_signal: object) -> None:
     """Hand the application's half of the journey to a worker, before its boot steps are built."""
-    from jobs.wiring import edges
+    from jobs.wiring import application
 
-    fleet.install(app, edges())
+    fleet.install(app, application())

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from fleet.broker.broker import Broker, BrokerUnavailable
 from fleet.broker.inbox import Call
-from fleet.broker.looks import Found, Look, OwnerLook, Standing
 from fleet.broker.owners import Owners, OwnerSettings
+from fleet.broker.snapshot import MessagePosition, OwnerSnapshot, OwnerState, Snapshot
 from fleet.contract import (
     HEADER,
     Admission,
-    Ask,
-    Edges,
+    AdmissionRequest,
+    Application,
     Hint,
     Kind,
     Node,
@@ -45,24 +45,24 @@ __all__ = [
     "OWNER_NAME",
     "SHARED",
     "Admission",
-    "Ask",
+    "AdmissionRequest",
+    "Application",
     "Broker",
     "BrokerUnavailable",
     "Call",
-    "Edges",
-    "Found",
     "Hint",
     "Kind",
-    "Look",
+    "MessagePosition",
     "Node",
-    "OwnerLook",
     "OwnerSettings",
+    "OwnerSnapshot",
+    "OwnerState",
     "Owners",
     "Refusal",
     "Refused",
     "Report",
     "RouteError",
-    "Standing",
+    "Snapshot",
     "acting_as",
     "acting_for",
     "counted",

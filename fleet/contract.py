@@ -1,6 +1,6 @@
-"""What passes between a worker's edges and the application that owns the runs.
+"""What passes between a worker and the application that owns the runs.
 
-`fleet` knows no database: `config/celery.py` hands it an `Edges`, and these are the values
+`fleet` knows no database: `config/celery.py` hands it an `Application`, and these are the values
 that go in and out. Pure.
 """
 
@@ -57,7 +57,7 @@ class Hint(NamedTuple):
     not_after_seconds: float | None = None
 
 
-class Ask(NamedTuple):
+class AdmissionRequest(NamedTuple):
     """One hint that a worker holds and wants admitted.
 
     With `job`, the run has no row: what else is known of it stands in the message alone. `owner`
@@ -87,8 +87,8 @@ class Admission(NamedTuple):
     the pool child, where the task may read it. Limits are in seconds. `closes_within` is the part
     of `start_within` that its calendars leave. Past either not even a child that has it begins.
     `is_limited`: a cap or a lock may wait for its end. `records_start_first`: that it starts is
-    committed before its body begins. `again` is the hint of the next attempt, for a run that has no
-    row to bring it.
+    committed before its body begins. `next_hint` is that of the next attempt, for a run that has
+    no row to bring it.
     """
 
     run_id: str
@@ -103,12 +103,12 @@ class Admission(NamedTuple):
     is_limited: bool = False
     records_start_first: bool = False
     headers: Mapping[str, Any] = MappingProxyType({})
-    again: Hint | None = None
+    next_hint: Hint | None = None
 
     @property
     def is_kept(self) -> bool:
         """Whether a row keeps what becomes of it."""
-        return self.again is None
+        return self.next_hint is None
 
     @property
     def key(self) -> str:
@@ -202,10 +202,10 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class Application:
     """What a worker asks of the application; what may wait for a server, in a thread of its own.
 
-    `admit` answers every ask by its key, one of an unknown task with a refusal; `publish` sends
+    `admit` answers every request by its key, one of an unknown task with a refusal; `publish` sends
     hints of runs that have no row, or raises; `record` returns the state that each run has now,
     BUSY_ROW for one that is held elsewhere, and leaves out runs whose token was out of date;
     `beat` is told which runs the worker holds and returns those that are to be cancelled;
@@ -217,7 +217,7 @@ class Edges:
     others follow those that read, and Celery's commands named in `remote_commands`.
     """
 
-    admit: Callable[[UUID, Sequence[Ask]], Mapping[str, Admission | Refusal]]
+    admit: Callable[[UUID, Sequence[AdmissionRequest]], Mapping[str, Admission | Refusal]]
     record: Callable[[Sequence[Report]], Mapping[str, str]]
     publish: Callable[[Sequence[Hint]], None]
     beat: Callable[[Node, Sequence[str]], Sequence[str]]

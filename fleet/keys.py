@@ -64,11 +64,11 @@ def installation_key() -> str:
     return "fairshift:installation"
 
 
-def queue_key(queue: str, name: str, of: str = "") -> str:
+def queue_key(queue: str, name: str, entry: str = "") -> str:
     """Return a key of a fair queue: one of QUEUE_KEYS, of an owner, a lock or a worker perhaps."""
-    if bool(of) != bool(QUEUE_KEYS[name].one):
-        raise KeyError(name, of)
-    return _base(queue) + name + (f":{of}" if of else "")
+    if bool(entry) != bool(QUEUE_KEYS[name].one):
+        raise KeyError(name, entry)
+    return _base(queue) + name + (f":{entry}" if entry else "")
 
 
 def settings_key(queue: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from celery import Celery, signals
 from kombu import transport as kombu_transport
 
-from fleet.contract import Edges
+from fleet.contract import Application
 from fleet.transport.transport import Transport, fair_queues
 
 SCHEMES: Final = {
@@ -49,20 +49,20 @@ def is_fair(app: Celery) -> bool:
         return False  # a transport that is not installed, or that Kombu does not know
 
 
-def install(app: Celery, edges: Edges) -> None:
-    """Give every worker of an app the edges of durable runs."""
+def install(app: Celery, application: Application) -> None:
+    """Give every worker of an app the boot step of durable runs."""
     from fleet.worker.leasing import FairQueues
     from fleet.worker.node import DurableRuns
 
     # Also where use_fair_transport() was forgotten: this step says so, and Celery would only say
     # that it knows no such step.
     app.steps["worker"].add(FairQueues)
-    app.steps["worker"].add(type("DurableRuns", (DurableRuns,), {"edges": edges}))
+    app.steps["worker"].add(type("DurableRuns", (DurableRuns,), {"application": application}))
     app.events.dispatcher_cls = "fleet.worker.events:EventDispatcher"
 
 
 def is_installed(app: Celery) -> bool:
-    """Say whether the workers of an app have been given the edges; known in a worker alone."""
+    """Say whether the workers of an app have that boot step; known in a worker alone."""
     from fleet.worker.node import DurableRuns
 
     steps = app.steps["worker"]

@@ -17,13 +17,13 @@ from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.sql import alone
 from jobs.definitions import inbox
-from jobs.recurring import backfill as backfilling
 from jobs.recurring import late_commits, misfire, second_intervals
-from jobs.recurring import pulse as pulsing
-from jobs.recurring import tick as ticking
+from jobs.recurring.backfill import make_pending_runs
+from jobs.recurring.pulse import make_ticks
+from jobs.recurring.tick import run_tick
 from jobs.system import partitions, promotion
-from jobs.system import rescue as rescuing
-from jobs.system import sweep as sweeping
+from jobs.system.rescue import rescue_runs
+from jobs.system.sweep import sweep_hints
 
 __all__ = [
     "backfill",
@@ -47,38 +47,39 @@ __all__ = [
 @shared_task(name="fairshift.system.pulse", send_events=False, throws=(BrokerUnavailable,))
 def pulse() -> list[int]:
     """Send the ticks of the slots that have passed, and read again what they could not see."""
-    ticks = pulsing.pulse()
+    ticks = make_ticks()
     for tick_id in ticks:
         # A message that is lost is sent again by the pulses to come.
         tick.apply_async([tick_id], queue=setting("SYSTEM_QUEUE"), retry=False)
-    late_commits.read_again()
+    late_commits.trigger_late_commits()
     return ticks
 
 
 @shared_task(name="fairshift.system.tick", send_events=False, throws=(BrokerUnavailable,))
 def tick(tick_id: int) -> int:
     """Trigger what is due in a tick."""
-    return ticking.tick(tick_id)
+    return run_tick(tick_id)
 
 
 @shared_task(name="fairshift.system.fire", send_events=False, throws=(BrokerUnavailable,))
 def fire(job_id: int) -> int:
     """Trigger a job with an interval in seconds."""
-    return second_intervals.fire(job_id)
+    return second_intervals.trigger_second_interval(job_id)
 
 
 @shared_task(name="fairshift.system.backfill", send_events=False)
 @alone
 def backfill() -> int:
     """Make runs of backfills that have been asked for."""
-    return backfilling.go_on()
+    return make_pending_runs()
 
 
 @shared_task(name="fairshift.system.settle", send_events=False)
 @alone
 def settle() -> dict[str, int]:
-    """Record pauses that are over, and mend PeriodicTasks that are not in step with their jobs."""
-    return {"pauses": misfire.record_pauses(), "mended": len(second_intervals.mend())}
+    """Record pauses that are over, and repair PeriodicTasks that differ from their jobs."""
+    pauses = misfire.record_pauses()
+    return {"pauses": pauses, "mended": len(second_intervals.sync_periodic_tasks())}
 
 
 @shared_task(name="fairshift.system.promote", send_events=False)
@@ -92,14 +93,14 @@ def promote() -> int:
 @alone
 def rescue() -> int:
     """Take back the runs of workers that are gone."""
-    return rescuing.rescue()
+    return rescue_runs()
 
 
 @shared_task(name="fairshift.system.sweep", send_events=False, throws=(BrokerUnavailable,))
 @alone
 def sweep() -> dict[str, int]:
     """Publish hints that may be missing in the broker."""
-    return sweeping.sweep()
+    return sweep_hints()
 
 
 @shared_task(name="fairshift.system.make_partitions", send_events=False)

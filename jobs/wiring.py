@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import connection, connections
 
-from fleet import Admission, Ask, Edges, Refusal
+from fleet import Admission, AdmissionRequest, Application, Refusal
 from jobs.catalog.encoding import encode_result
 from jobs.catalog.registry import requires_row
 from jobs.catalog.retry_policy import delay_after
@@ -28,12 +28,12 @@ SESSION: Final = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
 }
-"""PostgreSQL's settings for the connection of a worker's edge."""
+"""PostgreSQL's settings for the connection of a worker's I/O thread."""
 
 
-def edges() -> Edges:
+def application() -> Application:
     """Return the application's half of the journey."""
-    return Edges(
+    return Application(
         admit=_bounded(_admit),
         record=_bounded(recording.record),
         publish=ephemeral.publish,
@@ -56,14 +56,18 @@ def edges() -> Edges:
     )
 
 
-def _admit(worker_id: UUID, asks: Sequence[Ask]) -> Mapping[str, Admission | Refusal]:
-    """Answer every ask by its key."""
-    unknown = [ask for ask in asks if not ask.is_known and ask.job is None]
-    kept = [ask for ask in asks if ask.is_known and ask.job is None]
-    of_jobs = [ask for ask in asks if ask.is_known and ask.job is not None]
+def _admit(
+    worker_id: UUID, requests: Sequence[AdmissionRequest]
+) -> Mapping[str, Admission | Refusal]:
+    """Answer every request by its key."""
+    unknown = [request for request in requests if not request.is_known and request.job is None]
+    kept = [request for request in requests if request.is_known and request.job is None]
+    of_jobs = [request for request in requests if request.is_known and request.job is not None]
     # No row would bring a run without history again: its hint stays in the queue.
     answers: dict[str, Admission | Refusal] = {
-        ask.key: Refusal.BUSY for ask in asks if not ask.is_known and ask.job is not None
+        request.key: Refusal.BUSY
+        for request in requests
+        if not request.is_known and request.job is not None
     }
     # These first: they hand out nothing that counts, so what fails is repeated without harm.
     answers |= admission.refuse_unknown(unknown) if unknown else {}
@@ -72,10 +76,10 @@ def _admit(worker_id: UUID, asks: Sequence[Ask]) -> Mapping[str, Admission | Ref
 
 
 def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
-    """Run a verb of a worker's edge on a connection that does not wait for ever.
+    """Run a verb of a worker's I/O thread on a connection that does not wait for ever.
 
     A row that an operator's transaction holds, or a database that thinks for long, then is an
-    error that the edge's thread survives and tries again.
+    error that the I/O thread survives and tries again.
     """
 
     @wraps(verb)

@@ -40,8 +40,8 @@ from config.playground import mark_database
 from fleet.stack.stack import Stack
 from jobs import submit_many
 from jobs.core.locks import LockClass
-from jobs.forecast.capacity import Known, known_of
-from jobs.forecast.will_it_fit import foresee_rest
+from jobs.forecast.capacity import RunTimes, run_times_of
+from jobs.forecast.will_it_fit import forecast_rest
 from jobs.models import Submission
 
 LAB_DEVICES = 4
@@ -215,7 +215,7 @@ def _follow_upgrade(
     stack: Stack,
     progress: Bars | Lines,
     *,
-    expected: Known | None,
+    expected: RunTimes | None,
     deadline: Deadline,
 ) -> float | None:
     """Show how far the upgrade is until all has ended that may begin.
@@ -239,15 +239,15 @@ def _follow_upgrade(
 
 def _foreseen_seconds(submission: Submission) -> float | None:
     """Return how long a submission will have taken, by how its first runs went."""
-    found = foresee_rest(submission)
+    found = forecast_rest(submission)
     if found is None or found.finishes_at is None:
         return None
     return round((found.finishes_at - submission.created_at).total_seconds(), 2)
 
 
-def _known(submission: Submission) -> Known | None:
+def _known(submission: Submission) -> RunTimes | None:
     """Return how its runs went."""
-    return known_of(submission.owner, submission.task, submission.queue, now=timezone.now())
+    return run_times_of(submission.owner, submission.task, submission.queue, now=timezone.now())
 
 
 def _is_time_for_small(lines: Sequence[Line]) -> bool:

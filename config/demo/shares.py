@@ -1,4 +1,4 @@
-"""The owners' parts of the workers over the last seconds, as looks at the fair queues show them."""
+"""The owners' parts of the workers over the last seconds, from snapshots of the fair queues."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Final
 
 from config.demo.screen import Part
 from fleet import BrokerUnavailable
-from fleet.broker.looks import Look
+from fleet.broker.snapshot import Snapshot
 from jobs.core.conf import setting
 from jobs.runs.dispatch import owners
 
@@ -15,31 +15,31 @@ SPAN_SECONDS: Final = 2.0
 
 
 class Shares:
-    """Looks at the queues, and compares the looks of the last two seconds."""
+    """Looks at the queues, and compares the snapshots of the last two seconds."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
-        self._looks: deque[Look] = deque()
+        self._snapshots: deque[Snapshot] = deque()
 
     def parts(self) -> Sequence[Part]:
         """Return a part for each owner that has had work; none while the broker is away."""
         try:
-            now = owners().look(*self._names, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+            now = owners().snapshot(*self._names, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
         except BrokerUnavailable:
             return ()
-        self._looks.append(now)
-        while now.at - self._looks[0].at > SPAN_SECONDS:
-            self._looks.popleft()
-        return parts_of(tuple(self._looks))
+        self._snapshots.append(now)
+        while now.at - self._snapshots[0].at > SPAN_SECONDS:
+            self._snapshots.popleft()
+        return parts_of(tuple(self._snapshots))
 
 
-def parts_of(looks: Sequence[Look], /) -> list[Part]:
-    """Return the parts between the first and the last of these looks, by name.
+def parts_of(snapshots: Sequence[Snapshot], /) -> list[Part]:
+    """Return the parts between the first and the last of these snapshots, by name.
 
-    Both shares are of that span. None when no owner had work in it, and for a single look.
+    Both shares are of that span. None when no owner had work in it, and for a single snapshot.
     """
-    first, now = looks[0], looks[-1]
-    entitled, received = _entitled_over(looks), now.received(since=first)
+    first, now = snapshots[0], snapshots[-1]
+    entitled, received = _entitled_over(snapshots), now.received(since=first)
     if not any(entitled.values()):
         return []
     parts = []
@@ -51,34 +51,34 @@ def parts_of(looks: Sequence[Look], /) -> list[Part]:
     return parts
 
 
-def _entitled_over(looks: Sequence[Look]) -> Mapping[str, float]:
+def _entitled_over(snapshots: Sequence[Snapshot]) -> Mapping[str, float]:
     """Return each owner's mean share, of the time in which any owner had work."""
     sums: dict[str, float] = {}
-    for look, following in pairwise(looks):
-        for name, share in entitled_now(look).items():
-            sums[name] = sums.get(name, 0.0) + share * (following.at - look.at)
+    for snapshot, following in pairwise(snapshots):
+        for name, share in entitled_now(snapshot).items():
+            sums[name] = sums.get(name, 0.0) + share * (following.at - snapshot.at)
     total = sum(sums.values())
     return {name: amount / total if total else 0.0 for name, amount in sums.items()}
 
 
-def entitled_now(look: Look, /) -> Mapping[str, float]:
+def entitled_now(snapshot: Snapshot, /) -> Mapping[str, float]:
     """Return each owner's share by weight; one with nothing that waits has no more than it runs.
 
     What such an owner leaves over is shared by the others: max-min fairness, as in Bertsekas and
     Gallager, "Data Networks".
     """
-    shares = look.entitled()
-    running = sum(owner.running for owner in look.owners.values())
+    shares = snapshot.entitled()
+    running = sum(owner.running for owner in snapshot.owners.values())
     asks = {
         name: owner.running / running
-        for name, owner in look.owners.items()
+        for name, owner in snapshot.owners.items()
         if owner.running and not owner.backlog
     }
     sharing = {name for name, share in shares.items() if share}
     free = 1.0
     while sharing:
-        weights = sum(look.owners[name].weight for name in sharing)
-        by_weight = {name: free * look.owners[name].weight / weights for name in sharing}
+        weights = sum(snapshot.owners[name].weight for name in sharing)
+        by_weight = {name: free * snapshot.owners[name].weight / weights for name in sharing}
         content = {name for name in sharing if asks.get(name, 1.0) < by_weight[name]}
         if not content or content == sharing:
             return shares | by_weight

@@ -12,8 +12,8 @@ from config.demo.tasks import upgrade_firmware
 from config.demo.verdict import UpgradeVerdict, line_of_all
 from jobs import submit_many
 from jobs.core.states import ENDED, State
-from jobs.forecast.capacity import Known
-from jobs.forecast.will_it_fit import foresee_rest
+from jobs.forecast.capacity import RunTimes
+from jobs.forecast.will_it_fit import forecast_rest
 from jobs.models import Run, Submission
 from jobs.runs.cancellation import cancel_runs
 
@@ -36,14 +36,14 @@ class Upgrade:
         open_runs = self._runs(AGREED).exclude(state__in=ENDED)
         return not open_runs.exists()
 
-    def foreseen_seconds(self, expected: Known | None) -> float | None:
+    def foreseen_seconds(self, expected: RunTimes | None) -> float | None:
         """Return when all that may begin will be done, in seconds from the first submit.
 
         `expected` is how upgrades go of customers of whom none has ended yet.
         """
         agreed = names_of(self.customers, AGREED)
         rests = [
-            foresee_rest(one, expected=expected)
+            forecast_rest(one, expected=expected)
             for one in self.submissions
             if one.owner.slug in agreed
         ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from config.embedded.accounts import Account
-from fleet.stack.tether import tether
+from fleet.stack.tether import die_with_parent
 
 # No locale and no library path of the caller: the same start everywhere.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
@@ -29,7 +29,7 @@ def spawn(
         cwd=folder,
         env=ENVIRONMENT,
         start_new_session=True,
-        preexec_fn=tether(death_signal),
+        preexec_fn=die_with_parent(death_signal),
         user=account.uid,
         group=account.gid,
         extra_groups=account.extra_groups,
@@ -47,7 +47,7 @@ def run(
         stderr=log,
         cwd=folder,
         env=ENVIRONMENT,
-        preexec_fn=tether(signal.SIGKILL),
+        preexec_fn=die_with_parent(signal.SIGKILL),
         user=account.uid,
         group=account.gid,
         extra_groups=account.extra_groups,

@@ -1,8 +1,8 @@
 """One of several celery-beats leads: any number of them run, and one sends.
 
-`Led` goes over any scheduler of Celery's. A lease makes the leader; it counts from before it was
-asked for, on a monotonic clock, and is looked at before each send. A beat that was frozen
-therefore sends nothing before it has asked again.
+`LeaseScheduler` goes over any scheduler of Celery's. A lease makes the leader; it counts from
+before it was asked for, on a monotonic clock, and is looked at before each send. A beat that was
+frozen therefore sends nothing before it has asked again.
 
 Each send has the id of its entry and due time, and the schedule goes on from the due time, not
 from the time of the send. With a ledger a send is noted before it is published, and again after
@@ -26,7 +26,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from fleet.beat.due import due_after, last_due, send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
-from fleet.beat.signals import undisturbed
+from fleet.beat.signals import deferred_signals
 from fleet.crash_points import crash_point
 
 log = logging.getLogger(__name__)
@@ -35,15 +35,15 @@ LEASE_SECONDS: Final = 6.0
 RENEW_SECONDS: Final = 2.0
 # Before a lease ends, nothing is begun any more: a publish takes a moment.
 MARGIN_SECONDS: Final = 1.0
-AGAIN_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 1.0
 """Seconds between two tries to reach a server that is away."""
 
 
-class Led(Scheduler):
+class LeaseScheduler(Scheduler):
     """A scheduler that sends only while it leads."""
 
     lead: ClassVar[Lead]
-    unnoted: ClassVar[str] = ""
+    outside_ledger: ClassVar[str] = ""
     """How the names of tasks begin whose sends skip the ledger."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -51,7 +51,7 @@ class Led(Scheduler):
         self._led_until = 0.0
         self._ask_at = 0.0
         self._lost_at = 0.0  # when the broker was lost; 0 while it is there
-        self._standing = ""
+        self._role = ""
         self._is_set_up = False
         self._is_in_round = False
         self._unsent: dict[str, tuple[Any, Sending, bool]] = {}  # entry, sending, is it noted
@@ -59,12 +59,12 @@ class Led(Scheduler):
 
     # --- what a scheduler of this kind may say otherwise ---------------------------------
 
-    def read_again(self) -> None:
+    def reload_entries(self) -> None:
         """Have the schedule read as it is now: somebody else has led before."""
 
-    def is_noted(self, entry: Any) -> bool:
+    def is_in_ledger(self, entry: Any) -> bool:
         """Say whether the sends of this entry are kept in the ledger."""
-        return not (self.unnoted and entry.task.startswith(self.unnoted))
+        return not (self.outside_ledger and entry.task.startswith(self.outside_ledger))
 
     # --- leading -------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ class Led(Scheduler):
         self._ask_at = asked_at + RENEW_SECONDS
         if not self.lead.acquire(self.lead.name, self._holder, LEASE_SECONDS):
             self.forget()
-            self._stand("stands by, another one leads")
+            self._log_role("stands by, another one leads")
             return
         # An answer that came after the end: somebody else may have led between.
         if time.monotonic() >= self._led_until:
@@ -95,11 +95,11 @@ class Led(Scheduler):
             asked_at = time.monotonic()
             if not self.lead.acquire(self.lead.name, self._holder, LEASE_SECONDS):
                 raise LeaseLost
-            self._stand("leads")
+            self._log_role("leads")
         self._led_until = asked_at + LEASE_SECONDS
 
     def _take_over(self) -> None:
-        self.read_again()
+        self.reload_entries()
         if not self._is_set_up:
             super().setup_schedule()
             self._is_set_up = True
@@ -114,10 +114,10 @@ class Led(Scheduler):
         self._lost_at = 0.0
         self.lead.release(self.lead.name, self._holder)
 
-    def _stand(self, standing: str) -> None:
-        if standing != self._standing:
-            log.info("beat: %s %s", self._holder, standing)
-            self._standing = standing
+    def _log_role(self, role: str) -> None:
+        if role != self._role:
+            log.info("beat: %s %s", self._holder, role)
+            self._role = role
 
     # --- the round -----------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class Led(Scheduler):
                 # It may be away for this one only: let another one try.
                 self._step_down()
                 self._ask_at = time.monotonic() + LEASE_SECONDS
-            return AGAIN_SECONDS
+            return RETRY_SECONDS
         finally:
             self._is_in_round = False
 
@@ -184,7 +184,7 @@ class Led(Scheduler):
 
     def _send(self, entry: Any, sending: Sending, is_noted: bool, *, producer: Any) -> None:
         self._must_lead()
-        in_ledger = self.is_noted(entry)
+        in_ledger = self.is_in_ledger(entry)
         if in_ledger and not is_noted:
             if not self.lead.ledger.note(sending, holder=self._holder):
                 del self._unsent[sending.name]
@@ -193,7 +193,7 @@ class Led(Scheduler):
             crash_point("beat.after_note")
             self._must_lead()
         log.info("Scheduler: Sending due task %s (%s)", entry.name, entry.task)
-        with undisturbed():
+        with deferred_signals():
             if self._publish(entry, sending, producer) and in_ledger:
                 crash_point("beat.after_publish")
                 self.lead.ledger.sent(sending)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def deferred_signals() -> Iterator[None]:
     """Have SIGTERM and SIGINT wait until the end of the block; outside the main thread, nothing.
 
     Celery's handlers raise wherever the process is: also between an act and its note.

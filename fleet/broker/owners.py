@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from redis import Redis
 
 from fleet.broker.broker import Broker
-from fleet.broker.looks import Found, Look, OwnerLook, merged
+from fleet.broker.snapshot import MessagePosition, OwnerSnapshot, Snapshot, merged
 from fleet.keys import queue_key, settings_key
 from fleet.router import OWNER_NAME
 from fleet.transport import scripts
@@ -120,14 +120,14 @@ class Owners:
             ]
         return all(known)
 
-    def look(self, *names: str, timeout: float) -> Look:
+    def snapshot(self, *names: str, timeout: float) -> Snapshot:
         """Return how these owners stand, or all that the queues know, over the queues together."""
         with self._broker.client(timeout=timeout) as client:
             at = _now(client)
             rows = [row for queue in self.queues for row in _rows(client, queue, names)]
-        return Look(at / SECOND, merged(_seen(row, at) for row in rows))
+        return Snapshot(at / SECOND, merged(_seen(row, at) for row in rows))
 
-    def find(self, queue: str, message_id: str, *, timeout: float) -> Found | None:
+    def find(self, queue: str, message_id: str, *, timeout: float) -> MessagePosition | None:
         """Return where a message of a fair queue is; None when the queue does not know it.
 
         A hint's id is `<run id>:<token>`, with the token that its next admission hands out; a
@@ -141,7 +141,7 @@ class Owners:
             size = client.zcard(queue_key(queue, "ready", f"{owner}|{submission}"))
             at = _now(client)
         place, ready, running, cap, paused, rests, before, due = map(_number, facts[2:])
-        return Found(
+        return MessagePosition(
             state=state.decode(),
             owner=owner,
             submission=submission,
@@ -187,11 +187,11 @@ def _paged(client: Redis, queue: str, names: Sequence[str]) -> Iterator[Any]:
         first += PAGE
 
 
-def _seen(row: Sequence[bytes], at: int) -> OwnerLook:
+def _seen(row: Sequence[bytes], at: int) -> OwnerSnapshot:
     name, *facts, is_eligible, rests, oldest = row
     weight, cap, paused, rate, ready, running, finished, served, _virtual = map(float, facts)
     published = _number(oldest)
-    return OwnerLook(
+    return OwnerSnapshot(
         name=name.decode(),
         weight=weight,
         max_running=int(cap) or None,

@@ -39,7 +39,7 @@ class Sender:
         """
         others: list[Hint] = []
         with channel.conn_or_acquire() as client:
-            scripts.run_ahead(client, self._calls(channel, hints, others, until=until))
+            scripts.run_pipelined(client, self._calls(channel, hints, others, until=until))
         if others:
             with self._producer(channel) as producer, producer.batch(len(others)):
                 for hint in others:

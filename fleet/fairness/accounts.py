@@ -89,7 +89,7 @@ class Owner:
         if self.rate > 0:
             self.tat = max(self.tat, now) + SECOND / self.rate
 
-    def unstart(self, now: int) -> None:
+    def cancel_start(self, now: int) -> None:
         """Pay its rate back for what was given out and never began."""
         if self.rate > 0 and self.tat > now:
             self.tat = max(self.tat - SECOND / self.rate, now)

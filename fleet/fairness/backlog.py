@@ -19,7 +19,7 @@ from math import floor
 from typing import Final
 
 from fleet.fairness.accounts import SECOND, Owner
-from fleet.fairness.messages import Lease, Message, Place, Standing
+from fleet.fairness.messages import Lease, Message, OwnerStats, Place
 
 AGEING_SECONDS: Final = 60.0
 """A step of priority is worth so much waiting."""
@@ -111,11 +111,11 @@ class Backlog:
             self.delayed.get(mid),
         )
 
-    def look(self, now: int, names: Iterable[str]) -> dict[str, Standing]:
+    def owner_stats(self, now: int, names: Iterable[str]) -> dict[str, OwnerStats]:
         """Return how owners stand; unknown ones are left out."""
         known = [self.owners[name] for name in names if name in self.owners]
         return {
-            owner.name: Standing(
+            owner.name: OwnerStats(
                 owner.ready,
                 owner.running,
                 owner.finished,
@@ -259,7 +259,7 @@ class Backlog:
         if self.locks.get(lock) == mid:
             del self.locks[lock]
             first = {
-                name: min(line.values()) for (of, name), line in self.parked.items() if of == lock
+                name: min(line.values()) for (key, name), line in self.parked.items() if key == lock
             }
             for name in by_score(first)[:MOST_MOVED]:
                 self._let_next(lock, name)

@@ -57,7 +57,7 @@ class Leasing(Backlog):
             lease = self._lease_of(worker, mid, number)
             if lease:
                 if not lease.is_finished:
-                    self.owners[self.messages[mid].owner].unstart(now)
+                    self.owners[self.messages[mid].owner].cancel_start(now)
                 if mid in self.again and not lease.is_finished:
                     self._put_back(now, mid, lease)
                 else:

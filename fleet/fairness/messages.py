@@ -52,7 +52,7 @@ class Place(NamedTuple):
     due: int | None = None
 
 
-class Standing(NamedTuple):
+class OwnerStats(NamedTuple):
     """How an owner stands; times in microseconds."""
 
     ready: int

@@ -20,11 +20,11 @@ SHORT_SECONDS: Final = 0.005
 """Behind a job that is expected to take no longer, the next one may wait in its child."""
 AHEAD_SECONDS: Final = 0.02
 """Nor behind more than so much together; nor behind a job that has run for so long."""
-AHEAD_MOST: Final = 26
+MAX_QUEUED: Final = 26
 """Nor behind more than so many: a pipe takes `PIECES`, of which a few may be left."""
 
 
-class Ahead:
+class Lookahead:
     """Mixed into a pool: the jobs that its children have ahead."""
 
     # What is mixed in below.
@@ -42,7 +42,7 @@ class Ahead:
     _looks_at = 0.0
     _following: tuple[Any, Any] | None = None
     """A job whose turn it is, and its child."""
-    _gathered: dict[Any, list[tuple[Any, bytes]]] | None = None
+    _batch: dict[Any, list[tuple[Any, bytes]]] | None = None
     """What goes ahead, by child, while its pool hears words; else nothing gathers."""
 
     def _soon_free(self) -> Any:
@@ -78,22 +78,22 @@ class Ahead:
                 if other is None:
                     break
 
-    def _look_soon(self) -> None:
-        """Have looked after a moment whether a job turned out to be long."""
+    def _check_soon(self) -> None:
+        """Have a timer check whether a job turned out to be long."""
         now = time.monotonic()
         # A time, and no flag: a lost connection takes its timers along.
         if now >= self._looks_at:
             self._looks_at = now + AHEAD_SECONDS
-            self._hub.call_later(AHEAD_SECONDS, self._look_ahead)
+            self._hub.call_later(AHEAD_SECONDS, self._recall_long)
 
-    def _look_ahead(self) -> None:
+    def _recall_long(self) -> None:
         if self._state != RUN:
             # Nothing is written any more; a thread of Celery's fires timers meanwhile.
             return
         self._looks_at = 0.0
         self.recall(runs_for=AHEAD_SECONDS)
         if self._has_ahead:
-            self._look_soon()
+            self._check_soon()
 
     def recall(self, *, runs_for: float = 0.0) -> None:
         """Have what waits in children, behind jobs that run for so many seconds, wait here."""
@@ -106,15 +106,15 @@ class Ahead:
         for job, _text in reversed(self._take_back(child)):
             self._queue(job)
 
-    def _take_back(self, child: Any, most: int = AHEAD_MOST) -> list[tuple[Any, bytes]]:
+    def _take_back(self, child: Any, most: int = MAX_QUEUED) -> list[tuple[Any, bytes]]:
         """Take jobs that a child has ahead out of its pipe, with their texts: what it has not read.
 
         Each is read with one call: one of us gets the whole of it and the other nothing. The
         child's end of the pipe would wait for ever: it is opened a second time, so as not to.
         """
-        self._write_gathered()
+        self._write_batch()
         # A closed pool writes who may end into the same pipe.
-        if self._state != RUN or not has_come_to(child, child.current):
+        if self._state != RUN or not has_reached(child, child.current):
             return []
         try:
             pipe = os.open(
@@ -137,8 +137,8 @@ class Ahead:
         return taken
 
     def _write(self, job: Any, text: bytes, child: Any) -> bool:
-        if self._gathered is not None and child.current is not None:
-            self._gathered.setdefault(child, []).append((job, text))
+        if self._batch is not None and child.current is not None:
+            self._batch.setdefault(child, []).append((job, text))
         else:
             try:
                 os.write(child.inqW_fd, text)
@@ -149,9 +149,9 @@ class Ahead:
         self.write_stats[child.index] += 1
         return True
 
-    def _write_gathered(self) -> None:
+    def _write_batch(self) -> None:
         """Write what has gathered while words were heard: with one call for each child."""
-        gathered, self._gathered = self._gathered, None
+        gathered, self._batch = self._batch, None
         refused = []
         for child, jobs in (gathered or {}).items():
             try:
@@ -167,14 +167,14 @@ class Ahead:
         for job in reversed(refused):
             self._queue(job)
 
-    def _go_on(self, child: Any, *, is_freed: bool) -> None:
+    def _start_next(self, child: Any, *, is_freed: bool) -> None:
         """Have a child be at the next job that it has ahead."""
         last = child.ahead[-1]
         child.current = child.ahead.popleft()
         # The slot that is freed now is that of the last one, in place of the one that has been.
         frees_last = is_freed and not last.is_slot_free and has_room(child)
         last.is_slot_free = last.is_slot_free or frees_last
-        self._putlock.freed += is_freed and not frees_last
+        self._putlock.early += is_freed and not frees_last
         child.current._time_accepted = time.monotonic()
         self._following = child.current, child
 
@@ -192,14 +192,14 @@ def _free_first(child: Any) -> tuple[int, float]:
 
 def has_room(child: Any) -> bool:
     """Whether one more job may wait behind those of a child that is at work."""
-    if child.current.expected > SHORT_SECONDS or len(child.ahead) >= AHEAD_MOST:
+    if child.current.expected > SHORT_SECONDS or len(child.ahead) >= MAX_QUEUED:
         return False
     waiting = [job.expected for job in child.ahead]
     is_each_short = not waiting or max(waiting) <= SHORT_SECONDS
     return is_each_short and child.current.expected + sum(waiting) < AHEAD_SECONDS
 
 
-def has_come_to(child: Any, job: Any) -> bool:
+def has_reached(child: Any, job: Any) -> bool:
     """Whether a child has read this job, or one behind it: then it has ended this one."""
     line = [child.current, *child.ahead] if hasattr(child, "ahead") else []
     behind = line[line.index(job) :] if job in line else [job]

@@ -9,14 +9,14 @@ from typing import Any, Final
 from billiard.pool import RUN
 
 from fleet.pool.booting import Booting
-from fleet.pool.lookahead import Ahead, has_come_to
+from fleet.pool.lookahead import Lookahead, has_reached
 from fleet.pool.reconciling import Reconciling
 
 REAP_SECONDS: Final = 0.02
 REAP_LOOKS: Final = 50
 
 
-class Losses(Ahead, Booting, Reconciling):
+class Losses(Lookahead, Booting, Reconciling):
     """Celery's pool, which loses no job with a child or a connection."""
 
     _put_back: Callable[[Any], None]
@@ -30,9 +30,9 @@ class Losses(Ahead, Booting, Reconciling):
         def count_and_forget(child: Any) -> None:
             job, child.current, child.ahead = child.current, None, deque()
             # Celery frees a slot for each child that has ended. This one's is free, or is needed.
-            self._putlock.freed += job is not None and (job.is_slot_free or not job.ready())
+            self._putlock.early += job is not None and (job.is_slot_free or not job.ready())
             if not child.has_booted:
-                self._putlock.freed += 1  # it had none
+                self._putlock.early += 1  # it had none
                 self._note_failed_boot(child)
             on_process_down(child)
 
@@ -49,14 +49,14 @@ class Losses(Ahead, Booting, Reconciling):
 
         Of a child that ends by itself, or because of the job before, that is no fault of this job.
         """
-        is_read = has_come_to(job._write_to, job) or not hasattr(job, "call")
+        is_read = has_reached(job._write_to, job) or not hasattr(job, "call")
         if is_read or self._state != RUN:
             super().on_job_process_lost(job, pid, exitcode)
             return
         self.on_timeout_cancel(job)
         job._accepted, job._worker_pid = False, None
         # The gate has counted this job as started. Tell it that it was never read.
-        getattr(job, "unread", _nothing)()
+        getattr(job, "on_unread", _nothing)()
         self._put_back(job)
 
     def process_flush_queues(self, proc: Any) -> None:
@@ -70,7 +70,7 @@ class Losses(Ahead, Booting, Reconciling):
         if getattr(child, "ahead", None):
             self._recall_from(child)
             # What cannot be taken back has been read.
-            if child.ahead and has_come_to(child, child.current):
+            if child.ahead and has_reached(child, child.current):
                 return  # it has ended, and will be heard of
         super().terminate_job(pid, sig)
 

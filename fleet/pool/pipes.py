@@ -80,7 +80,7 @@ def missing(text: bytes) -> int:
     return _LENGTH.size + int(_LENGTH.unpack_from(text)[0]) - len(text)
 
 
-class Begun:
+class LastRead:
     """What a child and its pool share in memory: the last job that it has read, and one to stop.
 
     Jobs are known by their numbers. The reader's process id is another than the child's where a
@@ -117,15 +117,15 @@ class Begun:
 
 def ask_to_stop(child: Any, job: Any) -> None:
     """Say which job the soft signal is for that is sent to this child next."""
-    begun = getattr(child, "begun", None)
-    if begun is not None:
-        begun.ask_to_stop(job._job)
+    last_read = getattr(child, "last_read", None)
+    if last_read is not None:
+        last_read.ask_to_stop(job._job)
 
 
 def has_read(child: Any, job: Any) -> bool:
     """Whether this was the last job that a child has read; also of a pool that does not know."""
-    begun = getattr(child, "begun", None)
-    return begun is None or begun.job == job._job
+    last_read = getattr(child, "last_read", None)
+    return last_read is None or last_read.job == job._job
 
 
 class Worker(asynpool.Worker):
@@ -136,7 +136,7 @@ class Worker(asynpool.Worker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Before the fork: it is the same memory in both.
-        self.begun = Begun()
+        self.last_read = LastRead()
         self._is_plain = False
         super().__init__(*args, **kwargs)
         # Where it is refused, a user has too many pipes: fewer jobs go ahead then.
@@ -144,7 +144,7 @@ class Worker(asynpool.Worker):
             fcntl.fcntl(self.inq._writer, fcntl.F_SETPIPE_SZ, PIECES * select.PIPE_BUF)
 
     def contribute_to_object(self, obj: Any) -> Any:
-        obj.begun = self.begun
+        obj.last_read = self.last_read
         obj.current, obj.ahead = None, deque()
         obj.has_booted = False
         return super().contribute_to_object(obj)
@@ -153,7 +153,7 @@ class Worker(asynpool.Worker):
         """Begin to work. From here on `outq.put` is ours."""
         super().on_loop_start(pid)
         gc.set_threshold(*COLLECT_AT)
-        soft_stop.install(lambda: self.begun.is_asked_to_stop)
+        soft_stop.install(lambda: self.last_read.is_asked_to_stop)
         self.outq.put = self._saying(self.outq.put, self.outq._writer.fileno(), pid)
 
     def _make_recv_method(self, conn: Any) -> Callable[[float | None], tuple[bool, Any]]:
@@ -172,7 +172,7 @@ class Worker(asynpool.Worker):
             word = words.popleft()
             if word is not None:
                 _kind, (job, _part, function, *_what) = word
-                self.begun.note(job)
+                self.last_read.note(job)
                 self._is_plain = not hasattr(function, "stops_in_body")
             return True, word
 

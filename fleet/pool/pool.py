@@ -33,12 +33,12 @@ class Slots:
 
     def __init__(self, semaphore: Any) -> None:
         self._semaphore = semaphore
-        self.freed = 0
+        self.early = 0
         """Slots that were released early; that many later releases are ignored."""
 
     def release(self) -> None:
-        if self.freed:
-            self.freed -= 1
+        if self.early:
+            self.early -= 1
         else:
             self._semaphore.release()
 
@@ -89,11 +89,11 @@ class Pool(Losses):
         hear = handler._hear
 
         def hear_and_write(words: deque[Any]) -> None:
-            self._gathered = self._gathered or {}
+            self._batch = self._batch or {}
             try:
                 hear(words)
             finally:
-                self._write_gathered()
+                self._write_batch()
 
         handler.state_handlers[READY] = on_ready_and_next
         handler._hear = hear_and_write
@@ -117,7 +117,7 @@ class Pool(Losses):
         self._expected = expected
         return super().apply_async(func, args, kwds or {}, **options)
 
-    def frees_slot(self, job: Any) -> bool:
+    def release_early(self, job: Any) -> bool:
         """Say, once, that its child may have another job behind this one: its slot may be used."""
         if not hasattr(job, "expected") or job.ready() or job._write_to is None:
             return False
@@ -126,9 +126,9 @@ class Pool(Losses):
         job.is_slot_free = has_room(job._write_to)
         return bool(job.is_slot_free)
 
-    def owe_slots(self, count: int) -> None:
+    def set_early_releases(self, count: int) -> None:
         """Note how many more jobs than slots there are: so many of them free none at their end."""
-        self._putlock.freed = count
+        self._putlock.early = count
 
     def _create_write_handlers(self, hub: Any, *args: Any, **kwargs: Any) -> None:
         super()._create_write_handlers(hub, *args, **kwargs)
@@ -195,7 +195,7 @@ class Pool(Losses):
         else:
             child.ahead.append(job)
             self._has_ahead = True
-            self._look_soon()
+            self._check_soon()
         return True
 
     def _accept(self, job: Any, child: Any) -> None:
@@ -217,10 +217,10 @@ class Pool(Losses):
         is_freed = ended is not None and not ended.ready() and getattr(ended, "is_slot_free", False)
         if child is not None and child.current is not None and child.current._job == job:
             if child.ahead:
-                self._go_on(child, is_freed=is_freed)
+                self._start_next(child, is_freed=is_freed)
                 return
             child.current = None
-        self._putlock.freed += is_freed
+        self._putlock.early += is_freed
         if child is not None and self._maxtasksperchild:
             child.done_count = getattr(child, "done_count", 0) + 1
             if child.done_count >= self._maxtasksperchild:

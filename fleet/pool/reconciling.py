@@ -67,7 +67,7 @@ class Reconciling(asynpool.AsynPool):
             return False
         if not _has_child(job, pids):
             return True
-        reader = child.begun.reader
+        reader = child.last_read.reader
         is_at_job = child.current in (job, None) and has_read(child, job)
         return is_at_job and reader != child.pid and not _runs(reader)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from fleet.stack.tether import tether
+from fleet.stack.tether import die_with_parent
 
 RESTART_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 HEALTHY_SECONDS = 30.0
@@ -178,7 +178,7 @@ class _Running:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                preexec_fn=tether(signal.SIGTERM),
+                preexec_fn=die_with_parent(signal.SIGTERM),
             )
         self._started_at = time.monotonic()
         self._due_at = None

@@ -9,7 +9,7 @@ PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def tether(death_signal: signal.Signals) -> Callable[[], None]:
+def die_with_parent(death_signal: signal.Signals) -> Callable[[], None]:
     """Return a `preexec_fn`: the child gets this signal when our thread ends, however it ends.
 
     Start such children from a thread that lives as long as they should.

@@ -26,7 +26,7 @@ from fleet.transport.pending_take import PendingTake
 from fleet.transport.publish_batch import PublishBatch
 from fleet.transport.qos import QoS
 from fleet.transport.quarantine import Quarantine
-from fleet.transport.repair import is_wrong_type, mend
+from fleet.transport.repair import is_wrong_type, quarantine_wrong_keys
 from fleet.transport.stock import bindings, lists_of, put_aside_bindings, put_aside_wrong
 from fleet.transport.taking import Taking
 
@@ -100,7 +100,7 @@ class FairQueues(Taking):
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         if queue not in self.fair_queues:
-            self._mended([queue], partial(super()._put, queue, message, **kwargs))  # type: ignore[misc]
+            self._with_repair([queue], partial(super()._put, queue, message, **kwargs))  # type: ignore[misc]
             return
         group = address(message, now=datetime.now(UTC)).group(redis.dumps(message))
         batch = kwargs.get("_publish_batch")
@@ -124,10 +124,10 @@ class FairQueues(Taking):
             with self.conn_or_acquire() as client:
                 while count := scripts.run(client, queue, "purge", 1_000):
                     removed += count
-        return removed + int(self._mended([queue], super()._purge, queue))  # type: ignore[misc]
+        return removed + int(self._with_repair([queue], super()._purge, queue))  # type: ignore[misc]
 
     def _size(self, queue: str) -> int:
-        return int(self._mended([queue], super()._size, queue))  # type: ignore[misc]
+        return int(self._with_repair([queue], super()._size, queue))  # type: ignore[misc]
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
         if queue in self.fair_queues:
@@ -154,15 +154,15 @@ class FairQueues(Taking):
         # Bindings that somebody has removed: Celery's own exchange of a queue has its name.
         return found or ([routing_key] if exchange == routing_key else [])
 
-    def _mended(self, queues: Sequence[str], act: Callable[..., Any], *arguments: Any) -> Any:
+    def _with_repair(self, queues: Sequence[str], act: Callable[..., Any], *arguments: Any) -> Any:
         """Do what asks the server without a script; once more when a key had the wrong type."""
         try:
             return act(*arguments)
         except ResponseError as error:
-            self._mend(queues, error)
+            self._repair(queues, error)
             return act(*arguments)
 
-    def _mend(self, queues: Sequence[str], error: ResponseError) -> None:
+    def _repair(self, queues: Sequence[str], error: ResponseError) -> None:
         """Mend these queues; raise an error about something else."""
         if not is_wrong_type(error):
             raise error
@@ -170,7 +170,7 @@ class FairQueues(Taking):
             # Each of them: it is not said which one has the key.
             for queue in queues:
                 if queue in self.fair_queues:
-                    mend(client, queue)
+                    quarantine_wrong_keys(client, queue)
             put_aside_wrong(client, lists_of(set(queues) - set(self.fair_queues), self))
 
     def _basic_cancel(self, consumer_tag: str) -> Any:
@@ -189,18 +189,18 @@ class FairQueues(Taking):
         return result
 
     def settle(self, *, waits: bool = True) -> None:
-        """Say what is due of what this process holds; wait until it has been heard, or not."""
+        """Flush what is due of this process's leases; wait for the reply, or not."""
         due = self.leases.due()
-        if due or self.leases.is_to_hear:
+        if due or self.leases.is_collect_due:
             with self.conn_or_acquire() as client:
-                say = self.leases.say if waits else self.leases.say_ahead
-                say(client, due)
+                flush = self.leases.flush if waits else self.leases.flush_async
+                flush(client, due)
 
     def settle_all(self) -> None:
-        """Say all that this process has to say of what it holds, and wait until it is heard."""
-        if self.leases.has_unsaid:
+        """Flush all of this process's pending operations, and wait for the reply."""
+        if self.leases.has_pending:
             with self.conn_or_acquire() as client:
-                self.leases.say(client)
+                self.leases.flush(client)
 
     def close(self) -> None:
         if self._pending_take is not None:

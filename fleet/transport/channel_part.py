@@ -44,5 +44,5 @@ class ChannelPart:
     _pending_take: PendingTake | None = None
     _waits_for_fair = False
     _waits_for_stock = False
-    _mended: Callable[..., Any]
-    _mend: Callable[..., Any]
+    _with_repair: Callable[..., Any]
+    _repair: Callable[..., Any]

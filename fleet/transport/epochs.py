@@ -18,8 +18,8 @@ from redis import Redis
 
 from fleet.transport import scripts
 from fleet.transport.envelope import MalformedMessage
-from fleet.transport.held_leases import Holding, Lease
-from fleet.transport.pending import Saying
+from fleet.transport.held_leases import HeldLeases, Lease
+from fleet.transport.pending import PendingOps
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ HOLD_AT_ONCE: Final = 100
 
 
 @dataclass(slots=True)
-class Known:
+class QueueState:
     """What a process knows of a queue from which it takes."""
 
     epoch: int = 0
@@ -39,17 +39,17 @@ class Known:
 class Epochs:
     """What a worker knows of its queues. Not thread-safe; the caller holds the lock."""
 
-    def __init__(self, worker: str, holding: Holding, saying: Saying) -> None:
+    def __init__(self, worker: str, held: HeldLeases, pending_ops: PendingOps) -> None:
         self._worker = worker
-        self._holding = holding
-        self._saying = saying
-        self.known: dict[str, Known] = defaultdict(Known)
+        self._held = held
+        self._pending_ops = pending_ops
+        self.known: dict[str, QueueState] = defaultdict(QueueState)
         """The queues from which was taken."""
 
     def keep(self, client: Redis, queue: str) -> list[Lease]:
         """Say of which messages this process knows; return their leases."""
-        self._saying.say(client, [queue])
-        leases = self._holding.leases(queue=queue)
+        self._pending_ops.flush(client, [queue])
+        leases = self._held.leases(queue=queue)
         named = [value for lease in leases for value in (lease.id, lease.number)]
         scripts.run(client, queue, "keep", self._worker, *named)
         self.known[queue].confirmed = 0

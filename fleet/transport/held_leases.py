@@ -14,7 +14,7 @@ from fleet.transport.envelope import address, parsed
 
 BUFFER_US: Final = round(BUFFER_SECONDS * 1_000_000)
 
-_ADRIFT: Final = "adrift"
+_ORPHANED: Final = "orphaned"
 """In place of the channel of what still runs when its channel is lost."""
 
 
@@ -66,7 +66,7 @@ class Load:
     buffered: int = 0
 
 
-class Holding:
+class HeldLeases:
     """Leases by tag, and what each channel has of them. Not thread-safe; the caller holds the
     lock.
     """
@@ -88,10 +88,10 @@ class Holding:
     def load(self, channel: Hashable) -> Load:
         """Return how much a channel holds; what runs on from lost ones takes its slots too."""
         # Not made by being asked for: a channel may have closed.
-        own, adrift = self._loads.get(channel, Load()), self._loads.get(_ADRIFT, Load())
-        if not adrift.count:
+        own, orphaned = self._loads.get(channel, Load()), self._loads.get(_ORPHANED, Load())
+        if not orphaned.count:
             return own
-        return Load(own.held, own.count + adrift.count, own.buffered + adrift.buffered)
+        return Load(own.held, own.count + orphaned.count, own.buffered + orphaned.buffered)
 
     def is_idle(self, channel: Hashable) -> bool:
         """Whether nothing that this channel brought is still to run."""
@@ -120,11 +120,11 @@ class Holding:
         return lease
 
     def lose(self, channel: Hashable) -> list[Lease]:
-        """Forget a channel: what it brought and runs is adrift; return the rest, held as before."""
+        """Forget a channel: orphan what runs of it; return the rest, held as before."""
         brought = [lease for lease in self._leases.values() if lease.channel == channel]
         for lease in brought:
             if lease.is_started:
-                self._cast_off(lease)
+                self._orphan(lease)
         return [lease for lease in brought if not lease.is_started]
 
     def forget(self, channel: Hashable) -> None:
@@ -135,11 +135,11 @@ class Holding:
         self._leases.clear()
         self._loads.clear()
 
-    def _cast_off(self, lease: Lease) -> None:
-        before, adrift = self._loads[lease.channel], self._loads[_ADRIFT]
-        lease.channel = _ADRIFT
-        before.held, adrift.held = before.held - 1, adrift.held + 1
+    def _orphan(self, lease: Lease) -> None:
+        before, orphaned = self._loads[lease.channel], self._loads[_ORPHANED]
+        lease.channel = _ORPHANED
+        before.held, orphaned.held = before.held - 1, orphaned.held + 1
         if not lease.is_finished:
-            before.count, adrift.count = before.count - 1, adrift.count + 1
+            before.count, orphaned.count = before.count - 1, orphaned.count + 1
             before.buffered -= lease.load
-            adrift.buffered += lease.load
+            orphaned.buffered += lease.load

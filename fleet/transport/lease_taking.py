@@ -1,4 +1,4 @@
-"""Taking leases: one call brings messages of a fair queue, and says what is unsaid of it."""
+"""Taking leases: one call brings messages of a fair queue, and flushes its pending operations."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from redis.exceptions import ResponseError
 from fleet.transport import scripts
 from fleet.transport.envelope import is_text
 from fleet.transport.epochs import Epochs
-from fleet.transport.held_leases import Holding, Lease
-from fleet.transport.pending import Saying
+from fleet.transport.held_leases import HeldLeases, Lease
+from fleet.transport.pending import PendingOps
 from fleet.transport.pending_take import PendingTake, RoundTrip
-from fleet.transport.repair import is_spoilt, mend
+from fleet.transport.repair import is_spoilt, quarantine_wrong_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class LeaseTaking:
     def __init__(self) -> None:
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
         self._lock = threading.RLock()
-        self._holding = Holding()
-        self._saying = Saying(self.worker)
-        self._epochs = Epochs(self.worker, self._holding, self._saying)
+        self._held = HeldLeases()
+        self._pending_ops = PendingOps(self.worker)
+        self._epochs = Epochs(self.worker, self._held, self._pending_ops)
         self._met: set[tuple[str, Hashable]] = set()
         """Queues and channels that have taken from them: a new channel may mean a new server."""
         self._pending: dict[str, PendingTake] = {}
@@ -75,7 +75,7 @@ class LeaseTaking:
     def take(
         self, client: Redis, queue: str, room: Room, *, channel: Hashable, lease_us: int, most: int
     ) -> Taken:
-        """Say what is unsaid, and take what there is room for."""
+        """Flush pending operations, and take what there is room for."""
         with self._lock:
             if queue in self._pending:
                 return NOT_NOW
@@ -105,11 +105,11 @@ class LeaseTaking:
             if queue in self._pending:
                 return None
             self._meet_first(client, queue, channel)
-            unsaid = self._saying.pop_next(client, queue)
+            ops = self._pending_ops.pop_next(client, queue)
             take = self._arguments(queue, (lease_us, room.slots, room.budget, most))
-            calls = [*unsaid.calls(self.worker), ("take", take)]
+            calls = [*ops.calls(self.worker), ("take", take)]
             epoch = self._epochs.known[queue].epoch
-            pending = PendingTake(queue, channel, unsaid, calls, connection, epoch=epoch)
+            pending = PendingTake(queue, channel, ops, calls, connection, epoch=epoch)
             self._pending[queue] = pending
         try:
             pending.send()
@@ -148,7 +148,7 @@ class LeaseTaking:
             if self._pending.get(pending.queue) is pending:
                 del self._pending[pending.queue]
                 pending.is_dropped = True
-                self._saying.put_first(pending.queue, pending.unsaid)
+                self._pending_ops.requeue(pending.queue, pending.ops)
 
     @property
     def round_trip_us(self) -> int:
@@ -200,9 +200,9 @@ class LeaseTaking:
             self._epochs.keep(client, queue)
 
     def _ask(self, client: Redis, queue: str, how: tuple[int, int, int, int]) -> list[Any]:
-        """Say what is unsaid, and take, in one round trip; return the take's reply."""
+        """Flush pending operations and take, in one round trip; return the take's reply."""
         take = self._arguments(queue, how)
-        with self._saying.calls(client, queue) as words:
+        with self._pending_ops.calls(client, queue) as words:
             *_, reply = scripts.run_all(client, queue, [*words, ("take", take)])
         return list(reply)
 
@@ -226,7 +226,7 @@ class LeaseTaking:
         )
         known = self._epochs.known[queue]
         known.last_lease = max(known.last_lease, lease.number)
-        self._holding.add(lease)
+        self._held.add(lease)
         return lease.tag, raw
 
 
@@ -238,6 +238,6 @@ def _last_result(client: Redis, pending: PendingTake, results: list[Any]) -> lis
         if isinstance(result, ResponseError)
     ]
     if any(map(is_spoilt, results)):
-        mend(client, pending.queue, results)
+        quarantine_wrong_keys(client, pending.queue, results)
     again = scripts.run_all(client, pending.queue, refused) if refused else []
     return list(again[-1] if isinstance(results[-1], ResponseError) else results[-1])

@@ -1,7 +1,7 @@
 """The leases of this process: what is taken of the fair queues, and what becomes of it.
 
 One for each process and broker, however many channels come and go: a lost connection does not
-take away what runs. What could not be said is said with the next take.
+take away what runs. What could not be sent is sent with the next take.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ class Leases(LeaseTaking):
     """The leases of one process on one broker. Safe for threads."""
 
     def __contains__(self, tag: object) -> bool:
-        return tag in self._holding
+        return tag in self._held
 
     def load(self, channel: Hashable) -> Load:
         """Return how much a channel holds; what runs on from lost ones takes its slots too."""
-        return self._holding.load(channel)
+        return self._held.load(channel)
 
     # --- what becomes of a message -----------------------------------------------------
 
     def start(self, tag: str) -> None:
         """The pool has it: neither a lost connection nor a warm shutdown gives it back."""
-        lease = self._holding.get(tag)
+        lease = self._held.get(tag)
         if lease is not None:
             lease.is_started = True
 
     def expected_seconds(self, tag: str) -> float:
         """Return how long its run is expected to take; infinite when that is not known."""
-        lease = self._holding.get(tag)
+        lease = self._held.get(tag)
         return math.inf if lease is None or lease.expected is None else lease.expected / 1_000_000
 
     def lose(self, tag: str) -> None:
         """The process that ran it has died."""
-        lease = self._holding.get(tag)
+        lease = self._held.get(tag)
         if lease is not None:
             lease.is_lost = True
 
     def lost(self, tag: str) -> Lease | None:
         """Return the lease of a message whose process has died; None for any other."""
-        lease = self._holding.get(tag)
+        lease = self._held.get(tag)
         return lease if lease is not None and lease.is_lost else None
 
     def finish(self, tag: str, seconds: float) -> None:
         """The run has ended: its slot, cap and lock are free, and its owner is charged."""
         with self._lock:
-            lease = self._holding.get(tag)
+            lease = self._held.get(tag)
             if lease is not None and not lease.is_finished:
-                self._holding.finish(lease)
+                self._held.finish(lease)
                 run = max(0, round(seconds * 1_000_000))
-                self._saying.add(lease, "finish", run, is_urgent=lease.is_urgent)
+                self._pending_ops.add(lease, "finish", run, is_urgent=lease.is_urgent)
                 if lease.is_acked:
                     self.ack(tag)
 
@@ -72,7 +72,7 @@ class Leases(LeaseTaking):
         and its cap and lock are taken.
         """
         with self._lock:
-            running = self._holding.get(tag)
+            running = self._held.get(tag)
             if running is not None and running.is_started and not running.is_finished:
                 running.is_acked = True
                 return
@@ -80,15 +80,15 @@ class Leases(LeaseTaking):
             lease = self.dropped(tag)
             if lease is not None:
                 is_urgent = lease.is_urgent and was_running
-                is_last = self._holding.is_idle(lease.channel)
-                self._saying.add(lease, "ack", is_urgent=is_urgent or is_last)
+                is_last = self._held.is_idle(lease.channel)
+                self._pending_ops.add(lease, "ack", is_urgent=is_urgent or is_last)
 
     def dropped(self, tag: str) -> Lease | None:
         """Forget a lease, about which the caller says what there is to say; return it."""
         with self._lock:
-            lease = self._holding.pop(tag)
+            lease = self._held.pop(tag)
             if lease is not None:
-                self._holding.finish(lease)
+                self._held.finish(lease)
             return lease
 
     def give_back(self, tag: str, *, delay_seconds: float = 0.0, is_rejected: bool = False) -> None:
@@ -97,50 +97,50 @@ class Leases(LeaseTaking):
             lease = self.dropped(tag)
             if lease is not None:
                 delay = round(delay_seconds * 1_000_000)
-                self._saying.add(lease, "give_back", delay, int(is_rejected), is_urgent=True)
+                self._pending_ops.add(lease, "give_back", delay, int(is_rejected), is_urgent=True)
 
     def is_redelivered(self, tag: str) -> bool:
         """Whether a worker has given this message back before."""
-        lease = self._holding.get(tag)
+        lease = self._held.get(tag)
         return lease is not None and lease.is_redelivered
 
     def give_back_unstarted(self, channel: Hashable) -> None:
-        """Give back what a channel brought and no pool has begun to run; the rest is adrift."""
+        """Give back what a channel brought and no pool has begun to run; the rest is orphaned."""
         with self._lock:
             for pending in list(self._pending.values()):
                 if pending.channel == channel:
                     self.drop_take(pending)
-            for lease in self._holding.lose(channel):
+            for lease in self._held.lose(channel):
                 self.give_back(lease.tag)
             # Nothing names this channel any more.
-            self._holding.forget(channel)
+            self._held.forget(channel)
             self.doubt(channel)
 
-    # --- saying ------------------------------------------------------------------------
+    # --- sending -----------------------------------------------------------------------
 
     def due(self) -> list[str]:
-        """Return the queues of which something should be said now."""
-        return self._saying.due()
+        """Return the queues that should be flushed now."""
+        return self._pending_ops.due()
 
     @property
-    def has_unsaid(self) -> bool:
-        """Whether anything is to be said, or to be heard of what was said ahead."""
-        return bool(self._saying)
+    def has_pending(self) -> bool:
+        """Whether any operation is not sent, or not confirmed."""
+        return bool(self._pending_ops)
 
     @property
-    def is_to_hear(self) -> bool:
-        """Whether what was said ahead should have been heard by now."""
-        return self._saying.is_to_hear
+    def is_collect_due(self) -> bool:
+        """Whether replies should have arrived by now."""
+        return self._pending_ops.is_collect_due
 
-    def say(self, client: Redis, queues: Iterable[str] | None = None) -> None:
-        """Say what is unsaid of these queues, or of all."""
+    def flush(self, client: Redis, queues: Iterable[str] | None = None) -> None:
+        """Send the pending operations of these queues, or of all."""
         with self._lock:
-            self._saying.say(client, queues)
+            self._pending_ops.flush(client, queues)
 
-    def say_ahead(self, client: Redis, queues: Iterable[str]) -> None:
-        """Say what is unsaid of these queues, and do not wait for an answer."""
+    def flush_async(self, client: Redis, queues: Iterable[str]) -> None:
+        """Send the pending operations of these queues, and do not wait for the reply."""
         with self._lock:
-            self._saying.say_ahead(client, queues)
+            self._pending_ops.flush_async(client, queues)
 
     # --- living ------------------------------------------------------------------------
 
@@ -159,9 +159,9 @@ class Leases(LeaseTaking):
     def _certain(self, queue: str) -> set[str] | None:
         """Return the leases of a queue; None while it may have heard or given something else."""
         with self._lock:
-            if queue in self._pending or queue in self._saying:
+            if queue in self._pending or queue in self._pending_ops:
                 return None
-            return {lease.tag for lease in self._holding.leases(queue=queue)}
+            return {lease.tag for lease in self._held.leases(queue=queue)}
 
     def _compare(self, client: Redis, queue: str, count: int, known: int) -> None:
         """Tell a queue what is held here when it has known twice of more or of less."""
@@ -175,24 +175,24 @@ class Leases(LeaseTaking):
     def wind_up(self, client: Redis) -> None:
         """Give back what no pool has; the rest stays here until it has ended."""
         with self._lock:
-            for lease in self._holding.leases():
+            for lease in self._held.leases():
                 if not lease.is_started:
                     self.give_back(lease.tag)
-            self._saying.say(client)
+            self._pending_ops.flush(client)
 
     def leave(self, client: Redis) -> None:
-        """Say what is unsaid, and give back all that is held."""
+        """Send pending operations, and give back all that is held."""
         with self._lock:
-            for lease in self._holding.leases():
+            for lease in self._held.leases():
                 if lease.is_acked:
                     self.finish(lease.tag, 0)  # terminated, and nobody will tell of its end
             for pending in list(self._pending.values()):
                 self.drop_take(pending)
-            self._saying.say(client)
+            self._pending_ops.flush(client)
             for queue in list(self._epochs.known):
                 while scripts.run(client, queue, "leave", self.worker, 500) == 500:
                     pass
-            self._holding.clear()
+            self._held.clear()
             self._epochs.known.clear()
             self._met.clear()
 

@@ -1,7 +1,7 @@
 """Lease operations (finish, ack, give back) that Redis has not confirmed: batched per queue,
 repeated until confirmed.
 
-Every word carries the number of its lease, so saying it twice is harmless.
+Every operation carries the number of its lease, so sending it twice is harmless.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from fleet.transport.held_leases import Lease
 
 logger = logging.getLogger(__name__)
 
-SAY_WITHIN_SECONDS: Final = 0.1
-"""An end and its acknowledgement that come within so long are one word."""
-SAY_AT: Final = 200
-UNHEARD_MOST: Final = 16
+FLUSH_SECONDS: Final = 0.1
+"""Longest wait of an operation: an end and its acknowledgement within it are sent as one."""
+FLUSH_AT: Final = 200
+MAX_UNCONFIRMED: Final = 16
 """At most this many batches are unanswered; the next one waits."""
 _ACTS: Final = ("finish", "done", "ack", "give_back")
 
@@ -35,8 +35,8 @@ _Name = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Unsaid:
-    """What is to be said of one queue: by scripts of these names, of leases, with more perhaps."""
+class QueueOps:
+    """Pending operations of one queue, by script; of each lease, the script's further arguments."""
 
     finish: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
     done: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
@@ -50,163 +50,163 @@ class Unsaid:
 
     def add(self, name: _Name, act: str, more: tuple[Any, ...]) -> None:
         if act == "ack" and name in self.finish:
-            # Both in one word, which costs Redis little more than either.
+            # Both in one operation, which costs Redis little more than either.
             act, more = "done", self.finish.pop(name)
         getattr(self, act)[name] = more
 
     def calls(self, worker: str) -> list[scripts.Call]:
-        said = [(act, getattr(self, act)) for act in _ACTS]
+        by_act = [(act, getattr(self, act)) for act in _ACTS]
         return [
-            (act, (worker, *(part for name, more in words.items() for part in (*name, *more))))
-            for act, words in said
-            if words
+            (act, (worker, *(part for name, more in ops.items() for part in (*name, *more))))
+            for act, ops in by_act
+            if ops
         ]
 
 
-class Saying:
-    """What a worker has still to say, by queue. Not thread-safe; the caller holds the lock."""
+class PendingOps:
+    """A worker's pending operations, by queue. Not thread-safe; the caller holds the lock."""
 
     def __init__(self, worker: str) -> None:
         self._worker = worker
-        self._unsaid: dict[str, Unsaid] = defaultdict(Unsaid)
-        self._said: deque[tuple[str, Unsaid, float]] = deque()
-        """What was said ahead and may not have been heard, and when."""
-        self._talk: scripts.Talk | None = None
+        self._pending: dict[str, QueueOps] = defaultdict(QueueOps)
+        self._unconfirmed: deque[tuple[str, QueueOps, float]] = deque()
+        """Batches that were sent without waiting for the reply, and when."""
+        self._connection: scripts.ScriptConnection | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._unsaid or self._said)
+        return bool(self._pending or self._unconfirmed)
 
     def __contains__(self, queue: str) -> bool:
-        """Whether something is to be said of a queue, or was said and perhaps not heard."""
-        return bool(self._unsaid.get(queue)) or any(said[0] == queue for said in self._said)
+        """Whether a queue has operations that are not sent, or not confirmed."""
+        return bool(self._pending.get(queue)) or any(sent[0] == queue for sent in self._unconfirmed)
 
     def add(self, lease: Lease, act: str, *more: Any, is_urgent: bool) -> None:
-        """Have something said of a lease: the name of a script, and its further arguments."""
-        unsaid = self._unsaid[lease.queue]
-        unsaid.since = unsaid.since or time.monotonic()
-        unsaid.is_urgent = unsaid.is_urgent or is_urgent
-        unsaid.add((lease.id, lease.number), act, more)
+        """Add an operation on a lease: the name of a script, and its further arguments."""
+        ops = self._pending[lease.queue]
+        ops.since = ops.since or time.monotonic()
+        ops.is_urgent = ops.is_urgent or is_urgent
+        ops.add((lease.id, lease.number), act, more)
 
     def due(self) -> list[str]:
-        """Return the queues of which something should be said now."""
+        """Return the queues that should be flushed now."""
         now = time.monotonic()
         return [
             queue
-            for queue, unsaid in list(self._unsaid.items())
-            if unsaid.is_urgent
-            or (unsaid.since and now - unsaid.since >= SAY_WITHIN_SECONDS)
-            or len(unsaid) >= SAY_AT
+            for queue, ops in list(self._pending.items())
+            if ops.is_urgent
+            or (ops.since and now - ops.since >= FLUSH_SECONDS)
+            or len(ops) >= FLUSH_AT
         ]
 
-    def say_ahead(self, client: Redis, queues: Iterable[str]) -> None:
-        """Say what is unsaid of these queues, and do not wait for an answer.
+    def flush_async(self, client: Redis, queues: Iterable[str]) -> None:
+        """Send the pending operations of these queues, and do not wait for the reply.
 
-        What became of it is heard with a later word: what is refused raises its error then, and is
-        to be said again.
+        A later call collects it. An operation that was refused raises its error then, and is
+        pending again.
         """
-        self._hear(client, is_to_wait=len(self._said) >= UNHEARD_MOST)
+        self._collect(client, is_to_wait=len(self._unconfirmed) >= MAX_UNCONFIRMED)
         try:
             for queue in queues:
-                unsaid = self.pop(queue)
-                if calls := unsaid.calls(self._worker):
-                    self._said.append((queue, unsaid, time.monotonic()))
-                    if self._talk is None:
-                        self._talk = scripts.Talk(client)
-                    self._talk.send(queue, calls)
+                ops = self.pop(queue)
+                if calls := ops.calls(self._worker):
+                    self._unconfirmed.append((queue, ops, time.monotonic()))
+                    if self._connection is None:
+                        self._connection = scripts.ScriptConnection(client)
+                    self._connection.send(queue, calls)
         except BaseException:
-            self._unsay()
+            self._requeue_unconfirmed()
             raise
 
     @property
-    def is_to_hear(self) -> bool:
-        """Whether what was said ahead should have been heard by now, and can be without a wait."""
-        if not self._said or self._talk is None:
+    def is_collect_due(self) -> bool:
+        """Whether replies should have arrived by now, and can be read without a wait."""
+        if not self._unconfirmed or self._connection is None:
             return False
-        is_due = time.monotonic() - self._said[-1][2] >= SAY_WITHIN_SECONDS
-        return (is_due and self._talk.is_answered) or self._is_overdue
+        is_due = time.monotonic() - self._unconfirmed[-1][2] >= FLUSH_SECONDS
+        return (is_due and self._connection.is_answered) or self._is_overdue
 
     @property
     def _is_overdue(self) -> bool:
         """Whether the server has been silent for longer than a connection waits for it."""
-        timeout = self._talk.timeout if self._talk is not None else None
-        return timeout is not None and time.monotonic() - self._said[0][2] > timeout
+        timeout = self._connection.timeout if self._connection is not None else None
+        return timeout is not None and time.monotonic() - self._unconfirmed[0][2] > timeout
 
-    def _hear(self, client: Redis, *, is_to_wait: bool = True) -> None:
-        """Hear what became of that which was said ahead: all of it, or what is answered by now.
+    def _collect(self, client: Redis, *, is_to_wait: bool = True) -> None:
+        """Read the replies to what was sent: all of them, or those that are here by now.
 
-        What may not have arrived is unsaid. Raises what the server refuses, and that it does not
-        answer. A connection that is lost is no error of this one.
+        What may not have arrived is pending again. Raises what the server refuses, and
+        that it does not answer. A connection that is lost is no error of this one.
         """
         try:
-            while self._said and self._talk is not None:
-                if not is_to_wait and not self._talk.is_answered:
+            while self._unconfirmed and self._connection is not None:
+                if not is_to_wait and not self._connection.is_answered:
                     if self._is_overdue:
                         raise LostConnection("no answer in time")
                     return
-                scripts.run_again(client, self._talk.hear())
-                self._said.popleft()
+                scripts.run_again(client, self._connection.receive())
+                self._unconfirmed.popleft()
         except (LostConnection, OSError) as error:
-            logger.info("to be said again: %s", error)
-            self._unsay()
+            logger.info("to be sent again: %s", error)
+            self._requeue_unconfirmed()
         except BaseException:
-            self._unsay()
+            self._requeue_unconfirmed()
             raise
-        if not self._said:
-            self._end_talk()
+        if not self._unconfirmed:
+            self._disconnect()
 
-    def _unsay(self) -> None:
-        """Take all back of which it is not known that it was heard: twice is harmless."""
-        while self._said:
-            queue, unsaid, _at = self._said.pop()
-            self.put_first(queue, unsaid)
-        self._end_talk()
+    def _requeue_unconfirmed(self) -> None:
+        """Make all unconfirmed operations pending again: sending them twice is harmless."""
+        while self._unconfirmed:
+            queue, ops, _at = self._unconfirmed.pop()
+            self.requeue(queue, ops)
+        self._disconnect()
 
-    def _end_talk(self) -> None:
-        talk, self._talk = self._talk, None
-        if talk is not None:
-            talk.close()
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
-    def say(self, client: Redis, queues: Iterable[str] | None = None) -> None:
-        """Say what is unsaid of these queues, or of all."""
+    def flush(self, client: Redis, queues: Iterable[str] | None = None) -> None:
+        """Send the pending operations of these queues, or of all."""
         with suppress(RedisError):
-            self._hear(client)
-        for queue in list(self._unsaid if queues is None else queues):
+            self._collect(client)
+        for queue in list(self._pending if queues is None else queues):
             with self.calls(client, queue) as calls:
                 if calls:
                     scripts.run_all(client, queue, calls)
 
     @contextmanager
     def calls(self, client: Redis, queue: str) -> Iterator[list[scripts.Call]]:
-        """Give the calls that say all of a queue; after an error it is to be said again."""
-        with suppress(RedisError):  # it is said again, here
-            self._hear(client)
-        unsaid = self.pop(queue)
+        """Give the calls for all operations of a queue; after an error they are pending again."""
+        with suppress(RedisError):  # they are sent again, here
+            self._collect(client)
+        ops = self.pop(queue)
         try:
-            yield unsaid.calls(self._worker)
+            yield ops.calls(self._worker)
         except BaseException:
-            self.put_first(queue, unsaid)
+            self.requeue(queue, ops)
             raise
 
-    def pop(self, queue: str) -> Unsaid:
-        """Return all that is to be said of a queue: the caller says it, or puts it back."""
-        return self._unsaid.pop(queue, None) or Unsaid()
+    def pop(self, queue: str) -> QueueOps:
+        """Return all operations of a queue: the caller sends them, or requeues them."""
+        return self._pending.pop(queue, None) or QueueOps()
 
-    def pop_next(self, client: Redis, queue: str) -> Unsaid:
-        """Return it, to be said over another connection; nothing while earlier words are unheard.
+    def pop_next(self, client: Redis, queue: str) -> QueueOps:
+        """Return them, to be sent over another connection; none while earlier ones are unconfirmed.
 
         An acknowledgement that overtakes the end of its run would say that it never ran.
         """
         with suppress(RedisError):
-            self._hear(client, is_to_wait=False)
-        is_unheard = any(each[0] == queue for each in self._said)
-        return Unsaid() if is_unheard else self.pop(queue)
+            self._collect(client, is_to_wait=False)
+        is_unconfirmed = any(each[0] == queue for each in self._unconfirmed)
+        return QueueOps() if is_unconfirmed else self.pop(queue)
 
-    def put_first(self, queue: str, unsaid: Unsaid) -> None:
-        """Have this said again, before what has come since."""
-        if not unsaid:
+    def requeue(self, queue: str, ops: QueueOps) -> None:
+        """Make these pending again, before those added since."""
+        if not ops:
             return
-        later = self._unsaid[queue]
+        later = self._pending[queue]
         for act in _ACTS:
-            setattr(later, act, {**getattr(unsaid, act), **getattr(later, act)})
-        later.since = unsaid.since or later.since
-        later.is_urgent = later.is_urgent or unsaid.is_urgent
+            setattr(later, act, {**getattr(ops, act), **getattr(later, act)})
+        later.since = ops.since or later.since
+        later.is_urgent = later.is_urgent or ops.is_urgent

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fleet.transport import scripts
-from fleet.transport.pending import Unsaid
+from fleet.transport.pending import QueueOps
 
 SAMPLES: Final = 8
 ROUND_TRIP_MOST_US: Final = 1_000_000
@@ -21,7 +21,7 @@ class PendingTake:
 
     queue: str
     channel: Hashable
-    unsaid: Unsaid
+    ops: QueueOps
     calls: list[scripts.Call]
     """The last one is the take."""
     connection: Any

@@ -77,7 +77,7 @@ class Poller(redis.MultiChannelPoller):
             channel.qos.pay()
         # They have what is to be said in common: one of them says it.
         channel = next(iter(self._channels), None)
-        if channel is not None and channel.leases.has_unsaid:
+        if channel is not None and channel.leases.has_pending:
             channel.settle(waits=False)
         super().on_poll_start()
 

@@ -16,7 +16,7 @@ from fleet.contract import is_hint
 from fleet.transport.held_leases import BUFFER_US
 from fleet.transport.lease_taking import Room
 from fleet.transport.leases import Leases
-from fleet.transport.pending import SAY_WITHIN_SECONDS
+from fleet.transport.pending import FLUSH_SECONDS
 from fleet.transport.quarantine import SHAPE_ERRORS
 from fleet.transport.stock import drop_unacknowledged, free_mutex, put_aside_wrong
 
@@ -80,7 +80,7 @@ class QoS(redis.QoS):
             # Leased already, in the script that chose it.
             super(redis.QoS, self).append(message, delivery_tag)
         else:
-            self._unspoilt(super().append, message, delivery_tag)
+            self._with_repair(super().append, message, delivery_tag)
 
     def ack(self, delivery_tag: str) -> None:
         if self._is_fair(delivery_tag):
@@ -103,7 +103,7 @@ class QoS(redis.QoS):
         else:
             self.ack(delivery_tag)
 
-    def put_off(self, delivery_tag: str, *, seconds: float) -> None:
+    def requeue_later(self, delivery_tag: str, *, seconds: float) -> None:
         """Give a message of a fair queue back; no worker gets it before this many seconds."""
         self.leases.give_back(delivery_tag, delay_seconds=seconds)
         self._settled(delivery_tag)
@@ -119,7 +119,7 @@ class QoS(redis.QoS):
     def finished(self, delivery_tag: str, seconds: float) -> None:
         """The run of this message has ended after so long."""
         self.leases.finish(delivery_tag, seconds)
-        self._soon()
+        self._schedule_flush()
 
     def restore_unacked(self, client: Any = None) -> None:
         """Give back what has not begun to run; what runs stays this process's."""
@@ -134,7 +134,7 @@ class QoS(redis.QoS):
         """Restore what lost workers held of stock queues."""
         with self.channel.conn_or_acquire() as client:
             free_mutex(client, self.unacked_mutex_key)
-        self._unspoilt(partial(super().restore_visible, *args, **kwargs))
+        self._with_repair(partial(super().restore_visible, *args, **kwargs))
 
     def _settle_stock(self, act: Callable[..., Any], delivery_tag: str, *arguments: Any) -> None:
         """Settle a message of a stock queue; in an event loop later, when Redis is not there now.
@@ -142,7 +142,7 @@ class QoS(redis.QoS):
         The connection is opened again in place: a message that stayed here would keep its slot.
         """
         try:
-            self._unspoilt(act, delivery_tag, *arguments)
+            self._with_repair(act, delivery_tag, *arguments)
         except self.channel.connection_errors:
             if not self.channel.connection.cycle.is_in_loop:
                 raise
@@ -152,10 +152,10 @@ class QoS(redis.QoS):
     def pay(self) -> None:
         """Settle what could not be settled when it was due."""
         while self._owed:
-            self._unspoilt(self._owed[0])
+            self._with_repair(self._owed[0])
             self._owed.popleft()
 
-    def _unspoilt(self, act: Callable[..., Any], *arguments: Any) -> Any:
+    def _with_repair(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """Do what asks the server; once more when one of Kombu's keys had the wrong type."""
         try:
             return act(*arguments)
@@ -190,20 +190,20 @@ class QoS(redis.QoS):
     def _confirm(self) -> None:
         """Have the queue told of what was acknowledged: by a worker's loop, else at once."""
         if self.leases.has_worker:
-            self._soon()
+            self._schedule_flush()
         else:
             self.channel.settle_all()
 
-    def _soon(self) -> None:
+    def _schedule_flush(self) -> None:
         """Have the loop turn in time to say it. Without a loop the next poll does."""
         hub, now = get_event_loop(), monotonic()
         # A time, and no flag: a lost connection takes its timers along.
         if hub is not None and now >= self._turns_at:
-            self._turns_at = now + SAY_WITHIN_SECONDS
-            hub.call_later(SAY_WITHIN_SECONDS, self._turn)
+            self._turns_at = now + FLUSH_SECONDS
+            hub.call_later(FLUSH_SECONDS, self._turn)
 
     def _turn(self) -> None:
         """Look again: every turn of the loop says what is due, and this one may be too early."""
         self._turns_at = 0.0
-        if self.leases.has_unsaid:
-            self._soon()
+        if self.leases.has_pending:
+            self._schedule_flush()

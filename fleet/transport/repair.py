@@ -1,7 +1,7 @@
 """Keys of the wrong type or with wrong values: the fair queue begins anew with what can be read.
 
 A script that meets such a key fails, and so would every later one. Nothing but a foreign hand
-makes one; what a script did before it failed is put right as well, see `lua/mend.lua`. What no
+makes one; what a script did before it failed is put right as well, see `lua/repair.lua`. What no
 script would stumble over is found by `lua/audit.lua`, which then fails.
 """
 
@@ -46,12 +46,12 @@ def is_wrong_value(result: Any) -> bool:
 
 
 def is_spoilt(result: Any) -> bool:
-    """Say whether this is an error that `mend` may put right."""
+    """Say whether this is an error that `quarantine_wrong_keys` may put right."""
     return is_wrong_type(result) or is_wrong_value(result)
 
 
-def mend(client: Redis, queue: str, errors: Iterable[Any] = ()) -> bool:
-    """Have a queue whose keys are wrong begin anew; False when there is nothing to mend any more.
+def quarantine_wrong_keys(client: Redis, queue: str, errors: Iterable[Any] = ()) -> bool:
+    """Have a queue whose keys are wrong begin anew; False when nothing is wrong any more.
 
     Of `errors`, those of scripts about a wrong value say that there is one, in whatever key.
     """
@@ -70,5 +70,5 @@ def mend(client: Redis, queue: str, errors: Iterable[Any] = ()) -> bool:
 
 @cache
 def _source() -> str:
-    text = (files("fleet.transport") / "lua" / "mend.lua").read_text()
+    text = (files("fleet.transport") / "lua" / "repair.lua").read_text()
     return f"local header = '{HEADER}'\n{lua_names()}{lua_types()}{text}"

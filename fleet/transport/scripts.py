@@ -22,7 +22,7 @@ from fleet.fairness.backlog import AGEING_SECONDS
 from fleet.fairness.leasing import REJECTED_SECONDS
 from fleet.fairness.queue import BUFFER_SECONDS, UNKNOWN_SECONDS
 from fleet.keys import lua_names
-from fleet.transport.repair import is_spoilt, mend
+from fleet.transport.repair import is_spoilt, quarantine_wrong_keys
 
 SERVER_CLOCK: Final = ""
 """In place of a time in microseconds: the server's own."""
@@ -74,7 +74,7 @@ def run_all(
     results = _run_known(client, queue, calls, now)
     if any(map(is_spoilt, results)):
         # Whoever has mended it: each act may be repeated, also one that failed halfway.
-        mend(client, queue, results)
+        quarantine_wrong_keys(client, queue, results)
         results = _run_known(client, queue, calls, now)
     for result in results:
         if isinstance(result, Exception):
@@ -82,7 +82,7 @@ def run_all(
     return results
 
 
-def run_ahead(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
+def run_pipelined(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
     """Run scripts on queues, of (queue, call), each sent before the one before it is answered.
 
     While the server works on one, the caller can prepare the next. What the server refuses is run
@@ -90,13 +90,13 @@ def run_ahead(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
     when the connection fails it is not known what has been done.
     """
     refused: list[Refused] = []
-    with closing(Talk(client)) as talk:
+    with closing(ScriptConnection(client)) as connection:
         for queue, call in calls:
-            talk.send(queue, [call])
-            if len(talk) > 1:
-                refused += talk.hear()
-        while talk:
-            refused += talk.hear()
+            connection.send(queue, [call])
+            if len(connection) > 1:
+                refused += connection.receive()
+        while connection:
+            refused += connection.receive()
     run_again(client, refused)
 
 
@@ -106,7 +106,7 @@ class Refused(NamedTuple):
     queue: str
     calls: Sequence[Call]
     errors: Sequence[Any]
-    """Of these, what `mend` may put right."""
+    """Of these, what `quarantine_wrong_keys` may put right."""
 
 
 def run_again(client: Redis, refused: Iterable[Refused]) -> None:
@@ -114,7 +114,7 @@ def run_again(client: Redis, refused: Iterable[Refused]) -> None:
     # First: a script that failed halfway would find that it had been done.
     refused = list(refused)
     for queue in {each.queue for each in refused if each.errors}:
-        mend(client, queue, [error for each in refused for error in each.errors])
+        quarantine_wrong_keys(client, queue, [error for each in refused for error in each.errors])
     for each in refused:
         run_all(client, each.queue, each.calls)
 
@@ -138,7 +138,7 @@ def read(connection: Any, count: int) -> list[Any]:
     return results
 
 
-class Talk:
+class ScriptConnection:
     """Scripts over one connection, sent whether or not the last ones have been answered."""
 
     def __init__(self, client: Redis) -> None:
@@ -163,7 +163,7 @@ class Talk:
 
     @property
     def is_answered(self) -> bool:
-        """Whether there is something to hear: an answer, or that the connection is lost."""
+        """Whether there is something to receive: an answer, or that the connection is lost."""
         if not self._connection.is_connected:
             # Asked whether it can be read, it would connect anew, and never be answered.
             return True
@@ -172,7 +172,7 @@ class Talk:
         except (LostConnection, OSError):
             return True
 
-    def hear(self) -> list[Refused]:
+    def receive(self) -> list[Refused]:
         """Wait until what was sent first has been answered; return it if any of it was refused."""
         queue, calls = self._unanswered[0]
         results = read(self._connection, len(calls))

@@ -136,7 +136,7 @@ class Taking(Waiting):
     def _deal_with(self, queue: str, taken: Taken) -> float | None:
         self._arrived.extend((queue, tag, raw) for tag, raw in taken.messages)
         if taken.has_foreign:
-            self._mended([queue], adopt, self, queue)
+            self._with_repair([queue], adopt, self, queue)
         if taken.sleep_seconds is None and not taken.messages:
             # More, but nothing for a window without a free slot; or too much to look through.
             self.qos.head_waits = True
@@ -146,7 +146,7 @@ class Taking(Waiting):
     def _take_stock(self, queue: str) -> float | None:
         """Take one message of a stock queue, as Kombu does."""
         try:
-            message = self._mended([queue], super()._get, queue)  # type: ignore[misc]
+            message = self._with_repair([queue], super()._get, queue)  # type: ignore[misc]
             self.connection._deliver(message, queue)
         except Empty:
             return STOCK_WAIT_SECONDS

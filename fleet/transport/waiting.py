@@ -80,7 +80,7 @@ class Waiting(ChannelPart):
         try:
             return super()._brpop_read(**options)  # type: ignore[misc]
         except ResponseError as error:
-            self._mend(self.active_queues, error)
+            self._repair(self.active_queues, error)
             # As when nothing has come in time: the next turn of the loop takes, and finds what a
             # stock queue has.
             raise Empty from error

@@ -1,4 +1,4 @@
-"""An admitted run on its worker: what the gate keeps of it, and how its request is dressed."""
+"""An admitted run on its worker: what the gate keeps of it, and how it changes its request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from celery.worker.request import Request
 
-from fleet.contract import HEADER, Admission, Ask, Kind, Report, is_admitted
+from fleet.contract import HEADER, Admission, AdmissionRequest, Kind, Report, is_admitted
 from fleet.router import route_of
 from fleet.transport.envelope import SERIAL_LIMIT, read_json
 
@@ -21,7 +21,7 @@ TO_BEGIN_SECONDS: Final = 0.1
 
 
 @dataclass(slots=True)
-class Held:
+class AdmittedRun:
     """One admitted run on this worker."""
 
     admission: Admission
@@ -64,7 +64,7 @@ class Held:
         )
 
 
-def ask_of(headers: Mapping[str, Any]) -> Ask | None:
+def admission_request_of(headers: Mapping[str, Any]) -> AdmissionRequest | None:
     """Return what a hint asks for; None when it names no run, or what can be no job's."""
     try:
         run_id = str(uuid.UUID(headers.get("id")))
@@ -72,7 +72,7 @@ def ask_of(headers: Mapping[str, Any]) -> Ask | None:
         return None
     task, facts = headers["task"], headers[HEADER]
     if facts.get("job") is None:
-        return Ask(run_id, task)
+        return AdmissionRequest(run_id, task)
     job, token = facts["job"], facts.get("token")
     retries: Any = headers.get("retries")
     submission = facts.get("submission")
@@ -83,10 +83,10 @@ def ask_of(headers: Mapping[str, Any]) -> Ask | None:
     if not all(type(number) is int and least <= number < most for number, least, most in limits):
         return None
     owner = route_of(headers).owner
-    return Ask(run_id, task, job, owner, submission, attempt=retries + 1, token=token)
+    return AdmissionRequest(run_id, task, job, owner, submission, attempt=retries + 1, token=token)
 
 
-def dress(request: Request, admission: Admission) -> None:
+def apply_admission(request: Request, admission: Admission) -> None:
     """Put the row's payload, limits and headers into a request that came as a bare hint."""
     args, kwargs, embed = read_json(admission.body.decode())
     request._body = admission.body

@@ -22,7 +22,7 @@ from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTermi
 from celery.utils.imports import symbol_by_name
 from celery.worker.request import Request
 
-from fleet.contract import HEADER, NOT_BEGUN, Edges, Kind, NotBegun, Report, is_hint
+from fleet.contract import HEADER, NOT_BEGUN, Application, Kind, NotBegun, Report, is_hint
 from fleet.crash_points import crash_point
 from fleet.pool.soft_stop import stoppable
 from fleet.router import acting_as
@@ -66,7 +66,7 @@ class Flight:
 _flight: contextvars.ContextVar[Flight | None] = contextvars.ContextVar("flight", default=None)
 
 
-def install(tasks: Mapping[str, Task], edges: Edges) -> None:
+def install(tasks: Mapping[str, Task], application: Application) -> None:
     """Guard every task's `run` and `retry`, before tracers are built and children forked.
 
     Celery's own `autoretry_for` replaces `run` in the same way.
@@ -75,9 +75,9 @@ def install(tasks: Mapping[str, Task], edges: Edges) -> None:
         if not name.startswith("celery.") and not hasattr(task, "_fairshift_guarded"):
             task._fairshift_guarded = True
             task.Request = _hint_request(task.Request)
-            task.run = _guarded_run(task, task.run, edges)
+            task.run = _guarded_run(task, task.run, application)
             task.retry = _guarded_retry(task, task.retry)
-    indirect.close(tasks, edges.requires_row)
+    indirect.close(tasks, application.requires_row)
 
 
 def _hint_request(base: Any) -> type[Request]:
@@ -148,7 +148,9 @@ def _unwrapped(error: BaseException) -> BaseException:
     return error.exc if isinstance(error, ExceptionWithTraceback) else error
 
 
-def _guarded_run(task: Task, run: Callable[..., Any], edges: Edges) -> Callable[..., Any]:
+def _guarded_run(
+    task: Task, run: Callable[..., Any], application: Application
+) -> Callable[..., Any]:
     @functools.wraps(run)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         flight = _flight.get()
@@ -160,10 +162,10 @@ def _guarded_run(task: Task, run: Callable[..., Any], edges: Edges) -> Callable[
         if error := _too_late(flight):
             raise _wait_again(flight, error)
         try:
-            return _run(flight, edges, functools.partial(run, *args, **kwargs))
+            return _run(flight, application, functools.partial(run, *args, **kwargs))
         finally:
             # Before Celery stores an outcome over a connection that the task may have broken.
-            edges.leave_clean()
+            application.leave_clean()
 
     return guarded
 
@@ -188,17 +190,17 @@ def _guarded_retry(task: Task, retry: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
+def _run(flight: Flight, application: Application, call: Callable[[], Any]) -> Any:
     try:
         with stoppable():
             value = call()
-        result = edges.encode_result(value)
+        result = application.encode_result(value)
     except (WorkerShutdown, WorkerTerminate, Ignore):
         raise
     except Reject as refusal:
         rejected = TaskRejected(safe_text(refusal.reason)).with_traceback(refusal.__traceback__)
         if refusal.requeue:
-            raise _settle(flight, edges, rejected, wanted=None) from None
+            raise _settle(flight, application, rejected, wanted=None) from None
         # No other try is to follow. Celery would store a failure, too.
         text = format_traceback(rejected)
         flight.report = failure(flight.run_id, flight.token, rejected, text)
@@ -207,13 +209,13 @@ def _run(flight: Flight, edges: Edges, call: Callable[[], Any]) -> Any:
         if terminate_handler_fired():
             # Not the task's doing: this process is told to end, and the main one decides.
             raise
-        raise _settle(flight, edges, error, wanted=None) from error
+        raise _settle(flight, application, error, wanted=None) from error
     except Retry as asked:
         cause = asked.exc if isinstance(asked.exc, BaseException) else asked
         wanted = asked.when if isinstance(asked.when, int | float) else None
-        raise _settle(flight, edges, cause, wanted=wanted) from None
+        raise _settle(flight, application, cause, wanted=wanted) from None
     except BaseException as error:
-        shown = _settle(flight, edges, error, wanted=_asked_delay(error))
+        shown = _settle(flight, application, error, wanted=_asked_delay(error))
         if shown is error:
             raise
         raise shown from error
@@ -246,11 +248,11 @@ def _asked_delay(error: BaseException) -> float | None:
 
 
 def _settle(
-    flight: Flight, edges: Edges, error: BaseException, *, wanted: float | None
+    flight: Flight, application: Application, error: BaseException, *, wanted: float | None
 ) -> BaseException:
     """Decide between retry and failure, note it, and return what Celery shall see raised."""
     text = format_traceback(error)
-    delay = edges.retry_delay(flight.policy, flight.attempt, class_names(error), wanted)
+    delay = application.retry_delay(flight.policy, flight.attempt, class_names(error), wanted)
     flight.report = failure(flight.run_id, flight.token, error, text, delay=delay)
     if delay is not None:
         # A bare Retry stores RETRY and publishes nothing: promotion queues the run again.

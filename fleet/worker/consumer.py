@@ -99,7 +99,7 @@ class Consumer(consumer.Consumer):
                 # Celery frees every slot; those of jobs that go on are taken.
                 semaphore.value = max(0, semaphore.initial_value - busy)
                 if children := children_of(self.pool):
-                    children.owe_slots(max(0, busy - semaphore.initial_value))
+                    children.set_early_releases(max(0, busy - semaphore.initial_value))
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Let go of a lost connection."""

@@ -16,15 +16,15 @@ from billiard.pool import EX_OK, EX_RECYCLE
 from celery.exceptions import TaskRevokedError
 from celery.worker.request import Request
 
-from fleet.contract import HEADER, Admission, Edges, Kind, Refusal, is_hint
+from fleet.contract import HEADER, Admission, Application, Kind, Refusal, is_hint
 from fleet.crash_points import crash_point
-from fleet.pool.lookahead import has_come_to
+from fleet.pool.lookahead import has_reached
 from fleet.pool.losses import was_sent
 from fleet.pool.pool import children_of
-from fleet.worker.admitted import Held, ask_of, dress, facts_of
+from fleet.worker.admitted import AdmittedRun, admission_request_of, apply_admission, facts_of
 from fleet.worker.child import traced
-from fleet.worker.edge import Edge
 from fleet.worker.events import BareEvents
+from fleet.worker.io_thread import IOThread
 from fleet.worker.outcomes import Outcomes, drop, requeue
 
 logger = logging.getLogger(__name__)
@@ -35,13 +35,13 @@ BUSY_SECONDS: Final = 0.5
 class Gate:
     """What one worker node holds, and the hooks that Celery calls on the way in."""
 
-    def __init__(self, edges: Edges, edge: Edge, *, slots: int = 1) -> None:
-        self._edges = edges
-        self._edge = edge
+    def __init__(self, application: Application, io_thread: IOThread, *, slots: int = 1) -> None:
+        self._application = application
+        self._io_thread = io_thread
         self._slots = slots
-        self._requires_row = functools.cache(edges.requires_row)
-        self._held: dict[str, Held] = {}
-        self._outcomes = Outcomes(edges, edge, self._held)
+        self._requires_row = functools.cache(application.requires_row)
+        self._held: dict[str, AdmittedRun] = {}
+        self._outcomes = Outcomes(application, io_thread, self._held)
         self._closing = False
         self._pool_is_closed = False
 
@@ -73,8 +73,8 @@ class Gate:
                 self._forward(request)
             return
         request.eventer = BareEvents(request.eventer)
-        ask = ask_of(request.request_dict)
-        if ask is None:
+        admission_request = admission_request_of(request.request_dict)
+        if admission_request is None:
             drop(request)
             return
         if self._closing:
@@ -83,12 +83,16 @@ class Gate:
         # With a run in each slot and another behind it, there is time to gather.
         is_urgent = self._outcomes.open_count < 2 * self._slots
         answer = functools.partial(self._answer, request)
-        if ask.job is None:
-            if not self._edge.ask(ask, answer, is_urgent=is_urgent):
+        if admission_request.job is None:
+            if not self._io_thread.request_admission(
+                admission_request, answer, is_urgent=is_urgent
+            ):
                 drop(request)
-        elif ask.key in self._held or not self._edge.ask(ask, answer, is_urgent=is_urgent):
+        elif admission_request.key in self._held or not self._io_thread.request_admission(
+            admission_request, answer, is_urgent=is_urgent
+        ):
             # The same message, after a lease that ran out: what is dropped comes no more.
-            self._put_off(request)
+            self._requeue_later(request)
 
     def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:
         """Deal with a run that was sent to a child which ended before it accepted it.
@@ -98,7 +102,7 @@ class Gate:
         """
         is_ours = any(held.job is job for held in self._held.values())
         has_died = child.exitcode not in (EX_OK, EX_RECYCLE)
-        if is_ours and has_died and not job._accepted and has_come_to(child, job):
+        if is_ours and has_died and not job._accepted and has_reached(child, job):
             job._accepted = True
             put_back(job, child)
             children.on_job_process_lost(job, child.pid, child.exitcode)
@@ -107,12 +111,12 @@ class Gate:
 
     def _answer(self, request: Request, verdict: Admission | Refusal, asked_at: float) -> None:
         if verdict is Refusal.BUSY:
-            self._put_off(request)
+            self._requeue_later(request)
         elif isinstance(verdict, Refusal):
             drop(request)
         else:
             # The start deadline counts from the question: a process may be frozen after it.
-            held = Held(verdict, request, asked_at)
+            held = AdmittedRun(verdict, request, asked_at)
             self._held[verdict.key] = held
             self._outcomes.open_count += 1
             if self._closing:
@@ -120,13 +124,13 @@ class Gate:
             else:
                 self._begin(held)
 
-    def _put_off(self, request: Request) -> None:
+    def _requeue_later(self, request: Request) -> None:
         """Give a message back, not at once: it would come, and ask again, all the time."""
         self._later(BUSY_SECONDS, requeue, (request,))
 
-    def _begin(self, held: Held) -> None:
+    def _begin(self, held: AdmittedRun) -> None:
         try:
-            dress(held.request, held.admission)
+            apply_admission(held.request, held.admission)
         except Exception as error:
             # Arguments of a type that only the submitting process could write, say.
             self._outcomes.unreadable(held, error)
@@ -159,25 +163,27 @@ class Gate:
             return into_pool()
         held.is_starting = True
         report = held.report(Kind.STARTED)
-        self._edge.report(report, functools.partial(self._start_recorded, held, into_pool))
+        self._io_thread.report(report, functools.partial(self._start_recorded, held, into_pool))
         return None
 
-    def _into_pool(self, held: Held, args: Any, kwargs: Any) -> Any:
+    def _into_pool(self, held: AdmittedRun, args: Any, kwargs: Any) -> Any:
         crash_point("gate.before_pool")
         callbacks = self._outcomes.callbacks(held)
         held.job = self._pool_apply(traced, args, kwargs, **{**held.options, **callbacks})
         if hasattr(held.job, "_write_to"):
-            held.job.unread = functools.partial(self._outcomes.unread, held)
+            held.job.on_unread = functools.partial(self._outcomes.on_unread, held)
         return held.job
 
-    def _start_recorded(self, held: Held, into_pool: Callable[[], Any], state: str | None) -> None:
+    def _start_recorded(
+        self, held: AdmittedRun, into_pool: Callable[[], Any], state: str | None
+    ) -> None:
         """Go on with a run whose start is committed."""
         held.is_starting, held.is_recorded = False, state == "running"
         held.cancelled = held.cancelled or state == "cancelling"
         may_begin = held.is_recorded and not held.cancelled and not held.is_late
         if may_begin and not self._pool_is_closed:
             job, children = into_pool(), children_of(self._pool)
-            if children and children.frees_slot(job):
+            if children and children.release_early(job):
                 self._release_slot()
         else:
             self._release_slot()
@@ -207,7 +213,7 @@ class Gate:
             if held.is_late and (not held.in_pool or self._withdraw(held)):
                 self._hand_back(held)
 
-    def waiting_in_pool(self) -> list[Held]:
+    def waiting_in_pool(self) -> list[AdmittedRun]:
         """Return the runs that are in the pool and that no child has accepted yet."""
         return [
             held
@@ -215,7 +221,7 @@ class Gate:
             if held.in_pool and held.started_at is None and not (held.settled or held.is_starting)
         ]
 
-    def reclaim(self, waiting: Sequence[Held]) -> int:
+    def reclaim(self, waiting: Sequence[AdmittedRun]) -> int:
         """Hand back what no child was sent, and the pool has forgotten with a lost connection.
 
         And what has no row, and no slot yet: its message comes again, here perhaps. Returns how
@@ -251,7 +257,7 @@ class Gate:
         self.close()
         self._pool_is_closed = True
 
-    def _hand_back(self, held: Held) -> None:
+    def _hand_back(self, held: AdmittedRun) -> None:
         """Return an admitted run that did not start; or end it, when it was cancelled.
 
         Its row publishes another hint; where there is none, this message is the only one.
@@ -263,7 +269,7 @@ class Gate:
         leave = drop if held.admission.is_kept else requeue
         self._outcomes.settle(held, held.report(kind), functools.partial(leave, held.request))
 
-    def _withdraw(self, held: Held) -> bool:
+    def _withdraw(self, held: AdmittedRun) -> bool:
         """Take a run back from the pool; False when a child has it, or is about to."""
         pool = getattr(self._pool, "_pool", None)
         waiting = getattr(pool, "outbound_buffer", None)

@@ -16,7 +16,7 @@ from typing import Final
 
 from celery.worker import state as worker_state
 
-from fleet.contract import Edges, Node
+from fleet.contract import Application, Node
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Heartbeat(threading.Thread):
 
     def __init__(
         self,
-        edges: Edges,
+        application: Application,
         node: Callable[[], Node],
         *,
         held: Callable[[], Sequence[str]],
@@ -36,7 +36,7 @@ class Heartbeat(threading.Thread):
         watch_loop: bool,
     ) -> None:
         super().__init__(name="fairshift-heartbeat", daemon=True)
-        self._edges = edges
+        self._application = application
         self._node = node
         self._held = held
         self._cancel = cancel
@@ -54,11 +54,11 @@ class Heartbeat(threading.Thread):
 
     def beat(self) -> None:
         """Beat once, now."""
-        self._cancel(self._edges.beat(self._node(), self._held()))
+        self._cancel(self._application.beat(self._node(), self._held()))
 
     def beat_first(self) -> None:
         """Beat once; wait up to a lease for a database that is coming up, as after a crash."""
-        until = time.monotonic() + self._edges.lease_seconds
+        until = time.monotonic() + self._application.lease_seconds
         while True:
             try:
                 return self.beat()
@@ -76,14 +76,14 @@ class Heartbeat(threading.Thread):
         try:
             self._beat_on()
         finally:
-            self._edges.close()
+            self._application.close()
 
     def _beat_on(self) -> None:
-        pause = self._edges.heartbeat_seconds
+        pause = self._application.heartbeat_seconds
         while not self._stopped.wait(pause):
-            pause = self._edges.heartbeat_seconds
+            pause = self._application.heartbeat_seconds
             silent = time.monotonic() - self._loop_turned_at
-            if self._watch_loop and silent > self._edges.lease_seconds:
+            if self._watch_loop and silent > self._application.lease_seconds:
                 logger.error("no heartbeat: the event loop has not turned for %.0f s", silent)
                 continue
             try:
@@ -98,4 +98,4 @@ class Heartbeat(threading.Thread):
         logger.error("no heartbeat: %s", error)
         # A connection that broke may not close either.
         with suppress(Exception):
-            self._edges.close()
+            self._application.close()

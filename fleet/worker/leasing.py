@@ -112,7 +112,7 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
         else:
             # Not above: whoever gets the slot may have an error of its own.
             children, job = children_of(worker.pool), request._apply_result
-            if children and job and children.frees_slot(job()):
+            if children and job and children.release_early(job()):
                 worker._quick_release()
 
     return process

@@ -1,4 +1,4 @@
-"""The boot step of a worker node: starts its edge, heartbeat and gate, and ends them in order."""
+"""The boot step of a worker node: starts its parts, and ends them in order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from celery.concurrency.prefork import TaskPool
 from celery.exceptions import ImproperlyConfigured
 from celery.worker import state
 
-from fleet.contract import Edges, Node
+from fleet.contract import Application, Node
 from fleet.transport.epochs import when_untold
 from fleet.worker import child, remote
-from fleet.worker.edge import Edge
 from fleet.worker.gate import Gate
 from fleet.worker.heartbeat import Heartbeat
+from fleet.worker.io_thread import IOThread
 from fleet.worker.leasing import DEFAULT_CONSUMER, slots_of
 from fleet.worker.unknown_tasks import UnknownTasks
 
@@ -39,13 +39,13 @@ class DurableRuns(bootsteps.StartStopStep):
     """Admission before the pool and recording after it, for one worker node."""
 
     requires = ("celery.worker.components:Pool", "fleet.worker.leasing:FairQueues")
-    edges: Edges
+    application: Application
 
     def create(self, worker: Any) -> DurableRuns:
         # Before the pool forks and before tracers are built from `run`.
         _refuse_what_breaks(worker)
-        _refuse_other_pools(worker, self.edges)
-        child.install(worker.app.tasks, self.edges)
+        _refuse_other_pools(worker, self.application)
+        child.install(worker.app.tasks, self.application)
         if isinstance(worker.pool, TaskPool):
             # Others say so of the main process.
             signals.worker_process_init.connect(self._be_nice)
@@ -57,15 +57,15 @@ class DurableRuns(bootsteps.StartStopStep):
     def _close_remote_control(self, worker: Any) -> None:
         """Have the system's worker follow no command by message, and others few."""
         # Refused before the fork: a name that is no command.
-        self._commands = remote.commands(self.edges.remote_commands)
-        self._opened = self.edges.remote_commands
-        if self.edges.system_queue in worker.app.amqp.queues.consume_from:
+        self._commands = remote.commands(self.application.remote_commands)
+        self._opened = self.application.remote_commands
+        if self.application.system_queue in worker.app.amqp.queues.consume_from:
             worker.app.conf.worker_enable_remote_control = False
             self._opened = ()
 
     def _be_nice(self, **_signal: Any) -> None:
         """In a pool's process: where processors are scarce, come after the one that feeds all."""
-        os.nice(self.edges.child_niceness)
+        os.nice(self.application.child_niceness)
 
     def start(self, worker: Any) -> None:
         node = Node(
@@ -79,10 +79,10 @@ class DurableRuns(bootsteps.StartStopStep):
         )
         self._posted: deque[Callable[[], None]] = deque()
         post = partial(_post, worker, self._posted)
-        self.edge = Edge(self.edges, node.id, post)
-        self.gate = Gate(self.edges, self.edge, slots=node.slots)
+        self.io_thread = IOThread(self.application, node.id, post)
+        self.gate = Gate(self.application, self.io_thread, slots=node.slots)
         self.heartbeat = Heartbeat(
-            self.edges,
+            self.application,
             partial(as_now, worker, node),
             held=self.gate.held,
             cancel=lambda run_ids: post(partial(self._cancel, run_ids)),
@@ -92,21 +92,21 @@ class DurableRuns(bootsteps.StartStopStep):
         # The row must be there before the first admission names it.
         self.heartbeat.beat_first()
         # This thread is next heard of at the end; a connection may not live as long as a worker.
-        self.edges.close()
+        self.application.close()
         self.gate.attach(worker)
         worker.consumer.gate = self.gate
         remote.limit(worker.consumer, self._commands, self._opened)
         worker.consumer.unknown = UnknownTasks(
-            self.edge, later=worker.timer.call_after, settle=worker.consumer.call_soon_ack
+            self.io_thread, later=worker.timer.call_after, settle=worker.consumer.call_soon_ack
         )
         worker.pool.close = partial(self._before_pool_closes, worker.pool.close)
         self.node = node
         worker.timer.call_repeatedly(LOOK_SECONDS, self.heartbeat.loop_turns)
         worker.timer.call_repeatedly(LOOK_SECONDS, self.gate.hand_back_late)
         # After the pool has forked: a thread would not survive it, and a held lock would.
-        self.edge.start()
+        self.io_thread.start()
         self.heartbeat.start()
-        when_untold(self.edge.prime)
+        when_untold(self.io_thread.prime)
         signals.worker_shutting_down.connect(
             partial(_wake, worker), sender=worker.hostname, weak=False
         )
@@ -122,7 +122,7 @@ class DurableRuns(bootsteps.StartStopStep):
         self.gate.close()
         until = time.monotonic() + FLUSH_SECONDS
         while self.gate.starting_count and not _is_cold() and time.monotonic() < until:
-            self.edge.flush(timeout=TURN_SECONDS)
+            self.io_thread.flush(timeout=TURN_SECONDS)
             self._answer()
         self.gate.pool_closes()
         close()
@@ -145,12 +145,12 @@ class DurableRuns(bootsteps.StartStopStep):
     def _leave(self, **_signal: Any) -> None:
         """Record what is left, then end this node's row: rescue need not wait for a lease."""
         self._answer()
-        if not self.edge.flush(timeout=FLUSH_SECONDS):
+        if not self.io_thread.flush(timeout=FLUSH_SECONDS):
             logger.error("outcomes are not recorded; their runs will be rescued")
-        self.edge.stop()
+        self.io_thread.stop()
         self.heartbeat.stop()
         try:
-            self.edges.leave(self.node.id)
+            self.application.leave(self.node.id)
         except Exception:
             logger.exception("the worker's row stays; its runs wait for the end of the lease")
 
@@ -214,10 +214,10 @@ def _pool_of(worker: Any) -> str:
     return type(worker.pool).__module__.rpartition(".")[2]
 
 
-def _refuse_other_pools(worker: Any, edges: Edges) -> None:
+def _refuse_other_pools(worker: Any, application: Application) -> None:
     """Raise ImproperlyConfigured for one that takes durable runs and cannot stop them."""
-    queues = set(worker.app.amqp.queues.consume_from) - set(edges.plain_queues)
-    if not queues or edges.allows_other_pools or isinstance(worker.pool, TaskPool):
+    queues = set(worker.app.amqp.queues.consume_from) - set(application.plain_queues)
+    if not queues or application.allows_other_pools or isinstance(worker.pool, TaskPool):
         return
     raise ImproperlyConfigured(
         f"this worker's pool is {_pool_of(worker)}, and it takes durable runs of "

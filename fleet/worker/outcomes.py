@@ -21,14 +21,14 @@ from celery.concurrency.prefork import TaskPool
 from celery.worker import state as worker_state
 from celery.worker.request import Request
 
-from fleet.contract import NOT_BEGUN, Edges, Hint, Kind, NotBegun, Report
+from fleet.contract import NOT_BEGUN, Application, Hint, Kind, NotBegun, Report
 from fleet.crash_points import crash_point
 from fleet.logs import log_event
 from fleet.pool.pipes import ask_to_stop, has_read
 from fleet.router import acting_as
-from fleet.worker.admitted import Held
-from fleet.worker.edge import Edge
+from fleet.worker.admitted import AdmittedRun
 from fleet.worker.failures import class_names, failure
+from fleet.worker.io_thread import IOThread
 
 logger = logging.getLogger(__name__)
 
@@ -40,9 +40,11 @@ READ_SECONDS: Final = 0.02
 class Outcomes:
     """Settles the runs that one worker node holds, each once."""
 
-    def __init__(self, edges: Edges, edge: Edge, held: dict[str, Held]) -> None:
-        self._edges = edges
-        self._edge = edge
+    def __init__(
+        self, application: Application, io_thread: IOThread, held: dict[str, AdmittedRun]
+    ) -> None:
+        self._application = application
+        self._io_thread = io_thread
         self._held = held
         self.open_count = 0
         """How many of them have no outcome yet."""
@@ -52,7 +54,7 @@ class Outcomes:
         self._pool = worker.pool
         self._later = worker.timer.call_after
 
-    def callbacks(self, held: Held) -> dict[str, Callable[..., None]]:
+    def callbacks(self, held: AdmittedRun) -> dict[str, Callable[..., None]]:
         """Return what the pool calls, in place of what Celery gave it, which is called later."""
         return {
             "accept_callback": functools.partial(self._accepted, held),
@@ -62,15 +64,15 @@ class Outcomes:
         }
 
     def settle(
-        self, held: Held, report: Report, celery_next: Callable[[], Any] | None = None
+        self, held: AdmittedRun, report: Report, celery_next: Callable[[], Any] | None = None
     ) -> None:
         """Record what became of the attempt, once; Celery hears of it after the commit."""
         if held.settled:
             return
         held.settled = True
         self.open_count -= 1
-        if held.admission.again is not None:
-            self._settle_unkept(held, report, celery_next, again=held.admission.again)
+        if held.admission.next_hint is not None:
+            self._settle_unkept(held, report, celery_next, next_hint=held.admission.next_hint)
             return
 
         def then(state: str | None) -> None:
@@ -87,10 +89,15 @@ class Outcomes:
 
         # An idle worker has nothing better to do, and its caller may be waiting.
         is_urgent = held.admission.is_limited or self.open_count == 0
-        self._edge.report(report, then, is_urgent=is_urgent)
+        self._io_thread.report(report, then, is_urgent=is_urgent)
 
     def _settle_unkept(
-        self, held: Held, report: Report, celery_next: Callable[[], Any] | None, *, again: Hint
+        self,
+        held: AdmittedRun,
+        report: Report,
+        celery_next: Callable[[], Any] | None,
+        *,
+        next_hint: Hint,
     ) -> None:
         """Let Celery hear of an attempt of which nothing is written, and go on after it."""
 
@@ -102,31 +109,31 @@ class Outcomes:
                 celery_next()
 
         if report.kind is Kind.RETRYING:
-            self._edge.publish(again._replace(delay_seconds=report.delay or 0.0), then)
+            self._io_thread.publish(next_hint._replace(delay_seconds=report.delay or 0.0), then)
             return
         if report.kind is Kind.FAILED:
             _log_failed(held, report)
         then()
 
-    def _forget(self, held: Held) -> None:
+    def _forget(self, held: AdmittedRun) -> None:
         if self._held.get(held.admission.key) is held:
             del self._held[held.admission.key]
         # The job knows it by its callbacks: a ring, which only Python's collector would undo.
         held.job = None
 
-    def try_again(self, held: Held) -> None:
+    def try_again(self, held: AdmittedRun) -> None:
         """End an attempt that did nothing, though its start is recorded; the next comes at once."""
         error = NotBegun("its worker had no process for it in time")
         named = held.admission.run_id, held.admission.token
         report = failure(*named, error, "", delay=0.0, cause=NOT_BEGUN)
         self.settle(held, report, functools.partial(_tell_retried, held.request, error))
 
-    def unreadable(self, held: Held, error: BaseException) -> None:
+    def unreadable(self, held: AdmittedRun, error: BaseException) -> None:
         """Fail a run whose payload cannot be read."""
         report = failure(held.admission.run_id, held.admission.token, error, "")
         self.settle(held, report, functools.partial(_tell_failed, held.request, error))
 
-    def stop(self, held: Held) -> None:
+    def stop(self, held: AdmittedRun) -> None:
         """Stop a run that has started: softly, and after a grace for good."""
         # Only prefork's children are processes that can be told; elsewhere the task goes on.
         if held.settled or not isinstance(self._pool, TaskPool):
@@ -142,37 +149,39 @@ class Outcomes:
             os.kill(held.request.worker_pid, signal.SIGUSR1)
         except ProcessLookupError:
             return
-        self._later(self._edges.cancel_grace_seconds, self._kill, (held,))
+        self._later(self._application.cancel_grace_seconds, self._kill, (held,))
 
-    def _kill(self, held: Held) -> None:
+    def _kill(self, held: AdmittedRun) -> None:
         if not held.settled:
             self._pool.terminate_job(held.request.worker_pid, signal.SIGKILL)
 
     # --- what the pool calls -----------------------------------------------------------
 
-    def _accepted(self, held: Held, pid: int, time_accepted: float) -> None:
+    def _accepted(self, held: AdmittedRun, pid: int, time_accepted: float) -> None:
         # The child's monotonic clock is this process's too: one boot, one machine.
         held.started_at = time_accepted
         held.options["accept_callback"](pid, time_accepted)
         if held.admission.is_kept and not held.is_recorded:
-            self._edge.begin(held.admission.run_id, held.admission.token, time_accepted)
+            self._io_thread.note_start(held.admission.run_id, held.admission.token, time_accepted)
         if held.cancelled:
             self.stop(held)
 
-    def unread(self, held: Held) -> None:
+    def on_unread(self, held: AdmittedRun) -> None:
         """Take back that it has begun: its process ended before it came to read it."""
         held.started_at = None
         if held.admission.is_kept:
             # The row may take it for running by now.
-            held.is_recorded = not self._edge.unbegin(held.admission.run_id, held.admission.token)
+            held.is_recorded = not self._io_thread.cancel_start(
+                held.admission.run_id, held.admission.token
+            )
 
-    def _returned(self, held: Held, answer: tuple[Any, ...]) -> None:
+    def _returned(self, held: AdmittedRun, answer: tuple[Any, ...]) -> None:
         """Take Celery's three values and the child's report."""
         *celerys, report = answer
         celery_next = functools.partial(held.options["callback"], tuple(celerys))
         self.settle(held, report, celery_next)
 
-    def _lost(self, held: Held, einfo: ExceptionInfo) -> None:
+    def _lost(self, held: AdmittedRun, einfo: ExceptionInfo) -> None:
         """The child died, ran over its hard limit or was terminated: decide in its place."""
         error = einfo.exception
         if isinstance(error, ExceptionWithTraceback):
@@ -185,7 +194,7 @@ class Outcomes:
             error = WorkerLostError("the worker was told to stop at once")
         cause = TIME_LIMIT if isinstance(error, TimeLimitExceeded) else CHILD_LOST
         shown = _exit_of(error)
-        delay = self._edges.retry_delay(
+        delay = self._application.retry_delay(
             held.admission.context["policy"], held.admission.attempt, class_names(shown), None
         )
         report = failure(
@@ -194,7 +203,7 @@ class Outcomes:
         tell = _tell_failed if delay is None else _tell_retried
         self.settle(held, report, functools.partial(tell, held.request, shown))
 
-    def _timed_out(self, held: Held, soft: bool, timeout: float) -> None:
+    def _timed_out(self, held: AdmittedRun, soft: bool, timeout: float) -> None:
         if soft:
             held.options["timeout_callback"](soft, timeout)
         elif not held.settled:
@@ -211,7 +220,7 @@ def _has_ended_otherwise(report: Report, state: str | None) -> bool:
     return state in known.get(report.kind, ())
 
 
-def _log_failed(held: Held, report: Report) -> None:
+def _log_failed(held: AdmittedRun, report: Report) -> None:
     """Say once what no row will tell."""
     facts = {
         "run": report.run_id,

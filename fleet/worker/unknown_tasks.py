@@ -15,10 +15,10 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from fleet.contract import Admission, Ask, Refusal, is_hint
+from fleet.contract import Admission, AdmissionRequest, Refusal, is_hint
 from fleet.logs import log_event
-from fleet.worker.admitted import ask_of
-from fleet.worker.edge import Edge
+from fleet.worker.admitted import admission_request_of
+from fleet.worker.io_thread import IOThread
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +51,9 @@ class UnknownTasks:
     """What one worker does with hints of tasks that it does not know."""
 
     def __init__(
-        self, edge: Edge, *, later: Callable[..., Any], settle: Callable[..., Any]
+        self, io_thread: IOThread, *, later: Callable[..., Any], settle: Callable[..., Any]
     ) -> None:
-        self._edge = edge
+        self._io_thread = io_thread
         self._later = later
         self._settle = settle
         self._returns: OrderedDict[str, tuple[int, float]] = OrderedDict()
@@ -63,36 +63,45 @@ class UnknownTasks:
         """Take a message of an unknown task; False for one that is no hint, which is Celery's."""
         if not is_hint(message.headers):
             return False
-        ask = ask_of(message.headers)
-        if ask is None:
+        admission_request = admission_request_of(message.headers)
+        if admission_request is None:
             self._drop(message)
             return True
-        ask = ask._replace(is_known=False)
-        if not self._edge.ask(ask, partial(self._answer, message, ask)):
+        admission_request = admission_request._replace(is_known=False)
+        if not self._io_thread.request_admission(
+            admission_request, partial(self._answer, message, admission_request)
+        ):
             # The same message again, after a lease that ran out.
-            self._give_back(message, ask)
+            self._give_back(message, admission_request)
         return True
 
     def _answer(
-        self, message: Any, ask: Ask, verdict: Admission | Refusal, _asked_at: float
+        self,
+        message: Any,
+        admission_request: AdmissionRequest,
+        verdict: Admission | Refusal,
+        _asked_at: float,
     ) -> None:
         if verdict is Refusal.BUSY:
-            self._log(ask.task, "given back to the queue")
-            self._give_back(message, ask)
+            self._log(admission_request.task, "given back to the queue")
+            self._give_back(message, admission_request)
         else:
             if verdict is Refusal.WAITS:
-                self._log(ask.task, "no live worker of its queue knows it: its runs wait for one")
+                self._log(
+                    admission_request.task,
+                    "no live worker of its queue knows it: its runs wait for one",
+                )
             self._drop(message)
 
-    def _give_back(self, message: Any, ask: Ask) -> None:
+    def _give_back(self, message: Any, admission_request: AdmissionRequest) -> None:
         """Let other workers have the message: at once, or after a pause when that was in vain."""
-        returns = self._count_return(ask.key)
+        returns = self._count_return(admission_request.key)
         # Not a secret: any spread will do.
         chance = random.random()  # noqa: S311
         pause = pause_before(returns, known=len(self._returns), chance=chance)
         is_fair = message.delivery_tag in getattr(message.channel, "leases", ())
         if pause and is_fair:
-            message.channel.qos.put_off(message.delivery_tag, seconds=pause)
+            message.channel.qos.requeue_later(message.delivery_tag, seconds=pause)
         elif pause:
             # A stock queue knows no delay, and would give the message to this worker at once.
             self._later(pause, self._requeue, (message,))

@@ -99,15 +99,15 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
             )
         # One that has too many already is closed, and each step back to fewer is allowed.
         if not had_too_many and _has_too_many(locked):
-            raise too_many(locked)
-        of = [row["id"] for row in sql.query(_OWNERS, [locked.pk])]
-        _alone(of)
+            raise too_many_openings(locked)
+        owner_ids = [row["id"] for row in sql.query(_OWNERS, [locked.pk])]
+        _lock_owners(owner_ids)
         _renew(locked)
         make_openings(Calendar.objects.get(pk=locked.pk))
-        _mark_changed(of)
+        _mark_changed(owner_ids)
 
 
-def too_many(calendar: Calendar) -> WindowError:
+def too_many_openings(calendar: Calendar) -> WindowError:
     """Return the refusal of a change that would give a calendar too many openings."""
     return WindowError(
         "rule",
@@ -124,12 +124,12 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
     if not isinstance(to, tuple(_KINDS)):
         names = ", ".join(kind.__name__ for kind in _KINDS)
         raise OptionError("to", f"is one of {names}, and not {to!r:.80}")
-    of = to if isinstance(to, Owner) else to.owner
-    if calendar.owner_id not in {None, of.pk}:
-        raise OptionError("calendar", f"{calendar.name!r} is not one of {of.slug}'s")
+    owner = to if isinstance(to, Owner) else to.owner
+    if calendar.owner_id not in {None, owner.pk}:
+        raise OptionError("calendar", f"{calendar.name!r} is not one of {owner.slug}'s")
     with transaction.atomic():
         locked = _locked(calendar)
-        _alone([of.pk])
+        _lock_owners([owner.pk])
         if locked.computed_until is None:
             # Nobody has changed it yet, and without openings it would be closed.
             make_openings(locked)
@@ -140,9 +140,9 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
 
 def detach(attachment: Attachment) -> None:
     """Have a calendar apply no more to what it is attached to."""
-    of = attachment.owner_of_it
+    owner = attachment.owner_of_it
     with transaction.atomic():
-        _alone([of.pk])
+        _lock_owners([owner.pk])
         attachment.delete()
 
 
@@ -151,7 +151,7 @@ def changing_group(group: TargetGroup) -> Iterator[TargetGroup]:
     """Change the targets of a group, or delete it, in this block."""
     with transaction.atomic():
         locked = TargetGroup.objects.select_for_update(no_key=True).get(pk=group.pk)
-        _alone([locked.owner_id])
+        _lock_owners([locked.owner_id])
         yield locked
         _mark_changed([locked.owner_id])
 
@@ -160,8 +160,8 @@ def delete(calendar: Calendar) -> None:
     """Delete a calendar with its windows: what it applied to is open then, but for other ones."""
     with transaction.atomic():
         _locked(calendar)
-        of = [row["id"] for row in sql.query(_OWNERS, [calendar.pk])]
-        _alone(of)
+        owner_ids = [row["id"] for row in sql.query(_OWNERS, [calendar.pk])]
+        _lock_owners(owner_ids)
         calendar.delete()
 
 
@@ -172,7 +172,7 @@ def make_openings(calendar: Calendar) -> int:
     """
     moment = now()
     until = moment + AHEAD
-    spans = open_spans([hours.read(calendar)], start=moment - BEHIND, end=until)
+    spans = open_spans([hours.read_hours(calendar)], start=moment - BEHIND, end=until)
     Opening.objects.filter(calendar=calendar).delete()
     with (
         connection.cursor() as cursor,
@@ -238,7 +238,7 @@ def _has_too_many(calendar: Calendar) -> bool:
     return hours.has_too_many(rows.prefetch_related("decisions"))
 
 
-def _alone(owner_ids: Collection[int]) -> None:
+def _lock_owners(owner_ids: Collection[int]) -> None:
     sql.query(_ALONE, [sorted(owner_ids)])
 
 

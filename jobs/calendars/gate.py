@@ -8,11 +8,10 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from jobs.calendars.hours import hours as hours_of
+from jobs.calendars.hours import hours_of
 from jobs.core import sql
 from jobs.models import Calendar, WindowPolicy
-from jobs.windows import Calendar as Hours
-from jobs.windows import Gate, gate_of
+from jobs.windows import CalendarHours, Gate, gate_of
 from jobs.windows.gate import OPEN
 
 AGAIN: Final = timedelta(hours=1)
@@ -23,7 +22,7 @@ SELECT target, jobs_calendars(%s, %s, target) AS ids FROM unnest(%s::bigint[]) A
 
 
 @dataclass(frozen=True, slots=True)
-class Applying:
+class GateInput:
     """The calendars that apply to some run, and what decides about it besides."""
 
     calendars: tuple[int, ...]
@@ -31,27 +30,29 @@ class Applying:
     policy: str = WindowPolicy.OBEY
 
 
-def gates(asked: Sequence[Applying], *, now: datetime, ids: Iterable[UUID]) -> list[Gate]:
+def gates(asked: Sequence[GateInput], *, now: datetime, ids: Iterable[UUID]) -> list[Gate]:
     """Return the gate of each run, in order; runs that have all in common are decided once."""
-    known = hours_of({one for applying in asked for one in applying.calendars})
+    known = hours_of({one for given in asked for one in given.calendars})
     spread = _spread(known)
-    decided: dict[tuple[Applying, timedelta], Gate] = {}
+    decided: dict[tuple[GateInput, timedelta], Gate] = {}
     found = []
-    for applying, run_id in zip(asked, ids, strict=True):
-        key = applying, _late(run_id, applying.calendars, spread)
+    for given, run_id in zip(asked, ids, strict=True):
+        key = given, _start_delay(run_id, given.calendars, spread)
         if key not in decided:
-            decided[key] = _gate(applying, known, now=now, late=key[1])
+            decided[key] = _gate(given, known, now=now, late=key[1])
         found.append(decided[key])
     return found
 
 
-def _gate(applying: Applying, known: dict[int, Hours], *, now: datetime, late: timedelta) -> Gate:
-    if applying.policy == WindowPolicy.OVERRIDDEN:
+def _gate(
+    given: GateInput, known: dict[int, CalendarHours], *, now: datetime, late: timedelta
+) -> Gate:
+    if given.policy == WindowPolicy.OVERRIDDEN:
         return OPEN
-    if applying.policy == WindowPolicy.REQUIRED and not applying.calendars:
+    if given.policy == WindowPolicy.REQUIRED and not given.calendars:
         return Gate()
-    hours = [known[one] for one in applying.calendars if one in known]
-    return gate_of(hours, now=now, needed=applying.needed, late=late)
+    hours = [known[one] for one in given.calendars if one in known]
+    return gate_of(hours, now=now, needed=given.needed, late=late)
 
 
 def _spread(known: Collection[int]) -> dict[int, int]:
@@ -60,7 +61,7 @@ def _spread(known: Collection[int]) -> dict[int, int]:
     return dict(rows.values_list("id", "spread_seconds"))
 
 
-def _late(run_id: UUID, calendars: Sequence[int], spread: dict[int, int]) -> timedelta:
+def _start_delay(run_id: UUID, calendars: Sequence[int], spread: dict[int, int]) -> timedelta:
     """Return a run's place in the spread of its calendars: the same one each time it is asked."""
     most = max((spread[one] for one in calendars if one in spread), default=0)
     # Ids of one submit are counted up: multiplied by this, they lie evenly (Fibonacci hashing).
@@ -76,7 +77,7 @@ def calendars_of(
     return {row["target"]: tuple(row["ids"]) for row in rows}
 
 
-def times(
+def opening_times(
     gate: Gate, *, now: datetime, needed: timedelta
 ) -> tuple[datetime | None, datetime | None]:
     """Return when a run is looked at next (None: it is queued), and until when it may start.

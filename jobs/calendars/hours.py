@@ -16,14 +16,22 @@ from django.utils import timezone
 from jobs.core import sql
 from jobs.core.errors import WindowError
 from jobs.models import Calendar, Decision, Window, WindowDecision, WindowEffect
-from jobs.windows import MOST_OPENINGS, Effect, Entry, Said, agreed, checked, first_beyond
-from jobs.windows import Calendar as Hours
+from jobs.windows import (
+    MOST_OPENINGS,
+    CalendarHours,
+    DecisionFact,
+    Effect,
+    Entry,
+    approved_spans,
+    checked,
+    first_beyond,
+)
 
 logger = logging.getLogger(__name__)
 
-MOST_KEPT: Final = 10_000
+CACHE_LIMIT: Final = 10_000
 Version = tuple[int, str]
-_kept: dict[int, tuple[Version, Hours]] = {}
+_cache: dict[int, tuple[Version, CalendarHours]] = {}
 
 # A version that was not committed comes again for another change, but in another transaction.
 _VERSIONS: Final = """
@@ -40,41 +48,41 @@ _CLOSED: Final = Entry(
 _TOO_MANY: Final = replace(_CLOSED, reason="this calendar has too many openings")
 
 
-def hours(ids: Collection[int]) -> dict[int, Hours]:
+def hours_of(ids: Collection[int]) -> dict[int, CalendarHours]:
     """Return when these calendars are open, by id; those that are gone are left out."""
     rows = sql.query(_VERSIONS, [sorted(ids)])
     versions = {row["id"]: (row["version"], row["written"]) for row in rows}
     found = {
         one: kept[1]
         for one, version in versions.items()
-        if (kept := _kept.get(one)) is not None and kept[0] == version
+        if (kept := _cache.get(one)) is not None and kept[0] == version
     }
     changed = versions.keys() - found.keys()
     if changed:
-        if len(_kept) + len(changed) > MOST_KEPT:
-            _kept.clear()
+        if len(_cache) + len(changed) > CACHE_LIMIT:
+            _cache.clear()
         rows_of = Calendar.objects.filter(id__in=changed).prefetch_related("windows__decisions")
         for calendar in rows_of:
-            found[calendar.pk] = read(calendar)
+            found[calendar.pk] = read_hours(calendar)
             # What was read may be newer than its version: it is read again then, and never older.
-            _kept[calendar.pk] = versions[calendar.pk], found[calendar.pk]
+            _cache[calendar.pk] = versions[calendar.pk], found[calendar.pk]
     return found
 
 
-def read(calendar: Calendar) -> Hours:
+def read_hours(calendar: Calendar) -> CalendarHours:
     """Return when a calendar is open, from its rows as they are now."""
     return read_with_windows(calendar)[0]
 
 
-def read_with_windows(calendar: Calendar) -> tuple[Hours, list[Window]]:
+def read_with_windows(calendar: Calendar) -> tuple[CalendarHours, list[Window]]:
     """Do so, and return the windows and freezes beside, in the order of its entries."""
     windows = sorted(calendar.windows.all(), key=lambda window: window.pk)
-    entries = tuple(map(readable, windows))
+    entries = tuple(map(safe_entry_of, windows))
     if first_beyond(entries, after=timezone.now()) is not None:
         # Written past every check, or before there was this one. In doubt nothing starts.
         logger.error("calendar %s: more than %s openings in 62 days", calendar.pk, MOST_OPENINGS)
         entries = (_TOO_MANY,) * len(windows)
-    return Hours(entries, cut_off=calendar.cut_off), windows
+    return CalendarHours(entries, cut_off=calendar.cut_off), windows
 
 
 def has_too_many(windows: Iterable[Window], *more: Entry) -> bool:
@@ -82,10 +90,10 @@ def has_too_many(windows: Iterable[Window], *more: Entry) -> bool:
 
     A calendar that has too many is closed.
     """
-    return first_beyond((*map(readable, windows), *more), after=timezone.now()) is not None
+    return first_beyond((*map(safe_entry_of, windows), *more), after=timezone.now()) is not None
 
 
-def readable(window: Window) -> Entry:
+def safe_entry_of(window: Window) -> Entry:
     """Return a window or freeze; in the place of one that was broken by raw SQL, a freeze."""
     try:
         entry = entry_of(window)
@@ -111,15 +119,15 @@ def entry_of(window: Window) -> Entry:
         added=tuple(map(datetime.fromisoformat, window.added)),
         valid_from=window.valid_from,
         valid_until=window.valid_until,
-        approved=agreed(_said(window, decisions)) if needs_approval else None,
+        approved=approved_spans(_decision_facts(window, decisions)) if needs_approval else None,
         reason=window.reason,
     )
 
 
-def _said(window: Window, decisions: Iterable[WindowDecision]) -> Iterable[Said]:
+def _decision_facts(window: Window, decisions: Iterable[WindowDecision]) -> Iterable[DecisionFact]:
     # What was decided on the window as it was before its last change says nothing of it now.
     return (
-        Said(
+        DecisionFact(
             decision.decision == Decision.APPROVED,
             occurrence_at=decision.occurrence_at,
             expires_at=decision.expires_at,

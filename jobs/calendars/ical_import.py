@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from jobs.calendars import changes as calendars
 from jobs.calendars import hours
+from jobs.calendars.changes import changing
 from jobs.calendars.ical import Reading, read
 from jobs.calendars.windows import UNCHANGED, apply_change
 from jobs.core.errors import IcalError, OptionError
@@ -73,7 +73,7 @@ class _Plan:
         )
 
 
-def foresee_ical(calendar: Calendar, data: bytes, *, effect: str, source: str) -> ImportReport:
+def preview_ical(calendar: Calendar, data: bytes, *, effect: str, source: str) -> ImportReport:
     """Return what `import_ical` would do now, without doing it; raises as it does."""
     reading = _reading(calendar, data, effect=effect, source=source)
     return _planned(calendar, reading, source=source).report(reading)
@@ -95,7 +95,7 @@ def import_ical(
     plan = _planned(calendar, reading, source=source)
     if not (plan.added or plan.changed or plan.removed):
         return plan.report(reading)
-    with calendars.changing(calendar) as locked:
+    with changing(calendar) as locked:
         # Once more, for the rows may have changed until they were locked.
         plan = _planned(locked, reading, source=source)
         report = plan.report(reading)
@@ -169,7 +169,7 @@ def _refuse_too_many(calendar: Calendar, reading: Reading, *, source: str) -> No
         .select_related("calendar")
         .prefetch_related("decisions")
     )
-    entries = chain(map(hours.readable, others), (found.entry for found in reading.found))
+    entries = chain(map(hours.safe_entry_of, others), (found.entry for found in reading.found))
     beyond = first_beyond(entries, after=now())
     if beyond is None:
         return

@@ -12,7 +12,7 @@ from jobs.models import Attachment, access
 Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
 
 
-def visible(rows: Rows, user: Any, *, path: str = "") -> Rows:
+def visible_rows(rows: Rows, user: Any, *, path: str = "") -> Rows:
     """Return the rows whose calendar (at `path`, as "calendar__") a person sees.
 
     Those of their owners, and shared ones that apply to something of their owners.
@@ -21,12 +21,14 @@ def visible(rows: Rows, user: Any, *, path: str = "") -> Rows:
         return rows
     mine = access.owner_ids(user)
     key = f"{path.removesuffix('__')}_id" if path else "pk"
-    applying = attached(Attachment.objects.filter(calendar=OuterRef(key)), user)
+    applying = visible_attachments(Attachment.objects.filter(calendar=OuterRef(key)), user)
     shared = Q(**{f"{path}owner__isnull": True}) & Q(Exists(applying))
     return rows.filter(Q(**{f"{path}owner__in": mine}) | shared)
 
 
-def attached(attachments: models.QuerySet[Attachment], user: Any) -> models.QuerySet[Attachment]:
+def visible_attachments(
+    attachments: models.QuerySet[Attachment], user: Any
+) -> models.QuerySet[Attachment]:
     """Return the attachments to what is of a person's owners."""
     if access.sees_all(user):
         return attachments

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.calendars.changes import changing, too_many
-from jobs.calendars.hours import entry_of, has_too_many, readable
+from jobs.calendars.changes import changing, too_many_openings
+from jobs.calendars.hours import entry_of, has_too_many, safe_entry_of
 from jobs.core.errors import OptionError, WindowError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
@@ -139,7 +139,7 @@ def check_amount(calendar: Calendar, entry: Entry, *, instead_of: int | None = N
     others = list(calendar.windows.prefetch_related("decisions").select_related("calendar"))
     rest = [window for window in others if window.pk != instead_of]
     if has_too_many(rest, entry) and not has_too_many(others):
-        raise too_many(calendar)
+        raise too_many_openings(calendar)
 
 
 def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> str:
@@ -147,17 +147,17 @@ def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> s
 
     Empty when it needs none, or nothing changed of when something may start.
     """
-    before = readable(window)
+    before = safe_entry_of(window)
     for name, value in changed.items():
         setattr(window, name, value)
     if not MATERIAL & changed.keys():
         return ""
-    if before.approved and only_narrows(before, readable(window)):
+    if before.approved and only_narrows(before, safe_entry_of(window)):
         return UNCHANGED
     window.revision += 1
     window.requested_by_id = None if actor is None else actor.pk
     window.requested_at = now()
-    return "" if readable(window).approved is None else ASKED_AGAIN
+    return "" if safe_entry_of(window).approved is None else ASKED_AGAIN
 
 
 def remove_window(

@@ -89,8 +89,8 @@ def _process(app: Celery) -> Iterator[CheckMessage]:
     if not _has_hook():
         yield Error(
             "Nothing is connected to worker_init: workers would not know of durable runs.",
-            hint="Connect a function that calls fleet.install(app, edges()) where the Celery app"
-            f" is made. {SEE}",
+            hint="Connect a function that calls fleet.install(app, application()) where the"
+            f" Celery app is made. {SEE}",
             id="fairshift.E013",
         )
 

@@ -1,8 +1,9 @@
 """Statements about some runs, planned once: on the partition of the day that they are of.
 
-A statement over all partitions is planned anew each time, which costs a worker's edge more than it
-takes to move fifty runs. The runs of a batch are nearly always of one day: on its partition alone a
-plan holds for every batch. Runs of several days, or of one without a partition, go the long way.
+A statement over all partitions is planned anew each time, which costs a worker's I/O thread more
+than it takes to move fifty runs. The runs of a batch are nearly always of one day: on its partition
+alone a plan holds for every batch. Runs of several days, or of one without a
+partition, go the long way.
 
 A plan that was made while its partition was small may read the whole of it, and PostgreSQL makes
 another only after its next look at the table. What took long is planned anew, for the size of now.
@@ -52,7 +53,7 @@ def run(
 
 
 def run_over_all(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run a statement file over all partitions, with a plan that a worker's edge keeps.
+    """Run a statement file over all partitions, with a plan that a worker's I/O thread keeps.
 
     Such a plan looks into each of them, in a small part of the time that planning takes.
     """

@@ -48,7 +48,7 @@ def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[
 def array(values: Iterable[object]) -> str:
     """Return ids, numbers or our own words as PostgreSQL writes an array of them.
 
-    A fifth of a worker's edge was its driver's way to do this, element by element.
+    A fifth of a worker's I/O thread was its driver's way to do this, element by element.
     """
     return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
 

@@ -44,19 +44,19 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
     from django_celery_beat.models import PeriodicTask, PeriodicTasks
 
     with transaction.atomic():
-        of = preparation.owner(owner)
+        owner_row = preparation.load_owner(owner)
         related = ("interval", "crontab", "solar", "clocked")
         entries = PeriodicTask.objects.select_for_update(of=("self",)).select_related(*related)
-        known = set(Job.objects.filter(owner=of).values_list("key", flat=True))
+        known = set(Job.objects.filter(owner=owner_row).values_list("key", flat=True))
         at = now()
         verdict = "would import" if is_dry_run else "imported"
         report = [
-            _judged(entry, known, owner=of.slug, verdict=verdict, now=at)
+            _judged(entry, known, owner=owner_row.slug, verdict=verdict, now=at)
             for entry in entries.order_by("name")
         ]
         chosen = {row.name: row.job for row in report if row.job is not None}
         if chosen and not is_dry_run:
-            upsert_jobs(of, chosen.values())
+            upsert_jobs(owner_row, chosen.values())
             PeriodicTask.objects.filter(name__in=chosen).update(enabled=False, last_run_at=None)
             PeriodicTasks.update_changed()
     return report

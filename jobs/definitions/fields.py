@@ -65,7 +65,7 @@ def _labels(_name: str, value: Any) -> dict[str, str]:
 
 def _queue(name: str, value: Any) -> str:
     refuse_text(name, value, most=100)
-    return preparation.queue(Options(queue=value)) if value else ""
+    return preparation.queue_name(Options(queue=value)) if value else ""
 
 
 def _whole(most: int) -> Check:

@@ -56,7 +56,7 @@ class Report:
         return len({problem.row for problem in self.problems})
 
 
-def foresee(content: bytes, *, owner: Owner) -> Report:
+def preview_import(content: bytes, *, owner: Owner) -> Report:
     """Return what an import would do now, without doing it."""
     return _imported(content, owner=owner, is_kept=False)
 

@@ -20,7 +20,7 @@ def place_of(job: Job) -> tuple[int | None, int | None]:
     """Return the phase and the shard that a job is to have when it is saved as it is."""
     row = {"schedule": job.schedule, "interval_minutes": job.interval_minutes}
     rows: dict[JobKey, dict[str, Any]] = {(job.owner_id, job.key): {**row, "smooth": job.smooth}}
-    give_places(rows, found_jobs(rows))
+    assign_placement(rows, found_jobs(rows))
     [placed] = rows.values()
     return placed.get("phase"), placed.get("shard")
 
@@ -37,7 +37,7 @@ def found_jobs(rows: Mapping[JobKey, Any]) -> dict[JobKey, dict[str, Any]]:
     return {(row["owner_id"], row["key"]): row for row in found}
 
 
-def give_places(rows: Mapping[JobKey, dict[str, Any]], found: Mapping[JobKey, Any]) -> None:
+def assign_placement(rows: Mapping[JobKey, dict[str, Any]], found: Mapping[JobKey, Any]) -> None:
     """Give a phase and a shard to each job that has one by its schedule: its own, or the next."""
     new: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for job_key, row in rows.items():

@@ -173,7 +173,7 @@ def _check_limits(faults: list[FairshiftError], values: dict[str, Any], task: Ta
     """Add a fault for limits that do not go together, with those that the task declares."""
     given = {name: values[name] for name in POLICIES if values[name] is not None}
     try:
-        checked_policy(given) if task is None else preparation.completed(task, given)
+        checked_policy(given) if task is None else preparation.with_task_policy(task, given)
     except OptionError as error:
         faults.append(error)
 

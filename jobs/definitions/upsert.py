@@ -18,7 +18,7 @@ from jobs.core import sql
 from jobs.core.crypto import CLEAR
 from jobs.core.errors import BatchError, FairshiftError, OptionError
 from jobs.core.inputs import KEY_LIMIT, refuse_text
-from jobs.definitions.placement import JobKey, found_jobs, give_places
+from jobs.definitions.placement import JobKey, assign_placement, found_jobs
 from jobs.definitions.spec import JobSpec, JobSpecs
 from jobs.models import Owner
 from jobs.runs import preparation
@@ -49,12 +49,12 @@ def upsert_jobs(owner: Owner | str, jobs: Iterable[Mapping[str, Any]]) -> Upsert
     Raises BatchError, which lists every wrong field of every element, and stores none then;
     UnknownOwner, and OptionError for what is no list and for more than 100,000 elements.
     """
-    elements = preparation.listed("jobs", jobs, of="mappings, one for each job")
+    elements = preparation.as_list("jobs", jobs, elements="mappings, one for each job")
     _refuse_size("jobs", elements)
     specs = checked(elements)
     with transaction.atomic():
-        of = preparation.owner(owner)
-        return store({(of.pk, spec.key): spec for spec in specs})
+        owner_row = preparation.load_owner(owner)
+        return store({(owner_row.pk, spec.key): spec for spec in specs})
 
 
 def delete_jobs(owner: Owner | str, keys: Iterable[str]) -> int:
@@ -65,8 +65,8 @@ def delete_jobs(owner: Owner | str, keys: Iterable[str]) -> int:
     """
     given = checked_keys(keys)
     with transaction.atomic():
-        of = preparation.owner(owner)
-        return remove([(of.pk, key) for key in given])
+        owner_row = preparation.load_owner(owner)
+        return remove([(owner_row.pk, key) for key in given])
 
 
 def checked(elements: Sequence[Any], *, specs: JobSpecs | None = None) -> list[JobSpec]:
@@ -95,7 +95,7 @@ def checked(elements: Sequence[Any], *, specs: JobSpecs | None = None) -> list[J
 
 def checked_keys(keys: Iterable[str]) -> list[str]:
     """Return the keys of a bulk; raise OptionError for what can be none."""
-    given = preparation.listed("keys", keys, of="keys")
+    given = preparation.as_list("keys", keys, elements="keys")
     _refuse_size("keys", given)
     for key in given:
         refuse_text("keys", key, most=KEY_LIMIT)
@@ -116,7 +116,7 @@ def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
     # Again for jobs that somebody made between our look and our insert; the next look finds them.
     while waiting:
         found = found_jobs(waiting)
-        give_places(waiting, found)
+        assign_placement(waiting, found)
         new = {job_key: row for job_key, row in waiting.items() if job_key not in found}
         updated += len(
             _written("definitions/update", [waiting[job_key] for job_key in sorted(found)])

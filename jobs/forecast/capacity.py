@@ -41,21 +41,21 @@ def slots_of(queue: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RunTimes:
     """What the newest runs of a task say of the next.
 
-    A slot is taken by one for `seconds`; the part `again` of them fails at first, up to so many
+    Each takes a slot for `seconds`; the part `retry_share` of them fails at first, up to `failures`
     times.
     """
 
     seconds: float
-    again: float = 0.0
+    retry_share: float = 0.0
     failures: int = 0
 
 
-def known_of(
-    owner: Owner, task: str, queue: str, *, now: datetime, expected: Known | None = None
-) -> Known | None:
+def run_times_of(
+    owner: Owner, task: str, queue: str, *, now: datetime, expected: RunTimes | None = None
+) -> RunTimes | None:
     """Return how the newest runs of a task went; None when nothing is known.
 
     Where they kept the slots busy, what a slot does between two runs is in it: the time that they
@@ -68,14 +68,14 @@ def known_of(
         return expected
     if not row["count"]:
         average = _averages(owner.slug).get(owner.slug)
-        return None if average is None else Known(average)
+        return None if average is None else RunTimes(average)
     filled = (row["at_once"] or 0.0) / max(1, slots_of(queue))
     overhead = 1 / filled if BUSY <= filled < 1 else 1.0
     if row["backlogged"] and not owner.max_running and not owner.rate_limit_per_minute:
         # They found no slot free, however little they filled: so long a slot took for each.
         part = row["backlogged"] / max(1, slots_of(queue))
         overhead = max(overhead, min(MOST_OVERHEAD, 1 / part))
-    return Known(max(row["seconds"], 0.001) * overhead, row["again"], row["failures"])
+    return RunTimes(max(row["seconds"], 0.001) * overhead, row["retry_share"], row["failures"])
 
 
 def capacity_of(
@@ -144,11 +144,11 @@ def _some(rivals: list[Rival]) -> list[Rival]:
 def _averages(*slugs: str) -> Mapping[str, float]:
     """Return the average run time of these owners in the fair queues, of those that had runs."""
     try:
-        look = owners().look(*slugs, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+        snapshot = owners().snapshot(*slugs, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     except BrokerUnavailable:
         return {}
     return {
         name: seen.worker_seconds / seen.finished_count
-        for name, seen in look.owners.items()
+        for name, seen in snapshot.owners.items()
         if seen.finished_count and seen.worker_seconds > 0
     }

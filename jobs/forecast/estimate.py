@@ -15,7 +15,7 @@ from itertools import chain, islice
 from math import inf
 from typing import Final
 
-from jobs.forecast.again import Again, end_of_failed
+from jobs.forecast.retries import Retries, end_of_retries
 from jobs.forecast.shares import Capacity
 from jobs.forecast.simulation import Course, Group, Opened, Simulation
 from jobs.windows.entries import Span
@@ -76,13 +76,13 @@ def forecast(
     now: datetime,
     not_before: datetime | None = None,
     start_by: datetime | None = None,
-    again: Again | None = None,
+    retries: Retries | None = None,
 ) -> Forecast:
     """Return how these runs will go if they are asked for at `now`.
 
     They are due at `not_before`, and what has not started at `start_by` never does. Of those that
     may start, the higher priority is first, then what opened earlier, then what needs less time.
-    What fails by `again` is tried again in its openings, also after `start_by`.
+    What fails by `retries` is tried again in its openings, also after `start_by`.
     """
     horizon = now + HORIZON
     end = (min(start_by, horizon) if start_by else horizon) - now
@@ -95,11 +95,11 @@ def forecast(
         end=end.total_seconds(),
     )
     firsts = [openings(group, 0.0) for group in groups]
-    course = simulation.run() if capacity.slots > 0 else _nothing(groups, firsts)
-    found = _told(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
-    if again is None:
+    course = simulation.run() if capacity.slots > 0 else _idle_course(groups, firsts)
+    found = _forecast_of(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
+    if retries is None:
         return found
-    return _not_before(found, _moment(now, end_of_failed(groups, course, again, openings)))
+    return _not_before(found, _moment(now, end_of_retries(groups, course, retries, openings)))
 
 
 def _not_before(found: Forecast, end: datetime | None) -> Forecast:
@@ -131,7 +131,7 @@ def _opened(
     return Opened(*((one - now).total_seconds() for one in times))
 
 
-def _nothing(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Course:
+def _idle_course(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Course:
     """Return the course of things where there is no slot: what could start does not."""
     could = [group.count if opened else 0 for group, opened in zip(groups, firsts, strict=True)]
     return Course(left=[group.count for group in groups], over=could, is_whole=False)
@@ -140,7 +140,7 @@ def _nothing(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Course
 # --- what is told of it ------------------------------------------------------------------------
 
 
-def _told(
+def _forecast_of(
     groups: Sequence[Group],
     capacity: Capacity,
     course: Course,

@@ -15,7 +15,7 @@ from math import ceil, floor, inf
 from typing import Final
 
 from jobs.forecast.shares import NEARLY, Capacity, Share
-from jobs.windows.entries import Calendar
+from jobs.windows.entries import CalendarHours
 
 MOST_STEPS: Final = 300_000
 """Then it gives up: a wait that takes more is not worth telling to the day."""
@@ -28,7 +28,7 @@ class Group:
     count: int
     seconds: float
     """How long a worker is expected to be busy with one of them."""
-    calendars: tuple[Calendar, ...] = ()
+    calendars: tuple[CalendarHours, ...] = ()
     needed: timedelta = timedelta(0)
     priority: int = 5
     late: timedelta = timedelta(0)

@@ -16,17 +16,17 @@ from typing import Any, Final
 
 from celery import Task
 
-from jobs.calendars import hours as agreed
 from jobs.calendars.gate import calendars_of
+from jobs.calendars.hours import hours_of
 from jobs.catalog.registry import resolve
 from jobs.catalog.retry_policy import delay_after
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.sql import now
-from jobs.forecast.again import Again
-from jobs.forecast.capacity import Known, capacity_of, known_of, slots_of
+from jobs.forecast.capacity import RunTimes, capacity_of, run_times_of, slots_of
 from jobs.forecast.estimate import NAMES, Forecast, forecast
+from jobs.forecast.retries import Retries
 from jobs.forecast.simulation import Group
 from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.runs import preparation
@@ -64,19 +64,19 @@ def will_it_fit(
     does for the task, the owner and the options, and for the arguments of one call, if given.
     """
     task = resolve(task)
-    chosen = preparation.options(options)
+    chosen = preparation.checked_options(options)
     names = _names(targets)
     if not 1 <= len(names) <= preparation.BATCH_LIMIT:
         raise OptionError("targets", f"are 1 to {preparation.BATCH_LIMIT:,}, not {len(names):,}")
     if at is not None and (not isinstance(at, datetime) or at.utcoffset() is None):
         raise OptionError("at", "is a datetime with a time zone")
     if arguments is not None:
-        preparation.payload(task, (), arguments, embed={})
-    owner = preparation.owner(owner)
-    shared = preparation.shared(task, owner, chosen)
+        preparation.encode_payload(task, (), arguments, embed={})
+    owner = preparation.load_owner(owner)
+    shared = preparation.run_defaults(task, owner, chosen)
     moment = shared.created_at if at is None else at
     later = moment - shared.created_at
-    known = known_of(owner, task.name, shared.queue, now=shared.created_at)
+    known = run_times_of(owner, task.name, shared.queue, now=shared.created_at)
     known = _expected(expected_seconds, known)
     seconds = known.seconds if known else UNKNOWN_SECONDS
     alike = Group(
@@ -88,12 +88,12 @@ def will_it_fit(
         now=moment,
         not_before=_resumed(owner, shared.due_at and shared.due_at + later, at=moment),
         start_by=shared.deadline_at and shared.deadline_at + later,
-        again=_again(known, task, count=len(names)),
+        retries=_retries(known, task, count=len(names)),
     )
     return _with_notes(found, owner, at=moment, is_known=known is not None, window=chosen.window)
 
 
-def foresee_rest(submission: Submission, *, expected: Known | None = None) -> Forecast | None:
+def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -> Forecast | None:
     """Tell how what still waits of a submission will go; None when nothing does.
 
     `expected` is how its runs will go, where none of its owner and task has ended yet.
@@ -102,7 +102,7 @@ def foresee_rest(submission: Submission, *, expected: Known | None = None) -> Fo
     if not rows:
         return None
     owner, moment = submission.owner, now()
-    known = known_of(owner, submission.task, submission.queue, now=moment, expected=expected)
+    known = run_times_of(owner, submission.task, submission.queue, now=moment, expected=expected)
     seconds = known.seconds if known else UNKNOWN_SECONDS
     groups = [
         part
@@ -123,17 +123,17 @@ def foresee_rest(submission: Submission, *, expected: Known | None = None) -> Fo
     )
     dues = [row["due_at"] for row in rows]
     deadlines = [row["deadline_at"] for row in rows]
-    again = None
+    retries = None
     with suppress(UnknownTask):
         count = sum(row["count"] for row in rows)
-        again = _again(known, resolve(submission.task), count=count)
+        retries = _retries(known, resolve(submission.task), count=count)
     asked = partial(
         forecast,
         capacity=capacity,
         now=moment,
         not_before=_resumed(owner, None if None in dues else min(dues), at=moment),
         start_by=None if None in deadlines else max(deadlines),
-        again=again,
+        retries=retries,
     )
     found = asked(groups)
     pace = _pace(submission, groups)
@@ -163,7 +163,7 @@ def first_estimate(submission: Submission) -> FirstEstimate | None:
     left = counts.total - counts.ended
     if not left:
         return None
-    known = known_of(submission.owner, submission.task, submission.queue, now=now())
+    known = run_times_of(submission.owner, submission.task, submission.queue, now=now())
     seconds = known.seconds if known else UNKNOWN_SECONDS
     rounds = math.ceil(left / max(1, slots_of(submission.queue)))
     return FirstEstimate(left, timedelta(seconds=rounds * seconds), is_known=known is not None)
@@ -186,17 +186,17 @@ def _pace(submission: Submission, groups: Sequence[Group]) -> float | None:
 def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:
     if isinstance(targets, TargetGroup):
         return list(targets.targets.order_by("name").values_list("name", flat=True))
-    return preparation.listed("targets", targets, of="names, or a group")
+    return preparation.as_list("targets", targets, elements="names, or a group")
 
 
-def _expected(given: float | None, known: Known | None) -> Known | None:
+def _expected(given: float | None, known: RunTimes | None) -> RunTimes | None:
     """Return what is known of the runs of a task, with the run time that a caller gives."""
     if given is None:
         return known
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     if not is_number or not 0 < given < math.inf:
         raise OptionError("expected_seconds", f"is a number above 0, not {given!r:.80}")
-    return replace(known, seconds=given) if known else Known(given)
+    return replace(known, seconds=given) if known else RunTimes(given)
 
 
 def _until_queued(retried_at: datetime | None, *, now: datetime) -> timedelta:
@@ -206,18 +206,18 @@ def _until_queued(retried_at: datetime | None, *, now: datetime) -> timedelta:
     return max(retried_at - now, timedelta(0)) + timedelta(seconds=PROMOTION_SECONDS / 2)
 
 
-def _again(known: Known | None, task: Task, *, count: int) -> Again | None:
+def _retries(known: RunTimes | None, task: Task, *, count: int) -> Retries | None:
     """Return how what fails at first goes on, if one such run is likely."""
-    if known is None or known.again * count < 1:
+    if known is None or known.retry_share * count < 1:
         return None
-    policy = {"max_attempts": setting("MAX_ATTEMPTS"), **preparation.completed(task, {})}
+    policy = {"max_attempts": setting("MAX_ATTEMPTS"), **preparation.with_task_policy(task, {})}
     waits = []
     for failed in range(1, policy["max_attempts"]):
         # As if each failure were by chance: is there one run that fails so often?
-        if failed > known.failures and count * known.again**failed < 1:
+        if failed > known.failures and count * known.retry_share**failed < 1:
             break
         waits.append(PROMOTION_SECONDS / 2 + (delay_after(policy, failed, (), None) or 0.0))
-    return Again(part=known.again, waits=waits, seconds=known.seconds)
+    return Retries(part=known.retry_share, waits=waits, seconds=known.seconds)
 
 
 ByCalendars = Mapping[tuple[int, ...], tuple[int, Sequence[str]]]
@@ -239,7 +239,7 @@ def _by_calendars(owner: Owner, names: Sequence[str]) -> ByCalendars:
 def _groups(counts: ByCalendars, alike: Group) -> Iterator[Group]:
     """Yield the groups of runs; where starts are spread, one for each part of the spread."""
     ids = {one for calendars in counts for one in calendars}
-    hours = agreed.hours(ids)
+    hours = hours_of(ids)
     spread = dict(
         Calendar.objects.filter(id__in=ids, spread_seconds__gt=0).values_list(
             "id", "spread_seconds"

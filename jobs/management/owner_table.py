@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from fleet import Look, OwnerLook, Standing
+from fleet import OwnerSnapshot, OwnerState, Snapshot
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,22 +14,24 @@ RUNNING: Final = "running"
 """The state of an owner of whom nothing waits, and something is at work."""
 
 COLOURS: Final = {
-    Standing.ELIGIBLE: "green",
+    OwnerState.ELIGIBLE: "green",
     RUNNING: "green",
-    Standing.AT_CAP: "yellow",
-    Standing.PAUSED: "magenta",
-    Standing.RESTING: "yellow",
-    Standing.IDLE: "dim",
+    OwnerState.AT_CAP: "yellow",
+    OwnerState.PAUSED: "magenta",
+    OwnerState.RESTING: "yellow",
+    OwnerState.IDLE: "dim",
 }
 
 
-def as_rows(look: Look, *, since: Look, names: Collection[str] = ()) -> list[dict[str, Any]]:
+def as_rows(
+    snapshot: Snapshot, *, since: Snapshot, names: Collection[str] = ()
+) -> list[dict[str, Any]]:
     """Return a row an owner, or of these owners, for JSON.
 
-    Shares are parts of 1, of all owners together; received is since the earlier look. `running`
+    Shares are parts of 1, of all owners together; received is since the earlier snapshot. `running`
     counts messages that workers have leased: those at work, and those taken in advance.
     """
-    entitled, received = look.entitled(), look.received(since=since)
+    entitled, received = snapshot.entitled(), snapshot.received(since=since)
     return [
         {
             "owner": owner.name,
@@ -43,12 +45,14 @@ def as_rows(look: Look, *, since: Look, names: Collection[str] = ()) -> list[dic
             "received": received[owner.name],
             "state": _state(owner),
         }
-        for owner in _busiest(look.owners.values())
+        for owner in _busiest(snapshot.owners.values())
         if not names or owner.name in names
     ]
 
 
-def as_table(look: Look, *, since: Look, most: int, names: Collection[str] = ()) -> Table:
+def as_table(
+    snapshot: Snapshot, *, since: Snapshot, most: int, names: Collection[str] = ()
+) -> Table:
     """Return a table of the owners with most work, and how many are left out.
 
     It fits 80 columns: where there is no room, names are cut and figures are not.
@@ -56,7 +60,7 @@ def as_table(look: Look, *, since: Look, most: int, names: Collection[str] = ())
     from rich.table import Table
     from rich.text import Text
 
-    rows = as_rows(look, since=since, names=names)
+    rows = as_rows(snapshot, since=since, names=names)
     more = len(rows) - most
     table = Table(
         box=None,
@@ -86,14 +90,14 @@ def as_table(look: Look, *, since: Look, most: int, names: Collection[str] = ())
     return table
 
 
-def _busiest(owners: Iterable[OwnerLook]) -> list[OwnerLook]:
+def _busiest(owners: Iterable[OwnerSnapshot]) -> list[OwnerSnapshot]:
     """Return owners with work first, those with most of it before the others."""
     return sorted(owners, key=lambda one: (-one.running - one.backlog, -one.weight, one.name))
 
 
-def _state(owner: OwnerLook) -> str:
-    is_busy = owner.standing is Standing.IDLE and owner.running > 0
-    return RUNNING if is_busy else owner.standing
+def _state(owner: OwnerSnapshot) -> str:
+    is_busy = owner.state is OwnerState.IDLE and owner.running > 0
+    return RUNNING if is_busy else owner.state
 
 
 def _span(seconds: float | None) -> str:

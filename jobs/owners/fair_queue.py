@@ -36,20 +36,20 @@ FROM jobs_owner WHERE %(slugs)s::text[] IS NULL OR slug = ANY(%(slugs)s::text[])
 """
 
 
-def tell_on_commit(*changed: Owner) -> None:
+def publish_settings_on_commit(*changed: Owner) -> None:
     """Tell the fair queues of these owners once the transaction commits; free what may go on.
 
     Whoever changes an owner's row calls this; the sweep does it otherwise, some seconds later.
     """
     slugs = [owner.slug for owner in changed]
     ids = [owner.pk for owner in changed if owner.pk is not None]
-    transaction.on_commit(lambda: _tell_logged(slugs), robust=True)
+    transaction.on_commit(lambda: _publish_logged(slugs), robust=True)
     transaction.on_commit(
-        lambda: unblocking.publish_freed(owner_ids=ids, lock_keys=[]), robust=True
+        lambda: unblocking.publish_unblocked(owner_ids=ids, lock_keys=[]), robust=True
     )
 
 
-def tell_all() -> bool:
+def publish_all_settings() -> bool:
     """Tell the fair queues of all owners, unless they were told just that within a minute.
 
     True when it was sent. Raises BrokerUnavailable.
@@ -58,7 +58,7 @@ def tell_all() -> bool:
         return owners().keep(_settings(None), timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
 
 
-def _tell_logged(slugs: Sequence[str]) -> None:
+def _publish_logged(slugs: Sequence[str]) -> None:
     try:
         with transaction.atomic():
             owners().set(_settings(slugs), timeout=setting("PUBLISH_TIMEOUT_SECONDS"))

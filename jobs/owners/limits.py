@@ -14,7 +14,7 @@ from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
-from jobs.owners.fair_queue import tell_on_commit
+from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.runs import preparation
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def pause_owner(
     Raises UnknownOwner for a name that is none, OptionError for a reason that is too long to be
     kept, for a time without a zone, and for one that has passed.
     """
-    owner = preparation.named(owner)
+    owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=PAUSE_REASON_LIMIT)
     if until is not None and (not isinstance(until, datetime) or until.utcoffset() is None):
         raise OptionError("until", "is a datetime with a time zone")
@@ -50,14 +50,14 @@ def pause_owner(
         AuditEntry.write(
             "pause", on=owner, actor=actor, reason=reason, until=until and until.isoformat()
         )
-        tell_on_commit(owner)
+        publish_settings_on_commit(owner)
 
 
 def resume_owner(
     owner: Owner | str, *, reason: str = "", actor: AbstractBaseUser | None = None
 ) -> None:
     """Let an owner's runs start again, at once."""
-    owner = preparation.named(owner)
+    owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         Owner.objects.filter(pk=owner.pk).update(
@@ -65,7 +65,7 @@ def resume_owner(
         )
         owner.refresh_from_db()
         AuditEntry.write("resume", on=owner, actor=actor, reason=reason)
-        tell_on_commit(owner)
+        publish_settings_on_commit(owner)
 
 
 LIMITS: Final = {
@@ -88,7 +88,7 @@ def limit_owner(
     What is not named stays. Acts on what waits, once committed; what runs goes on. Raises
     OptionError, and UnknownOwner for a name that is none.
     """
-    owner = preparation.named(owner)
+    owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=REASON_LIMIT)
     for name, limit in limits.items():
         if name not in LIMITS:
@@ -109,4 +109,4 @@ def limit_owner(
             setattr(owner, name, limit)
         owner.save(update_fields=list(limits))
         AuditEntry.write("limit", on=owner, actor=actor, reason=reason, before=before, after=limits)
-        tell_on_commit(owner)
+        publish_settings_on_commit(owner)

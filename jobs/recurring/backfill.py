@@ -102,7 +102,7 @@ def backfill(
     return made
 
 
-def go_on(*, seconds: float = ROUND_SECONDS) -> int:
+def make_pending_runs(*, seconds: float = ROUND_SECONDS) -> int:
     """Make runs of all open backfills, a chunk of each in turn; return how many.
 
     Ends when all are made or the time is up, which the next call goes on from.

@@ -43,10 +43,10 @@ class Due(NamedTuple):
 
 def due_jobs(first_slot: int, end_slot: int) -> list[Due]:
     """Return all due times of enabled jobs that are to be triggered in the slots, by job."""
-    parts = list(parts_of(first_slot, end_slot))
+    parts = list(minute_parts(first_slot, end_slot))
     found = [
-        *rows_of("recurring/due_intervals", _columns(parts)),
-        *rows_of("recurring/due_once", _columns(parts)),
+        *due_rows("recurring/due_intervals", _columns(parts)),
+        *due_rows("recurring/due_once", _columns(parts)),
     ]
     crons = [
         (cron, zone, minute, low, high)
@@ -57,13 +57,13 @@ def due_jobs(first_slot: int, end_slot: int) -> list[Due]:
     if crons:
         names, zones, *numbers = zip(*crons, strict=True)
         given = {"crons": list(names), "zones": list(zones)}
-        found += rows_of(
+        found += due_rows(
             "recurring/due_crons", {**given, **_columns(list(zip(*numbers, strict=True)))}
         )
     return sorted(found, key=itemgetter(0, 1))
 
 
-def parts_of(first_slot: int, end_slot: int) -> Iterator[tuple[int, int, int]]:
+def minute_parts(first_slot: int, end_slot: int) -> Iterator[tuple[int, int, int]]:
     """Yield the minutes of a span of slots, each with its first and its last shard in it."""
     for minute in range(first_slot // SLOTS, (end_slot - 1) // SLOTS + 1):
         start = minute * SLOTS
@@ -91,7 +91,7 @@ def is_due(cron: str, zone: str, minute: int) -> bool:
         return False
 
 
-def rows_of(name: str, parameters: dict[str, Any]) -> list[Due]:
+def due_rows(name: str, parameters: dict[str, Any]) -> list[Due]:
     """Return what a statement of due times finds."""
     with connection.cursor() as cursor:
         cursor.execute(sql.statement(name), parameters)

@@ -59,7 +59,7 @@ class Found:
 class Pairs:
     """Expressions of cron jobs with their zones; not complete as with Found."""
 
-    of: Sequence[tuple[str, str]] = ()
+    expressions: Sequence[tuple[str, str]] = ()
     is_complete: bool = True
 
 
@@ -136,7 +136,7 @@ def failing_jobs(owners: Owners) -> Found:
 def broken_jobs(owners: Owners) -> Found:
     """Return enabled jobs whose schedule cannot be followed."""
     pairs = _pairs(MILLISECONDS)
-    bad = [(cron, zone) for cron, zone in pairs.of if not _is_readable(cron, zone)]
+    bad = [(cron, zone) for cron, zone in pairs.expressions if not _is_readable(cron, zone)]
     crons, zones = [cron for cron, _ in bad], [zone for _, zone in bad]
     found = _ids(
         "recurring/broken_jobs", {"owners": _array(owners), "crons": crons, "zones": zones}
@@ -148,7 +148,7 @@ def _due_pairs(span: Owed, pairs: Pairs) -> tuple[list[str], list[str]]:
     start, end = moment_of(span.first_slot), moment_of(span.end_slot)
     due = [
         (cron, zone)
-        for cron, zone in pairs.of
+        for cron, zone in pairs.expressions
         if _is_readable(cron, zone) and cron_minutes(cron, zone, start=start, end=end)
     ]
     return [cron for cron, _ in due], [zone for _, zone in due]

@@ -1,10 +1,9 @@
-"""Reading again: jobs that were written while the slots of their due times passed.
+"""Late commits: jobs that were written while the slots of their due times passed.
 
 A tick cannot see a job whose transaction has not committed. So each round looks at the jobs that
 have become visible since the round before, and triggers what was due in slots whose tick did not
-see them; what was caught up with before is judged as missed. A transaction may take AGAIN_SECONDS;
-what one that takes longer makes due at its
-beginning is missed.
+see them; what was caught up with before is judged as missed. A transaction may take
+LATE_COMMIT_SECONDS; what a longer one makes due at its beginning is missed.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from typing import Any
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.models import Tick
-from jobs.recurring.due import Due, is_due, rows_of
-from jobs.recurring.pulse import Span, leave
+from jobs.recurring.due import Due, due_rows, is_due
+from jobs.recurring.pulse import Span, defer_locked
 from jobs.recurring.tick import CHUNK, make_due_runs, send_due_hints
 from jobs.schedules.phases import SLOTS
 
 
 @sql.alone
-def read_again() -> int:
+def trigger_late_commits() -> int:
     """Trigger what ticks could not see; return how many.
 
     Raises BrokerUnavailable while hints of jobs without history cannot be published: the round is
@@ -37,8 +36,10 @@ def read_again() -> int:
     total = 0
     if round_["any"]:
         given = _parameters(round_)
-        leave(_missed(rows_of("recurring/late_commit_due", {**given, "kind": Tick.Kind.CATCH_UP})))
-        total = _trigger(rows_of("recurring/late_commit_due", {**given, "kind": Tick.Kind.DUE}))
+        defer_locked(
+            _missed(due_rows("recurring/late_commit_due", {**given, "kind": Tick.Kind.CATCH_UP}))
+        )
+        total = _trigger(due_rows("recurring/late_commit_due", {**given, "kind": Tick.Kind.DUE}))
     sql.query("UPDATE jobs_cursor SET again_seen = %s::pg_snapshot", [round_["seen"]])
     return total
 
@@ -46,7 +47,7 @@ def read_again() -> int:
 def _parameters(round_: dict[str, Any]) -> dict[str, Any]:
     """Return what finds due times of changed jobs in slots whose tick did not see the change."""
     end = round_["slot"]
-    first = end - 2 * round(setting("AGAIN_SECONDS"))
+    first = end - 2 * round(setting("LATE_COMMIT_SECONDS"))
     of_round = {"seen": round_["seen"], "before": round_["before"]}
     crons, zones, minutes = [], [], []
     for row in sql.run("recurring/late_commit_crons", of_round):

@@ -22,12 +22,12 @@ from jobs.core.errors import FairshiftError
 from jobs.core.sql import now
 from jobs.models import Tick
 from jobs.models.recurring import MissReason
-from jobs.recurring.missed import Noted, note, recorded
-from jobs.recurring.overlap import Pair, sift
-from jobs.recurring.pulse import leave
+from jobs.recurring.missed import JobMissed, missed_spans_of, record_missed
+from jobs.recurring.overlap import Pair, apply_overlap
+from jobs.recurring.pulse import defer_locked
 from jobs.recurring.trigger import make_runs, send_hints
 from jobs.schedules import moment_of, slot_of
-from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, pause_off, span
+from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, missed_span, split_pause
 from jobs.schedules.phases import MINUTE
 from jobs.schedules.spans import delay_of, due_in, schedule_of, without
 
@@ -74,14 +74,14 @@ def _catch_up_chunk(tick_id: int) -> int | None:
             Tick.objects.filter(pk=tick_id).update(done_at=Now())
             return None
         judged = _judge(jobs, start=start, end=end)
-        leave((job_id, tick.first_slot, tick.end_slot) for job_id in judged.held)
-        total = _done(judged)
+        defer_locked((job_id, tick.first_slot, tick.end_slot) for job_id in judged.locked)
+        total = _apply(judged)
         # Heard of: the pulse sends no other to a tick whose chunks are done one by one.
         Tick.objects.filter(pk=tick_id).update(after_job=judged.after_job, sent_at=Now())
         return total
 
 
-def judge_held(tick_id: int) -> int:
+def judge_locked(tick_id: int) -> int:
     """Apply the misfire policy to a job whose row was locked. Returns the number of runs
     created; 0 while it is still locked.
 
@@ -96,10 +96,10 @@ def judge_held(tick_id: int) -> int:
         start, end = moment_of(tick.first_slot), moment_of(tick.end_slot)
         given = {"after_id": 0, "only": tick.after_job + 1, "end": end, "most": 1}
         jobs = sql.run("recurring/lock_catch_up_jobs", given)
-        if jobs and jobs[0]["is_held"]:
+        if jobs and jobs[0]["is_locked"]:
             return 0
         is_late = start < now() - timedelta(seconds=setting("MISFIRE_GRACE_SECONDS"))
-        total = _done(_judge(jobs, start=start, end=end, rule=None if is_late else IN_TIME))
+        total = _apply(_judge(jobs, start=start, end=end, rule=None if is_late else IN_TIME))
         Tick.objects.filter(pk=tick_id).update(done_at=Now())
         return total
 
@@ -107,15 +107,15 @@ def judge_held(tick_id: int) -> int:
 @dataclass(slots=True)
 class _Judged:
     pairs: list[Pair] = field(default_factory=list)
-    missed: list[Noted] = field(default_factory=list)
-    held: list[int] = field(default_factory=list)
+    missed: list[JobMissed] = field(default_factory=list)
+    locked: list[int] = field(default_factory=list)
     after_job: int = 0
 
 
-def _done(judged: _Judged) -> int:
+def _apply(judged: _Judged) -> int:
     """Make the runs and the records of jobs that are locked; return how many runs."""
-    note(judged.missed)
-    return make_runs(sift(judged.pairs).chosen) + send_hints(judged.pairs)
+    record_missed(judged.missed)
+    return make_runs(apply_overlap(judged.pairs).chosen) + send_hints(judged.pairs)
 
 
 def _judge(
@@ -125,13 +125,13 @@ def _judge(
     end: datetime,
     rule: MisfireRule | None = None,
 ) -> _Judged:
-    known = recorded([job["id"] for job in jobs], start=start, end=end)
+    known = missed_spans_of([job["id"] for job in jobs], start=start, end=end)
     at = now()
     judged = _Judged()
     for job in jobs:
         judged.after_job = job["id"]
-        if job["is_held"]:
-            judged.held.append(job["id"])
+        if job["is_locked"]:
+            judged.locked.append(job["id"])
             continue
         spans = known.get(job["id"], [])
         try:
@@ -165,7 +165,7 @@ def _of_job(
     rows: list[Sequence[datetime]] = without(due, known)
     paused: list[MissedSpan] = []
     if job["paused_until"] is not None:
-        rows, paused = pause_off(
+        rows, paused = split_pause(
             rows, paused_from=job["paused_from"], paused_until=job["paused_until"]
         )
     own = MisfireRule(
@@ -189,19 +189,19 @@ def record_pauses(job_ids: Sequence[int] | None = None) -> int:
     while True:
         with transaction.atomic():
             pauses = sql.run("recurring/close_pauses", {"job_ids": job_ids, "most": CHUNK})
-            note([(each["id"], met) for each in pauses for met in _met(each)])
+            record_missed([(each["id"], met) for each in pauses for met in _missed_in_pause(each)])
         total += len(pauses)
         if len(pauses) < CHUNK:
             return total
 
 
-def _met(pause: Mapping[str, Any]) -> list[MissedSpan]:
+def _missed_in_pause(pause: Mapping[str, Any]) -> list[MissedSpan]:
     """Return the span of due times in a pause, if any."""
     start, end = pause["paused_from"], pause["over_at"]
     if end is None or end <= start:
         return []
     try:
-        return span(due_in(schedule_of(pause), start=start, end=end), MissReason.PAUSED)
+        return missed_span(due_in(schedule_of(pause), start=start, end=end), MissReason.PAUSED)
     except FairshiftError:
         logger.exception("job %s has no schedule that can be read", pause["id"])
         return []

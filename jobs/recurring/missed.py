@@ -9,11 +9,11 @@ from datetime import datetime
 from jobs.core import sql
 from jobs.schedules.misfire import MissedSpan
 
-Noted = tuple[int, MissedSpan]
+JobMissed = tuple[int, MissedSpan]
 """A job and what it missed."""
 
 
-def note(missed: Sequence[Noted]) -> None:
+def record_missed(missed: Sequence[JobMissed]) -> None:
     """Record spans of jobs; noting one again changes nothing."""
     if missed:
         sql.run(
@@ -28,7 +28,7 @@ def note(missed: Sequence[Noted]) -> None:
         )
 
 
-def recorded(
+def missed_spans_of(
     job_ids: Sequence[int], *, start: datetime, end: datetime
 ) -> dict[int, list[tuple[datetime, datetime]]]:
     """Return the spans (both ends included) that are recorded already, by job."""

@@ -1,6 +1,6 @@
 """Overlap: what becomes of a due time while an earlier run of its job is open.
 
-Before runs are made, the due times of jobs that do not allow overlap are sifted: some are recorded
+Before runs are made, the due times of jobs that do not allow overlap are decided: some are recorded
 as missed, some cancel what is open. The job's row is locked meanwhile, so that two ticks at the
 same job follow each other.
 """
@@ -19,7 +19,7 @@ from psycopg.errors import LockNotAvailable
 from jobs.core import sql
 from jobs.models import OverlapPolicy
 from jobs.models.recurring import MissReason
-from jobs.recurring.missed import Noted, note
+from jobs.recurring.missed import JobMissed, record_missed
 from jobs.runs.cancellation import cancel_runs
 from jobs.schedules import moment_of
 from jobs.schedules.misfire import MissedSpan
@@ -31,14 +31,14 @@ Pair = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Open:
+class OpenRuns:
     """The runs of a job that have not ended: those that wait, and those that a worker holds."""
 
     waiting: list[UUID] = field(default_factory=list)
     active: list[UUID] = field(default_factory=list)
 
 
-def choose(policy: str, due: Sequence[int], standing: Open) -> Sequence[int]:
+def runs_to_start(policy: str, due: Sequence[int], open_runs: OpenRuns) -> Sequence[int]:
     """Return those of a job's due times, in order, that get a run; the others are missed. Pure.
 
     Each one that gets a run is open when the next is looked at. `skip`: none while a run is open.
@@ -46,56 +46,56 @@ def choose(policy: str, due: Sequence[int], standing: Open) -> Sequence[int]:
     """
     match policy:
         case OverlapPolicy.SKIP:
-            return [] if standing.waiting or standing.active else due[:1]
+            return [] if open_runs.waiting or open_runs.active else due[:1]
         case OverlapPolicy.QUEUE:
-            return [] if standing.waiting else due[:1]
+            return [] if open_runs.waiting else due[:1]
         case OverlapPolicy.CANCEL:
             return due[-1:]
         case _:
             return due
 
 
-class Sifted(NamedTuple):
+class OverlapResult(NamedTuple):
     """Due times that are to get a run, and those of jobs that somebody's transaction holds."""
 
     chosen: list[Pair]
-    held: list[Pair]
+    locked: list[Pair]
 
 
 @transaction.atomic
-def sift(pairs: Sequence[Pair]) -> Sifted:
+def apply_overlap(pairs: Sequence[Pair]) -> OverlapResult:
     """Return the due times that are to get a run, by the overlap policies of their jobs.
 
     Call it in the transaction in which the runs are made. The other due times are recorded as
     missed, and for a `cancel` the open runs are cancelled. What has its run or its record already
-    is not judged again: repeating it is harmless. Jobs that are held for longer than the
+    is not judged again: repeating it is harmless. Jobs that are locked for longer than the
     transaction waits for a lock (`database.bound_waits`) are not judged.
     """
     ids = sorted({job_id for job_id, _ in pairs})
-    locked = _locked(ids) if ids else []
-    held = {row["id"] for row in locked if row["is_held"]}
-    policies = {row["id"]: row["overlap"] for row in locked if not row["is_held"]}
-    chosen = [pair for pair in pairs if pair[0] not in policies and pair[0] not in held]
-    waiting = [pair for pair in pairs if pair[0] in held]
+    rows = _lock(ids) if ids else []
+    locked = {row["id"] for row in rows if row["is_locked"]}
+    policies = {row["id"]: row["overlap"] for row in rows if not row["is_locked"]}
+    chosen = [pair for pair in pairs if pair[0] not in policies and pair[0] not in locked]
+    waiting = [pair for pair in pairs if pair[0] in locked]
     if not policies:
-        return Sifted(chosen, waiting)
-    due, standing = _standing(sorted({pair for pair in pairs if pair[0] in policies}))
+        return OverlapResult(chosen, waiting)
+    due, open_runs = _due_and_open(sorted({pair for pair in pairs if pair[0] in policies}))
     doomed: list[UUID] = []
-    missed: list[Noted] = []
+    missed: list[JobMissed] = []
     for job_id, slots in due.items():
-        runs = standing.get(job_id, Open())
-        kept = choose(policies[job_id], slots, runs)
+        runs = open_runs.get(job_id, OpenRuns())
+        kept = runs_to_start(policies[job_id], slots, runs)
         chosen += [(job_id, slot) for slot in kept]
         missed += [(job_id, _span(slot)) for slot in slots if slot not in kept]
         if policies[job_id] == OverlapPolicy.CANCEL:
             doomed += [*runs.waiting, *runs.active]
-    note(missed)
+    record_missed(missed)
     if doomed:
         cancel_runs(doomed, reason=CAUSE)
-    return Sifted(chosen, waiting)
+    return OverlapResult(chosen, waiting)
 
 
-def _locked(ids: Sequence[int]) -> list[dict[str, Any]]:
+def _lock(ids: Sequence[int]) -> list[dict[str, Any]]:
     """Lock jobs, all of them after a short wait; otherwise those that nobody holds."""
     try:
         with transaction.atomic():
@@ -106,21 +106,21 @@ def _locked(ids: Sequence[int]) -> list[dict[str, Any]]:
     return sql.run("recurring/lock_overlap_jobs_nowait", {"job_ids": ids})
 
 
-def _standing(pairs: Sequence[Pair]) -> tuple[dict[int, list[int]], dict[int, Open]]:
+def _due_and_open(pairs: Sequence[Pair]) -> tuple[dict[int, list[int]], dict[int, OpenRuns]]:
     """Return, by job, the due times that are not done yet, in order, and the open runs."""
     given = {"job_ids": [job_id for job_id, _ in pairs], "slots": [slot for _, slot in pairs]}
     done: set[Pair] = set()
-    standing: dict[int, Open] = defaultdict(Open)
+    open_runs: dict[int, OpenRuns] = defaultdict(OpenRuns)
     for row in sql.run("recurring/overlap_state", given):
         if row["kind"] == "done":
             done.add((row["job_id"], row["slot"]))
         else:
-            getattr(standing[row["job_id"]], row["kind"]).append(row["run_id"])
+            getattr(open_runs[row["job_id"]], row["kind"]).append(row["run_id"])
     due: dict[int, list[int]] = defaultdict(list)
     for job_id, slot in pairs:
         if (job_id, slot) not in done:
             due[job_id].append(slot)
-    return due, standing
+    return due, open_runs
 
 
 def _span(slot: int) -> MissedSpan:

@@ -27,7 +27,7 @@ WHERE NOT EXISTS (SELECT FROM jobs_cursor) ON CONFLICT DO NOTHING
 """
 
 
-def pulse() -> list[int]:
+def make_ticks() -> list[int]:
     """Hand out the slots up to now; return the ids of the ticks that are to be sent."""
     rows = sql.run(
         "recurring/make_ticks",
@@ -35,7 +35,7 @@ def pulse() -> list[int]:
             "grace": round(2 * setting("MISFIRE_GRACE_SECONDS")),
             "span": TICK_SLOTS,
             "patience": PATIENCE_SECONDS,
-            "keep": round(2 * setting("AGAIN_SECONDS")),
+            "keep": round(2 * setting("LATE_COMMIT_SECONDS")),
         },
     )
     if not rows:
@@ -49,7 +49,7 @@ Span = tuple[int, int, int]
 """A job, and the first slot and the end of those in which it is to be judged."""
 
 
-def leave(spans: Iterable[Span]) -> None:
+def defer_locked(spans: Iterable[Span]) -> None:
     """Leave jobs to ticks of their own, in the caller's transaction; once each."""
     rows = list(spans)
     if rows:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from django.db import transaction
 
 from jobs.core import sql
-from jobs.recurring.overlap import sift
+from jobs.recurring.overlap import apply_overlap
 from jobs.recurring.trigger import make_runs, send_hints
 
 
-def fire(job_id: int) -> int:
+def trigger_second_interval(job_id: int) -> int:
     """Trigger a job's due time that has just passed; return how many runs that made.
 
     Due times lie on a grid, whole multiples of the interval since 1970: however often and late
@@ -26,12 +26,12 @@ def fire(job_id: int) -> int:
     with transaction.atomic():
         sql.bound_waits()
         pairs = [(job_id, row["slot"]) for row in sql.run("recurring/due_seconds", {"id": job_id})]
-        made = make_runs(sift(pairs).chosen)
+        made = make_runs(apply_overlap(pairs).chosen)
     return made + send_hints(pairs)
 
 
 @transaction.atomic
-def mend() -> list[int]:
+def sync_periodic_tasks() -> list[int]:
     """Put PeriodicTasks back in step that somebody has changed; return the ids of their jobs."""
     sql.bound_waits()
     return [row["id"] for row in sql.run("recurring/sync_periodic_tasks", {})]

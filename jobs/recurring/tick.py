@@ -20,8 +20,8 @@ from jobs.core import sql
 from jobs.models import HistoryPolicy, OverlapPolicy, Tick
 from jobs.recurring import misfire, overlap
 from jobs.recurring.due import Due, due_jobs
-from jobs.recurring.pulse import leave
-from jobs.recurring.trigger import make_runs, send_known
+from jobs.recurring.pulse import defer_locked
+from jobs.recurring.trigger import make_runs, publish_due_hints
 from jobs.schedules.phases import SLOTS
 
 CHUNK: Final = 10_000
@@ -30,7 +30,7 @@ ROWS: Final = 5_000
 """Runs made in one statement, whose hints then have PUBLISH_TIMEOUT_SECONDS to go out."""
 
 
-def tick(tick_id: int) -> int:
+def run_tick(tick_id: int) -> int:
     """Trigger what is due in a tick and not done yet; return how many.
 
     Raises BrokerUnavailable while hints of jobs without history cannot be published: the tick goes
@@ -43,11 +43,11 @@ def tick(tick_id: int) -> int:
     if taken["kind"] == Tick.Kind.CATCH_UP:
         return misfire.catch_up(Tick.objects.get(pk=tick_id))
     if taken["kind"] == Tick.Kind.HELD:
-        return misfire.judge_held(tick_id)
+        return misfire.judge_locked(tick_id)
     total = 0
     due = due_jobs(taken["first_slot"], taken["end_slot"])
-    for chunk in _chunks(due[bisect_right(due, taken["after_job"], key=itemgetter(0)) :]):
-        made = _chunk(tick_id, chunk)
+    for chunk in _split_chunks(due[bisect_right(due, taken["after_job"], key=itemgetter(0)) :]):
+        made = _trigger_chunk(tick_id, chunk)
         if made is None:
             return total
         total += made
@@ -56,7 +56,7 @@ def tick(tick_id: int) -> int:
     return total
 
 
-def _chunks(due: Sequence[Due]) -> Iterator[Sequence[Due]]:
+def _split_chunks(due: Sequence[Due]) -> Iterator[Sequence[Due]]:
     start = 0
     while start < len(due):
         end = min(start + CHUNK, len(due))
@@ -66,7 +66,7 @@ def _chunks(due: Sequence[Due]) -> Iterator[Sequence[Due]]:
         start = end
 
 
-def _chunk(tick_id: int, due: Sequence[Due]) -> int | None:
+def _trigger_chunk(tick_id: int, due: Sequence[Due]) -> int | None:
     """Trigger a chunk and note it in the tick; return how many, None when others are at the tick.
 
     Rows are kept also when the broker is away, and only the hints without rows are to be repeated.
@@ -97,15 +97,15 @@ def make_due_runs(due: Sequence[Due]) -> int:
     free = [(it.job_id, it.slot) for it in kept if it.overlap == OverlapPolicy.ALLOW]
     with transaction.atomic():
         sql.bound_waits()
-        # Sifted in the transaction that makes the runs: a second one then finds them open.
+        # Applied in the transaction that makes the runs: a second one then finds them open.
         if limited:
-            sifted = overlap.sift(limited)
-            free += sifted.chosen
+            result = overlap.apply_overlap(limited)
+            free += result.chosen
             # Within a minute of its due time a job is triggered once, wherever its shard is.
-            leave((job_id, slot, slot + SLOTS) for job_id, slot in sifted.held)
+            defer_locked((job_id, slot, slot + SLOTS) for job_id, slot in result.locked)
         return sum(make_runs(free[at : at + ROWS]) for at in range(0, len(free), ROWS))
 
 
 def send_due_hints(due: Sequence[Due]) -> int:
     """Publish the hints of due times whose jobs keep no runs; return how many."""
-    return send_known(it for it in due if it.history == HistoryPolicy.NONE)
+    return publish_due_hints(it for it in due if it.history == HistoryPolicy.NONE)

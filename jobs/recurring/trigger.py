@@ -22,7 +22,7 @@ from jobs.catalog.registry import offered
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.ids import scheduled_text
-from jobs.recurring.due import Due, rows_of
+from jobs.recurring.due import Due, due_rows
 from jobs.runs import gate
 from jobs.runs.dispatch import SLICE, broker, publish_on_commit
 from jobs.runs.options import POLICY_OPTIONS
@@ -46,7 +46,7 @@ def make_runs(
         return 0
     given = {
         **_arrays(due),
-        **_declared(),
+        **_task_policies(),
         "salt": salt,
         "submission": submission,
         "queue": setting("JOBS_QUEUE"),
@@ -64,24 +64,25 @@ def make_runs(
                     hints[run_id] = Hint(str(run_id), task, queue, owner, submission, 1, priority)
         crash_point("tick.after_insert")
         if held:
-            gate.gate(held, cause="due")
+            gate.gate_runs(held, cause="due")
 
-        def known(run_ids: Sequence[UUID]) -> list[Hint]:
+        def hints_of(run_ids: Sequence[UUID]) -> list[Hint]:
             return [hints[run_id] for run_id in run_ids]
 
-        publish_on_commit(list(hints), known)
+        publish_on_commit(list(hints), hints_of)
     return len(hints) + len(held)
 
 
 def send_hints(due: Sequence[tuple[int, int]]) -> int:
     """Publish a hint for (job, slot of the due time) where a job keeps no runs; return how many.
 
-    Raises BrokerUnavailable when it is not known which are out.
+    Raises BrokerUnavailable when it is not hints_of which are out.
     """
-    return send_known(rows_of("recurring/select_due_ephemeral", _arrays(due)) if due else [])
+    rows = due_rows("recurring/select_due_ephemeral", _arrays(due)) if due else []
+    return publish_due_hints(rows)
 
 
-def send_known(due: Iterable[Due]) -> int:
+def publish_due_hints(due: Iterable[Due]) -> int:
     """Do so for due times of jobs that keep no runs and need not be read any more.
 
     Owner by owner, as the fair queue takes them in fastest.
@@ -123,7 +124,7 @@ def _arrays(due: Sequence[tuple[int, int]]) -> dict[str, str]:
     return {"ids": f"{{{','.join(map(str, jobs))}}}", "slots": f"{{{','.join(map(str, slots))}}}"}
 
 
-def _declared() -> Mapping[str, list[Any]]:
+def _task_policies() -> Mapping[str, list[Any]]:
     """Return what tasks declare for their runs, as columns side by side."""
     rows = []
     for name, policy in ((item.name, item.offer.policy) for item in offered()):

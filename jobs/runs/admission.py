@@ -17,12 +17,12 @@ from uuid import UUID
 
 from django.db import DatabaseError, transaction
 
-from fleet import Admission, Ask, Kind, Refusal, Report, counted
+from fleet import Admission, AdmissionRequest, Kind, Refusal, Report, counted
 from jobs.catalog.retry_policy import is_last
 from jobs.core import prepared, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import open_bytes
-from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.recording import write
 
 logger = logging.getLogger(__name__)
@@ -40,18 +40,18 @@ _REFUSALS: Final = {
 }
 
 
-def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
-    """Admit what may start now to one worker; return the answer to every ask, by run id."""
-    ids = [UUID(ask.run_id) for ask in asks]
+def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
+    """Admit what may start now to one worker; return the answer to every request, by run id."""
+    ids = [UUID(request.run_id) for request in requests]
     # Without a limit there is nothing to lock: one statement, which commits by itself. To begin and
     # to commit would double the times that this waits for the database.
     if not _Limits.are_expected and not _Limits.lock(ids):
-        return _admit(worker_id, asks, ids, [])
+        return _admit(worker_id, requests, ids, [])
     with transaction.atomic():
-        return _admit(worker_id, asks, ids, _Limits.lock(ids))
+        return _admit(worker_id, requests, ids, _Limits.lock(ids))
 
 
-def refuse_unknown(asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
+def refuse_unknown(requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
     """Return why hints of tasks that their worker does not know are refused, by run id.
 
     A run of which no live worker of its queue knows the task waits until one does: its hint is
@@ -59,10 +59,10 @@ def refuse_unknown(asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
     """
     rows = prepared.run(
         "runs/block_unknown",
-        [UUID(ask.run_id) for ask in asks],
+        [UUID(request.run_id) for request in requests],
         {
-            "ids": sql.array(ask.run_id for ask in asks),
-            "tasks": [ask.task for ask in asks],
+            "ids": sql.array(request.run_id for request in requests),
+            "tasks": [request.task for request in requests],
             "lease": setting("LEASE_SECONDS"),
         },
     )
@@ -84,14 +84,17 @@ class _Limits:
 
 
 def _admit(
-    worker_id: UUID, asks: Sequence[Ask], ids: Sequence[UUID], limits: Sequence[Mapping[str, Any]]
+    worker_id: UUID,
+    requests: Sequence[AdmissionRequest],
+    ids: Sequence[UUID],
+    limits: Sequence[Mapping[str, Any]],
 ) -> dict[str, Admission | Refusal]:
     rows = prepared.run(
         "runs/admit",
         ids,
         {
-            "ids": sql.array(ask.run_id for ask in asks),
-            "tasks": [ask.task for ask in asks],
+            "ids": sql.array(request.run_id for request in requests),
+            "tasks": [request.task for request in requests],
             "worker": worker_id,
             "lease": setting("LEASE_SECONDS"),
             **_room(limits),
@@ -102,7 +105,7 @@ def _admit(
     failed = _fail([answer for answer in answers.values() if isinstance(answer, Report)])
     ended = [row["id"] for row in rows if row["verdict"] == "expired"]
     ended += [row["id"] for row in failed]
-    transaction.on_commit(lambda: tell_celery(ended), robust=True)
+    transaction.on_commit(lambda: notify_celery(ended), robust=True)
     return {
         run_id: Refusal.GONE if isinstance(answer, Report) else answer
         for run_id, answer in answers.items()
@@ -175,9 +178,9 @@ def _admission(row: Mapping[str, Any]) -> Admission:
             "policy": policy,
         },
         # A window that is to end what runs does it as a time limit would, to the second.
-        soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
-        time_limit=least(policy.get("time_limit_seconds"), row["hard_close"]),
-        start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
+        soft_time_limit=minimum(policy.get("soft_time_limit_seconds"), row["soft_close"]),
+        time_limit=minimum(policy.get("time_limit_seconds"), row["hard_close"]),
+        start_within=minimum(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
         closes_within=row["start_within"],
         is_limited=row["is_limited"],
         # Commit the start of the last attempt before it runs if no earlier start is recorded: a
@@ -194,6 +197,6 @@ def _read(text: str) -> Mapping[str, Any]:
     return found
 
 
-def least(*seconds: float | None) -> float | None:
+def minimum(*seconds: float | None) -> float | None:
     """Return the smallest of what there is; None when there is nothing."""
     return min((some for some in seconds if some is not None), default=None)

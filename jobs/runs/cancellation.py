@@ -14,7 +14,7 @@ from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import ENDED, WAITING, State
 from jobs.models import AuditEntry, Backfill, Run, Submission
 from jobs.models.verbs import Cancelled
-from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import withdraw_on_commit
 from jobs.runs.recording import move
 
@@ -51,12 +51,12 @@ def _cancel(
         # Held through both moves: a run that is given back, or fails and waits for its next
         # attempt, between the two would be missed by each.
         before = sql.query(_LOCKED, [list(run_ids)])
-        ended = move(run_ids, to=State.CANCELLED, of=WAITING, cause=reason or "cancelled")
+        ended = move(run_ids, to=State.CANCELLED, from_states=WAITING, cause=reason or "cancelled")
         stopping = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
         if actor is not None:
             for run in Run.objects.filter(id__in=ended + stopping).select_related("owner"):
                 AuditEntry.write("cancel", on=run, actor=actor, reason=reason)
-        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+        transaction.on_commit(lambda: notify_celery(ended), robust=True)
         gone = set(ended)
         withdraw_on_commit(
             [

@@ -45,7 +45,7 @@ ORDER BY r.ended_at LIMIT %s
 """
 
 
-def tell_celery(run_ids: Sequence[UUID]) -> None:
+def notify_celery(run_ids: Sequence[UUID]) -> None:
     """Mark these ended runs in the result backend, so that errbacks and chords go on.
 
     Runs for whose end nobody asked are left out. As in Celery, errbacks hear of failures and
@@ -63,22 +63,22 @@ def tell_celery(run_ids: Sequence[UUID]) -> None:
         whose = {"owner": slugs.get(run.owner_id), "submission": run.submission_id}
         try:
             with acting_as({HEADER: whose}):
-                _tell(run)
+                _notify(run)
         except Exception:
             logger.exception("could not tell Celery that run %s ended", run.id)
 
 
-def tell_untold() -> int:
+def notify_missed() -> int:
     """Tell Celery of the last hour's ends of which it does not know; return how many.
 
     Their teller died between the commit and the telling.
     """
     rows = sql.query(_UNTOLD, [setting("LEASE_SECONDS"), list(READY_STATES), CHUNK])
-    tell_celery([row["id"] for row in rows])
+    notify_celery([row["id"] for row in rows])
     return len(rows)
 
 
-def _tell(run: Run) -> None:
+def _notify(run: Run) -> None:
     backend, task_id = current_app.backend, str(run.id)
     # Celery looks into `delivery_info` before it sends an errback.
     facts = {"id": task_id, "task": run.task, "delivery_info": {}}

@@ -18,7 +18,7 @@ from jobs.core.states import State
 from jobs.runs.recording import move
 
 CHUNK: Final = 1_000
-LOOK_SECONDS: Final = 1.0
+CHECK_SECONDS: Final = 1.0
 """Seconds between two looks for calendars that changed, while a promotion round is busy."""
 
 # An owner whose gating has begun with its newest version was closed before that.
@@ -33,7 +33,7 @@ ORDER BY stop_at LIMIT %s FOR UPDATE SKIP LOCKED
 """
 
 
-class Watch:
+class ClosingWatch:
     """Looks for calendars that changed, at most once a second while a round does other work."""
 
     def __init__(self, renew: Callable[[], object]) -> None:
@@ -41,14 +41,14 @@ class Watch:
         self._renew = renew
         self.closed: dict[int, int] = {}
         """The calendar version by which each changed owner's active runs were closed."""
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look when the last look is a second old. Call it between two chunks of other work."""
-        if time.monotonic() - self._looked_at >= LOOK_SECONDS:
-            self.look_now()
+        if time.monotonic() - self._checked_at >= CHECK_SECONDS:
+            self.check_now()
 
-    def look_now(self) -> None:
+    def check_now(self) -> None:
         """Stop the active runs that changed calendars end, and those whose stop time has come."""
         self._renew()
         for row in sql.query(_CHANGED_OWNERS):
@@ -56,7 +56,7 @@ class Watch:
                 close_runs(row["id"])
                 self.closed[row["id"]] = row["version"]
         stop_closed()
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
 
 
 def close_runs(owner_id: int) -> int:

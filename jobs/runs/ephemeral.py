@@ -19,7 +19,7 @@ from uuid import UUID
 
 from celery import Task
 
-from fleet import Admission, Ask, Hint, Refusal
+from fleet import Admission, AdmissionRequest, Hint, Refusal
 from fleet.logs import log_event
 from jobs.catalog.registry import offer_of, resolve
 from jobs.core import sql
@@ -28,7 +28,7 @@ from jobs.core.crypto import open_bytes
 from jobs.core.errors import FairshiftError, UnknownTask
 from jobs.core.ids import time_of
 from jobs.runs import preparation
-from jobs.runs.admission import least
+from jobs.runs.admission import minimum
 from jobs.runs.dispatch import broker
 from jobs.runs.options import POLICY_OPTIONS
 
@@ -42,18 +42,18 @@ def publish(hints: Sequence[Hint]) -> None:
     broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
 
 
-def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal]:
-    """Return the answer to every ask for a run without a row, by its key."""
-    answers: dict[str, Admission | Refusal] = {ask.key: Refusal.GONE for ask in asks}
-    known = [it for ask in asks if (it := _known(ask)) is not None]
+def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
+    """Return the answer to every request for a run without a row, by its key."""
+    answers: dict[str, Admission | Refusal] = {request.key: Refusal.GONE for request in requests}
+    known = [it for request in requests if (it := _due_run(request)) is not None]
     rows = sql.run(
         "runs/admit_ephemeral",
         {
-            "keys": [it.ask.key for it in known],
-            "jobs": [it.ask.job for it in known],
-            "tasks": [it.ask.task for it in known],
+            "keys": [it.request.key for it in known],
+            "jobs": [it.request.job for it in known],
+            "tasks": [it.request.task for it in known],
             "dues": [it.due_at for it in known],
-            "are_timed": [_is_timed(it.ask) for it in known],
+            "are_timed": [_is_timed(it.request) for it in known],
             "deadlines": _declared(known, "deadline_seconds"),
             "limits": _declared(known, "time_limit_seconds"),
             "soft_limits": _declared(known, "soft_time_limit_seconds"),
@@ -62,102 +62,102 @@ def admit(worker_id: UUID, asks: Sequence[Ask]) -> dict[str, Admission | Refusal
         },
     )
     by_key = {row["key"]: row for row in rows}
-    _note([it for it in known if by_key[it.ask.key]["verdict"] == "window"])
-    return answers | {it.ask.key: _answer(it, by_key[it.ask.key]) for it in known}
+    _record_missed_windows([it for it in known if by_key[it.request.key]["verdict"] == "window"])
+    return answers | {it.request.key: _answer(it, by_key[it.request.key]) for it in known}
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """An ask that may be of a job's run: when that was due, and of which task."""
+class _DueRun:
+    """A request that may be of a job's run: when that was due, and of which task."""
 
-    ask: Ask
+    request: AdmissionRequest
     due_at: datetime
     task: Task
 
 
-def _known(ask: Ask) -> _Known | None:
-    """Return what an ask says; None for an id whose time no calendar has, and a task of our own."""
+def _due_run(request: AdmissionRequest) -> _DueRun | None:
+    """Return the run; None for an id whose time no calendar has, and a task of our own."""
     try:
-        return _Known(ask, time_of(UUID(ask.run_id)), resolve(ask.task))
+        return _DueRun(request, time_of(UUID(request.run_id)), resolve(request.task))
     except (OverflowError, UnknownTask):
         return None
 
 
-def _declared(known: Sequence[_Known], name: str) -> list[Any]:
+def _declared(known: Sequence[_DueRun], name: str) -> list[Any]:
     """Return what the task of each declares."""
     return [offer_of(it.task).policy.get(name) for it in known]
 
 
-def _note(kept: Sequence[_Known]) -> None:
+def _record_missed_windows(kept: Sequence[_DueRun]) -> None:
     """Record what came outside its windows: there is no row that could wait for the next one."""
     if kept:
-        given = {"job_ids": [it.ask.job for it in kept], "due_ats": [it.due_at for it in kept]}
+        given = {"job_ids": [it.request.job for it in kept], "due_ats": [it.due_at for it in kept]}
         sql.run("runs/record_missed_window", given)
 
 
-def _is_timed(ask: Ask) -> bool:
+def _is_timed(request: AdmissionRequest) -> bool:
     """Say whether its deadline counts: a later attempt has started before, a backfill is late."""
-    return ask.attempt == 1 and ask.submission is None
+    return request.attempt == 1 and request.submission is None
 
 
-def _answer(known: _Known, row: Mapping[str, Any]) -> Admission | Refusal:
-    ask = known.ask
+def _answer(known: _DueRun, row: Mapping[str, Any]) -> Admission | Refusal:
+    request = known.request
     if row["verdict"]:
         return _REFUSALS[row["verdict"]]
-    if row["owner"] != ask.owner:
+    if row["owner"] != request.owner:
         # Another one would be charged for it, and its limits would not count.
-        facts = {"run": ask.run_id, "job": ask.job, "owner": ask.owner}
+        facts = {"run": request.run_id, "job": request.job, "owner": request.owner}
         log_event(logger, logging.WARNING, "hint_of_another_owner", facts)
         return Refusal.GONE
     try:
         return _admission(known, row)
     except (FairshiftError, LookupError, ValueError, TypeError):
         # It ends its own run, and nobody else's admission.
-        facts = {"run": ask.run_id, "job": ask.job}
+        facts = {"run": request.run_id, "job": request.job}
         log_event(logger, logging.ERROR, "run_without_history_unreadable", facts, exc_info=True)
         return Refusal.GONE
 
 
-def _admission(known: _Known, row: Mapping[str, Any]) -> Admission:
-    ask = known.ask
+def _admission(known: _DueRun, row: Mapping[str, Any]) -> Admission:
+    request = known.request
     # A field left empty takes the task's own policy, an empty list likewise.
     own = {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
-    policy = preparation.completed(known.task, own)
+    policy = preparation.with_task_policy(known.task, own)
     policy.setdefault("max_attempts", setting("MAX_ATTEMPTS"))
     return Admission(
-        run_id=ask.run_id,
-        token=ask.token,
-        attempt=ask.attempt,
+        run_id=request.run_id,
+        token=request.token,
+        attempt=request.attempt,
         body=open_bytes(row["payload"], key=row["payload_key"]),
         context={
             "owner": row["owner"],
-            "job": ask.job,
-            "submission": ask.submission,
+            "job": request.job,
+            "submission": request.submission,
             "due_at": known.due_at.isoformat(),
             "labels": json.loads(row["labels"]),
             "policy": policy,
         },
-        soft_time_limit=least(policy.get("soft_time_limit_seconds"), row["soft_close"]),
-        time_limit=least(policy.get("time_limit_seconds"), row["hard_close"]),
-        start_within=least(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
+        soft_time_limit=minimum(policy.get("soft_time_limit_seconds"), row["soft_close"]),
+        time_limit=minimum(policy.get("time_limit_seconds"), row["hard_close"]),
+        start_within=minimum(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
         headers={"ignore_result": True},
-        again=_next(known, row),
+        next_hint=_next_hint(known, row),
     )
 
 
-def _next(known: _Known, row: Mapping[str, Any]) -> Hint:
+def _next_hint(known: _DueRun, row: Mapping[str, Any]) -> Hint:
     """Return the hint of the attempt after this one, by the job as it is now."""
-    ask = known.ask
+    request = known.request
     offered = offer_of(known.task).policy.get("priority", preparation.DEFAULT_PRIORITY)
     return Hint(
-        run_id=ask.run_id,
-        task=ask.task,
+        run_id=request.run_id,
+        task=request.task,
         queue=row["queue"] or setting("JOBS_QUEUE"),
-        owner=ask.owner,
-        submission=ask.submission,
-        attempt=ask.attempt + 1,
+        owner=request.owner,
+        submission=request.submission,
+        attempt=request.attempt + 1,
         priority=offered if row["priority"] is None else row["priority"],
-        token=ask.token + 1,
-        job=ask.job,
+        token=request.token + 1,
+        job=request.job,
         lock=row["lock_key"],
     )

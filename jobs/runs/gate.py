@@ -14,11 +14,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from jobs.calendars.gate import Applying, gates, times, why_held
+from jobs.calendars.gate import GateInput, gates, opening_times, why_held
 from jobs.core import sql
 from jobs.core.sql import alone
 from jobs.core.states import State
-from jobs.runs.closing import Watch
+from jobs.runs.closing import ClosingWatch
 from jobs.runs.dispatch import publish_on_commit, withdraw_on_commit
 from jobs.runs.recording import write_gates
 
@@ -41,7 +41,7 @@ WHERE owner_id = %s AND state IN ('held', 'queued') AND id > %s ORDER BY id LIMI
 """
 
 
-def gate(run_ids: Sequence[UUID], *, cause: str) -> int:
+def gate_runs(run_ids: Sequence[UUID], *, cause: str) -> int:
     """Queue these runs if they may start now, and hold them if not; return how many are queued.
 
     In the caller's transaction; what does not wait is left alone. Hints follow its commit.
@@ -49,7 +49,9 @@ def gate(run_ids: Sequence[UUID], *, cause: str) -> int:
     rows = sql.run("runs/select_gated", {"ids": list(run_ids)})
     if not rows:
         return 0
-    asked = [Applying(tuple(row["calendars"]), row["needed"], row["window_policy"]) for row in rows]
+    asked = [
+        GateInput(tuple(row["calendars"]), row["needed"], row["window_policy"]) for row in rows
+    ]
     # One moment for all: what opens between two of them would be decided twice.
     now = rows[-1]["now"]
     found = gates(asked, now=now, ids=[row["id"] for row in rows])
@@ -57,17 +59,17 @@ def gate(run_ids: Sequence[UUID], *, cause: str) -> int:
         [
             (
                 row["id"],
-                *times(gate, now=now, needed=row["needed"]),
+                *opening_times(gate, now=now, needed=row["needed"]),
                 cause if gate.is_open else why_held(gate),
             )
             for row, gate in zip(rows, found, strict=True)
         ]
     )
-    _tell(moved)
+    _update_hints(moved)
     return sum(row["state"] == State.QUEUED for row in moved)
 
 
-def _tell(moved: Sequence[dict[str, Any]]) -> None:
+def _update_hints(moved: Sequence[dict[str, Any]]) -> None:
     """Have the hints of what is held now, or may start later than they say, taken back."""
     withdraw_on_commit(
         [
@@ -80,13 +82,13 @@ def _tell(moved: Sequence[dict[str, Any]]) -> None:
 
 
 @alone
-def gate_changed(watch: Watch) -> int:
+def gate_changed(watch: ClosingWatch) -> int:
     """Gate again what waits of owners whose calendars have changed; return how many runs.
 
-    Active runs of these owners were closed before (`Watch.look_now`). A call works for a second and
-    ends with the chunk that it is at; the next promotion goes on from there. Owners take turns, a
-    chunk each, in a random order: an owner with many runs, or many changes, does not keep others
-    waiting. A call that meets another one returns at once.
+    Active runs of these owners were closed before (`ClosingWatch.check_now`). A call works for a
+    second and ends with the chunk that it is at; the next promotion goes on from there. Owners take
+    turns, a chunk each, in a random order: an owner with many runs, or many changes, does not keep
+    others waiting. A call that meets another one returns at once.
     """
     until = time.monotonic() + GATING_SECONDS
     for owner_id, version in watch.closed.items():
@@ -101,7 +103,7 @@ def gate_changed(watch: Watch) -> int:
             turns.append((owner_id, last))
         if time.monotonic() >= until:
             break
-        watch.look()
+        watch.check()
     return total
 
 
@@ -114,7 +116,7 @@ def _gate_chunk(owner_id: int, last: UUID) -> tuple[int, UUID | None]:
     rows = sql.query(_WAITING_OF, [owner_id, last, CHUNK])
     if rows:
         with transaction.atomic():
-            gate([row["id"] for row in rows], cause="calendar changed")
+            gate_runs([row["id"] for row in rows], cause="calendar changed")
     if len(rows) < CHUNK:
         sql.query(_DONE, [owner_id])
         return len(rows), None

@@ -21,7 +21,7 @@ class Claim:
     run_id: UUID | None = None
     submission_id: int | None = None
 
-    def keep(self, **made: Any) -> None:
+    def store(self, **made: Any) -> None:
         """Note what the key stands for: `run_id` or `submission_id`."""
         IdempotencyKey.objects.filter(id=self.id).update(**made)
 

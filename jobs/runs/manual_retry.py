@@ -36,13 +36,13 @@ def reopen_runs(
         passed = Run.objects.filter(id__in=run_ids, state__in=REOPENABLE, deadline_at__lte=Now())
         passed.update(deadline_at=None)
         moved = move(
-            run_ids, to=State.QUEUED, of=REOPENABLE, cause=reason or "retry", is_fresh=True
+            run_ids, to=State.QUEUED, from_states=REOPENABLE, cause=reason or "retry", is_fresh=True
         )
         if not moved and len(run_ids) == 1:
             run = Run.objects.get(id=run_ids[0])
             raise StateConflict(str(run.id), run.state, "retried")
         # Where calendars apply, they say whether it is queued at all.
-        gate.gate(_gated(moved), cause=reason or "retry")
+        gate.gate_runs(_gated(moved), cause=reason or "retry")
         # Else rescue would take the earlier end for that of the new attempts.
         forget(moved)
         if actor is not None:

@@ -63,7 +63,7 @@ def _override(run_ids: Sequence[UUID], *, actor: AbstractBaseUser, reason: str) 
             _OVERRIDDEN, {"ids": run_ids, "states": [state.value for state in WAITING]}
         )
         due = [row["id"] for row in rows if row["is_due"]]
-        gate.gate(due, cause=f"windows overridden by {actor.get_username()}: {reason}")
+        gate.gate_runs(due, cause=f"windows overridden by {actor.get_username()}: {reason}")
         runs = Run.objects.filter(id__in=[row["id"] for row in rows]).select_related("owner")
         AuditEntry.write_all("override windows", on=list(runs), actor=actor, reason=reason)
     return len(rows)

@@ -12,7 +12,7 @@ from uuid import UUID
 from celery import Task, current_app
 
 from jobs.calendars import gate
-from jobs.calendars.gate import Applying, calendars_of
+from jobs.calendars.gate import GateInput, calendars_of
 from jobs.catalog.arguments import ArgumentSchema, encode_body
 from jobs.catalog.error_names import refuse_unknown_errors
 from jobs.catalog.policies import checked_policy, refuse_unknown
@@ -24,7 +24,7 @@ from jobs.core.sql import now
 from jobs.models import Owner, Target
 from jobs.models.fields import OWNER_LIMIT
 from jobs.runs.options import NAMES, POLICY_OPTIONS, Options, refuse_far
-from jobs.runs.storage import Shared, needed_of
+from jobs.runs.storage import RunDefaults, needed_of
 from jobs.runs.targets import targets_of
 from jobs.windows import Gate
 
@@ -35,14 +35,14 @@ BATCH_LIMIT: Final = 100_000
 LABEL_LIMIT: Final = 200
 
 
-def split(
+def split_options(
     task: Task, given: Mapping[str, Any], arguments: Mapping[str, Any] | None
 ) -> tuple[Options, Mapping[str, Any]]:
     """Tell options from arguments among the keywords of a submit."""
     if arguments is not None:
         if not isinstance(arguments, Mapping):
             raise ArgumentError("arguments", "is a mapping of argument names to values")
-        return options(given), arguments
+        return checked_options(given), arguments
     schema = ArgumentSchema.of(task)
     taken = schema.names
     for name in given:
@@ -55,7 +55,7 @@ def split(
     if not schema.takes_any:
         for name in keywords.keys() - set(taken):
             _refuse_near_option(name, taken)
-    return options(chosen), keywords
+    return checked_options(chosen), keywords
 
 
 def _refuse_near_option(name: str, arguments: Collection[str]) -> None:
@@ -72,7 +72,7 @@ def refuse_replaced(name: str) -> None:
         raise OptionError(name, f"is Celery's and unknown here; use {ours}")
 
 
-def options(given: Mapping[str, Any]) -> Options:
+def checked_options(given: Mapping[str, Any]) -> Options:
     """Return checked options; raise OptionError for an unknown one, with the near miss."""
     for name in given:
         refuse_replaced(name)
@@ -82,7 +82,7 @@ def options(given: Mapping[str, Any]) -> Options:
     return chosen
 
 
-def payload(
+def encode_payload(
     task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], *, embed: Mapping[str, Any]
 ) -> bytes:
     """Return the payload of one call, its arguments checked against the task's signature."""
@@ -101,7 +101,7 @@ def _payload(
     return encode_body(bound_args, bound_kwargs, embed, max_bytes=most, positional=names)
 
 
-def payloads(
+def encode_payloads(
     task: Task, calls: Sequence[Mapping[str, Any]], *, embed: Mapping[str, Any]
 ) -> list[bytes]:
     """Return the payload of each call; raise BatchError with every call that is wrong."""
@@ -129,13 +129,13 @@ def refuse_size(calls: Sequence[Any], label: str) -> None:
     refuse_text("label", label, most=LABEL_LIMIT)
 
 
-def listed(option: str, given: Any, *, of: str, most: int = BATCH_LIMIT) -> list[Any]:
+def as_list(option: str, given: Any, *, elements: str, most: int = BATCH_LIMIT) -> list[Any]:
     """Return what was given as a list; refuse one text or mapping, which would fall to pieces.
 
     An iterator may have no end: at most `most` + 1 elements of it are read.
     """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise OptionError(option, f"is a list of {of}, not {type(given).__name__}")
+        raise OptionError(option, f"is a list of {elements}, not {type(given).__name__}")
     if isinstance(given, Sized):
         return list(given)
     read = list(islice(given, most + 1))
@@ -144,12 +144,12 @@ def listed(option: str, given: Any, *, of: str, most: int = BATCH_LIMIT) -> list
     return read
 
 
-def named(given: Owner | str) -> Owner:
+def as_owner(given: Owner | str) -> Owner:
     """Return this very owner, or the one of this name."""
-    return given if isinstance(given, Owner) else owner(given)
+    return given if isinstance(given, Owner) else load_owner(given)
 
 
-def owner(given: Owner | str) -> Owner:
+def load_owner(given: Owner | str) -> Owner:
     """Return the owner with this slug, as it is now."""
     if not isinstance(given, Owner | str):
         raise OptionError("owner", f"is an Owner or its name, not {given!r:.80}")
@@ -165,18 +165,18 @@ def owner(given: Owner | str) -> Owner:
     return found
 
 
-def lock_key(of: Owner, lock: str) -> str:
+def lock_key(owner: Owner, lock: str) -> str:
     """Return a lock key in its owner's scope."""
-    return f"{of.slug}:{lock}" if lock else ""
+    return f"{owner.slug}:{lock}" if lock else ""
 
 
-def targets(of: Owner, names: Sequence[str]) -> dict[str, int]:
+def make_targets(owner: Owner, names: Sequence[str]) -> dict[str, int]:
     """Return the ids of an owner's targets by name, making those that are new."""
-    found = targets_of((of.pk, name) for name in names if name)
+    found = targets_of((owner.pk, name) for name in names if name)
     return {name: target_id for (_, name), target_id in found.items()}
 
 
-def queue(chosen: Options) -> str:
+def queue_name(chosen: Options) -> str:
     """Return the queue of a submit; raise OptionError for one that no worker is set up for."""
     name = chosen.queue or setting("JOBS_QUEUE")
     known = set(current_app.amqp.queues) - {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
@@ -209,7 +209,7 @@ def message_options(chosen: Options) -> dict[str, Any]:
     return {"ignore_result": chosen.ignore_result}
 
 
-def completed(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+def with_task_policy(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return given policies with those that the task declares; raise OptionError for a bad one."""
     offered = offer_of(task).policy
     declared = {name: offered[name] for name in POLICY_OPTIONS & set(offered)}
@@ -217,17 +217,17 @@ def completed(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
     return dict(checked_policy({**declared, **given}))
 
 
-def shared(
+def run_defaults(
     task: Task,
-    of: Owner,
+    owner: Owner,
     chosen: Options,
     *,
     submission_id: int | None = None,
     job_id: int | None = None,
-) -> Shared:
+) -> RunDefaults:
     """Return what all runs of a submit have in common: option, else task's policy, else setting."""
     offered = offer_of(task).policy
-    policy = completed(task, chosen.policy)
+    policy = with_task_policy(task, chosen.policy)
     created_at = now()
     due_at = chosen.eta
     if chosen.countdown:
@@ -236,11 +236,11 @@ def shared(
         refuse_far(due_at, now=created_at)
     deadline = chosen.deadline_seconds or offered.get("deadline_seconds")
     priority = chosen.priority if chosen.priority is not None else offered.get("priority")
-    return Shared(
-        owner_id=of.pk,
-        owner=of.slug,
+    return RunDefaults(
+        owner_id=owner.pk,
+        owner=owner.slug,
         task=task.name,
-        queue=queue(chosen),
+        queue=queue_name(chosen),
         priority=DEFAULT_PRIORITY if priority is None else priority,
         max_attempts=policy.pop("max_attempts", setting("MAX_ATTEMPTS")),
         job_id=job_id,
@@ -253,25 +253,27 @@ def shared(
     )
 
 
-def gates(
-    of: Owner, to: Shared, target_ids: Sequence[int | None], ids: Sequence[UUID]
+def run_gates(
+    owner: Owner, defaults: RunDefaults, target_ids: Sequence[int | None], ids: Sequence[UUID]
 ) -> list[Gate | None]:
     """Return what the calendars of each run say, by its target; None for all where none apply.
 
     Raises OptionError when a window is required and no calendar applies.
     """
-    if of.calendar_version == 0 and not to.window_policy:
+    if owner.calendar_version == 0 and not defaults.window_policy:
         return [None] * len(ids)
-    needed = needed_of(to.policy)
-    calendars = calendars_of(of.pk, job_id=to.job_id, target_ids=set(target_ids))
-    applying = {one: Applying(ids, needed, to.window_policy) for one, ids in calendars.items()}
-    if to.window_policy:
+    needed = needed_of(defaults.policy)
+    calendars = calendars_of(owner.pk, job_id=defaults.job_id, target_ids=set(target_ids))
+    applying = {
+        one: GateInput(ids, needed, defaults.window_policy) for one, ids in calendars.items()
+    }
+    if defaults.window_policy:
         _refuse_without_calendar(applying)
     asked = [applying[one] for one in target_ids]
-    return list(gate.gates(asked, now=to.created_at, ids=ids))
+    return list(gate.gates(asked, now=defaults.created_at, ids=ids))
 
 
-def _refuse_without_calendar(applying: Mapping[int | None, Applying]) -> None:
+def _refuse_without_calendar(applying: Mapping[int | None, GateInput]) -> None:
     without = [one for one, found in applying.items() if not found.calendars]
     if not without:
         return

@@ -21,7 +21,7 @@ from jobs.core import prepared, sql
 from jobs.core.conf import setting
 from jobs.core.states import State, sources
 from jobs.runs import unblocking
-from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit
 from jobs.runs.result_backend import STORED, as_stored
 
@@ -43,8 +43,8 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
         rows = write([*(report for report in reports if not _is_lost(report)), *lost])
         publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
         ended = [row["id"] for row in rows if str(row["id"]) in stored]
-        transaction.on_commit(lambda: tell_celery(ended), robust=True)
-    unblocking.after_end(rows)
+        transaction.on_commit(lambda: notify_celery(ended), robust=True)
+    unblocking.publish_after_end(rows)
     return {str(row["id"]): row["state"] for row in rows}
 
 
@@ -56,7 +56,7 @@ def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
     now = time.monotonic()
     ids = [UUID(report.run_id) for report in merged]
     # Nearly all batches have no word of an error.
-    has_words = any(map(_has_words, merged))
+    has_words = any(map(_has_details, merged))
     words = merged if has_words else []
     return prepared.run(
         "runs/record",
@@ -85,7 +85,7 @@ def move(
     *,
     to: State,
     cause: str = "",
-    of: Collection[State] | None = None,
+    from_states: Collection[State] | None = None,
     is_fresh: bool = False,
 ) -> list[UUID]:
     """Move runs that no worker reports on; return the ids of those that were moved.
@@ -94,7 +94,7 @@ def move(
     attempts begins. Runs that become queued are published when the transaction commits. Must run
     inside a transaction.
     """
-    allowed = sources(to) if of is None else sources(to) & frozenset(of)
+    allowed = sources(to) if from_states is None else sources(to) & frozenset(from_states)
     rows = sql.run(
         "runs/move",
         {
@@ -133,7 +133,7 @@ def write_gates(
     )
 
 
-def _has_words(report: Report) -> bool:
+def _has_details(report: Report) -> bool:
     """Say whether there is more to a report than what has become of its run, and when."""
     has_error = report.error_type or report.error_message or report.traceback or report.cause
     return bool(has_error) or report.delay is not None

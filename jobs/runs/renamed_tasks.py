@@ -21,7 +21,7 @@ from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import WAITING, State
 from jobs.models import AuditEntry, Job, Owner, Run
-from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit, withdraw_on_commit
 from jobs.runs.recording import move
 
@@ -98,7 +98,13 @@ def move_task(
     total = Moved()
     for run_ids in _chunks(task, queue):
         move_runs(
-            run_ids, to=to, of=task, actor=actor, reason=reason, is_dry_run=is_dry_run, total=total
+            run_ids,
+            to=to,
+            only_task=task,
+            actor=actor,
+            reason=reason,
+            is_dry_run=is_dry_run,
+            total=total,
         )
     if not queue:
         _move_jobs(task, to=to, actor=actor, reason=reason, is_dry_run=is_dry_run, total=total)
@@ -123,7 +129,7 @@ def fail_task(
         if is_dry_run:
             total.runs += len(run_ids)
         else:
-            total.runs += len(fail_runs(run_ids, of=task, actor=actor, reason=reason))
+            total.runs += len(fail_runs(run_ids, only_task=task, actor=actor, reason=reason))
     return total
 
 
@@ -131,7 +137,7 @@ def move_runs(
     run_ids: Sequence[UUID],
     *,
     to: str,
-    of: str = "",
+    only_task: str = "",
     actor: AbstractBaseUser | None = None,
     reason: str = "",
     is_dry_run: bool = False,
@@ -146,7 +152,7 @@ def move_runs(
     refuse_text("reason", reason, most=REASON_LIMIT)
     total, task = total or Moved(), _target(to)
     with transaction.atomic():
-        rows, payloads = _fitting(task, _locked(run_ids, of), total)
+        rows, payloads = _fitting(task, _locked(run_ids, only_task), total)
         total.runs += len(rows)
         if rows and not is_dry_run:
             given = {"ids": [row["id"] for row in rows], "payloads": payloads, "to": to}
@@ -155,7 +161,7 @@ def move_runs(
             publish_on_commit(
                 [row["id"] for row in after if row["state"] == "queued" and not row["blocked_by"]]
             )
-            if len(run_ids) == 1 and not of:
+            if len(run_ids) == 1 and not only_task:
                 facts = {"before": {"task": rows[0]["task"]}, "after": {"task": to}}
                 _audit_run("move to task", rows[0], actor=actor, reason=reason, **facts)
             else:
@@ -166,7 +172,7 @@ def move_runs(
 def fail_runs(
     run_ids: Sequence[UUID],
     *,
-    of: str = "",
+    only_task: str = "",
     actor: AbstractBaseUser | None = None,
     reason: str = "",
 ) -> list[UUID]:
@@ -179,19 +185,19 @@ def fail_runs(
     refuse_text("reason", reason, most=REASON_LIMIT)
     ended: list[UUID] = []
     with transaction.atomic():
-        rows = _locked(run_ids, of)
+        rows = _locked(run_ids, only_task)
         for (task, is_known), ids in _by_task(rows).items():
             cause = BY_OPERATOR if is_known else "unknown task"
-            failed = move(ids, to=State.FAILED, of=WAITING, cause=reason or cause)
+            failed = move(ids, to=State.FAILED, from_states=WAITING, cause=reason or cause)
             error = ("", BY_OPERATOR) if is_known else (NOT_REGISTERED, f"no worker knows {task}")
             sql.query(_FAILED, [*error, failed])
             ended += failed
         _withdraw(rows)
-        if rows and len(run_ids) == 1 and not of:
+        if rows and len(run_ids) == 1 and not only_task:
             _audit_run("fail unstarted", rows[0], actor=actor, reason=reason, task=rows[0]["task"])
         else:
             _audit("fail unstarted", rows, actor=actor, reason=reason)
-        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+        transaction.on_commit(lambda: notify_celery(ended), robust=True)
     return ended
 
 
@@ -227,10 +233,10 @@ def _chunks(task: str, queue: str) -> Iterator[list[UUID]]:
             last = ids[-1]
 
 
-def _locked(run_ids: Collection[UUID], of: str) -> list[dict[str, Any]]:
+def _locked(run_ids: Collection[UUID], only_task: str) -> list[dict[str, Any]]:
     """Lock those of the runs that wait, in id order, as admission does; `of` a task only."""
     rows = sql.query(_LOCKED, [list(run_ids), sorted(WAITING)])
-    return [row for row in rows if not of or row["task"] == of]
+    return [row for row in rows if not only_task or row["task"] == only_task]
 
 
 def _fitting(

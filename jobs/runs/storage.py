@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection
 
 from fleet import Hint
-from jobs.calendars.gate import times, why_held
+from jobs.calendars.gate import opening_times, why_held
 from jobs.core.conf import setting
 from jobs.core.states import State
 from jobs.runs.dispatch import publish_on_commit
@@ -21,7 +21,7 @@ from jobs.windows import Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class RunDefaults:
     """What all runs of one submit have in common."""
 
     owner_id: int
@@ -40,7 +40,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class New:
+class NewRun:
     """One run to be stored; `gate` is what its calendars say, None where none apply."""
 
     id: UUID
@@ -59,14 +59,16 @@ _COLUMNS: Final = (
 )
 
 
-def store(runs: Iterable[New], shared: Shared) -> None:
+def store(runs: Iterable[NewRun], defaults: RunDefaults) -> None:
     """Insert runs and have those that are queued dispatched after the commit."""
     # As text, once: psycopg looks for the way to write each value of each row.
-    before = _texts(shared.owner_id, shared.job_id, shared.submission_id)
-    task = _texts(shared.task, shared.queue, shared.priority)
-    limits = (str(shared.max_attempts), json.dumps(shared.policy))
-    after = _texts(shared.created_at, shared.due_at, shared.deadline_at, shared.window_policy)
-    begins: dict[Gate | None, Begin] = {}
+    before = _texts(defaults.owner_id, defaults.job_id, defaults.submission_id)
+    task = _texts(defaults.task, defaults.queue, defaults.priority)
+    limits = (str(defaults.max_attempts), json.dumps(defaults.policy))
+    after = _texts(
+        defaults.created_at, defaults.due_at, defaults.deadline_at, defaults.window_policy
+    )
+    initial_states: dict[Gate | None, InitialState] = {}
     queued = []
     with (
         # Or psycopg's own errors would come through, which no caller of Django's expects.
@@ -75,43 +77,43 @@ def store(runs: Iterable[New], shared: Shared) -> None:
         cursor.copy(f"COPY jobs_run ({_COLUMNS}) FROM STDIN") as copy,
     ):
         for run in runs:
-            begin = begins.get(run.gate)
-            if begin is None:
-                begin = begins[run.gate] = begin_of(shared, run.gate)
-            if begin.state is State.QUEUED:
+            initial = initial_states.get(run.gate)
+            if initial is None:
+                initial = initial_states[run.gate] = initial_state_of(defaults, run.gate)
+            if initial.state is State.QUEUED:
                 queued.append(run.id)
             labels, options = (json.dumps(run.labels) if run.labels else "{}"), run.options
             own = (run.payload, labels, *limits, json.dumps(options) if options else "{}")
-            then = (run.lock_key, *after, *begin.texts)
+            then = (run.lock_key, *after, *initial.texts)
             copy.write_row((run.id.hex, *before, run.target_id, *task, *own, *then))
     # Where calendars apply, the row knows more than we do.
-    is_gated = any(gate is not None for gate in begins)
-    publish_on_commit(queued, None if is_gated else partial(_first_hints, shared))
+    is_gated = any(gate is not None for gate in initial_states)
+    publish_on_commit(queued, None if is_gated else partial(_first_hints, defaults))
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class InitialState:
     """How a run begins: its state, and what is written of it beside: see `_COLUMNS`."""
 
     state: State
     texts: list[str | None]
 
 
-def begin_of(shared: Shared, gate: Gate | None) -> Begin:
+def initial_state_of(defaults: RunDefaults, gate: Gate | None) -> InitialState:
     """Return how a run begins that is stored now, by when it is due and what its calendars say."""
-    at, cause = shared.created_at, ""
-    next_at, not_after = shared.due_at, None
-    if shared.due_at is not None and shared.due_at > at:
+    at, cause = defaults.created_at, ""
+    next_at, not_after = defaults.due_at, None
+    if defaults.due_at is not None and defaults.due_at > at:
         state = State.SCHEDULED
     elif gate is None or gate.is_open:
         state, not_after = State.QUEUED, gate and gate.not_after
     else:
         state, cause = State.HELD, why_held(gate)
-        next_at, _ = times(gate, now=at, needed=needed_of(shared.policy))
+        next_at, _ = opening_times(gate, now=at, needed=needed_of(defaults.policy))
     is_queued = state is State.QUEUED
     overdue_at = at + timedelta(seconds=setting("LEASE_SECONDS")) if is_queued else None
     history = json.dumps([[state, at.timestamp(), cause]])
-    return Begin(
+    return InitialState(
         state, _texts(state, next_at, not_after, at if is_queued else None, overdue_at, history)
     )
 
@@ -126,9 +128,17 @@ def _texts(*values: Any) -> list[str | None]:
     return [None if value is None else str(value) for value in values]
 
 
-def _first_hints(shared: Shared, run_ids: Sequence[UUID]) -> list[Hint]:
+def _first_hints(defaults: RunDefaults, run_ids: Sequence[UUID]) -> list[Hint]:
     """Build hints from the values just inserted, without reading the rows. If a run has moved
     since, admission refuses its hint.
     """
-    facts = (shared.task, shared.queue, shared.owner, shared.submission_id, 1, shared.priority, 1)
+    facts = (
+        defaults.task,
+        defaults.queue,
+        defaults.owner,
+        defaults.submission_id,
+        1,
+        defaults.priority,
+        1,
+    )
     return [Hint(str(run_id), *facts) for run_id in run_ids]

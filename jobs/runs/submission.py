@@ -25,7 +25,7 @@ from jobs.models import Job, Owner, Run, Submission
 from jobs.runs import idempotency, preparation
 from jobs.runs.celery_callbacks import begin_chord, embed_of
 from jobs.runs.options import Options
-from jobs.runs.storage import New, store
+from jobs.runs.storage import NewRun, store
 
 
 def submit(
@@ -47,21 +47,21 @@ def submit(
     the same submit before, returns the run that it made.
     """
     task = resolve(task)
-    options, keywords = preparation.split(task, options_and_arguments, arguments)
+    options, keywords = preparation.split_options(task, options_and_arguments, arguments)
     _refuse_templates(task, options)
-    payload = preparation.payload(task, args, keywords, embed=embed_of(options))
+    payload = preparation.encode_payload(task, args, keywords, embed=embed_of(options))
     with transaction.atomic():
-        owner = preparation.owner(owner)
+        owner = preparation.load_owner(owner)
         claim = idempotency.claim(owner, options.idempotency_key, task.name, [payload])
         if claim and claim.run_id:
             return Run.objects.select_related("owner").get(id=claim.run_id)
-        shared = preparation.shared(task, owner, options)
-        [run_id] = new_ids(shared.created_at, 1)
-        target_id = preparation.targets(owner, [options.target]).get(options.target)
-        [gate] = preparation.gates(owner, shared, [target_id], [run_id])
+        defaults = preparation.run_defaults(task, owner, options)
+        [run_id] = new_ids(defaults.created_at, 1)
+        target_id = preparation.make_targets(owner, [options.target]).get(options.target)
+        [gate] = preparation.run_gates(owner, defaults, [target_id], [run_id])
         store(
             [
-                New(
+                NewRun(
                     id=run_id,
                     payload=payload,
                     target_id=target_id,
@@ -71,10 +71,10 @@ def submit(
                     gate=gate,
                 )
             ],
-            shared,
+            defaults,
         )
         if claim:
-            claim.keep(run_id=run_id)
+            claim.store(run_id=run_id)
         crash_point("submit.after_insert")
         run = Run.objects.select_related("owner").get(id=run_id)
         crash_point("submit.before_commit")
@@ -140,34 +140,34 @@ def _submit_many(
     options: Mapping[str, Any],
 ) -> Submission:
     task = resolve(task)
-    settings = preparation.options(options)
-    calls = preparation.listed("arguments", arguments, of="mappings, one for each run")
+    settings = preparation.checked_options(options)
+    calls = preparation.as_list("arguments", arguments, elements="mappings, one for each run")
     preparation.refuse_size(calls, label)
-    payloads = preparation.payloads(task, calls, embed=embed_of(settings, chord=chord))
+    payloads = preparation.encode_payloads(task, calls, embed=embed_of(settings, chord=chord))
     target_names = named or placeholders.filled("target", settings.target, calls)
     locks = placeholders.filled("lock", settings.lock, calls)
     with transaction.atomic():
-        owner = preparation.owner(owner)
+        owner = preparation.load_owner(owner)
         claim = idempotency.claim(
             owner, settings.idempotency_key, task.name, payloads, is_bulk=True
         )
         if claim and claim.submission_id:
             return Submission.objects.get(id=claim.submission_id)
-        queue = preparation.queue(settings)
+        queue = preparation.queue_name(settings)
         submission = Submission.objects.create(
             owner=owner, label=label, task=task.name, queue=queue, run_count=len(calls)
         )
-        shared = preparation.shared(task, owner, settings, submission_id=submission.id)
-        ids = list(new_ids(shared.created_at, len(calls)))
+        defaults = preparation.run_defaults(task, owner, settings, submission_id=submission.id)
+        ids = list(new_ids(defaults.created_at, len(calls)))
         places = begin_chord(ids, chord)
-        targets = preparation.targets(owner, target_names)
+        targets = preparation.make_targets(owner, target_names)
         target_ids = [targets.get(name) for name in target_names]
-        gates = preparation.gates(owner, shared, target_ids, ids)
+        gates = preparation.run_gates(owner, defaults, target_ids, ids)
         common = preparation.message_options(settings)
         labels = dict(settings.labels)
         store(
             (
-                New(
+                NewRun(
                     id=run_id,
                     payload=payload,
                     target_id=target_id,
@@ -180,10 +180,10 @@ def _submit_many(
                     ids, payloads, target_ids, locks, places, gates, strict=True
                 )
             ),
-            shared,
+            defaults,
         )
         if claim:
-            claim.keep(submission_id=submission.id)
+            claim.store(submission_id=submission.id)
         crash_point("submit.after_insert")
         crash_point("submit.before_commit")
     return submission
@@ -207,10 +207,10 @@ def run_job(job: Job, *, countdown: float | None = None) -> Run:
         time_limit_seconds=job.time_limit_seconds,
     )
     with transaction.atomic():
-        shared = preparation.shared(task, job.owner, options, job_id=job.id)
-        [run_id] = new_ids(shared.created_at, 1)
-        [gate] = preparation.gates(job.owner, shared, [job.target_id], [run_id])
-        new = New(
+        defaults = preparation.run_defaults(task, job.owner, options, job_id=job.id)
+        [run_id] = new_ids(defaults.created_at, 1)
+        [gate] = preparation.run_gates(job.owner, defaults, [job.target_id], [run_id])
+        new = NewRun(
             id=run_id,
             payload=open_bytes(job.payload, key=job.payload_key),
             target_id=job.target_id,
@@ -218,7 +218,7 @@ def run_job(job: Job, *, countdown: float | None = None) -> Run:
             labels=job.labels,
             gate=gate,
         )
-        store([new], shared)
+        store([new], defaults)
         return Run.objects.select_related("owner").get(id=run_id)
 
 

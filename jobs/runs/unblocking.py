@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 CHUNK: Final = 1_000
 
 
-def after_end(rows: Iterable[Mapping[str, Any]]) -> None:
+def publish_after_end(rows: Iterable[Mapping[str, Any]]) -> None:
     """Publish what waited for these runs to end: rows with state, owner_id, lock_key, is_capped.
 
     Called after the commit of that end, which no trouble here may put in doubt: it is logged,
@@ -36,13 +36,13 @@ def after_end(rows: Iterable[Mapping[str, Any]]) -> None:
     if not owner_ids and not lock_keys:
         return
     try:
-        publish_freed(owner_ids=owner_ids, lock_keys=lock_keys)
+        publish_unblocked(owner_ids=owner_ids, lock_keys=lock_keys)
     except Exception:
         # Whatever the database raised: the caller's reports are recorded.
         logger.exception("what waited for a cap or a lock is left to the sweep")
 
 
-def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:
+def publish_unblocked(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:
     """Publish blocked runs whose cap, lock or pause lets them go; return how many.
 
     None means: of every owner, every lock.
@@ -50,7 +50,7 @@ def publish_freed(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -
     return _publish_all("runs/unblock", {"owners": owner_ids, "locks": lock_keys})
 
 
-def publish_known(*, is_first_chunk_only: bool = False) -> int:
+def publish_with_known_task(*, is_first_chunk_only: bool = False) -> int:
     """Publish blocked runs whose task a live worker of their queue knows now; return how many."""
     return _publish_all("runs/unblock_known", {}, is_first_chunk_only=is_first_chunk_only)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from fleet import BrokerUnavailable, Found
-from jobs.calendars import hours as agreed
+from fleet import BrokerUnavailable, MessagePosition
+from jobs.calendars.hours import read_with_windows
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.sql import now
@@ -74,7 +74,7 @@ def _why_kept(run: Run) -> str:
     calendars = [
         Named(calendar.name, hours, tuple(map(_asked, windows)))
         for calendar in rows.prefetch_related("windows__decisions", "windows__requested_by")
-        for hours, windows in [agreed.read_with_windows(calendar)]
+        for hours, windows in [read_with_windows(calendar)]
     ]
     return why_closed(calendars, now=row["now"], needed=needed_of(run.policy))
 
@@ -114,7 +114,7 @@ def _why_queued(run: Run) -> str:
     except BrokerUnavailable:
         found, is_silent = None, True
     if found is not None:
-        return turn(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
+        return queue_position(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
     ahead = waiting.filter(queued_at__lt=run.queued_at).count() if run.queued_at else 0
     place = f"behind {ahead} of {owner.slug}'s runs" if ahead else f"next of {owner.slug}'s runs"
@@ -123,7 +123,7 @@ def _why_queued(run: Run) -> str:
     return f"In queue {run.queue!r}, {place}."
 
 
-def turn(found: Found, *, queue: str, lock: str = "") -> str:
+def queue_position(found: MessagePosition, *, queue: str, lock: str = "") -> str:
     """Say why a message that a fair queue knows has not been taken. Pure."""
     owner = found.owner
     if found.state == "leased":
@@ -149,7 +149,7 @@ def turn(found: Found, *, queue: str, lock: str = "") -> str:
     )
 
 
-def _place(found: Found, *, queue: str) -> str:
+def _place(found: MessagePosition, *, queue: str) -> str:
     place, ours, of_owner = found.place or 1, found.of_submission, found.of_owner
     whole = f"{found.owner}'s {max(of_owner, place):,} in queue {queue!r}"
     if ours >= of_owner:
@@ -160,7 +160,7 @@ def _place(found: Found, *, queue: str) -> str:
     return f"place {place:,} of {part}, of {whole}"
 
 
-def _found(run: Run) -> Found | None:
+def _found(run: Run) -> MessagePosition | None:
     """Return where the run's hint is in its fair queue; None of another queue or hint.
 
     Raises BrokerUnavailable.

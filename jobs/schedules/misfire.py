@@ -51,11 +51,11 @@ def decide(
         first_run = max(late, len(row) - left)
         left -= len(row) - first_run
         runs[:0] = row[first_run:]
-        spans += [*span(row[late:first_run], reason), *span(row[:late], "deadline")]
+        spans += [*missed_span(row[late:first_run], reason), *missed_span(row[:late], "deadline")]
     return runs, spans[::-1]
 
 
-def pause_off(
+def split_pause(
     rows: Sequence[Sequence[datetime]], *, paused_from: datetime | None, paused_until: datetime
 ) -> tuple[list[Sequence[datetime]], list[MissedSpan]]:
     """Return the due times after a pause, in unbroken rows, and the spans of those it met.
@@ -68,13 +68,13 @@ def pause_off(
     for row in rows:
         count = bisect_left(row, paused_until)
         own = count if paused_from is None else min(count, bisect_left(row, paused_from))
-        spans += span(row[:own], "paused")
+        spans += missed_span(row[:own], "paused")
         if count < len(row):
             after.append(row[count:])
     return after, spans
 
 
-def span(due: Sequence[datetime], reason: str) -> list[MissedSpan]:
+def missed_span(due: Sequence[datetime], reason: str) -> list[MissedSpan]:
     """Return one span that covers these consecutive due times, or an empty list if there are
     none.
     """

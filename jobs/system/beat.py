@@ -27,7 +27,7 @@ from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
 from fleet import BrokerUnavailable
 from fleet.beat.leadership import Lead, Sending
-from fleet.beat.scheduler import AGAIN_SECONDS, RENEW_SECONDS, Led
+from fleet.beat.scheduler import RENEW_SECONDS, RETRY_SECONDS, LeaseScheduler
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.runs.dispatch import broker
@@ -110,12 +110,12 @@ class Entry(ModelEntry):
             raise _Away(error) from error
 
 
-class Scheduler(Led, DatabaseScheduler):
+class Scheduler(LeaseScheduler, DatabaseScheduler):
     """Reads PeriodicTasks and sends them while it leads; waits for servers that are away."""
 
     Entry = Entry
     lead = Lead(acquire=lease.acquire, release=lease.release, ledger=lease.SentEntries())
-    unnoted = "fairshift.system."
+    outside_ledger = "fairshift.system."
     _schedule: dict[str, Any] | None = None
     _last_timestamp: datetime | None = None
     _look_at = 0.0
@@ -130,7 +130,7 @@ class Scheduler(Led, DatabaseScheduler):
             connection.close()
             self.forget()
             self._ask_at = 0.0
-            return AGAIN_SECONDS
+            return RETRY_SECONDS
 
     def reserve(self, entry: Any) -> Any:
         moved = super().reserve(entry)
@@ -138,14 +138,14 @@ class Scheduler(Led, DatabaseScheduler):
         # Not by the property, which may read all entries again.
         if self._schedule is not None:
             self._schedule[moved.name] = moved
-        if self.is_noted(moved):
+        if self.is_in_ledger(moved):
             # The ledger has moved the row with it.
             self._dirty.discard(moved.name)
         return moved
 
     def _publish(self, entry: Any, sending: Sending, producer: Any) -> bool:
         """Publish a send, but no more of the system's own where none of them is taken."""
-        if not self.is_noted(entry) and self._is_full(entry.options.get("queue")):
+        if not self.is_in_ledger(entry) and self._is_full(entry.options.get("queue")):
             return False
         if entry.task in ROUNDS:
             if self._waits(entry):
@@ -181,7 +181,7 @@ class Scheduler(Led, DatabaseScheduler):
 
     # --- reading -------------------------------------------------------------------------
 
-    def read_again(self) -> None:
+    def reload_entries(self) -> None:
         self._dirty.clear()
         self._schedule = None
         self._initial_read = True

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from fleet import Node
 from jobs.core import sql
-from jobs.runs.unblocking import publish_known
-from jobs.system.rescue import rescue
+from jobs.runs.unblocking import publish_with_known_task
+from jobs.system.rescue import rescue_runs
 
 _BEAT = """
 UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %s, queues = %s
@@ -37,8 +37,8 @@ def beat(node: Node, held: Sequence[str]) -> list[str]:
     if not sql.query(_BEAT, [node.slots, json.dumps(list(node.queues)), node.id]):
         _enter(node)
         # The rest is left to the sweep: a worker must not boot for as long as a backlog takes.
-        publish_known(is_first_chunk_only=True)
-    rescue(worker_id=node.id, held=[UUID(run_id) for run_id in held])
+        publish_with_known_task(is_first_chunk_only=True)
+    rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
     return [str(row["id"]) for row in sql.query(_CANCELLED, [node.id])]
 
 
@@ -61,7 +61,7 @@ def _enter(node: Node) -> None:
 def leave(worker_id: UUID) -> None:
     """End a worker's row and take over at once what it still holds."""
     sql.query(_LEAVE, [worker_id])
-    rescue()
+    rescue_runs()
 
 
 def _version() -> str:

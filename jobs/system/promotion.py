@@ -16,8 +16,8 @@ from jobs.calendars import changes
 from jobs.core import sql
 from jobs.core.states import DELAYED, FIRST, State
 from jobs.runs import gate
-from jobs.runs.celery_outcomes import tell_celery
-from jobs.runs.closing import Watch
+from jobs.runs.celery_outcomes import notify_celery
+from jobs.runs.closing import ClosingWatch
 from jobs.runs.recording import move
 
 CHUNK: Final = 1_000
@@ -46,15 +46,15 @@ def promote() -> int:
 
     Those that calendars keep are held until these open, and not counted.
     """
-    watch = Watch(changes.renew_stale)
-    watch.look_now()
+    watch = ClosingWatch(changes.renew_stale)
+    watch.check_now()
     gate.gate_changed(watch)
     _hold_late(watch)
     total = 0
     while (found := _promote_chunk()) is not None:
         crash_point("promotion.after_move")
         total += found
-        watch.look()
+        watch.check()
     return total
 
 
@@ -66,34 +66,36 @@ def _promote_chunk() -> int | None:
             return None
         gated = [row["id"] for row in rows if row["is_gated"]]
         free = [row["id"] for row in rows if not row["is_gated"]]
-        moved = move(free, to=State.QUEUED, of=DELAYED, cause="due") if free else []
-        return len(moved) + (gate.gate(gated, cause="due") if gated else 0)
+        moved = move(free, to=State.QUEUED, from_states=DELAYED, cause="due") if free else []
+        return len(moved) + (gate.gate_runs(gated, cause="due") if gated else 0)
 
 
-def _hold_late(watch: Watch) -> None:
+def _hold_late(watch: ClosingWatch) -> None:
     """Hold queued runs again that were not taken while their calendars were open."""
     is_more = True
     while is_more:
         with transaction.atomic():
             ids = [row["id"] for row in sql.query(_CLOSED, [CHUNK])]
-            gate.gate(ids, cause="due")
+            gate.gate_runs(ids, cause="due")
             is_more = len(ids) == CHUNK
-        watch.look()
+        watch.check()
 
 
 def expire() -> int:
     """End every run that has not started by its deadline; return how many."""
-    watch, total = Watch(changes.renew_stale), 0
+    watch, total = ClosingWatch(changes.renew_stale), 0
     while moved := _expire_chunk():
         total += moved
-        watch.look()
+        watch.check()
     return total
 
 
 def _expire_chunk() -> int:
     with transaction.atomic():
         ids = [row["id"] for row in sql.query(_TOO_LATE, [CHUNK])]
-        moved = move(ids, to=State.EXPIRED, of=FIRST, cause="deadline passed") if ids else []
+        moved = (
+            move(ids, to=State.EXPIRED, from_states=FIRST, cause="deadline passed") if ids else []
+        )
         if moved:
-            transaction.on_commit(lambda: tell_celery(moved), robust=True)
+            transaction.on_commit(lambda: notify_celery(moved), robust=True)
     return len(moved)

@@ -23,7 +23,7 @@ from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.states import ENDED, State
 from jobs.runs import unblocking
-from jobs.runs.celery_outcomes import tell_celery
+from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit
 from jobs.runs.recording import write
 from jobs.runs.result_backend import as_stored
@@ -37,7 +37,7 @@ UNSTARTED: Final = "worker lost before the start"
 UNSTARTED_MOST: Final = 10
 
 
-def rescue(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
+def rescue_runs(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
     """Take back every run of every worker that is gone; return how many.
 
     With a living worker and the runs that it holds, also what was admitted to it more than
@@ -65,10 +65,10 @@ def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
         rows = write(as_stored([_report(run) for run in lost]))
         publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
         ended = [row["id"] for row in rows if row["state"] in ENDED]
-        transaction.on_commit(lambda: tell_celery(ended), robust=True)
+        transaction.on_commit(lambda: notify_celery(ended), robust=True)
     if rows:
         logger.warning("rescued %s of lost workers", counted(len(rows), "run"))
-        unblocking.after_end(rows)
+        unblocking.publish_after_end(rows)
     return len(rows)
 
 

@@ -24,7 +24,7 @@ from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.owners import fair_queue
 from jobs.runs import unblocking
-from jobs.runs.celery_outcomes import tell_untold
+from jobs.runs.celery_outcomes import notify_missed
 from jobs.runs.dispatch import (
     broker,
     owners,
@@ -75,7 +75,7 @@ RETURNING r.id
 """
 
 
-def sweep() -> dict[str, int]:
+def sweep_hints() -> dict[str, int]:
     """Publish every hint that may be missing, and tell Celery and the queues what they missed.
 
     Returns how many there were, by the way they were found.
@@ -83,14 +83,14 @@ def sweep() -> dict[str, int]:
     Raises BrokerUnavailable while the broker is away: the next sweep goes on.
     """
     # First: after a flush, hints of an owner that is paused meet queues that know of it.
-    fair_queue.tell_all()
+    fair_queue.publish_all_settings()
     return {
         "flushed": publish_after_flush() or 0,
         "outbox": publish_outbox(),
         "overdue": publish_overdue(),
-        "freed": unblocking.publish_freed(owner_ids=None, lock_keys=None)
-        + unblocking.publish_known(),
-        "told": tell_untold(),
+        "freed": unblocking.publish_unblocked(owner_ids=None, lock_keys=None)
+        + unblocking.publish_with_known_task(),
+        "told": notify_missed(),
     }
 
 
@@ -139,7 +139,7 @@ def publish_after_flush(*, seconds: float = math.inf) -> int:
     epochs = {queue: epoch for queue, epoch in known.items() if not epoch.is_filled}
     if not epochs:
         return 0
-    fair_queue.tell_all()
+    fair_queue.publish_all_settings()
     owners().prime(epochs, "told", timeout=timeout)
     total, last = 0, UUID(int=0)
     while rows := sql.query(_QUEUED_AFTER, [last, CHUNK]):

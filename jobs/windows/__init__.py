@@ -2,8 +2,8 @@
 
 from jobs.core.errors import WindowError
 from jobs.windows.amount import MOST_OPENINGS, first_beyond
-from jobs.windows.approval import Said, agreed, start_of
-from jobs.windows.entries import Calendar, Effect, Entry, Span
+from jobs.windows.approval import DecisionFact, approved_spans, start_of
+from jobs.windows.entries import CalendarHours, Effect, Entry, Span
 from jobs.windows.gate import Gate, gate_of
 from jobs.windows.narrowing import only_narrows
 from jobs.windows.occurrences import occurrences
@@ -14,15 +14,15 @@ from jobs.windows.words import in_words, notes
 
 __all__ = [
     "MOST_OPENINGS",
-    "Calendar",
+    "CalendarHours",
+    "DecisionFact",
     "Effect",
     "Entry",
     "Gate",
     "Named",
-    "Said",
     "Span",
     "WindowError",
-    "agreed",
+    "approved_spans",
     "checked",
     "closes_at",
     "first_beyond",

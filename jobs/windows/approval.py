@@ -18,37 +18,37 @@ _REACHES: Final = (timedelta(days=1), timedelta(days=62), timedelta(days=366))
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DecisionFact:
     """One decision: yes or no, on the occurrence that starts then or on all (None), until when."""
 
-    is_yes: bool
+    is_approved: bool
     occurrence_at: datetime | None = None
     expires_at: datetime | None = None
 
 
-def agreed(said: Iterable[Said]) -> tuple[Span, ...]:
+def approved_spans(decisions: Iterable[DecisionFact]) -> tuple[Span, ...]:
     """Return the spans in which an occurrence must start to count; oldest decision first.
 
     A decision on all takes the place of all before it, one on an occurrence of those on the same.
     An approval that expires counts for what starts before.
     """
     spans: list[Span] = []
-    for one in said:
+    for one in decisions:
         until = _LAST if one.expires_at is None else max(_FIRST, one.expires_at)
         if one.occurrence_at is None:
-            spans = [Span(_FIRST, until)] if one.is_yes else []
+            spans = [Span(_FIRST, until)] if one.is_approved else []
             continue
         start = one.occurrence_at.astimezone(UTC)
         moment = [Span(start, start + _MOMENT)]
-        if one.is_yes and start < until:
+        if one.is_approved and start < until:
             spans = union([*spans, *moment])
-        elif not one.is_yes:
+        elif not one.is_approved:
             spans = without(spans, moment)
     return tuple(span for span in spans if span.start < span.end)
 
 
 def start_of(entry: Entry, at: datetime) -> tuple[datetime | None, datetime | None]:
-    """Return the start of the occurrence that starts then, as `agreed` takes it, or the next one.
+    """Return the start of the occurrence at a time, as `approved_spans` takes it, or the next one.
 
     The first is None when no occurrence starts then, the second when none does within a year. One
     of which only a later part is valid starts, for who asks, where that does.

@@ -9,7 +9,7 @@ from threading import Lock
 from jobs.windows.entries import Span
 
 
-class Kept:
+class SpanCache:
     """Tuples of spans by key; what was not asked for the longest is forgotten first."""
 
     def __init__(self, most: int) -> None:

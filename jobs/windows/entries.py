@@ -60,7 +60,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Calendar:
+class CalendarHours:
     """Windows and freezes together; nothing starts in the last `cut_off` of an opening.
 
     One without any window is open but for its freezes. So a window that nobody has approved

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from jobs.windows.entries import Calendar
+from jobs.windows.entries import CalendarHours
 from jobs.windows.openings import HORIZON, cut_off_of, next_opening
 
 
@@ -26,7 +26,7 @@ OPEN = Gate(is_open=True)
 
 
 def gate_of(
-    calendars: Sequence[Calendar], *, now: datetime, needed: timedelta, late: timedelta
+    calendars: Sequence[CalendarHours], *, now: datetime, needed: timedelta, late: timedelta
 ) -> Gate:
     """Return the gate of a run whose attempt needs so long, by all calendars that apply.
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import Final
 
-from jobs.windows.cache import Kept
-from jobs.windows.entries import Calendar, Effect, Entry, Span
+from jobs.windows.cache import SpanCache
+from jobs.windows.entries import CalendarHours, Effect, Entry, Span
 from jobs.windows.occurrences import FARTHEST, counting
 from jobs.windows.search import Search
 from jobs.windows.spans import intersection, joined, union, without
@@ -27,11 +27,11 @@ _TICK: Final = timedelta(microseconds=1)
 _NONE: Final = timedelta(0)
 
 # About 200 bytes a span.
-_of_entries: Final = Kept(100_000)
-_of_calendars: Final = Kept(100_000)
+_of_entries: Final = SpanCache(100_000)
+_of_calendars: Final = SpanCache(100_000)
 
 
-def open_spans(calendars: Iterable[Calendar], *, start: datetime, end: datetime) -> list[Span]:
+def open_spans(calendars: Iterable[CalendarHours], *, start: datetime, end: datetime) -> list[Span]:
     """Return the spans from `start` to `end` in which all calendars are open, in UTC, in order.
 
     Cut-offs are not subtracted. Without a calendar it is always open. Raises WindowError for an
@@ -40,7 +40,7 @@ def open_spans(calendars: Iterable[Calendar], *, start: datetime, end: datetime)
     return list(_walk(_unique(calendars), start=start, end=end))
 
 
-def is_open(calendars: Iterable[Calendar], *, at: datetime, needed: timedelta = _NONE) -> bool:
+def is_open(calendars: Iterable[CalendarHours], *, at: datetime, needed: timedelta = _NONE) -> bool:
     """Tell whether all are open at this moment, and for as long as is `needed` (the fit rule).
 
     What starts must be done by the close less the largest cut-off of them.
@@ -52,7 +52,7 @@ def is_open(calendars: Iterable[Calendar], *, at: datetime, needed: timedelta = 
     return first is not None and first.start == at and first.end >= until
 
 
-def closes_at(calendars: Iterable[Calendar], *, at: datetime) -> datetime | None:
+def closes_at(calendars: Iterable[CalendarHours], *, at: datetime) -> datetime | None:
     """Return the end of the opening at this moment; the moment itself when it is not open.
 
     None when it does not end within a year. Cut-offs are not subtracted.
@@ -65,7 +65,7 @@ def closes_at(calendars: Iterable[Calendar], *, at: datetime) -> datetime | None
 
 
 def next_opening(
-    calendars: Iterable[Calendar],
+    calendars: Iterable[CalendarHours],
     *,
     after: datetime,
     needed: timedelta,
@@ -84,27 +84,29 @@ def next_opening(
     return _search(kept, enough).first(after=after, end=after + horizon)
 
 
-def open_minutes(calendars: Iterable[Calendar], *, start: datetime, end: datetime) -> float:
+def open_minutes(calendars: Iterable[CalendarHours], *, start: datetime, end: datetime) -> float:
     """Return for how many minutes from `start` to `end` all calendars are open."""
     spans = _walk(_unique(calendars), start=start, end=end)
     return sum((span.length for span in spans), _NONE) / timedelta(minutes=1)
 
 
 @lru_cache(maxsize=10_000)
-def _search(calendars: tuple[Calendar, ...], enough: timedelta) -> Search:
+def _search(calendars: tuple[CalendarHours, ...], enough: timedelta) -> Search:
     return Search(lambda start, end: _walk(calendars, start=start, end=end), enough)
 
 
-def _unique(calendars: Iterable[Calendar]) -> tuple[Calendar, ...]:
+def _unique(calendars: Iterable[CalendarHours]) -> tuple[CalendarHours, ...]:
     """Return each calendar once: one may apply by owner and by target."""
     return tuple(dict.fromkeys(calendars))
 
 
-def cut_off_of(calendars: Sequence[Calendar]) -> timedelta:
+def cut_off_of(calendars: Sequence[CalendarHours]) -> timedelta:
     return max((calendar.cut_off for calendar in calendars), default=_NONE)
 
 
-def _walk(calendars: tuple[Calendar, ...], *, start: datetime, end: datetime) -> Iterator[Span]:
+def _walk(
+    calendars: tuple[CalendarHours, ...], *, start: datetime, end: datetime
+) -> Iterator[Span]:
     """Yield the open spans, each whole within `start` and `end`, looking no further than asked."""
     start, end = start.astimezone(UTC), end.astimezone(UTC)
     if start >= end:
@@ -114,7 +116,9 @@ def _walk(calendars: tuple[Calendar, ...], *, start: datetime, end: datetime) ->
     return joined(_clipped(calendars, start=start, end=end))
 
 
-def _clipped(calendars: tuple[Calendar, ...], *, start: datetime, end: datetime) -> Iterator[Span]:
+def _clipped(
+    calendars: tuple[CalendarHours, ...], *, start: datetime, end: datetime
+) -> Iterator[Span]:
     for block in range((start - _EPOCH) // _BLOCK, -((_EPOCH - end) // _BLOCK)):
         for span in _all_open(calendars, block):
             if span.end <= start:
@@ -125,7 +129,7 @@ def _clipped(calendars: tuple[Calendar, ...], *, start: datetime, end: datetime)
             yield span if is_inside else span.clip(start=start, end=end)
 
 
-def _all_open(calendars: tuple[Calendar, ...], block: int) -> Sequence[Span]:
+def _all_open(calendars: tuple[CalendarHours, ...], block: int) -> Sequence[Span]:
     found: Sequence[Span] = _of_calendar(calendars[0], block)
     for calendar in calendars[1:]:
         if not found:
@@ -134,11 +138,11 @@ def _all_open(calendars: tuple[Calendar, ...], block: int) -> Sequence[Span]:
     return found
 
 
-def _of_calendar(calendar: Calendar, block: int) -> tuple[Span, ...]:
+def _of_calendar(calendar: CalendarHours, block: int) -> tuple[Span, ...]:
     return _of_calendars.get((calendar, block), partial(_open_in, calendar, block))
 
 
-def _open_in(calendar: Calendar, block: int) -> tuple[Span, ...]:
+def _open_in(calendar: CalendarHours, block: int) -> tuple[Span, ...]:
     """Return what a calendar leaves open of a block."""
     whole = _span_of(block)
     by_effect: dict[Effect, list[Span]] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from jobs.windows.entries import Calendar, Effect, Entry
+from jobs.windows.entries import CalendarHours, Effect, Entry
 from jobs.windows.gate import gate_of
 from jobs.windows.occurrences import occurrences
 from jobs.windows.openings import HORIZON, closes_at, cut_off_of, next_opening
@@ -22,7 +22,7 @@ class Named:
     """A calendar with its name, and of each of its entries who asked for it, and when, in words."""
 
     name: str
-    hours: Calendar
+    hours: CalendarHours
     asked: tuple[str, ...]
 
 

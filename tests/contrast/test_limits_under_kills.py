@@ -81,7 +81,7 @@ class Killing:
     def running(self) -> dict[str, int]:
         """Return how many leases each capped owner has, those of dead workers counted."""
         owners = Owners(Broker(self.caller.app), [self.scene.queue])
-        look = owners.look(*CAPS, timeout=5)
+        look = owners.snapshot(*CAPS, timeout=5)
         return {name: look.owners[name].running for name in CAPS}
 
 

@@ -14,7 +14,7 @@ from kombu.utils.json import dumps
 
 from fleet import HEADER, Report
 from fleet.worker import child
-from jobs.wiring import edges as real_edges
+from jobs.wiring import application
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Child:
     def task(self, function: Callable[..., Any], **options: Any) -> Task:
         """Register and guard a task."""
         task = self.app.task(shared=False, name=f"tests.child.{uuid4()}", **options)(function)
-        child.install({task.name: task}, replace(real_edges(), leave_clean=self._clean))
+        child.install({task.name: task}, replace(application(), leave_clean=self._clean))
         return task
 
     def fly(

@@ -1,4 +1,4 @@
-"""The named world of the jobs, for scenes in which a worker's edges meet real rows."""
+"""The named world of the jobs, for scenes in which a worker meets real rows."""
 
 from collections.abc import Iterator
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from redis import Redis
 
-from fleet.fairness.messages import Message, Place, Standing
+from fleet.fairness.messages import Message, OwnerStats, Place
 from fleet.fairness.queue import FairQueue, Given, Taken
 from fleet.keys import queue_key
 from fleet.transport import scripts
@@ -115,8 +115,8 @@ class LuaQueue:
     def find(self, mid: str) -> Place:
         return place(self.run("find", START, mid))
 
-    def look(self, now: int, names: Iterable[str]) -> dict[str, Standing]:
-        return standings(self.run("owners", now, 0, 0, *names))
+    def owner_stats(self, now: int, names: Iterable[str]) -> dict[str, OwnerStats]:
+        return stats_of(self.run("owners", now, 0, 0, *names))
 
     def run(self, act: str, now: int, *arguments: Any) -> Any:
         return scripts.run(self.client, self.name, act, *arguments, now=now)
@@ -168,9 +168,9 @@ def place(found: Sequence[Any]) -> Place:
     )
 
 
-def standings(rows: Sequence[Sequence[bytes]]) -> dict[str, Standing]:
+def stats_of(rows: Sequence[Sequence[bytes]]) -> dict[str, OwnerStats]:
     return {
-        row[0].decode(): Standing(
+        row[0].decode(): OwnerStats(
             int(row[5]),
             int(row[6]),
             int(row[7]),
@@ -267,8 +267,8 @@ class World:
         facts = (given.id, given.lease, round(delay * SECOND), is_rejected)
         return self.queue.give_back(self.now, worker, [facts])
 
-    def standing(self, name: str) -> Standing:
-        return self.queue.look(self.now, [name])[name]
+    def stats(self, name: str) -> OwnerStats:
+        return self.queue.owner_stats(self.now, [name])[name]
 
     def state(self, mid: str) -> str:
         return self.queue.find(mid).state

@@ -38,7 +38,7 @@ class Scene:
             self.client, QUEUE, Room(slots, 0), channel="it", lease_us=MINUTE_US, most=100
         )
         if found.has_foreign:
-            self.channel._mended([QUEUE], adopt, self.channel, QUEUE)
+            self.channel._with_repair([QUEUE], adopt, self.channel, QUEUE)
         return [tag for tag, _raw in found.messages]
 
     def go_on(self) -> bool:
@@ -50,7 +50,7 @@ class Scene:
             self.ended[tag.removeprefix(ONCE).partition("#")[0]] += 1
             self.other.finish(tag, 0.01)
             self.other.ack(tag)
-        self.other.say(self.client)
+        self.other.flush(self.client)
         return bool(tags)
 
     def end(self, *names: str) -> None:
@@ -60,7 +60,7 @@ class Scene:
     def finish_held(self) -> None:
         self.holder.finish(self.held, 0.01)
         self.holder.ack(self.held)
-        self.holder.say(self.client)
+        self.holder.flush(self.client)
 
 
 def publish(*ids: str, lock: str = "") -> None:

@@ -17,10 +17,10 @@ from celery.worker.request import Request
 
 from fleet.worker import child
 from fleet.worker.charging import watched
-from fleet.worker.edge import Edge
 from fleet.worker.gate import Gate
+from fleet.worker.io_thread import IOThread
 from jobs.catalog.registry import resolve
-from jobs.wiring import edges
+from jobs.wiring import application
 from tests.jobs.scenes import living_worker
 
 
@@ -40,17 +40,17 @@ def fail() -> None:
 
 
 class Node:
-    """A worker node without Celery's worker: a real edge, gate and pool, and a loop to turn."""
+    """A worker node without Celery's worker: a real I/O thread, gate and pool, and a loop."""
 
     def __init__(self, pool: BasePool) -> None:
         self.app = current_app._get_current_object()
         self.posted: queue.Queue[Callable[[], None]] = queue.Queue()
         self.begun: list[Request] = []
         self.later: list[tuple[float, Callable[..., None], tuple[Any, ...]]] = []
-        made = edges()
+        made = application()
         self.id = living_worker()
-        self.edge = Edge(made, self.id, self._post)
-        self.gate = Gate(made, self.edge)
+        self.io_thread = IOThread(made, self.id, self._post)
+        self.gate = Gate(made, self.io_thread)
         for task in (resolve(double), resolve(fail), resolve(nap)):
             child.install({task.name: task}, made)
         self.pool = pool
@@ -64,7 +64,7 @@ class Node:
         self.take = worker.consumer.on_task_request
         self.connection = self.app.connection_for_read()
         self.channel = self.connection.default_channel
-        self.edge.start()
+        self.io_thread.start()
 
     def receive(self) -> Any:
         """Take the next message off the broker and pass it to the gate; return it."""
@@ -108,6 +108,6 @@ class Node:
             request.execute_using_pool(self.pool)
 
     def end(self) -> None:
-        self.edge.stop()
-        self.edge.join(20)
+        self.io_thread.stop()
+        self.io_thread.join(20)
         self.connection.release()

@@ -278,10 +278,10 @@ def test_lines_that_are_forgotten_are_named(
 
 def test_a_worker_that_is_not_wired_does_not_boot(copied: Shop) -> None:
     """It would start runs without their arguments. The refusal names the line that is missing."""
-    copied.change("celery.py", "    fleet.install(app, edges())", "    edges()")
+    copied.change("celery.py", "    fleet.install(app, application())", "    application()")
     worker, *_ = block("processes", language="sh").splitlines()
     answer = copied.run(worker)
-    assert answer.returncode != 0 and "fleet.install(app, edges())" in answer.stderr
+    assert answer.returncode != 0 and "fleet.install(app, application())" in answer.stderr
     assert "Traceback" not in answer.stderr
 
 

@@ -17,7 +17,7 @@ import pytest
 from celery import current_app
 from django.db import connection, transaction
 
-from fleet import Admission, Ask, Kind, Node, Refusal, Report, is_hint
+from fleet import Admission, AdmissionRequest, Kind, Node, Refusal, Report, is_hint
 from fleet.keys import queue_key
 from jobs import submit_many
 from jobs.core import prepared, sql
@@ -58,7 +58,7 @@ def silence(worker: UUID, *, seconds: float) -> None:
 def ask(worker: UUID, runs: Iterable[Run]) -> list[Admission | Refusal]:
     """Have a worker ask for runs; return the answers in their order."""
     asked = list(runs)
-    answers = admit(worker, [Ask(str(run.id), run.task) for run in asked])
+    answers = admit(worker, [AdmissionRequest(str(run.id), run.task) for run in asked])
     return [answers[str(run.id)] for run in asked]
 
 
@@ -176,7 +176,7 @@ def row_held(table: str, key: Any) -> Iterator[None]:
 
 @contextmanager
 def changed_before_its_lock(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have somebody change a run's row when an edge's statement has begun, and has no lock yet."""
+    """Have somebody change a run's row when a worker's statement has begun, and has no lock yet."""
     text_of = prepared._statement
 
     def waiting(name: str, partition: str) -> str:

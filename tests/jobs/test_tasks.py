@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from jobs import tasks
-from jobs.system import promotion, sweep
-from jobs.system import rescue as rescuing
+from jobs.system import promotion, rescue
 from tests.jobs.scenes import at_once
 
 ROUNDS = [
     (tasks.promote, promotion, "expire"),
-    (tasks.rescue, rescuing, "rescue"),
-    (tasks.sweep, sweep, "sweep"),
+    (tasks.rescue, tasks, "rescue_runs"),
+    (tasks.sweep, tasks, "sweep_hints"),
 ]
 
 
@@ -44,7 +43,7 @@ def test_a_round_that_fails_makes_way_for_the_next(
 ) -> None:
     """Its lock goes with it."""
     with monkeypatch.context() as patch:
-        patch.setattr(rescuing, "CHUNK", "many")
+        patch.setattr(rescue, "CHUNK", "many")
         with pytest.raises(Exception, match="many"):
             tasks.rescue()
     assert at_once(tasks.rescue) == [0]

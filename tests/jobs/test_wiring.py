@@ -13,8 +13,8 @@ from pytest_django import Settings
 from jobs.catalog.registry import job
 from jobs.wiring import (
     SESSION,
+    application,
     close_connection,
-    edges,
     leave_clean,
 )
 
@@ -33,7 +33,7 @@ def celerys() -> None: ...
 
 def test_only_offered_tasks_need_a_row() -> None:
     """Plain ones, other people's tasks and unknown names trust the broker, as in Celery."""
-    requires_row = edges().requires_row
+    requires_row = application().requires_row
     assert requires_row("tests.wiring.durable")
     for name in ("tests.wiring.plain", "tests.wiring.celerys", "no.such.task"):
         assert not requires_row(name)
@@ -42,7 +42,7 @@ def test_only_offered_tasks_need_a_row() -> None:
 def test_times_of_the_settings_reach_the_worker(settings: Settings) -> None:
     """In seconds."""
     settings.FAIRSHIFT = {"HEARTBEAT_SECONDS": 1.5, "LEASE_SECONDS": 4.5, "RESULT_MAX_BYTES": 1024}
-    made = edges()
+    made = application()
     assert (made.heartbeat_seconds, made.lease_seconds) == (1.5, 4.5)
     with pytest.raises(Exception, match=r"1,?024"):
         made.encode_result("x" * 1024)
@@ -94,10 +94,10 @@ def test_a_good_connection_is_kept(committed: None) -> None:
 def test_a_worker_waits_neither_for_a_lock_nor_for_a_statement_without_end(
     committed: None,
 ) -> None:
-    """The edges of a worker bound both, on the connection that they open."""
+    """A worker's verbs bound both, on the connection that they open."""
     assert {"lock_timeout", "statement_timeout"} <= SESSION.keys()
     connection.close()
-    assert edges().record([]) == {}
+    assert application().record([]) == {}
     with connection.cursor() as cursor:
         for name, value in SESSION.items():
             cursor.execute(f"SHOW {name}")

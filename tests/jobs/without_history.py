@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from fleet import Ask, Hint
+from fleet import AdmissionRequest, Hint
 from jobs.catalog.encoding import encode_body
 from jobs.core.ids import scheduled_id
 from jobs.models import Job, Owner
@@ -33,10 +33,10 @@ def due_hint(job: Job, due_at: datetime | None = None, **facts: Any) -> Hint:
     return Hint(**{"run_id": str(run_id), "task": job.task, **named})
 
 
-def ask_of(hint: Hint) -> Ask:
+def admission_request_of(hint: Hint) -> AdmissionRequest:
     """Return what a worker asks that holds this hint."""
     whose = (hint.job, hint.owner, hint.submission)
-    return Ask(hint.run_id, hint.task, *whose, hint.attempt, hint.token)
+    return AdmissionRequest(hint.run_id, hint.task, *whose, hint.attempt, hint.token)
 
 
 def written_count() -> int:

@@ -32,7 +32,7 @@ ADMITTING: Final = (
     ),
     Mutation(
         "an admission waits for no row that somebody holds",
-        "batches at the edges",
+        "batches of the I/O thread",
         ADMIT,
         "FOR UPDATE SKIP LOCKED",
         "FOR UPDATE",
@@ -209,7 +209,7 @@ ADMITTING: Final = (
     ),
     Mutation(
         "a run is looked up by its id, not among all that are active",
-        "batches at the edges",
+        "batches of the I/O thread",
         RECORD,
         "AND r.state || '' IN ('admitted', 'running', 'cancelling')\n          AND (p.",
         "AND r.state IN ('admitted', 'running', 'cancelling')\n          AND (p.",
@@ -217,7 +217,7 @@ ADMITTING: Final = (
     ),
     Mutation(
         "a plan of the first minute reads no whole partition later",
-        "batches at the edges",
+        "batches of the I/O thread",
         "jobs/wiring.py",
         '"enable_seqscan": "off"',
         '"enable_seqscan": "on"',
@@ -225,7 +225,7 @@ ADMITTING: Final = (
     ),
     Mutation(
         "a run is written where it was found",
-        "batches at the edges",
+        "batches of the I/O thread",
         ADMIT,
         "    WHERE r.ctid = j.place\n      AND r.id = j.id AND",
         "    WHERE r.ctid = j.place AND r.id = j.id\n      AND",
@@ -233,7 +233,7 @@ ADMITTING: Final = (
     ),
     Mutation(
         "the index of ids is asked for an id, not that of owners",
-        "batches at the edges",
+        "batches of the I/O thread",
         "jobs/system/partitions.py",
         'cursor.execute(f"CREATE INDEX ON {name} (owner_id, id)")',
         "pass",
@@ -252,7 +252,7 @@ ADMITTING: Final = (
     ),
     Mutation(
         "what took long is planned anew",
-        "batches at the edges",
+        "batches of the I/O thread",
         "jobs/core/prepared.py",
         "if is_slow and not waits:",
         "if False:",
@@ -260,7 +260,7 @@ ADMITTING: Final = (
     ),
     Mutation(
         "whether a row is held is asked of the batch's partitions only",
-        "batches at the edges",
+        "batches of the I/O thread",
         ADMIT,
         "              AND q.id = ANY(%(ids)s) -- of these partitions only\n",
         "",
@@ -394,7 +394,7 @@ WRITING: Final = (
     ),
     Mutation(
         "a batch waits for no row that somebody holds",
-        "batches at the edges",
+        "batches of the I/O thread",
         RECORD,
         "FOR UPDATE SKIP LOCKED",
         "FOR UPDATE",
@@ -446,7 +446,7 @@ WRITING: Final = (
         "an end publishes what waited for it",
         "G16",
         RECORDING,
-        "unblocking.after_end(rows)",
+        "unblocking.publish_after_end(rows)",
         "",
         (f"{RECORDED}an_end_publishes_what_waited_for_it",),
     ),
@@ -454,8 +454,8 @@ WRITING: Final = (
         "a move stays inside the table",
         "G18",
         RECORDING,
-        "sources(to) if of is None else sources(to) & frozenset(of)",
-        "sources(to) if of is None else frozenset(of)",
+        "sources(to) if from_states is None else sources(to) & frozenset(from_states)",
+        "sources(to) if from_states is None else frozenset(from_states)",
         (f"{RECORDED}a_move_may_be_narrowed",),
     ),
     Mutation(

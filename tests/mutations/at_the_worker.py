@@ -1,4 +1,4 @@
-"""Guards of a worker node: the start gate, the edge, the pool, what Flower is told."""
+"""Guards of a worker node: the start gate, the I/O thread, the pool, what Flower is told."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final
 from tests.mutations.mutation import Mutation
 
 GATE: Final = "fleet/worker/gate.py"
-EDGE: Final = "fleet/worker/edge.py"
+IO_THREAD: Final = "fleet/worker/io_thread.py"
 POOL: Final = "fleet/pool/pool.py"
 AHEAD: Final = "fleet/pool/lookahead.py"
 OF_POOL: Final = "tests/fleet/pool/test_pool.py::test_"
 AT_GATE: Final = "tests/fleet/worker/test_gate.py::test_"
-AT_EDGE: Final = "tests/fleet/worker/test_edge.py::test_"
+AT_IO_THREAD: Final = "tests/fleet/worker/test_io_thread.py::test_"
 STOPS: Final = "tests/flows/test_worker_stops.py::test_"
 PREFORK: Final = "tests/fleet/pool/test_prefork.py::test_"
 SOFT_STOP: Final = "tests/fleet/pool/test_soft_stop.py::test_"
@@ -23,25 +23,26 @@ ROWS: Final = (
     Mutation(
         "a start is written with its end, or in a moment without",
         "G18",
-        EDGE,
+        IO_THREAD,
         "                self._reports.extend(self._due_starts(after=START_SECONDS))\n",
         "",
-        (f"{AT_EDGE}a_start_waits_a_moment_for_its_end",),
+        (f"{AT_IO_THREAD}a_start_waits_a_moment_for_its_end",),
     ),
     Mutation(
         "an end says when its attempt began",
         "G18",
-        EDGE,
+        IO_THREAD,
         "report = report._replace(started_at=begun_at)",
         "pass",
-        (f"{AT_EDGE}a_start_waits_a_moment_for_its_end",),
+        (f"{AT_IO_THREAD}a_start_waits_a_moment_for_its_end",),
     ),
     Mutation(
         "what was never read and is not recorded has not begun",
         "G7",
         "fleet/worker/outcomes.py",
-        "held.is_recorded = not self._edge.unbegin(held.admission.run_id, held.admission.token)",
-        "held.is_recorded = True",
+        "            held.is_recorded = not self._io_thread.cancel_start(\n"
+        "                held.admission.run_id, held.admission.token\n            )",
+        "            held.is_recorded = True",
         (f"{PREFORK}a_run_that_was_never_read_goes_back_with_a_lost_broker",),
     ),
     Mutation(
@@ -56,7 +57,7 @@ ROWS: Final = (
         "a hint of no run is dropped",
         "G8",
         GATE,
-        "if ask is None:\n            drop(request)",
+        "if admission_request is None:\n            drop(request)",
         "if ask is None:\n            self._forward(request)",
         (f"{AT_GATE}a_hint_of_no_run_is_dropped",),
     ),
@@ -170,16 +171,16 @@ ROWS: Final = (
     Mutation(
         "the start deadline counts from the question",
         "G14",
-        EDGE,
+        IO_THREAD,
         "partial(answer, verdicts[key], asked_at) for",
         "partial(answer, verdicts[key], time.monotonic()) for",
-        (f"{AT_EDGE}a_verdict_comes_with_the_time_of_its_question",),
+        (f"{AT_IO_THREAD}a_verdict_comes_with_the_time_of_its_question",),
     ),
     Mutation(
         "a pool that can stop no task is refused",
         "G14, G17",
         "fleet/worker/node.py",
-        "if not queues or edges.allows_other_pools or isinstance(worker.pool, TaskPool):",
+        "if not queues or application.allows_other_pools or isinstance(worker.pool, TaskPool):",
         "if True:",
         (
             "tests/fleet/worker/test_node.py::test_a_pool_that_stops_no_task_is_given_no_durable_run",
@@ -230,64 +231,65 @@ ROWS: Final = (
     Mutation(
         "a run is asked for once at a time",
         "G3",
-        EDGE,
-        "if ask.key in self._asks:",
+        IO_THREAD,
+        "if request.key in self._requests:",
         "if False:",
-        (f"{AT_EDGE}a_run_is_asked_for_once_at_a_time",),
+        (f"{AT_IO_THREAD}a_run_is_asked_for_once_at_a_time",),
     ),
     Mutation(
         "what could not be recorded is recorded again",
         "G21",
-        EDGE,
+        IO_THREAD,
         'if not self._attempt(self._record, reports, "record"):\n',
         'if not self._attempt(self._record, reports, "record") and False:\n',
-        (f"{AT_EDGE}what_could_not_be_written_is_written_again",),
+        (f"{AT_IO_THREAD}what_could_not_be_written_is_written_again",),
     ),
     Mutation(
         "a batch that failed is tried on a new connection",
         "G21",
-        EDGE,
-        "            try:\n                self._edges.close()\n            except Exception:",
+        IO_THREAD,
+        "            try:\n                self._application.close()\n"
+        "            except Exception:",
         "            try:\n                pass\n            except Exception:",
-        (f"{AT_EDGE}what_could_not_be_written_is_written_again",),
+        (f"{AT_IO_THREAD}what_could_not_be_written_is_written_again",),
     ),
     Mutation(
-        "an error of the database does not end the edge",
+        "an error of the database does not end the I/O thread",
         "G21",
-        EDGE,
+        IO_THREAD,
         "        except Exception:\n            # Whatever was raised:",
         "        except ArithmeticError:\n            # Whatever was raised:",
-        (f"{AT_EDGE}what_could_not_be_asked_is_asked_again",),
+        (f"{AT_IO_THREAD}what_could_not_be_asked_is_asked_again",),
     ),
     Mutation(
         "what somebody's hold kept from being recorded is reported again",
         "G1",
-        EDGE,
+        IO_THREAD,
         "if state == BUSY_ROW:",
         "if False:",
-        (f"{AT_EDGE}a_row_that_somebody_holds_keeps_nobody_else",),
+        (f"{AT_IO_THREAD}a_row_that_somebody_holds_keeps_nobody_else",),
     ),
     Mutation(
         "a flush waits for what is reported again",
         "G20",
-        EDGE,
+        IO_THREAD,
         "return self._idle and is_empty and not self._postponed",
         "return self._idle and is_empty",
-        (f"{AT_EDGE}a_row_that_somebody_holds_keeps_nobody_else",),
+        (f"{AT_IO_THREAD}a_row_that_somebody_holds_keeps_nobody_else",),
     ),
     Mutation(
-        "a stopped edge writes what it has",
+        "a stopped I/O thread writes what it has",
         "G20",
-        EDGE,
+        IO_THREAD,
         "if self._stopping and not self._reports:",
         "if self._stopping:",
-        (f"{AT_EDGE}a_stopped_edge_writes_what_it_has_and_asks_no_more",),
+        (f"{AT_IO_THREAD}a_stopped_thread_writes_what_it_has_and_asks_no_more",),
     ),
     Mutation(
         "a worker that hangs falls silent",
         "G5",
         "fleet/worker/heartbeat.py",
-        "if self._watch_loop and silent > self._edges.lease_seconds:",
+        "if self._watch_loop and silent > self._application.lease_seconds:",
         "if False:",
         ("tests/fleet/worker/test_heartbeat.py::test_a_loop_that_stands_still_silences_it",),
     ),
@@ -319,7 +321,7 @@ ROWS: Final = (
         "what a child never read is done by the next",
         "G1",
         "fleet/pool/losses.py",
-        "is_read = has_come_to(job._write_to, job) or not",
+        "is_read = has_reached(job._write_to, job) or not",
         "is_read = True or not",
         (
             f"{PREFORK}a_run_that_its_child_never_read_is_done_by_the_next",
@@ -330,8 +332,8 @@ ROWS: Final = (
         "what a child has read is started by no other under its token",
         "G3",
         "fleet/pool/pipes.py",
-        "return begun is None or begun.job == job._job",
-        "return begun is None",
+        "return last_read is None or last_read.job == job._job",
+        "return last_read is None",
         (f"{PREFORK}a_run_that_its_child_has_read_may_have_begun",),
     ),
     Mutation(
@@ -402,7 +404,7 @@ ROWS: Final = (
         "who has gone on to the next job is not terminated for the last",
         "G17",
         "fleet/pool/losses.py",
-        "if child.ahead and has_come_to(child, child.current):",
+        "if child.ahead and has_reached(child, child.current):",
         "if False:",
         (f"{OF_POOL}who_is_terminated_takes_nobody_along",),
     ),
@@ -426,7 +428,7 @@ ROWS: Final = (
         "a job is taken back from who has not read the one before",
         "G1, G3",
         AHEAD,
-        "or not has_come_to(child, child.current):",
+        "or not has_reached(child, child.current):",
         "or False:",
         (f"{OF_POOL}behind_an_unread_job_nothing_is_taken_back",),
         fails_with="ValueError",
@@ -467,8 +469,8 @@ ROWS: Final = (
         "at the end of a line another may join it",
         "fairness",
         AHEAD,
-        "self._putlock.freed += is_freed and not frees_last",
-        "self._putlock.freed += is_freed",
+        "self._putlock.early += is_freed and not frees_last",
+        "self._putlock.early += is_freed",
         (f"{OF_POOL}slots_are_counted_whatever_becomes_of_their_jobs",),
     ),
     Mutation(
@@ -483,7 +485,7 @@ ROWS: Final = (
         "what gathers while words are heard is written before it is taken back",
         "G1",
         AHEAD,
-        "        self._write_gathered()\n",
+        "        self._write_batch()\n",
         "",
         (f"{OF_POOL}what_gathers_while_words_are_heard_is_taken_back_too",),
     ),
@@ -500,8 +502,8 @@ ROWS: Final = (
         "from a closed pool's pipes nothing is taken back",
         "G20",
         AHEAD,
-        "if self._state != RUN or not has_come_to",
-        "if not has_come_to",
+        "if self._state != RUN or not has_reached",
+        "if not has_reached",
         (f"{OF_POOL}a_closed_pool_takes_nothing_back",),
     ),
     Mutation(
@@ -516,7 +518,7 @@ ROWS: Final = (
         "a slot that was freed ahead is not freed again",
         "fairness",
         POOL,
-        "            child.current = None\n        self._putlock.freed += is_freed\n",
+        "            child.current = None\n        self._putlock.early += is_freed\n",
         "            child.current = None\n",
         (f"{OF_POOL}slots_are_counted_whatever_becomes_of_their_jobs",),
     ),
@@ -524,7 +526,7 @@ ROWS: Final = (
         "nor when its child has died",
         "fairness",
         "fleet/pool/losses.py",
-        "self._putlock.freed += job is not None and (job.is_slot_free or not job.ready())",
+        "self._putlock.early += job is not None and (job.is_slot_free or not job.ready())",
         "pass",
         (f"{OF_POOL}slots_are_counted_whatever_becomes_of_their_jobs",),
     ),
@@ -655,7 +657,7 @@ ROWS: Final = (
         "a process that never booted frees no slot",
         "fairness",
         "fleet/pool/losses.py",
-        "                self._putlock.freed += 1  # it had none\n",
+        "                self._putlock.early += 1  # it had none\n",
         "",
         (f"{BOOTING}a_child_that_ends_while_it_boots_frees_no_slot",),
     ),

@@ -182,7 +182,7 @@ ROWS: Final = (
         "a rescue frees what waited for the lost run",
         "G16",
         RESCUE,
-        "unblocking.after_end(rows)",
+        "unblocking.publish_after_end(rows)",
         "pass",
         (f"{RESCUED}a_rescue_frees_what_waited_for_the_lost_run",),
     ),

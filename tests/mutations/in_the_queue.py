@@ -20,7 +20,7 @@ EPOCHS: Final = "tests/fleet/transport/test_epochs.py::test_"
 OWNERS: Final = "tests/fleet/broker/test_owners.py::test_"
 SENT: Final = "tests/fleet/broker/test_sender.py::test_"
 MENDED: Final = "tests/fleet/transport/test_repair.py::test_"
-MEND: Final = f"{LUA}/mend.lua"
+REPAIR: Final = f"{LUA}/repair.lua"
 ADOPTED: Final = "tests/fleet/transport/test_adoption.py::test_"
 SPOILT: Final = "tests/fleet/transport/test_spoilt_values.py::test_"
 PENDING: Final = "tests/fleet/transport/test_pending_take.py::test_"
@@ -97,7 +97,7 @@ ROWS: Final = (
         "what was said with a lost take is said again",
         "G1, G6",
         "fleet/transport/lease_taking.py",
-        "self._saying.put_first(pending.queue, pending.unsaid)",
+        "self._pending_ops.requeue(pending.queue, pending.ops)",
         "pass",
         (f"{PENDING}what_a_lost_connection_took_along_comes_back",),
     ),
@@ -122,7 +122,7 @@ ROWS: Final = (
         "no acknowledgement overtakes the end of its run",
         "G15",
         "fleet/transport/pending.py",
-        "return Unsaid() if is_unheard else self.pop(queue)",
+        "return QueueOps() if is_unconfirmed else self.pop(queue)",
         "return self.pop(queue)",
         (f"{PENDING}an_end_is_not_overtaken_by_its_acknowledgement",),
     ),
@@ -146,7 +146,7 @@ ROWS: Final = (
         "a hung server is not waited for without need",
         "G21",
         "fleet/transport/pending.py",
-        "return (is_due and self._talk.is_answered) or self._is_overdue",
+        "return (is_due and self._connection.is_answered) or self._is_overdue",
         "return is_due",
         (f"{HELD}what_a_hung_server_was_told_is_not_waited_for",),
     ),
@@ -172,7 +172,7 @@ ROWS: Final = (
         "the last words are heard before a worker leaves",
         "G1, G3",
         "fleet/transport/pending.py",
-        "        with suppress(RedisError):\n            self._hear(client)\n        for queue",
+        "        with suppress(RedisError):\n            self._collect(client)\n        for queue",
         "        for queue",
         (f"{HELD}the_last_words_are_heard_before_a_worker_leaves",),
     ),
@@ -180,8 +180,8 @@ ROWS: Final = (
         "what was said ahead and not heard is said again",
         "G1, G6",
         "fleet/transport/pending.py",
-        "            self.put_first(queue, unsaid)\n        self._end_talk()",
-        "            pass\n        self._end_talk()",
+        "            self.requeue(queue, ops)\n        self._disconnect()",
+        "            pass\n        self._disconnect()",
         (
             f"{HELD}what_was_said_ahead_and_not_heard_is_said_again",
             f"{HELD}what_is_refused_for_good_is_raised_with_the_next_words",
@@ -191,8 +191,8 @@ ROWS: Final = (
         "what was refused ahead is said again",
         "G1, G6",
         "fleet/transport/pending.py",
-        "            scripts.run_again(client, self._talk.hear())\n",
-        "            self._talk.hear()\n",
+        "            scripts.run_again(client, self._connection.receive())\n",
+        "            self._connection.receive()\n",
         (f"{HELD}what_was_said_ahead_and_not_heard_is_said_again",),
     ),
     Mutation(
@@ -551,7 +551,7 @@ ROWS: Final = (
     Mutation(
         "a queue without wrong keys is left alone",
         "G8: mended once",
-        MEND,
+        REPAIR,
         "if #wrong == 0 and (ARGV[3] ~= '1'",
         "if false and (ARGV[3] ~= '1'",
         (f"{MENDED}a_queue_without_wrong_keys_is_not_touched",),
@@ -559,7 +559,7 @@ ROWS: Final = (
     Mutation(
         "what is leased is not published again by who mends",
         "G8: nothing runs twice",
-        MEND,
+        REPAIR,
         "        if not leases[id] then",
         "        if true then",
         (f"{MENDED}an_end_that_was_said_into_a_wrong_key_is_no_reason_to_run_again",),
@@ -600,7 +600,7 @@ ROWS: Final = (
     Mutation(
         "hints are left to their rows by who mends",
         "hints keep their delays",
-        MEND,
+        REPAIR,
         "if raw ~= '' and not is_hint(raw) then",
         "if raw ~= '' then",
         (f"{MENDED}a_hint_is_left_to_its_row",),
@@ -608,7 +608,7 @@ ROWS: Final = (
     Mutation(
         "who mends keeps the number of a take",
         "G8: nothing is lost",
-        MEND,
+        REPAIR,
         "takes = true, ",
         "",
         (f"{MENDED}a_take_that_failed_halfway_keeps_nothing",),
@@ -689,7 +689,7 @@ ROWS: Final = (
     Mutation(
         "who mends counts what runs",
         "G16: caps",
-        MEND,
+        REPAIR,
         "owner.count, owner.expected = owner.count + 1,",
         "owner.count, owner.expected = owner.count,",
         (f"{MENDED}what_is_leased_stays_leased",),
@@ -697,7 +697,7 @@ ROWS: Final = (
     Mutation(
         "who mends keeps the locks of what runs",
         "G16: locks",
-        MEND,
+        REPAIR,
         "call('HSETNX', key.locks, lease.lock, id)",
         "",
         (f"{MENDED}the_queue_goes_on_past_a_key_of_the_wrong_type[state]",),
@@ -705,7 +705,7 @@ ROWS: Final = (
     Mutation(
         "what is put aside is bounded",
         "G22",
-        MEND,
+        REPAIR,
         "if room > 0 then",
         "if true then",
         (f"{MENDED}what_is_put_aside_is_bounded",),
@@ -714,7 +714,7 @@ ROWS: Final = (
         "a wake-up of the wrong type is no error of the worker's",
         "G8",
         "fleet/transport/waiting.py",
-        "            self._mend(self.active_queues, error)",
+        "            self._repair(self.active_queues, error)",
         "            raise",
         (f"{MENDED}a_wrong_wake_up_does_not_turn_the_loop_for_ever",),
         fails_with="WRONGTYPE",

@@ -40,7 +40,7 @@ ROWS: Final = (
         "a boot frees the runs that waited for its tasks",
         "G1",
         "jobs/system/heartbeat.py",
-        "publish_known(is_first_chunk_only=True)",
+        "publish_with_known_task(is_first_chunk_only=True)",
         "pass",
         (f"{WORKER}a_worker_that_boots_frees_what_has_waited_for_it",),
     ),

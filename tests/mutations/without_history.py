@@ -11,11 +11,11 @@ ADMIT: Final = "jobs/runs/sql/admit_ephemeral.sql"
 UNKEPT: Final = "jobs/runs/ephemeral.py"
 GATE: Final = "fleet/worker/gate.py"
 OUTCOMES: Final = "fleet/worker/outcomes.py"
-EDGE: Final = "fleet/worker/edge.py"
+IO_THREAD: Final = "fleet/worker/io_thread.py"
 HINTS: Final = "fleet/transport/lua/hints.lua"
 ADMITTED: Final = "tests/jobs/runs/test_ephemeral.py::test_"
 AT_GATE: Final = "tests/fleet/worker/test_gate_ephemeral.py::test_"
-AT_EDGE: Final = "tests/fleet/worker/test_edge.py::test_"
+AT_IO_THREAD: Final = "tests/fleet/worker/test_io_thread.py::test_"
 SENT: Final = "tests/fleet/broker/test_sender.py::test_"
 
 WANTED: Final = (f"{ADMITTED}a_job_that_wants_no_such_run_has_none",)
@@ -91,7 +91,7 @@ ADMITTING: Final = (
         "without history: the owner that is charged is the job's",
         "G15",
         UNKEPT,
-        'if row["owner"] != ask.owner:',
+        'if row["owner"] != request.owner:',
         "if False:",
         (f"{ADMITTED}a_hint_goes_to_the_account_of_its_job_s_owner",),
     ),
@@ -132,7 +132,7 @@ HOLDING: Final = (
         "return run_id",
         (
             f"{AT_GATE}a_forged_hint_does_not_take_a_durable_run_s_place",
-            f"{AT_EDGE}two_attempts_of_a_run_without_a_row_are_two_asks",
+            f"{AT_IO_THREAD}two_attempts_of_a_run_without_a_row_are_two_asks",
             f"{ADMITTED}asks_of_both_kinds_go_each_to_its_own_door",
         ),
     ),
@@ -160,8 +160,8 @@ HOLDING: Final = (
         "without history: a message that comes twice is not dropped",
         NO_HISTORY,
         GATE,
-        "elif ask.key in self._held or not self._edge.ask(",
-        "elif not self._edge.ask(",
+        "elif admission_request.key in self._held or not self._io_thread.request_admission(",
+        "elif not self._io_thread.request_admission(",
         (f"{AT_GATE}a_message_that_comes_twice_waits_for_itself",),
         fails_with="ValueError",
     ),
@@ -209,32 +209,32 @@ ENDING: Final = (
         "            pass\n",
         (
             f"{AT_GATE}the_last_failure_is_said_once",
-            f"{AT_GATE}what_cannot_be_dressed_is_said_once",
+            f"{AT_GATE}what_cannot_be_applied_is_said_once",
         ),
     ),
     Mutation(
         "without history: a hint that could not be published is published again",
         NO_HISTORY,
-        EDGE,
-        "                self._keep_hints(hints)\n",
+        IO_THREAD,
+        "                self._requeue_hints(hints)\n",
         "                pass\n",
-        (f"{AT_EDGE}a_broker_that_is_away_keeps_hints_and_nothing_else",),
+        (f"{AT_IO_THREAD}a_broker_that_is_away_keeps_hints_and_nothing_else",),
     ),
     Mutation(
         "without history: a broker that is away is left alone for a moment",
         NO_HISTORY,
-        EDGE,
+        IO_THREAD,
         "if self._hints and time.monotonic() < self._may_publish_at:",
         "if False:",
-        (f"{AT_EDGE}a_broker_that_is_away_keeps_hints_and_nothing_else",),
+        (f"{AT_IO_THREAD}a_broker_that_is_away_keeps_hints_and_nothing_else",),
     ),
     Mutation(
         "without history: a flush waits for hints",
         NO_HISTORY,
-        EDGE,
+        IO_THREAD,
         "is_empty = not self._reports and not self._hints",
         "is_empty = not self._reports",
-        (f"{AT_EDGE}flush_waits_for_every_hint",),
+        (f"{AT_IO_THREAD}flush_waits_for_every_hint",),
     ),
 )
 

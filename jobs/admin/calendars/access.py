@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from jobs.admin.kit.verb_pages import VerbalAdmin
 from jobs.admin.kit.verbs import Verb
 from jobs.calendars.approvals import ROLES
-from jobs.calendars.visibility import visible
+from jobs.calendars.visibility import visible_rows
 from jobs.models import Calendar, Role, access
 
 APPROVES: Final = frozenset(ROLES)
@@ -27,7 +27,7 @@ class CalendarPages(VerbalAdmin):
         rows: models.QuerySet[Any] = self.model._default_manager.all()
         ordering = self.get_ordering(request)
         rows = rows.order_by(*ordering) if ordering else rows
-        return visible(rows, request.user, path=self.calendar_path)
+        return visible_rows(rows, request.user, path=self.calendar_path)
 
     def owner_of(self, row: Any) -> int | None:
         calendar: Calendar = row if isinstance(row, Calendar) else row.calendar

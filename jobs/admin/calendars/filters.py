@@ -15,8 +15,8 @@ from jobs.admin.kit.filters import OwnerFilter
 from jobs.calendars.reads.window_state import (
     needing_approval,
     to_be_approved,
-    turned_down,
     with_approval,
+    with_decision,
 )
 from jobs.models import Decision, Window, WindowEffect
 
@@ -76,7 +76,7 @@ class DecisionFilter(admin.SimpleListFilter):
             return queryset.exclude(pk__in=needing)
         if value == Decision.APPROVED:
             return with_approval(queryset)
-        return turned_down(queryset, value) if value in Decision.values else queryset
+        return with_decision(queryset, value) if value in Decision.values else queryset
 
 
 class EffectFilter(admin.SimpleListFilter):

@@ -37,12 +37,12 @@ _LABELS: Final = {
 
 
 def _field(name: str, to: type[models.Model]) -> forms.ModelMultipleChoiceField:
-    of: Any = Attachment._meta.get_field(name.removesuffix("s"))
+    field: Any = Attachment._meta.get_field(name.removesuffix("s"))
     return forms.ModelMultipleChoiceField(
         queryset=to._default_manager.none(),
         required=False,
         label=_LABELS[name],
-        widget=AutocompleteSelectMultiple(of, admin.site),
+        widget=AutocompleteSelectMultiple(field, admin.site),
     )
 
 
@@ -83,8 +83,8 @@ class CalendarForm(SeenForm):
             )
             if owner:
                 is_key = owner.isascii() and owner.isdigit() and len(owner) < 19
-                of = int(owner) if is_key else None
-                rows = rows.filter(**{path: of})
+                key = int(owner) if is_key else None
+                rows = rows.filter(**{path: key})
             self.fields[name].queryset = rows  # type: ignore[attr-defined]
 
     def mark(self) -> str:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.calendars.ical import SIZE_LIMIT
-from jobs.calendars.ical_import import SOURCE_LIMIT, ImportReport, foresee_ical, import_ical
+from jobs.calendars.ical_import import SOURCE_LIMIT, ImportReport, import_ical, preview_ical
 from jobs.core.errors import IcalError, OptionError
 from jobs.models import Calendar, WindowEffect, access
 from jobs.models.fields import no_nul
@@ -96,11 +96,11 @@ class IcalUrls(OwnedAdmin):
                 "source": form.cleaned_data["source"],
             }
             context |= _foreseen(calendar, given)
-            context["kept"] = _keep(given, of=[calendar.pk, request.user.pk])
+            context["kept"] = _sign(given, scope=[calendar.pk, request.user.pk])
         return self._ical_page(request, calendar, context)
 
     def _confirmed(self, request: HttpRequest, calendar: Calendar) -> HttpResponse:
-        given = _kept(request.POST["kept"], of=[calendar.pk, request.user.pk])
+        given = _unsign(request.POST["kept"], scope=[calendar.pk, request.user.pk])
         if given is None:
             messages.error(request, _("This file was looked at too long ago. Give it once more."))
             return HttpResponseRedirect(request.path)
@@ -110,7 +110,7 @@ class IcalUrls(OwnedAdmin):
             # What was right when it was looked at is wrong by now; the page says what.
             messages.error(request, _("Something has changed meanwhile. Nothing was imported."))
             return self._ical_page(request, calendar, _foreseen(calendar, given))
-        messages.success(request, _said(report))
+        messages.success(request, _summary(report))
         return HttpResponseRedirect(reverse("admin:jobs_calendar_change", args=[calendar.pk]))
 
     def _calendar(self, request: HttpRequest, pk: int) -> Calendar:
@@ -140,7 +140,7 @@ class IcalUrls(OwnedAdmin):
 def _foreseen(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
     """Return what the page says of a file."""
     try:
-        report = foresee_ical(calendar, **given)
+        report = preview_ical(calendar, **given)
     except IcalError as error:
         return {"problems": error.problems, "source": given["source"]}
     except OptionError as error:
@@ -154,23 +154,23 @@ def _foreseen(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _keep(given: dict[str, Any], *, of: list[Any]) -> str:
+def _sign(given: dict[str, Any], *, scope: list[Any]) -> str:
     """Return a file as what the page sends back: signed, for one person and calendar."""
     text = given["data"].decode("latin-1")
-    return signing.dumps({**given, "data": text, "of": of}, salt=SALT, compress=True)
+    return signing.dumps({**given, "data": text, "scope": scope}, salt=SALT, compress=True)
 
 
-def _kept(text: str, *, of: list[Any]) -> dict[str, Any] | None:
+def _unsign(text: str, *, scope: list[Any]) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = signing.loads(text, salt=SALT, max_age=KEPT_SECONDS)
     except signing.BadSignature:
         return None
-    if found.pop("of") != of:
+    if found.pop("scope") != scope:
         return None
     return {**found, "data": found["data"].encode("latin-1")}
 
 
-def _said(report: ImportReport) -> str:
+def _summary(report: ImportReport) -> str:
     return _(
         "Imported: %(added)s added, %(changed)s changed, %(removed)s removed, "
         "%(unchanged)s as they were."

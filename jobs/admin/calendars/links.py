@@ -12,14 +12,14 @@ from django.utils.translation import gettext as _
 
 from jobs.admin.kit import html
 from jobs.calendars import gate
-from jobs.calendars.visibility import visible
+from jobs.calendars.visibility import visible_rows
 from jobs.models import Calendar, Target
 
 
 def calendars_by(kind: str, keys: Sequence[int], user: Any) -> dict[int, list[Calendar]]:
     """Return the calendars attached to targets or groups that a person sees, by their keys."""
     path = f"attachments__{kind}"
-    rows = visible(Calendar.objects.filter(**{f"{path}__in": keys}), user)
+    rows = visible_rows(Calendar.objects.filter(**{f"{path}__in": keys}), user)
     found: dict[int, list[Calendar]] = {}
     for calendar in rows.annotate(to=F(path)).order_by("name", "pk"):
         found.setdefault(calendar.to, []).append(calendar)

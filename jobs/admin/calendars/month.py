@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from jobs.admin.calendars.access import CalendarPages
 from jobs.admin.kit import html
-from jobs.calendars.reads import month as calendar_month
+from jobs.calendars.reads import month
 from jobs.models import Job, Owner, Target, access
 
 MONTHS_OF: Final[dict[str, type[Any]]] = {"owner": Owner, "job": Job, "target": Target}
@@ -37,20 +37,18 @@ class MonthPage(CalendarPages):
         """Show a month of a calendar, or of what calendars apply to."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        scope = calendar_month.scope_of(
+        scope = month.scope_of(
             self._of(request, kind, pk), request.user, zone=request.GET.get("zone", "")
         )
-        shown = calendar_month.view_of(
-            scope, month=request.GET.get("month", ""), now=timezone.now()
-        )
+        shown = month.view_of(scope, month=request.GET.get("month", ""), now=timezone.now())
         context = {
             **self.admin_site.each_context(request),
-            "title": _("%s: month") % scope.of,
+            "title": _("%s: month") % scope.subject,
             "opts": self.opts,
             "media": self.media,
             "view": shown,
-            "of_link": html.link(scope.of),
-            "kind": scope.of._meta.verbose_name,
+            "subject_link": html.link(scope.subject),
+            "kind": scope.subject._meta.verbose_name,
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/jobs/calendar/month.html", context)

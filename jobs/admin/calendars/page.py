@@ -25,7 +25,7 @@ from jobs.admin.calendars.month import MonthPage
 from jobs.admin.calendars.window_table import table_of
 from jobs.admin.kit import html
 from jobs.calendars import changes
-from jobs.calendars.reads import status as calendar_status
+from jobs.calendars.reads import status
 from jobs.models import Attachment, Calendar, Window, access
 
 KNOWN_LATER = frozenset({"status", "window_table"})
@@ -65,7 +65,7 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     # --- what is shown -----------------------------------------------------------------------
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        calendar_status.complete(rows, request.user, now=timezone.now())
+        status.complete(rows, request.user, now=timezone.now())
 
     @html.column(_("now"))
     def status(self, calendar: Calendar) -> str:
@@ -167,7 +167,7 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
         found = super().get_object(request, object_id, from_field)
         if found is not None:
             self.complete([found], request)
-            calendar_status.look_far(found, now=timezone.now())
+            status.find_far_opening(found, now=timezone.now())
         return found
 
     def save_model(self, request: HttpRequest, obj: Calendar, form: Any, change: bool) -> None:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit.verbs import Act, ReasonForm, UntilForm, Verb, always
 from jobs.calendars import approvals
 from jobs.calendars.hours import entry_of
-from jobs.calendars.reads.occurrence_list import clock, next_ones
+from jobs.calendars.reads.occurrence_list import clock, next_occurrences
 from jobs.calendars.reads.window_state import needing_approval, to_be_approved, with_approval
 from jobs.models import Window, WindowDecision
 from jobs.windows import Entry, in_words
@@ -73,7 +73,7 @@ def _form_of(form: type[WhichForm]) -> Callable[[Window], type[WhichForm]]:
 
 def _next_of(entry: Entry) -> list[tuple[str, str]]:
     zone = ZoneInfo(entry.zone)
-    found = next_ones(entry, after=timezone.now(), count=OFFERED)
+    found = next_occurrences(entry, after=timezone.now(), count=OFFERED)
     # By the start of the whole occurrence, in UTC: that is what approvals go by.
     return [(one.start.astimezone(UTC).isoformat(), clock(one.span, zone)) for one in found]
 

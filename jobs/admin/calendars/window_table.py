@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from jobs.admin.kit import html
 from jobs.calendars.hours import entry_of
-from jobs.calendars.reads.occurrence_list import clock, next_ones
+from jobs.calendars.reads.occurrence_list import clock, next_occurrences
 from jobs.calendars.reads.window_state import state_of
 from jobs.models import Calendar, Window
 from jobs.windows import in_words
@@ -38,7 +38,7 @@ def line_of(window: Window, *, now: datetime) -> Line:
     try:
         entry, state = entry_of(window), state_of(window, now=now)
         words = in_words(entry)
-        found = next_ones(entry, after=now, count=1)
+        found = next_occurrences(entry, after=now, count=1)
         upcoming = clock(found[0].span, ZoneInfo(entry.zone)) if found else _("none any more")
         mark, more = html.badge(state.word, state.kind), state.more
     # Rows may be written by raw SQL.

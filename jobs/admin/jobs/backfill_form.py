@@ -94,7 +94,7 @@ def _backfill(keys: Sequence[int], act: Act) -> int:
         if claim is None or claim.submission_id is not None:
             return 0
         made = backfill(job, start, end, actor=act.actor, reason=act.reason)
-        claim.keep(submission_id=made.submission_id)
+        claim.store(submission_id=made.submission_id)
     return 1
 
 

@@ -115,7 +115,7 @@ class JobImportAdmin(OwnedAdmin):
                 )
                 if report.upserted is not None:
                     kept.delete()
-                    messages.success(request, _said(report))
+                    messages.success(request, _summary(report))
                     return HttpResponseRedirect(reverse("admin:jobs_job_changelist"))
                 store(kept, report)
             messages.error(request, _("Something has changed meanwhile. Nothing was imported."))
@@ -192,7 +192,7 @@ def _open(form: ImportForm, user: Any) -> JobImport | None:
     return found
 
 
-def _said(report: Report) -> str:
+def _summary(report: Report) -> str:
     counts = report.upserted
     return _("Imported: %(created)s created, %(updated)s changed, %(unchanged)s as they were.") % {
         name: f"{getattr(counts, name):,}" for name in ("created", "updated", "unchanged")

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from jobs.definitions.file_import import Problem, Report, foresee
+from jobs.definitions.file_import import Problem, Report, preview_import
 from jobs.definitions.upsert import Upserted
 from jobs.models import JobImport, Owner
 
@@ -37,7 +37,7 @@ def opened(content: bytes, *, owner: Owner, user: Any, name: str) -> JobImport |
     except IntegrityError:
         return None
     try:
-        store(made, foresee(content, owner=owner))
+        store(made, preview_import(content, owner=owner))
     except BaseException:
         made.delete()
         raise

@@ -34,7 +34,7 @@ def _run_once(job: Job, act: Act) -> Run | None:
         if claim is None or claim.run_id is not None:
             return None
         run = run_job(job)
-        claim.keep(run_id=run.id)
+        claim.store(run_id=run.id)
         AuditEntry.write("run now", on=job, actor=act.actor, reason=act.reason, run=str(run.id))
         return run
 

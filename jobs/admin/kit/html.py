@@ -179,11 +179,11 @@ def progress_bar(counts: Mapping[State, int], *, total: int) -> SafeString:
 
     Drawn as SVG: its geometry is attributes, so no inline style is needed.
     """
-    of = max(total, sum(counts.values()), 1)
+    whole = max(total, sum(counts.values()), 1)
     parts, words, left = [], [], 0.0
     for state in BAR_ORDER:
         if count := counts.get(state, 0):
-            width = 100 * count / of
+            width = 100 * count / whole
             parts.append((f"fs-bar-{state}", f"{left:.3f}", f"{width:.3f}"))
             words.append(f"{count:,} {state}")
             left += width

@@ -20,7 +20,7 @@ from jobs.admin.kit.verb_pages import VerbalAdmin
 from jobs.admin.kit.verbs import Act, UntilForm, Verb, always
 from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, access
-from jobs.owners.fair_queue import tell_on_commit
+from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.owners.limits import LIMITS, pause_owner, resume_owner
 from jobs.runs.counts import states_by
 
@@ -126,14 +126,14 @@ class OwnerAdmin(VerbalAdmin):
 
     def save_model(self, request: HttpRequest, obj: Owner, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        tell_on_commit(obj)
+        publish_settings_on_commit(obj)
 
     def delete_model(self, request: HttpRequest, obj: Owner) -> None:
-        tell_on_commit(obj)
+        publish_settings_on_commit(obj)
         super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        tell_on_commit(*queryset)
+        publish_settings_on_commit(*queryset)
         super().delete_queryset(request, queryset)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:

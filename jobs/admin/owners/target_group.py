@@ -63,7 +63,7 @@ class TargetGroupForm(SeenForm):
         chosen, wanted = cleaned["targets"], _names(cleaned["names"])
         if others := [one for one in chosen if one.owner_id != owner.pk]:
             names = ", ".join(str(one) for one in others[:NAMED])
-            self.add_error("targets", _("Not of %(owner)s: %(names)s.") % _said(owner, names))
+            self.add_error("targets", _("Not of %(owner)s: %(names)s.") % _facts(owner, names))
         if len(wanted) > MOST_NAMES:
             self.add_error("names", _("At most %s names at once.") % f"{MOST_NAMES:,}")
             return cleaned
@@ -72,7 +72,7 @@ class TargetGroupForm(SeenForm):
             more = _(" and %d more") % (len(unknown) - NAMED) if len(unknown) > NAMED else ""
             names = ", ".join(unknown[:NAMED]) + more
             said = _("%(owner)s has no targets of these names: %(names)s.")
-            self.add_error("names", said % _said(owner, names))
+            self.add_error("names", said % _facts(owner, names))
         if not self.errors:
             cleaned["targets"] = chosen | named
         return cleaned
@@ -82,7 +82,7 @@ def _names(text: str) -> set[str]:
     return {line.strip() for line in text.splitlines()} - {""}
 
 
-def _said(owner: Any, names: str) -> dict[str, str]:
+def _facts(owner: Any, names: str) -> dict[str, str]:
     return {"owner": str(owner), "names": names}
 
 

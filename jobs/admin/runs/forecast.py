@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from jobs.admin.kit import html
 from jobs.core.counting import within
 from jobs.forecast.estimate import Forecast
-from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, first_estimate, foresee_rest
+from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, first_estimate, forecast_rest
 from jobs.models import Submission
 
 MILLISECONDS: Final = 1_000
@@ -41,7 +41,7 @@ def facts_of(found: Forecast) -> Iterator[tuple[str, Any]]:
 
 def rest_in_words(submission: Submission) -> Any:
     """Return in a line how what still waits of a submission will go."""
-    found = within(MILLISECONDS, lambda: foresee_rest(submission))
+    found = within(MILLISECONDS, lambda: forecast_rest(submission))
     if found is None:
         # Nothing waits any more, or the forecast takes longer than a page does.
         return rough_in_words(submission)

@@ -170,7 +170,7 @@ class SubmitForm(forms.Form):
         )
         try:
             call = _filled(arguments, targets[0])
-            preparation.payload(resolve(task), (), call, embed={})
+            preparation.encode_payload(resolve(task), (), call, embed={})
             for name in targets:
                 refuse_text("target", name, most=TARGET_LIMIT)
         except RecursionError:
@@ -200,7 +200,7 @@ class SubmitForm(forms.Form):
             given["window"] = WindowPolicy.REQUIRED.value
         for name, value in given.items():
             try:
-                preparation.options({name: value})
+                preparation.checked_options({name: value})
             except OptionError as error:
                 self.refuse(error)
         return given

@@ -16,12 +16,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from jobs.calendars import gate
-from jobs.calendars.hours import entry_of, has_too_many, read
-from jobs.calendars.reads import month_layout as layout
+from jobs.calendars.hours import entry_of, has_too_many, read_hours
+from jobs.calendars.reads import month_layout
 from jobs.calendars.reads.month_layout import Day, Mark
 from jobs.calendars.reads.occurrence_list import between
 from jobs.calendars.reads.window_state import WindowState, state_of
-from jobs.calendars.visibility import attached, visible
+from jobs.calendars.visibility import visible_attachments, visible_rows
 from jobs.core.counting import within
 from jobs.core.states import State
 from jobs.core.zones import zone_names
@@ -35,7 +35,7 @@ MOST_OF_VIEW: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MarkText:
     """What a mark in the month says."""
 
     word: str
@@ -50,7 +50,7 @@ class Told:
 class Scope:
     """What the view is of: its calendars, whose runs are counted, and by which clock."""
 
-    of: Calendar | Owner | Job | Target
+    subject: Calendar | Owner | Job | Target
     calendars: Sequence[Calendar]
     runs: Q
     zone: str
@@ -60,7 +60,7 @@ class Scope:
 class View:
     """A month, ready to be shown; `problem` says what kept a window out of it."""
 
-    of: Any
+    subject: Any
     calendars: Sequence[Calendar]
     weeks: list[list[Day]]
     month: date
@@ -71,43 +71,49 @@ class View:
     planned_is_known: bool
 
 
-def scope_of(of: Calendar | Owner | Job | Target, user: Any, *, zone: str = "") -> Scope:
+def scope_of(subject: Calendar | Owner | Job | Target, user: Any, *, zone: str = "") -> Scope:
     """Return what a month of this shows a person; runs of others' owners are not counted."""
-    if isinstance(of, Calendar):
-        keys: Collection[int] = [of.pk]
-        owner, runs = of.owner, _runs_of(of, user)
+    if isinstance(subject, Calendar):
+        keys: Collection[int] = [subject.pk]
+        owner, runs = subject.owner, _runs_of(subject, user)
     else:
-        keys, owner, runs = _applying(of)
-    calendars = visible(Calendar.objects.filter(pk__in=keys), user).prefetch_related(
+        keys, owner, runs = _applying(subject)
+    calendars = visible_rows(Calendar.objects.filter(pk__in=keys), user).prefetch_related(
         "windows__decisions", "windows__requested_by"
     )
-    return Scope(of=of, calendars=list(calendars), runs=runs, zone=_zone(zone, owner))
+    return Scope(subject=subject, calendars=list(calendars), runs=runs, zone=_zone(zone, owner))
 
 
-def _applying(of: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]:
+def _applying(subject: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]:
     """Return the calendars that apply, the owner, and the condition of the runs."""
-    if isinstance(of, Owner):
-        return gate.calendars_of(of.pk, job_id=None, target_ids=[None])[None], of, Q(owner=of)
-    if isinstance(of, Job):
-        found = gate.calendars_of(of.owner_id, job_id=of.pk, target_ids=[of.target_id])
-        return found[of.target_id], of.owner, Q(job=of)
-    found = gate.calendars_of(of.owner_id, job_id=None, target_ids=[of.pk])
-    return found[of.pk], of.owner, Q(target=of)
+    if isinstance(subject, Owner):
+        return (
+            gate.calendars_of(subject.pk, job_id=None, target_ids=[None])[None],
+            subject,
+            Q(owner=subject),
+        )
+    if isinstance(subject, Job):
+        found = gate.calendars_of(
+            subject.owner_id, job_id=subject.pk, target_ids=[subject.target_id]
+        )
+        return found[subject.target_id], subject.owner, Q(job=subject)
+    found = gate.calendars_of(subject.owner_id, job_id=None, target_ids=[subject.pk])
+    return found[subject.pk], subject.owner, Q(target=subject)
 
 
 def view_of(scope: Scope, *, month: str, now: datetime) -> View:
     """Return the month that an address asks for, of this scope."""
     today = now.astimezone(ZoneInfo(scope.zone)).date()
-    of = layout.month_of(month, today=today)
-    whole = layout.range_of(of, scope.zone)
+    month_start = month_layout.month_of(month, today=today)
+    whole = month_layout.range_of(month_start, scope.zone)
     problems: list[str] = []
     every = (mark for calendar in scope.calendars for mark in _marks(calendar, whole, problems))
     marks = list(islice(every, MOST_OF_VIEW + 1))
     if len(marks) > MOST_OF_VIEW:
         problems.append(_("More than %s occurrences: the last are left out.") % f"{MOST_OF_VIEW:,}")
     planned = _planned(scope, whole)
-    weeks = layout.month(
-        of,
+    weeks = month_layout.month(
+        month_start,
         zone=scope.zone,
         marks=marks,
         open_spans=_opened(scope, whole, problems),
@@ -115,12 +121,12 @@ def view_of(scope: Scope, *, month: str, now: datetime) -> View:
         planned=planned or {},
     )
     return View(
-        of=scope.of,
+        subject=scope.subject,
         calendars=scope.calendars,
         weeks=weeks,
-        month=of,
-        before=layout.preceding(of),
-        after=layout.following(of),
+        month=month_start,
+        before=month_layout.previous_month(month_start),
+        after=month_layout.next_month(month_start),
         zone=scope.zone,
         problem="; ".join(dict.fromkeys(problems)),
         planned_is_known=planned is not None,
@@ -129,7 +135,7 @@ def view_of(scope: Scope, *, month: str, now: datetime) -> View:
 
 def _opened(scope: Scope, whole: Span, problems: list[str]) -> Sequence[Span]:
     try:
-        return open_spans(map(read, scope.calendars), start=whole.start, end=whole.end)
+        return open_spans(map(read_hours, scope.calendars), start=whole.start, end=whole.end)
     # Rows may be written by raw SQL; what is wrong with one is told by its marks.
     except Exception as error:
         problems.append(str(error))
@@ -149,7 +155,7 @@ def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mar
         try:
             entry, state = entry_of(window), state_of(window, now=now)
             told = {
-                counts: _told(window, state, counts=counts, is_of=entry.effect)
+                counts: _mark_text(window, state, counts=counts, is_of=entry.effect)
                 for counts in (True, False)
             }
             for one in between(entry, start=whole.start, end=whole.end):
@@ -159,9 +165,9 @@ def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mar
             problems.append(f"{window}: {error}")
 
 
-def _told(window: Window, state: WindowState, *, counts: bool, is_of: Effect) -> Told:
+def _mark_text(window: Window, state: WindowState, *, counts: bool, is_of: Effect) -> MarkText:
     is_freeze = is_of is Effect.FREEZE
-    return Told(
+    return MarkText(
         word=_("freeze") if is_freeze else _("window") if counts else _("not approved"),
         look="freeze" if is_freeze else "window" if counts else "asked",
         more="" if is_freeze or counts else state.word,
@@ -187,7 +193,7 @@ def _planned(scope: Scope, whole: Span) -> dict[date, int] | None:
 
 def _runs_of(calendar: Calendar, user: Any) -> Q:
     """Return the condition of runs that a calendar applies to, of a person's owners."""
-    to: QuerySet[Any] = attached(calendar.attachments.all(), user).order_by()
+    to: QuerySet[Any] = visible_attachments(calendar.attachments.all(), user).order_by()
     targets = TargetGroup.targets.through.objects.filter(
         targetgroup__in=to.filter(group__isnull=False).values("group")
     )

@@ -72,17 +72,17 @@ def days_of(month: date) -> list[date]:
     """Return the days of the weeks, Monday to Sunday, that a month touches."""
     first = month.replace(day=1)
     start = first - timedelta(days=first.weekday())
-    after = following(first)
+    after = next_month(first)
     count = (after - start).days
     return [start + _DAY * number for number in range(-(-count // 7) * 7)]
 
 
-def following(month: date) -> date:
+def next_month(month: date) -> date:
     """Return the first day of the month after."""
     return (month.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
-def preceding(month: date) -> date:
+def previous_month(month: date) -> date:
     """Return the first day of the month before."""
     return (month.replace(day=1) - _DAY).replace(day=1)
 
@@ -104,7 +104,7 @@ def month_of(text: str, *, today: date) -> date:
 
 
 def month(
-    of: date,
+    month_start: date,
     *,
     zone: str,
     marks: Iterable[Mark],
@@ -114,13 +114,13 @@ def month(
 ) -> list[list[Day]]:
     """Return the weeks of a month; marks stand in each day that they touch, in order of start."""
     today = shown_at(now, zone).date()
-    shown = days_of(of)
+    shown = days_of(month_start)
     near = _by_day(marks, [_midnight(day, zone) for day in [*shown, shown[-1] + _DAY]])
     days = [
         _day(
             day,
             today=today,
-            is_in_month=(day.year, day.month) == (of.year, of.month),
+            is_in_month=(day.year, day.month) == (month_start.year, month_start.month),
             zone=zone,
             marks=touching,
             open_spans=open_spans,

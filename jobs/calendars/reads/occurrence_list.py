@@ -71,7 +71,7 @@ def between(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Counted
             yield Counted(span, whole.start, is_approved(entry, whole.start))
 
 
-def next_ones(entry: Entry, *, after: datetime, count: int = NEXT) -> list[Counted]:
+def next_occurrences(entry: Entry, *, after: datetime, count: int = NEXT) -> list[Counted]:
     """Return the occurrences that are not over at a moment, eight years ahead at most."""
     found: list[Counted] = []
     for ahead in _LOOKS:
@@ -96,7 +96,7 @@ def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Times:
                 at=one.span.start,
                 counts=one.counts,
             )
-            for one in next_ones(entry, after=after, count=count)
+            for one in next_occurrences(entry, after=after, count=count)
         ],
         zone=entry.zone,
         reader_zone=reader,

@@ -14,10 +14,10 @@ from typing import Any, Final
 from django.db.models import Count
 from django.utils.translation import gettext as _
 
-from jobs.calendars import hours as agreed
 from jobs.calendars.changes import AHEAD
+from jobs.calendars.hours import hours_of
 from jobs.calendars.reads.window_state import needing_approval, to_be_approved, with_approval
-from jobs.calendars.visibility import attached
+from jobs.calendars.visibility import visible_attachments
 from jobs.core import sql
 from jobs.models import Attachment, Calendar, Window
 from jobs.windows import Span, next_opening
@@ -67,13 +67,13 @@ def complete(calendars: Sequence[Calendar], user: Any, *, now: datetime) -> None
         page.page_attached = shown.get(calendar.pk, []), counts[calendar.pk]
 
 
-def look_far(calendar: Calendar, *, now: datetime) -> None:
+def find_far_opening(calendar: Calendar, *, now: datetime) -> None:
     """Look a year ahead for the opening of one calendar whose stored openings have none."""
     page: Any = calendar
     if page.page_status.problem != _far():
         return
     try:
-        hours = agreed.hours([calendar.pk])[calendar.pk]
+        hours = hours_of([calendar.pk])[calendar.pk]
         opening = next_opening([hours], after=now, needed=timedelta(0))
     # Rows may be written by raw SQL.
     except Exception as error:
@@ -123,7 +123,7 @@ def _asked(keys: Collection[int]) -> dict[int, int]:
 
 
 def _attachments(keys: Collection[int], user: Any) -> Any:
-    rows = attached(Attachment.objects.filter(calendar__in=keys), user)
+    rows = visible_attachments(Attachment.objects.filter(calendar__in=keys), user)
     return (
         rows.select_related("owner", "job", "target", "group")
         .defer("job__payload")

@@ -99,7 +99,7 @@ def with_approval(windows: QuerySet[Any]) -> QuerySet[Any]:
     return needing_approval(windows).filter(Exists(last))
 
 
-def turned_down(windows: QuerySet[Any], decision: str) -> QuerySet[Any]:
+def with_decision(windows: QuerySet[Any], decision: str) -> QuerySet[Any]:
     """Return the windows without any approval on which this was decided last."""
     newest = _decisions().order_by("-pk").values("decision")[:1]
     left = needing_approval(windows).alias(newest=Subquery(newest)).filter(newest=decision)

@@ -2,7 +2,7 @@
 -- Parameters: owner_id bigint, task text, since uuid (the smallest id that counts).
 -- Result: one row: count; seconds: the mean, all attempts of a run together, of each at most ten
 --   times the median; at_once: how many of a submission's newest were at work at a
---   time, and backlogged: of those that had waited for a slot before; again: the part that was tried again, and failures: how often one of them failed before,
+--   time, and backlogged: of those that had waited for a slot before; retry_share: the part that was tried again, and failures: how often one of them failed before,
 --   at most. Null without any.
 -- Keeps true: a fixed number of rows is looked at, by indexes, however many there are.
 WITH submissions AS (
@@ -64,6 +64,6 @@ SELECT count(*) AS count, avg(least(spans.seconds, 10 * middle.seconds)) AS seco
     min(filled.at_once)::float8 AS at_once, min(filled.backlogged)::float8 AS backlogged,
     greatest(
         avg((spans.failures > 0)::int)::float8,
-        min(begun.retrying / nullif(begun.retrying + begun.done, 0))) AS again,
+        min(begun.retrying / nullif(begun.retrying + begun.done, 0))) AS retry_share,
     max(spans.failures) AS failures
 FROM spans, middle, filled, begun

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from fleet import BrokerUnavailable, Look
+from fleet import BrokerUnavailable, Snapshot
 from jobs.core.conf import setting
 from jobs.management import unknown
 from jobs.management.arguments import number, whole
@@ -40,13 +40,15 @@ class Command(BaseCommand):
                 "idle when nothing runs either."
             ),
         )
-        owners.add_argument("--json", action="store_true", help="one JSON object a look, a line")
+        owners.add_argument(
+            "--json", action="store_true", help="one JSON object a snapshot, a line"
+        )
         owners.add_argument("--watch", action="store_true", help="look again until Ctrl-C")
         owners.add_argument(
             "--seconds",
             type=number(0.1, 3600),
             default=1.0,
-            help="over which the share received is measured, and between two looks: 0.1 to 3600 "
+            help="over which the share received is measured, between two snapshots: 0.1 to 3600 "
             "(default 1)",
         )
         owners.add_argument(
@@ -117,7 +119,7 @@ def _import_beat(given: dict[str, Any]) -> None:
 def _print_json(given: dict[str, Any]) -> None:
     from jobs.management.owner_table import as_rows
 
-    for before, after in _looks(given):
+    for before, after in _snapshots(given):
         rows = as_rows(after, since=before, names=given["names"])
         print(json.dumps({"at": after.at, "owners": rows}), flush=True)
 
@@ -140,7 +142,7 @@ def _show(given: dict[str, Any]) -> None:
         console = Console(width=PIPE_WIDTH)
     is_live = given["watch"] and console.is_terminal
     with Live(console=console, auto_refresh=False) if is_live else nullcontext() as live:
-        for before, after in _looks(given):
+        for before, after in _snapshots(given):
             table = as_table(after, since=before, most=given["most"], names=given["names"])
             if live is None:
                 console.print(table)
@@ -148,9 +150,9 @@ def _show(given: dict[str, Any]) -> None:
                 live.update(table, refresh=True)
 
 
-def _looks(given: dict[str, Any]) -> Iterator[tuple[Look, Look]]:
-    """Yield two looks with some seconds between them: once, or for as long as somebody watches."""
-    before = _look()
+def _snapshots(given: dict[str, Any]) -> Iterator[tuple[Snapshot, Snapshot]]:
+    """Yield two snapshots some seconds apart: once, or until the operator stops watching."""
+    before = _snapshot()
     unknown = [name for name in given["names"] if name not in before.owners]
     if unknown:
         raise CommandError(
@@ -159,14 +161,14 @@ def _looks(given: dict[str, Any]) -> Iterator[tuple[Look, Look]]:
         )
     while True:
         time.sleep(given["seconds"])
-        after = _look()
+        after = _snapshot()
         yield before, after
         if not given["watch"]:
             return
         before = after
 
 
-def _look() -> Look:
+def _snapshot() -> Snapshot:
     from jobs.runs.dispatch import owners
 
-    return owners().look(timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+    return owners().snapshot(timeout=setting("PUBLISH_TIMEOUT_SECONDS"))

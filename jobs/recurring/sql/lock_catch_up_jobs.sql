@@ -1,7 +1,7 @@
 -- Lock the next enabled jobs that may have due times in a span that was missed.
 -- Parameters: after_id bigint; only bigint: this job alone (null: all after that id);
 --   end timestamptz (not included), most int.
--- Result: id, is_held: locked by somebody's transaction; owner_id, the schedule's columns,
+-- Result: id, is_locked: locked by somebody's transaction; owner_id, the schedule's columns,
 -- effective_from, the pause, the misfire policy, all of them null of one that is held; in the order
 -- of ids.
 -- Keeps true: nobody edits or pauses a job between the look at it and the commit of what was
@@ -20,7 +20,7 @@ WITH next AS MATERIALIZED (
     ORDER BY id
     FOR NO KEY UPDATE SKIP LOCKED
 )
-SELECT next.id, mine.id IS NULL AS is_held, owner_id, schedule, interval_minutes, interval_seconds,
+SELECT next.id, mine.id IS NULL AS is_locked, owner_id, schedule, interval_minutes, interval_seconds,
     cron, zone, once_at, start_at, end_at, smooth, phase, shard, effective_from, paused_until,
     paused_from, misfire, misfire_cap, misfire_deadline_seconds
 FROM next LEFT JOIN mine ON mine.id = next.id

@@ -1,6 +1,6 @@
 -- Lock those of some jobs whose runs must not overlap, without waiting for anybody.
 -- Parameters: job_ids bigint[].
--- Result: id, overlap, is_held: locked by somebody's transaction.
+-- Result: id, overlap, is_locked: locked by somebody's transaction.
 -- Keeps true: as lock_overlap_jobs.sql; a job that is held is not judged.
 WITH mine AS MATERIALIZED (
     SELECT id, overlap FROM jobs_job
@@ -8,6 +8,6 @@ WITH mine AS MATERIALIZED (
     ORDER BY id
     FOR NO KEY UPDATE SKIP LOCKED
 )
-SELECT j.id, coalesce(mine.overlap, j.overlap) AS overlap, mine.id IS NULL AS is_held
+SELECT j.id, coalesce(mine.overlap, j.overlap) AS overlap, mine.id IS NULL AS is_locked
 FROM jobs_job AS j LEFT JOIN mine ON mine.id = j.id
 WHERE j.id = ANY(%(job_ids)s) AND j.overlap <> 'allow' AND j.history_policy = 'full'

@@ -1,10 +1,10 @@
-"""The owners' parts that the demo shows, from two looks at the queues."""
+"""The owners' parts that the demo shows, from two snapshots of the queues."""
 
 from dataclasses import replace
 
 from config.demo.screen import Part
 from config.demo.shares import entitled_now, parts_of
-from tests.fleet.broker.test_looks import BUSY, look
+from tests.fleet.broker.test_snapshot import BUSY, snapshot
 
 ACME = replace(BUSY, weight=1, backlog=4, running=2)
 GLOBEX = replace(BUSY, name="globex", weight=3, backlog=90, running=6)
@@ -12,8 +12,8 @@ GLOBEX = replace(BUSY, name="globex", weight=3, backlog=90, running=6)
 
 def test_a_part_has_what_ended_between_two_looks() -> None:
     """Entitled is by weight among those that have work; received is worker time of that span."""
-    before = look(replace(ACME, worker_seconds=10), replace(GLOBEX, worker_seconds=100))
-    now = look(replace(ACME, worker_seconds=11), replace(GLOBEX, worker_seconds=103), at=2.0)
+    before = snapshot(replace(ACME, worker_seconds=10), replace(GLOBEX, worker_seconds=100))
+    now = snapshot(replace(ACME, worker_seconds=11), replace(GLOBEX, worker_seconds=103), at=2.0)
     assert parts_of([before, now]) == [
         Part("acme", entitled=0.25, received=0.25, waiting=4, running=2),
         Part("globex", entitled=0.75, received=0.75, waiting=90, running=6),
@@ -27,12 +27,12 @@ def test_both_shares_are_of_the_same_span() -> None:
     """
     idle = replace(ACME, backlog=0, running=0, worker_seconds=10)
     busy = replace(ACME, worker_seconds=10)
-    looks = [
-        look(idle, replace(GLOBEX, worker_seconds=100), at=0.0),
-        look(busy, replace(GLOBEX, worker_seconds=109), at=1.5),
-        look(replace(busy, worker_seconds=11), replace(GLOBEX, worker_seconds=115), at=2.0),
+    snapshots = [
+        snapshot(idle, replace(GLOBEX, worker_seconds=100), at=0.0),
+        snapshot(busy, replace(GLOBEX, worker_seconds=109), at=1.5),
+        snapshot(replace(busy, worker_seconds=11), replace(GLOBEX, worker_seconds=115), at=2.0),
     ]
-    acme, globex = parts_of(looks)
+    acme, globex = parts_of(snapshots)
     assert (acme.entitled, globex.entitled) == (0.0625, 0.9375)
     assert (acme.received, globex.received) == (0.0625, 0.9375)
 
@@ -42,25 +42,25 @@ def test_an_owner_is_entitled_to_no_more_than_it_asks_for() -> None:
     small = replace(ACME, backlog=0, running=1)
     equal = replace(GLOBEX, weight=1, running=14)
     other = replace(equal, name="initech", running=1)
-    assert entitled_now(look(small, equal, other)) == {
+    assert entitled_now(snapshot(small, equal, other)) == {
         "acme": 0.0625,
         "globex": 0.46875,
         "initech": 0.46875,
     }
-    assert entitled_now(look(small)) == {"acme": 1.0}
+    assert entitled_now(snapshot(small)) == {"acme": 1.0}
 
 
 def test_an_owner_without_work_has_none_to_show() -> None:
     """It neither ran nor waited in the span."""
     idle = replace(ACME, backlog=0, running=0)
-    before = look(idle, GLOBEX)
-    acme, globex = parts_of([before, look(idle, replace(GLOBEX, worker_seconds=115), at=2.0)])
+    before = snapshot(idle, GLOBEX)
+    acme, globex = parts_of([before, snapshot(idle, replace(GLOBEX, worker_seconds=115), at=2.0)])
     assert (acme.has_work, globex.has_work) == (False, True)
 
 
 def test_where_nobody_is_entitled_there_is_nothing_to_compare() -> None:
     """What ended just now was received by an owner of whom nothing is left."""
-    before = look(replace(BUSY, backlog=0, running=0, worker_seconds=10))
-    now = look(replace(BUSY, backlog=0, running=0, worker_seconds=12), at=2.0)
+    before = snapshot(replace(BUSY, backlog=0, running=0, worker_seconds=10))
+    now = snapshot(replace(BUSY, backlog=0, running=0, worker_seconds=12), at=2.0)
     assert parts_of([before, now]) == []
-    assert parts_of([look(BUSY)]) == []
+    assert parts_of([snapshot(BUSY)]) == []

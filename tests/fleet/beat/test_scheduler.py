@@ -20,7 +20,7 @@ from django.conf import settings
 from fleet.beat import scheduler
 from fleet.beat.due import send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
-from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS, Led
+from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS, LeaseScheduler
 from tests.flows.world import broker_client
 
 QUEUE = "led"
@@ -74,11 +74,13 @@ class World:
         self.client = client
         self.shared = Shared()
         lead = Lead(acquire=self.shared.acquire, release=self.shared.release, ledger=self.shared)
-        self.kind = type("Both", (Led, Scheduler), {"lead": lead, "unnoted": "own."})
+        self.kind = type(
+            "Both", (LeaseScheduler, Scheduler), {"lead": lead, "outside_ledger": "own."}
+        )
         self.last_at = datetime.now(tz=UTC) - EVERY - timedelta(minutes=5)
         self.one, self.other = self.beat(), self.beat()
 
-    def beat(self, broker: str = settings.REDIS_URL) -> Led:
+    def beat(self, broker: str = settings.REDIS_URL) -> LeaseScheduler:
         """Return a beat with one hourly entry, which came due five minutes ago."""
         app = Celery("led", broker=broker, set_as_current=False)
         app.conf.broker_transport_options = {"fair_queues": []}
@@ -183,7 +185,7 @@ def test_what_is_not_known_to_be_sent_is_sent_by_the_next(world: World) -> None:
 def test_a_publish_that_failed_is_tried_again(world: World) -> None:
     """Stock moves on to the next hour, and nothing is sent."""
     lost = world.beat("redis+socket:///nowhere/redis.sock")
-    assert lost.tick() == scheduler.AGAIN_SECONDS
+    assert lost.tick() == scheduler.RETRY_SECONDS
     lost.app.conf.broker_url = settings.REDIS_URL
     lost.app.conf.broker_write_url = settings.REDIS_URL
     lost.app.pool.force_close_all()
@@ -197,7 +199,7 @@ def test_one_that_does_not_reach_the_broker_lets_another_one_try(world: World) -
     lost = world.beat("redis+socket:///nowhere/redis.sock")
     for _ in range(9):
         lost.tick()
-        world.shared.seconds += scheduler.AGAIN_SECONDS
+        world.shared.seconds += scheduler.RETRY_SECONDS
     world.one.tick()
     assert world.sent() == [send_id("hourly", world.due_at)]
     lost.tick()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fleet.beat.signals import undisturbed
+from fleet.beat.signals import deferred_signals
 
 
 class StopError(Exception):
@@ -29,7 +29,7 @@ def test_a_signal_comes_after_the_block() -> None:
     steps = []
 
     def act() -> None:
-        with undisturbed():
+        with deferred_signals():
             signal.raise_signal(signal.SIGTERM)
             signal.raise_signal(signal.SIGTERM)
             steps.append("the act and its note")
@@ -40,7 +40,7 @@ def test_a_signal_comes_after_the_block() -> None:
 
 
 def test_an_error_of_the_block_comes_through() -> None:
-    with pytest.raises(ZeroDivisionError), undisturbed():
+    with pytest.raises(ZeroDivisionError), deferred_signals():
         raise ZeroDivisionError
     assert signal.getsignal(signal.SIGTERM) is stop
 
@@ -50,7 +50,7 @@ def test_another_thread_has_no_signals() -> None:
     seen = []
 
     def within() -> None:
-        with undisturbed():
+        with deferred_signals():
             seen.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=within)

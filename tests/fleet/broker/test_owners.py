@@ -12,8 +12,8 @@ import redis
 from celery import Celery, current_app
 
 from fleet import Broker, BrokerUnavailable
-from fleet.broker.looks import Standing
 from fleet.broker.owners import Owners, OwnerSettings
+from fleet.broker.snapshot import OwnerState
 from fleet.keys import settings_key
 from fleet.transport.transport import fair_queues
 from tests.fleet.fair_queues import Queue, who
@@ -51,13 +51,13 @@ def test_owners_are_seen_as_they_stand(owners: Owners, queue: Queue) -> None:
     taken = queue.take(2)
     assert sorted(who(taken)) == ["a1", "n1"]
     queue.finish(*[one for one in taken if one[0] == "a1"], seconds=2)
-    look = owners.look(timeout=5)
+    look = owners.snapshot(timeout=5)
     acme, northwind = look.owners["acme"], look.owners["northwind"]
     assert (acme.weight, acme.backlog, acme.running, acme.finished_count) == (3, 3, 0, 1)
-    assert (acme.worker_seconds, acme.max_running, acme.standing) == (2, None, Standing.ELIGIBLE)
+    assert (acme.worker_seconds, acme.max_running, acme.state) == (2, None, OwnerState.ELIGIBLE)
     assert acme.oldest_wait_seconds is not None and 0 <= acme.oldest_wait_seconds < 5
     assert (northwind.backlog, northwind.running, northwind.max_running) == (0, 1, 7)
-    assert (northwind.oldest_wait_seconds, northwind.standing) == (None, Standing.IDLE)
+    assert (northwind.oldest_wait_seconds, northwind.state) == (None, OwnerState.IDLE)
     assert look.entitled() == {"acme": 0.75, "northwind": 0.25}
     assert look.received() == {"acme": 1, "northwind": 0}
 
@@ -66,9 +66,9 @@ def test_named_owners_are_seen_alone(owners: Owners, queue: Queue) -> None:
     """Whatever their names look like; one that no queue has met is not there."""
     for name in ("acme", "7", "stranger"):
         queue.put(name, f"{name}-1")
-    assert list(owners.look("7", timeout=5).owners) == ["7"]
-    assert sorted(owners.look("7", "acme", timeout=5).owners) == ["7", "acme"]
-    assert list(owners.look("nobody", timeout=5).owners) == []
+    assert list(owners.snapshot("7", timeout=5).owners) == ["7"]
+    assert sorted(owners.snapshot("7", "acme", timeout=5).owners) == ["7", "acme"]
+    assert list(owners.snapshot("nobody", timeout=5).owners) == []
 
 
 def test_many_owners_are_seen_by_pages(
@@ -78,10 +78,10 @@ def test_many_owners_are_seen_by_pages(
     monkeypatch.setattr("fleet.broker.owners.PAGE", 7)
     names = [f"o{number:02}" for number in range(40)]
     owners.set([OwnerSettings(name, weight=2) for name in names], timeout=5)
-    found = owners.look(timeout=5).owners
+    found = owners.snapshot(timeout=5).owners
     assert sorted(found) == names
     assert {owner.weight for owner in found.values()} == {2}
-    assert sorted(owners.look(*names[:20], timeout=5).owners) == names[:20]
+    assert sorted(owners.snapshot(*names[:20], timeout=5).owners) == names[:20]
 
 
 def test_a_pause_acts_on_the_backlog_and_ends(owners: Owners, queue: Queue) -> None:
@@ -90,8 +90,8 @@ def test_a_pause_acts_on_the_backlog_and_ends(owners: Owners, queue: Queue) -> N
     [first] = queue.take()
     owners.set([replace(ACME, is_paused=True)], timeout=5)
     assert queue.take() == []
-    acme = owners.look("acme", timeout=5).owners["acme"]
-    assert (acme.standing, acme.running, acme.backlog) == (Standing.PAUSED, 1, 1)
+    acme = owners.snapshot("acme", timeout=5).owners["acme"]
+    assert (acme.state, acme.running, acme.backlog) == (OwnerState.PAUSED, 1, 1)
     queue.finish(first, seconds=1)
     owners.set([ACME], timeout=5)
     assert who(queue.take()) == ["a2"]
@@ -103,7 +103,7 @@ def test_a_cap_keeps_its_owner_out_of_the_choice(owners: Owners, queue: Queue) -
     owners.set([replace(ACME, max_running=1)], timeout=5)
     taken = queue.take(3)
     assert who(taken) == ["a1"]
-    assert owners.look("acme", timeout=5).owners["acme"].standing is Standing.AT_CAP
+    assert owners.snapshot("acme", timeout=5).owners["acme"].state is OwnerState.AT_CAP
     queue.finish(*taken, seconds=1)
     assert who(queue.take(3)) == ["a2"]
     owners.set([replace(ACME, max_running=2)], timeout=5)
@@ -115,8 +115,8 @@ def test_a_rate_lets_its_owner_rest(owners: Owners, queue: Queue) -> None:
     queue.put("acme", *(f"a{number}" for number in range(5)))
     owners.set([replace(ACME, rate=0.5, burst=2)], timeout=5)
     assert who(queue.take(5)) == ["a0", "a1"]
-    acme = owners.look("acme", timeout=5).owners["acme"]
-    assert (acme.standing, acme.rate) == (Standing.RESTING, 0.5)
+    acme = owners.snapshot("acme", timeout=5).owners["acme"]
+    assert (acme.state, acme.rate) == (OwnerState.RESTING, 0.5)
     assert acme.rest_seconds is not None and 0 < acme.rest_seconds <= 2
     owners.set([ACME], timeout=5)
     assert who(queue.take(5)) == ["a2", "a3", "a4"]
@@ -127,10 +127,10 @@ def test_weights_act_on_the_existing_backlog(owners: Owners, queue: Queue) -> No
     queue.put("acme", *(f"a{number}" for number in range(40)))
     queue.put("northwind", *(f"n{number}" for number in range(40)))
     owners.set([replace(ACME, weight=3), NORTHWIND], timeout=5)
-    before = owners.look(timeout=5)
+    before = owners.snapshot(timeout=5)
     for _ in range(40):
         queue.finish(*queue.take(), seconds=1)
-    received = owners.look(timeout=5).received(since=before)
+    received = owners.snapshot(timeout=5).received(since=before)
     assert received["acme"] == pytest.approx(0.75, abs=0.06)
 
 
@@ -139,7 +139,7 @@ def test_all_queues_are_told_once_a_minute(owners: Owners, client: redis.Redis) 
     assert owners.keep([ACME, NORTHWIND], timeout=5)
     assert not owners.keep([NORTHWIND, ACME], timeout=5)
     assert owners.keep([replace(ACME, weight=4), NORTHWIND], timeout=5)
-    assert owners.look("acme", timeout=5).owners["acme"].weight == 4
+    assert owners.snapshot("acme", timeout=5).owners["acme"].weight == 4
     assert all(0 < client.ttl(settings_key(queue)) <= 60 for queue in owners.queues)
 
 
@@ -148,7 +148,7 @@ def test_what_was_set_in_between_is_told_again(owners: Owners) -> None:
     owners.keep([ACME], timeout=5)
     owners.set([replace(ACME, is_paused=True)], timeout=5)
     assert owners.keep([ACME], timeout=5)
-    assert not owners.look("acme", timeout=5).owners["acme"].is_paused
+    assert not owners.snapshot("acme", timeout=5).owners["acme"].is_paused
 
 
 def test_an_emptied_broker_is_told_again(owners: Owners, client: redis.Redis) -> None:
@@ -156,7 +156,7 @@ def test_an_emptied_broker_is_told_again(owners: Owners, client: redis.Redis) ->
     owners.keep([replace(ACME, is_paused=True)], timeout=5)
     client.flushdb()
     assert owners.keep([replace(ACME, is_paused=True)], timeout=5)
-    assert owners.look("acme", timeout=5).owners["acme"].is_paused
+    assert owners.snapshot("acme", timeout=5).owners["acme"].is_paused
     client.delete(settings_key("reports"))
     assert owners.keep([replace(ACME, is_paused=True)], timeout=5)
 
@@ -255,7 +255,7 @@ def test_a_hung_broker_costs_the_deadline_once(owners: Owners, client: redis.Red
     client.client_pause(1_000)
     for most, ask in (
         (0.9, lambda: owners.set([ACME], timeout=0.2)),
-        (0.1, lambda: owners.look(timeout=0.2)),
+        (0.1, lambda: owners.snapshot(timeout=0.2)),
         (0.1, lambda: owners.find("jobs", "a1", timeout=0.2)),
         (0.1, lambda: owners.counters("jobs", timeout=0.2)),
         (0.1, lambda: owners.keep([ACME], timeout=0.2)),

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from redis import Redis
 
-from fleet.fairness.messages import Message, Standing
+from fleet.fairness.messages import Message, OwnerStats
 from fleet.fairness.queue import FairQueue, Given
 from tests.fleet.fair_worlds import LEASE, SECOND, LuaQueue, World, connected, group
 
@@ -163,9 +163,9 @@ def test_a_weight_counts_from_now_on(world: World) -> None:
     world.publish("acme", 1000, task="t")
     world.publish("globex", 1000, task="t")
     world.serve(4, lambda _: 1.0, until=60)
-    before = world.standing("acme").virtual
+    before = world.stats("acme").virtual
     world.owner("acme", weight=3)
-    assert world.standing("acme").virtual == pytest.approx(before, rel=1e-9)
+    assert world.stats("acme").virtual == pytest.approx(before, rel=1e-9)
     received, _ = world.serve(4, lambda _: 1.0, until=60)
     assert received["acme"] == pytest.approx(180, rel=0.08)
 
@@ -233,8 +233,8 @@ def test_an_unknown_run_is_charged_as_the_average(world: World) -> None:
     world.publish("acme", 2, task="new")
     [given] = world.take()
     assert given.expected is None
-    assert world.standing("acme").virtual == pytest.approx(
-        world.standing("stranger").virtual, abs=80 * SECOND
+    assert world.stats("acme").virtual == pytest.approx(
+        world.stats("stranger").virtual, abs=80 * SECOND
     )
     world.end(given, seconds=2)
     [given] = world.take()
@@ -466,7 +466,7 @@ def test_what_is_past_its_deadline_costs_its_owner_nothing(world: World) -> None
     world.wait(5)
     taken = world.taken(3)
     assert (len(taken.diverted), taken.messages) == (3, [])
-    assert world.standing("acme") == Standing(0, 0, 0, 0, 0.0, False, None)
+    assert world.stats("acme") == OwnerStats(0, 0, 0, 0, 0.0, False, None)
     fine = world.publish("acme")
     assert world.ids(3) == fine
 
@@ -510,7 +510,7 @@ def test_a_confirmed_take_stays(world: World) -> None:
     assert len(world.take()) == 1
     world.take(is_reply_lost=True)
     world.take()
-    assert world.standing("acme").running == 1
+    assert world.stats("acme").running == 1
 
 
 def test_the_same_attempt_published_twice_is_one(world: World) -> None:
@@ -554,9 +554,9 @@ def test_an_old_lease_number_has_no_say(world: World) -> None:
     [new] = world.take(worker="w2")
     assert world.finish(old, seconds=9) == world.ack(old) == world.give_back(old) == 0
     assert world.finish(old, worker="w2") == 0
-    assert world.standing("acme").served == 0
+    assert world.stats("acme").served == 0
     world.end(new, seconds=1, worker="w2")
-    assert world.standing("acme").served == SECOND
+    assert world.stats("acme").served == SECOND
 
 
 def test_a_finish_counts_once(world: World) -> None:
@@ -566,8 +566,8 @@ def test_a_finish_counts_once(world: World) -> None:
     run = (given.id, given.lease, SECOND)
     assert world.queue.finish(world.now, "w1", [run, run]) == 1
     assert world.queue.finish(world.now, "w1", [run]) == 0
-    standing = world.standing("acme")
-    assert (standing.served, standing.finished, standing.running) == (SECOND, 1, 0)
+    stats = world.stats("acme")
+    assert (stats.served, stats.finished, stats.running) == (SECOND, 1, 0)
     lease = (given.id, given.lease)
     assert world.queue.ack(world.now, "w1", [lease, lease]) == 1
     assert world.ack(given) == 0
@@ -579,7 +579,7 @@ def test_what_is_acked_without_a_finish_costs_nothing(world: World) -> None:
     [given] = world.take()
     world.wait(5)
     assert world.ack(given) == 1
-    assert world.standing("acme").served == 0
+    assert world.stats("acme").served == 0
     assert world.take()[0].expected is None
 
 
@@ -590,8 +590,8 @@ def test_what_has_finished_and_was_not_acked_comes_again(world: World) -> None:
     world.finish(given, seconds=1, worker="dead")
     world.wait(LEASE / SECOND + 1)
     assert world.ids() == [mid]
-    standing = world.standing("acme")
-    assert (standing.running, standing.served) == (1, SECOND)
+    stats = world.stats("acme")
+    assert (stats.running, stats.served) == (1, SECOND)
 
 
 def test_what_is_given_back_is_next(world: World) -> None:
@@ -891,7 +891,7 @@ def test_owners_are_looked_at_by_page_and_by_name(lua: World) -> None:
     for name in ("17", "42", "acme"):
         lua.publish(name)
     assert [row[0] for row in lua.queue.run("owners", lua.now, 1, 2)] == [b"42", b"acme"]
-    assert set(lua.queue.look(lua.now, ["42", "17", "nobody"])) == {"17", "42"}
+    assert set(lua.queue.owner_stats(lua.now, ["42", "17", "nobody"])) == {"17", "42"}
 
 
 def test_a_drained_queue_leaves_no_messages_behind(lua: World) -> None:

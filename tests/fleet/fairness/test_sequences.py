@@ -87,7 +87,7 @@ class Sequences(RuleBasedStateMachine):
     @invariant()
     def the_audit_finds_nothing(self) -> None:
         """What is counted is there, and each owner stands where its account puts it."""
-        # Not through `run`, which would mend the queue.
+        # Not through `run`, which would repair the queue.
         self.lua.client.delete(audited_key(self.lua.name))
         self.lua.client.eval(source("audit"), 1, self.lua.name, self.now)
         assert not self.lua.client.hexists(self.lua.key("counters"), "mended")

@@ -23,9 +23,9 @@ from celery.worker import state as worker_state
 from kombu.asynchronous import Hub, set_event_loop
 from kombu.asynchronous.semaphore import LaxBoundedSemaphore
 
-from fleet.pool import lookahead as ahead_module
-from fleet.pool.lookahead import AHEAD_MOST
-from fleet.pool.pipes import NONE, Begun, has_read
+from fleet.pool import lookahead
+from fleet.pool.lookahead import MAX_QUEUED
+from fleet.pool.pipes import NONE, LastRead, has_read
 from fleet.pool.pool import Pool
 from tests.waiting import wait_for
 
@@ -82,7 +82,7 @@ class Running:
 @pytest.fixture
 def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     # Between two calls of a test this process may wait for a processor.
-    monkeypatch.setattr(ahead_module, "AHEAD_SECONDS", 0.3)
+    monkeypatch.setattr(lookahead, "AHEAD_SECONDS", 0.3)
     running = Running(**getattr(request, "param", {}))
     yield running
     for child in running.children._pool:
@@ -217,13 +217,13 @@ def test_a_child_says_that_it_took_a_job_only_when_its_pool_cannot_know(
 def test_behind_a_short_job_its_child_has_the_next(pool: Running) -> None:
     """And does them without a word; each counts as taken when the one before has ended."""
     first = pool.call(nap, 0.01, expected=A_MOMENT)
-    ahead = [pool.call(length, "a" * number, expected=A_MOMENT) for number in range(AHEAD_MOST)]
+    ahead = [pool.call(length, "a" * number, expected=A_MOMENT) for number in range(MAX_QUEUED)]
     assert not pool.children.outbound_buffer
     assert {job._write_to for job in ahead} == {first._write_to}
     assert first._accepted and not any(job._accepted for job in ahead)
     last = pool.call(length, "abcdef", expected=A_MOMENT)
     assert list(pool.children.outbound_buffer) == [last], "so many are ahead, and no more"
-    assert pool.settle(AHEAD_MOST + 2) == [None, *range(AHEAD_MOST), 6]
+    assert pool.settle(MAX_QUEUED + 2) == [None, *range(MAX_QUEUED), 6]
     assert ahead[0]._time_accepted >= first._time_accepted + 0.01
     assert [job._time_accepted for job in ahead] == sorted(job._time_accepted for job in ahead)
 
@@ -241,7 +241,7 @@ def test_behind_jobs_that_take_long_together_none_waits_in_their_child(
     pool: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is short, and yet the last one would wait for longer than it may."""
-    monkeypatch.setattr(ahead_module, "SHORT_SECONDS", 0.2)
+    monkeypatch.setattr(lookahead, "SHORT_SECONDS", 0.2)
     first = pool.call(nap, 0.01, expected=0.15)
     second = pool.call(length, "a", expected=0.15)
     third = pool.call(length, "ab", expected=A_MOMENT)
@@ -274,11 +274,11 @@ def test_behind_a_job_that_turns_out_long_none_waits_in_its_child(pool: Running)
 def test_a_job_that_its_child_has_read_is_not_taken_back(pool: Running) -> None:
     """One of both has it: the pipe gives all to who asks first."""
     for number in range(40):
-        for _ in range(AHEAD_MOST):
+        for _ in range(MAX_QUEUED):
             pool.call(length, "a" * number, expected=A_MOMENT)
         pool.children.recall()
-        pool.settle(AHEAD_MOST * (number + 1))
-    assert sorted(pool.answers) == sorted([*range(40)] * AHEAD_MOST)
+        pool.settle(MAX_QUEUED * (number + 1))
+    assert sorted(pool.answers) == sorted([*range(40)] * MAX_QUEUED)
 
 
 def test_behind_an_unread_job_nothing_is_taken_back(pool: Running) -> None:
@@ -308,10 +308,10 @@ def test_what_gathers_while_words_are_heard_is_written_at_once(pool: Running) ->
     def act() -> None:
         for text in ("a", "ab", "abc"):
             pool.call(length, text, expected=A_MOMENT)
-        seen.append([len(jobs) for jobs in pool.children._gathered.values()])
+        seen.append([len(jobs) for jobs in pool.children._batch.values()])
 
     while_words_are_heard(pool, act)
-    assert (seen, pool.children._gathered) == ([[3]], None)
+    assert (seen, pool.children._batch) == ([[3]], None)
     assert not pool.children.outbound_buffer
     assert sorted(filter(None, pool.settle(4))) == [1, 2, 3]
 
@@ -354,7 +354,7 @@ def test_a_free_child_gets_what_waits_behind_another_s_job(
     pool: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No child is idle while a job waits, for however short a time."""
-    monkeypatch.setattr(ahead_module, "AHEAD_SECONDS", 60)
+    monkeypatch.setattr(lookahead, "AHEAD_SECONDS", 60)
     slow = pool.call(nap, 1.0, expected=A_MOMENT)
     quick = pool.call(length, "a", expected=A_MOMENT)
     behind = [pool.call(length, "ab", expected=A_MOMENT) for _ in range(4)]
@@ -371,7 +371,7 @@ def test_what_a_child_never_read_goes_to_the_next(pool: Running) -> None:
     first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, expected=A_MOMENT)
     for text in ("ab", "abc", "abcd"):
         behind = pool.call(length, text, expected=A_MOMENT)
-        behind.unread = lambda: untold.append("never accepted, so nobody to tell")
+        behind.on_unread = lambda: untold.append("never accepted, so nobody to tell")
     until_read(first)
     os.kill(first._worker_pid, signal.SIGKILL)
     assert sorted(pool.settle(3)) == [2, 3, 4]
@@ -386,7 +386,7 @@ def test_what_counts_as_taken_and_was_never_read_is_taken_by_the_next(pool: Runn
     os.kill(child.pid, signal.SIGSTOP)
     told: list[str] = []
     job = pool.call(length, "abc")
-    job.unread = lambda: told.append("it has not begun")
+    job.on_unread = lambda: told.append("it has not begun")
     assert job._accepted and job._worker_pid == child.pid
     os.kill(child.pid, signal.SIGKILL)
     assert pool.settle(1) == [3]
@@ -407,14 +407,14 @@ def test_an_end_frees_a_slot_only_when_its_child_has_room(
     pool: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is behind it may take too long together, though each is short."""
-    monkeypatch.setattr(ahead_module, "SHORT_SECONDS", 0.2)
+    monkeypatch.setattr(lookahead, "SHORT_SECONDS", 0.2)
     semaphore = LaxBoundedSemaphore(100)
     semaphore.value = 50
     pool.children._putlock._semaphore = semaphore
     for seconds, expected in ((0.05, A_MOMENT), (0.3, 0.15), (0.0, 0.15)):
         semaphore.value -= 1
         job = pool.call(nap, seconds, expected=expected)
-        semaphore.value += pool.children.frees_slot(job)
+        semaphore.value += pool.children.release_early(job)
     assert semaphore.value == 49
     pool.settle(1)
     assert semaphore.value == 49
@@ -431,14 +431,14 @@ def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None
     def begin(seconds: float) -> Any:
         semaphore.value -= 1
         job = pool.call(nap, seconds, expected=A_MOMENT)
-        semaphore.value += pool.children.frees_slot(job)
+        semaphore.value += pool.children.release_early(job)
         return job
 
-    for more in (1, AHEAD_MOST, AHEAD_MOST + 2):
+    for more in (1, MAX_QUEUED, MAX_QUEUED + 2):
         begin(0.05)
         for _ in range(more):
             begin(0.0)
-        held = max(0, more - AHEAD_MOST + 1)
+        held = max(0, more - MAX_QUEUED + 1)
         assert semaphore.value == 50 - held, "those ahead are in the slots of who is before them"
         pool.settle(len(pool.answers) + 1 + more)
         assert semaphore.value == 50
@@ -463,7 +463,7 @@ def test_a_job_that_was_taken_back_frees_no_slot(pool: Running) -> None:
     until_read(pool.call(nap, 0.5, expected=A_MOMENT))
     ahead = pool.call(length, "ab", expected=A_MOMENT)
     pool.children.recall()
-    assert not pool.children.frees_slot(ahead) and not pool.children.frees_slot(None)
+    assert not pool.children.release_early(ahead) and not pool.children.release_early(None)
     assert pool.settle(2) == [None, 2]
 
 
@@ -490,7 +490,7 @@ def test_where_children_are_written_to_at_work_nothing_goes_ahead(pool: Running)
 
 def test_a_child_that_has_read_nothing_has_not_read_the_first_job() -> None:
     """Whose number is 0, as is memory that nobody has written to."""
-    assert Begun().job == NONE
+    assert LastRead().job == NONE
 
 
 def test_a_job_that_was_revoked_ahead_frees_its_slot(pool: Running) -> None:
@@ -513,7 +513,7 @@ def test_what_was_ended_and_not_heard_of_is_not_done_again(pool: Running) -> Non
     behind = pool.call(length, "ab")
     until_read(first)
     [child] = pool.children._pool
-    child.begun.note(behind._job)
+    child.last_read.note(behind._job)
     os.kill(child.pid, signal.SIGKILL)
     while not lost:
         pool.turn()
@@ -540,8 +540,8 @@ def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
     until_read(pool.call(nap, 1.0, expected=A_MOMENT))
     ahead = pool.call(length, "ab")
     pool.children._state = CLOSE
-    time.sleep(1.5 * ahead_module.AHEAD_SECONDS)  # until the timer would be due
-    pool.children._look_ahead()
+    time.sleep(1.5 * lookahead.AHEAD_SECONDS)  # until the timer would be due
+    pool.children._recall_long()
     pool.children.recall()  # nor is it asked for who may end, by a word in the same pipe
     assert ahead not in pool.children.outbound_buffer
     assert pool.settle(2) == [None, 2]

@@ -17,7 +17,7 @@ from kombu.asynchronous import Hub, set_event_loop
 
 from fleet.pool.pipes import has_read
 from fleet.pool.pool import Pool
-from fleet.worker.admitted import Held
+from fleet.worker.admitted import AdmittedRun
 from jobs import submit
 from jobs.models import Owner, Run
 from tests.fleet.nodes import Node, double, nap
@@ -53,7 +53,7 @@ class PreforkNode(Node):
         self.turn(until=turned)
 
     def work_once(self) -> None:
-        """Turn the pool's loop, and not that in which the edge posts."""
+        """Turn the pool's loop, and not that in which the I/O thread posts."""
         # Or it sleeps for as long as nothing happens in the pool.
         self.hub.call_later(0.02, lambda: None)
         next(self._turns)
@@ -65,7 +65,7 @@ class PreforkNode(Node):
         os.kill(child.pid, signal.SIGSTOP)
         return int(child.pid)
 
-    def holds(self, run: Run) -> Held:
+    def holds(self, run: Run) -> AdmittedRun:
         """Return what the gate keeps of a run."""
         return self.gate._held[str(run.id)]
 
@@ -181,7 +181,7 @@ def test_a_run_that_its_child_has_read_may_have_begun(
     """Its words can be lost with it: another child would start the run twice under one token."""
     child, run = _sent_to_a_stopped_child(node, acme, argument)
     job = node.holds(run).job
-    job._write_to.begun.note(job._job)
+    job._write_to.last_read.note(job._job)
     os.kill(child, signal.SIGKILL)
     node.work(until=lambda: not node.gate.held())
     assert states(run) == ["queued", "admitted", *seen, "retrying"]

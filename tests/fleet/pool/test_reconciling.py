@@ -119,9 +119,9 @@ def test_a_job_that_a_copy_of_its_child_has_read_is_lost_with_the_copy(
     lost = Lost(pool)
     until_read(lost.job)
     [child] = pool.children._pool
-    assert child.begun.reader != child.pid
+    assert child.last_read.reader != child.pid
     lost.never_is(pool)
-    os.kill(child.begun.reader, signal.SIGKILL)
+    os.kill(child.last_read.reader, signal.SIGKILL)
     lost.is_heard_of(pool)
     pool.call(length, "abc", expected=A_MOMENT)
     assert pool.settle(2)[-1] == 3
@@ -136,5 +136,5 @@ def test_a_copy_of_a_child_reads_no_job_and_says_nothing(pool: Running) -> None:
     for _ in range(20):
         pool.call(length, "abc")
     assert pool.settle(21)[1:] == [3] * 20
-    assert child.begun.reader == child.pid
+    assert child.last_read.reader == child.pid
     assert pool.children._pool == [child]

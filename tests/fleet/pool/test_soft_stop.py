@@ -19,7 +19,7 @@ from fleet.worker import child
 from jobs import submit
 from jobs.catalog.registry import resolve
 from jobs.models import Owner
-from jobs.wiring import edges
+from jobs.wiring import application
 from tests.fleet.nodes import nap
 from tests.fleet.pool.test_prefork import PreforkNode
 from tests.jobs.scenes import states
@@ -54,7 +54,7 @@ def slow(path: str, where: str) -> None:
 
 @pytest.fixture
 def node() -> Iterator[PreforkNode]:
-    child.install({slow.name: resolve(slow)}, edges())
+    child.install({slow.name: resolve(slow)}, application())
     node = PreforkNode()
     node.work(until=lambda: node.pool._pool._all_inqueues)
     yield node
@@ -91,7 +91,7 @@ def test_a_signal_for_the_job_before_does_not_end_this_one(node: PreforkNode, ac
     """It can arrive when the child has gone on, and the next job may be another owner's."""
     run, held = _begun(node, nap, acme, 0.5)
     process = held.job._write_to
-    process.begun.ask_to_stop(held.job._job - 1)
+    process.last_read.ask_to_stop(held.job._job - 1)
     os.kill(process.pid, signal.SIGUSR1)
     node.work(until=lambda: not node.gate.held())
     assert states(run)[-1] == "succeeded"

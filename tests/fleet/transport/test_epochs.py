@@ -156,7 +156,7 @@ def test_what_has_finished_is_charged_no_more(broker: redis.Redis, leases: Lease
     leases.renew(broker)
     assert (running(broker), known()) == (0, ["once:a"])
     leases.ack(tag)
-    leases.say(broker)
+    leases.flush(broker)
     assert known() == []
 
 

@@ -20,7 +20,7 @@ from fleet.transport import scripts
 from fleet.transport.held_leases import BUFFER_US, Load
 from fleet.transport.lease_taking import Room, Taken
 from fleet.transport.leases import Leases, leases_on
-from fleet.transport.pending import SAY_WITHIN_SECONDS
+from fleet.transport.pending import FLUSH_SECONDS
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
 
@@ -80,10 +80,10 @@ def test_a_message_is_held_until_it_is_acknowledged(broker: redis.Redis, leases:
     assert leases.load("channel") == Load(held=2, count=2, buffered=2 * BUFFER_US)
     leases.finish(one, 0.25)
     assert leases.load("channel") == Load(held=2, count=1, buffered=BUFFER_US)
-    leases.say(broker)
+    leases.flush(broker)
     assert (known(), counters(broker)["finished"]) == (["a", "b"], 1)
     leases.ack(one)
-    leases.say(broker)
+    leases.flush(broker)
     assert (known(), one in leases, other in leases) == (["b"], False, True)
 
 
@@ -95,7 +95,7 @@ def test_the_next_take_says_what_is_unsaid(broker: redis.Redis, leases: Leases) 
     leases.finish(first, 0.01)
     leases.ack(first)
     assert ids(taken(leases, broker)) == ["b"]
-    assert (known(), leases.has_unsaid) == (["b"], False)
+    assert (known(), leases.has_pending) == (["b"], False)
 
 
 def test_a_learned_run_time_is_told_with_the_message(broker: redis.Redis, leases: Leases) -> None:
@@ -119,7 +119,7 @@ def test_what_is_given_back_goes_to_its_old_place(broker: redis.Redis, leases: L
     assert leases.due() == []
     leases.give_back(first)
     assert leases.due() == [QUEUE]
-    leases.say(broker, leases.due())
+    leases.flush(broker, leases.due())
     assert ids(taken(Leases(), broker)) == ["a", "c"]
 
 
@@ -128,7 +128,7 @@ def test_what_is_given_back_for_later_waits(broker: redis.Redis, leases: Leases)
     put(broker, "a")
     [tag] = taken(leases, broker)
     leases.give_back(tag, delay_seconds=60)
-    leases.say(broker)
+    leases.flush(broker)
     assert (taken(leases, broker), counters(broker)["delayed"]) == ([], 1)
 
 
@@ -139,7 +139,7 @@ def test_what_runs_is_not_given_back_with_its_channel(broker: redis.Redis, lease
     [other] = taken(leases, broker, channel="next")
     leases.start(running)
     leases.give_back_unstarted("lost")
-    leases.say(broker)
+    leases.flush(broker)
     assert (running in leases, other in leases) == (True, True)
     assert ids(taken(Leases(), broker)) == ["b"]
 
@@ -175,10 +175,10 @@ def test_what_is_terminated_is_held_until_it_has_ended(broker: redis.Redis, leas
     [tag] = taken(leases, broker)
     leases.start(tag)
     leases.ack(tag)
-    leases.say(broker)
+    leases.flush(broker)
     assert (tag in leases, known()) == (True, ["a"])
     leases.finish(tag, 1)
-    leases.say(broker)
+    leases.flush(broker)
     assert (tag in leases, known(), counters(broker)["finished"]) == (False, [], 1)
 
 
@@ -202,7 +202,7 @@ def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) ->
     assert lease is not None
     for act in (leases.ack, leases.give_back, lambda tag: leases.finish(tag, 1)):
         act(tag)
-    assert not leases.has_unsaid
+    assert not leases.has_pending
     scripts.run(broker, QUEUE, "give_back", leases.worker, lease.id, lease.number, 0)
     [again] = taken(leases, broker)
     assert again != tag
@@ -215,8 +215,8 @@ def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) ->
 
 WAYS: dict[str, Callable[[Leases, redis.Redis], Any]] = {
     "take": taken,
-    "say": Leases.say,
-    "say ahead": lambda leases, client: leases.say_ahead(client, [QUEUE]),
+    "flush": Leases.flush,
+    "flush async": lambda leases, client: leases.flush_async(client, [QUEUE]),
 }
 
 
@@ -235,8 +235,8 @@ def test_what_could_not_be_said_is_said_later(
     assert leases.due() == [QUEUE]
     leases.finish(three, 0.01)
     leases.ack(three)
-    leases.say(broker)
-    assert (known(), leases.has_unsaid) == (["b"], False)
+    leases.flush(broker)
+    assert (known(), leases.has_pending) == (["b"], False)
     assert counters(broker)["finished"] == 2
     assert ids(taken(leases, broker)) == ["b"]
 
@@ -253,14 +253,14 @@ def test_what_was_said_ahead_and_not_heard_is_said_again(
     leases.ack(one)
     if loss == "unknown script":
         broker.script_flush()
-    leases.say_ahead(broker, [QUEUE])
+    leases.flush_async(broker, [QUEUE])
     if loss == "no answer":
         broker.connection_pool.disconnect()
     leases.finish(two, 0.01)
     leases.ack(two)
     WAYS[way](leases, broker)
-    leases.say(broker)
-    assert (known(), leases.has_unsaid) == (["c"], False)
+    leases.flush(broker)
+    assert (known(), leases.has_pending) == (["c"], False)
     assert counters(broker)["finished"] == 2
 
 
@@ -275,8 +275,8 @@ def test_the_last_words_are_heard_before_a_worker_leaves(
         leases.finish(tag, 0.01)
         leases.ack(tag)
     broker.script_flush()
-    leases.say_ahead(broker, [QUEUE])
-    assert leases.due() == [] and leases.has_unsaid
+    leases.flush_async(broker, [QUEUE])
+    assert leases.due() == [] and leases.has_pending
     leases.wind_up(broker)
     leases.leave(broker)
     assert known() == []
@@ -289,11 +289,11 @@ def test_what_was_said_ahead_is_heard_in_a_moment(broker: redis.Redis, leases: L
     leases.finish(one, 0.01)
     leases.ack(one)
     broker.script_flush()
-    leases.say_ahead(broker, [QUEUE])
-    assert not leases.is_to_hear, "it is not asked for at every turn"
-    wait_for(lambda: leases.is_to_hear, seconds=2)
-    leases.say_ahead(broker, leases.due())
-    assert (known(), leases.has_unsaid) == ([], False)
+    leases.flush_async(broker, [QUEUE])
+    assert not leases.is_collect_due, "it is not asked for at every turn"
+    wait_for(lambda: leases.is_collect_due, seconds=2)
+    leases.flush_async(broker, leases.due())
+    assert (known(), leases.has_pending) == ([], False)
 
 
 def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leases: Leases) -> None:
@@ -305,14 +305,14 @@ def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leas
     pid = broker.info("server")["process_id"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        leases.say_ahead(broker, [QUEUE])
-        time.sleep(2 * SAY_WITHIN_SECONDS)  # until it would be heard, were there an answer
-        assert not leases.is_to_hear
+        leases.flush_async(broker, [QUEUE])
+        time.sleep(2 * FLUSH_SECONDS)  # until it would be heard, were there an answer
+        assert not leases.is_collect_due
     finally:
         os.kill(pid, signal.SIGCONT)
-    wait_for(lambda: leases.is_to_hear, seconds=2)
-    leases.say_ahead(broker, [])
-    assert (known(), leases.has_unsaid) == ([], False)
+    wait_for(lambda: leases.is_collect_due, seconds=2)
+    leases.flush_async(broker, [])
+    assert (known(), leases.has_pending) == ([], False)
 
 
 def test_a_connection_that_was_given_up_is_not_waited_for(
@@ -323,11 +323,11 @@ def test_a_connection_that_was_given_up_is_not_waited_for(
     [one] = taken(leases, broker)
     leases.finish(one, 0.01)
     leases.ack(one)
-    leases.say_ahead(broker, [QUEUE])
+    leases.flush_async(broker, [QUEUE])
     broker.connection_pool.disconnect()
-    wait_for(lambda: leases.is_to_hear, seconds=2)
-    leases.say(broker)
-    assert (known(), leases.has_unsaid) == ([], False)
+    wait_for(lambda: leases.is_collect_due, seconds=2)
+    leases.flush(broker)
+    assert (known(), leases.has_pending) == ([], False)
 
 
 def test_what_is_refused_for_good_is_raised_with_the_next_words(
@@ -340,13 +340,13 @@ def test_what_is_refused_for_good_is_raised_with_the_next_words(
         leases.ack(tag)
     broker.config_set("min-replicas-to-write", 1)
     try:
-        leases.say_ahead(broker, [QUEUE])
-        wait_for(lambda: leases.is_to_hear, what="the answer")
+        leases.flush_async(broker, [QUEUE])
+        wait_for(lambda: leases.is_collect_due, what="the answer")
         with pytest.raises(redis.ResponseError):
-            leases.say_ahead(broker, [QUEUE])
+            leases.flush_async(broker, [QUEUE])
     finally:
         broker.config_set("min-replicas-to-write", 0)
-    leases.say(broker)
+    leases.flush(broker)
     assert known() == []
     assert counters(broker)["finished"] == 2
 
@@ -381,7 +381,7 @@ def test_words_wait_for_each_other_and_not_for_long(broker: redis.Redis, leases:
     leases.finish(tags[0], 0.01)
     assert leases.due() == []
     wait_for(leases.due, seconds=2)
-    leases.say(broker)
+    leases.flush(broker)
     for tag in tags[1:201]:
         leases.finish(tag, 0.01)
     assert leases.due() == [QUEUE]
@@ -393,13 +393,13 @@ def test_an_end_and_its_acknowledgement_are_one_word(broker: redis.Redis, leases
     put(broker, *"abc")
     one, two, three = taken(leases, broker)
     leases.finish(one, 0.01)
-    leases.say(broker)
+    leases.flush(broker)
     for tag in (two, three):
         leases.finish(tag, 0.01)
     leases.ack(one)
     leases.ack(two)
     broker.config_resetstat()
-    leases.say(broker)
+    leases.flush(broker)
     assert broker.info("commandstats")["cmdstat_evalsha"]["calls"] == len(["finish", "done", "ack"])
     assert (known(), counters(broker)["finished"], counters(broker)["acked"]) == (["c"], 3, 2)
 
@@ -476,7 +476,7 @@ def test_threads_say_everything_once(broker: redis.Redis, leases: Leases) -> Non
         ended.put(None)
     for worker in workers:
         worker.join(20)
-    leases.say(broker)
+    leases.flush(broker)
     assert (known(), leases.load("channel")) == ([], Load())
     assert (counters(broker)["finished"], counters(broker)["acked"]) == (400, 400)
 

@@ -64,7 +64,7 @@ def test_a_take_brings_messages_when_its_reply_is_read(
     leases.ack(first)
     put(broker, "c")
     pending = begin(leases, broker, connection)
-    assert not leases.has_unsaid
+    assert not leases.has_pending
     found = leases.end_take(broker, pending)
     assert ids([tag for tag, _raw in found.messages]) == ["c"]
     assert (known(), counters(broker)["finished"]) == (["b", "c"], 1)
@@ -96,7 +96,7 @@ def test_what_a_lost_connection_took_along_comes_back(
     connection.disconnect()
     with pytest.raises(redis.ConnectionError):
         leases.end_take(broker, pending)
-    assert leases.has_unsaid
+    assert leases.has_pending
     assert "c" in ids(taken(leases, broker))
     assert (known(), counters(broker)["finished"]) == (["b", "c"], 1)
 
@@ -191,7 +191,7 @@ def test_a_reply_of_an_epoch_that_is_over_is_held(
     assert held(broker, leases) == ["once:a"]
     leases.finish(tag, 0.01)
     leases.ack(tag)
-    leases.say(broker)
+    leases.flush(broker)
     assert known() == []
 
 
@@ -221,12 +221,12 @@ def test_an_end_is_not_overtaken_by_its_acknowledgement(
     [tag] = taken(leases, broker, channel="it")
     leases.finish(tag, 0.01)
     broker.client_pause(200)
-    leases.say_ahead(broker, [QUEUE])
+    leases.flush_async(broker, [QUEUE])
     leases.ack(tag)
     pending = begin(leases, broker, connection)
     assert [act for act, _arguments in pending.calls] == ["take"]
     leases.end_take(broker, pending)
-    leases.say(broker)
+    leases.flush(broker)
     assert (known(), counters(broker)["finished"]) == ([], 1)
 
 

@@ -35,7 +35,7 @@ def test_a_rejected_message_waits_for_other_owners(world: World) -> None:
     [given] = world.take()
     assert given.id == first
     world.give_back(given, is_rejected=True)
-    assert world.standing("acme").virtual == SECOND // 1_000
+    assert world.stats("acme").virtual == SECOND // 1_000
     assert world.ids() == [second]
 
 

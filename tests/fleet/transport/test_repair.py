@@ -16,7 +16,7 @@ from fleet.keys import QUEUE_KEYS, queue_key, settings_key, wrong_key
 from fleet.transport import scripts
 from fleet.transport.adoption import adopt
 from fleet.transport.leases import Leases
-from fleet.transport.repair import mend
+from fleet.transport.repair import quarantine_wrong_keys
 from tests.fleet.hands import MINUTE_US, QUEUE, Scene, mended, publish
 from tests.jobs.scenes import known
 
@@ -95,14 +95,14 @@ def test_many_wrong_keys_are_one_fault(scene: Scene) -> None:
 def test_a_queue_without_wrong_keys_is_not_touched(scene: Scene) -> None:
     """Another process may have mended it in the meantime."""
     before = {key: scene.client.dump(key) for key in scene.client.scan_iter()}
-    assert not mend(scene.client, QUEUE)
+    assert not quarantine_wrong_keys(scene.client, QUEUE)
     assert {key: scene.client.dump(key) for key in scene.client.scan_iter()} == before
 
 
 def test_what_is_leased_stays_leased(scene: Scene) -> None:
     """Its end is charged, its cap counts; and it comes back when its worker is gone."""
     spoil(scene.client, queue_key(QUEUE, "meta"), "hash")
-    assert mend(scene.client, QUEUE)
+    assert quarantine_wrong_keys(scene.client, QUEUE)
     rows = scripts.run(scene.client, QUEUE, "owners", 0, 0, "acme")
     assert int(rows[0][6]) == 1, "one of its messages runs"
     gone, scene.holder = scene.holder, Leases()
@@ -177,7 +177,7 @@ def test_a_hint_is_left_to_its_row(broker: redis.Redis) -> None:
         group = (message["headers"]["id"], "acme", "", 5, 0, "", "", "tests.add")
         scripts.run(broker, QUEUE, "enqueue", *group, json.dumps(message))
     spoil(broker, queue_key(QUEUE, "state"), "hash")
-    assert mend(broker, QUEUE)
+    assert quarantine_wrong_keys(broker, QUEUE)
     assert broker.lrange(QUEUE, 0, -1) == [json.dumps(call).encode()]
 
 
@@ -221,6 +221,6 @@ def test_what_is_put_aside_is_bounded(broker: redis.Redis) -> None:
     """Else a hand that does it again and again would fill Redis."""
     for number in range(120):
         spoil(broker, queue_key(QUEUE, "submissions", f"o{number}"), "zset")
-    assert mend(broker, QUEUE)
+    assert quarantine_wrong_keys(broker, QUEUE)
     assert len(broker.keys(wrong_key(QUEUE, "*"))) == 100
     assert broker.keys(queue_key(QUEUE, "submissions", "*")) == []

@@ -55,7 +55,7 @@ def test_who_fails_on_the_way_leaves_no_answers_behind(client: redis.Redis) -> N
         raise TimeoutError("the time is up")
 
     with pytest.raises(TimeoutError):
-        scripts.run_ahead(client, calls())
+        scripts.run_pipelined(client, calls())
     for number in range(20):
         assert client.echo(f"{number}") == f"{number}".encode()
 
@@ -65,5 +65,5 @@ def test_an_error_of_a_script_is_raised_when_all_have_run(client: redis.Redis) -
     client.flushdb()
     refused = QUEUE, ("hints", ("no number",))
     with pytest.raises(redis.ResponseError):
-        scripts.run_ahead(client, [refused, (QUEUE, ("purge", (10,)))])
+        scripts.run_pipelined(client, [refused, (QUEUE, ("purge", (10,)))])
     assert client.echo("1") == b"1"

@@ -92,7 +92,10 @@ UNNOTICED: dict[str, Callable[[Any, Scene], Any]] = {
     "a parked line that is gone": lambda c, _: c.delete(*c.keys(key("parked", "*"))),
     "nobody who contends": lambda c, _: c.delete(*c.keys(key("contenders", "*"))),
     "an audit that rests for ever": lambda c, s: [c.set(audited_key(QUEUE), "1"), lose_line(c, s)],
-    "a mend that rests for ever": lambda c, s: [c.set(mended_key(QUEUE), "1"), lose_line(c, s)],
+    "a repair that is blocked for ever": lambda c, s: [
+        c.set(mended_key(QUEUE), "1"),
+        lose_line(c, s),
+    ],
 }
 
 

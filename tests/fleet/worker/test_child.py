@@ -13,7 +13,7 @@ from celery import Task
 
 from fleet import Kind
 from fleet.worker import child
-from jobs.wiring import edges as real_edges
+from jobs.wiring import application
 from tests.fleet.children import Child
 from tests.tasks import SpeechlessError, UnloadableError, UnpicklableError
 
@@ -200,7 +200,7 @@ def test_guarding_twice_is_guarding_once(pool: Child) -> None:
     """A worker that boots again in one process finds its tasks guarded."""
     task = pool.task(succeed)
     before = task.run
-    child.install({task.name: task}, real_edges())
+    child.install({task.name: task}, application())
     assert task.run is before
 
 

@@ -23,9 +23,9 @@ from jobs.core.conf import setting
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.dispatch import broker, publish
-from jobs.runs.unblocking import publish_freed
+from jobs.runs.unblocking import publish_unblocked
 from jobs.system.promotion import promote
-from jobs.system.rescue import rescue
+from jobs.system.rescue import rescue_runs
 from tests.fleet.nodes import Node, double, fail
 from tests.jobs.scenes import (
     admitted,
@@ -182,7 +182,7 @@ def test_a_hint_that_is_published_while_it_is_dropped_comes_again(node: Node, ac
     message = node.receive()
     node.turn(until=lambda: message.acknowledged)
     Owner.objects.update(paused_at=None)
-    assert publish_freed(owner_ids=None, lock_keys=None) == 1
+    assert publish_unblocked(owner_ids=None, lock_keys=None) == 1
     node.channel.settle()
     assert hinted() == [run.id]
 
@@ -285,7 +285,7 @@ def test_a_last_attempt_that_is_somebody_else_s_does_not_start(node: Node, acme:
     message = node.receive()
     node.turn(until=lambda: node.begun)
     silence(node.id, seconds=31)
-    assert rescue() == 1
+    assert rescue_runs() == 1
     begun: list[Any] = []
     node.gate._pool_apply = lambda *args, **_options: begun.append(args)
     node.begin()

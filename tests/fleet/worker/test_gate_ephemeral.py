@@ -18,8 +18,8 @@ from django.utils import timezone
 from fleet import HEADER, BrokerUnavailable, Hint
 from fleet.keys import queue_key
 from fleet.worker import child
-from fleet.worker import edge as edge_module
 from fleet.worker import gate as gate_module
+from fleet.worker import io_thread as io_thread_module
 from jobs import submit
 from jobs.catalog.context import RunContext, current_run
 from jobs.catalog.registry import job as job_task
@@ -28,7 +28,7 @@ from jobs.models import Job, Owner
 from jobs.recurring.trigger import send_hints
 from jobs.runs.dispatch import broker as hint_broker
 from jobs.schedules import slot_of
-from jobs.wiring import edges
+from jobs.wiring import application
 from tests.fleet.nodes import Node, double
 from tests.fleet.worker.test_gate import FailingPool
 from tests.jobs.scenes import hinted, known, messages, states
@@ -102,7 +102,7 @@ def test_it_runs_and_nothing_is_written(node: Node, acme: Owner) -> None:
     """From the hint to the end; the worker tells the database of no run that it holds."""
     job = job_without_history(acme, task="tests.gate.look", labels={"site": "north"})
     resolve(look)
-    child.install({"tests.gate.look": current_app.tasks["tests.gate.look"]}, edges())
+    child.install({"tests.gate.look": current_app.tasks["tests.gate.look"]}, application())
     before = written_count()
     hint = published(job)
     message = node.receive()
@@ -193,8 +193,8 @@ def test_its_message_stays_until_the_next_one_is_out(
     node: Node, acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that is away is tried again, and the database does not wait for it."""
-    monkeypatch.setattr(edge_module, "RETRY_SECONDS", 0.05)
-    publishing, failures = node.edge._edges.publish, []
+    monkeypatch.setattr(io_thread_module, "RETRY_SECONDS", 0.05)
+    publishing, failures = node.io_thread._application.publish, []
 
     def publish(hints: Any) -> None:
         if len(failures) < 2:
@@ -202,7 +202,7 @@ def test_its_message_stays_until_the_next_one_is_out(
             raise BrokerUnavailable("away")
         publishing(hints)
 
-    object.__setattr__(node.edge._edges, "publish", publish)
+    object.__setattr__(node.io_thread._application, "publish", publish)
     hint = published(failing(acme))
     message = node.receive()
     node.begin()
@@ -230,7 +230,7 @@ def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them 
     assert list(delayed(broker)) == ([f"{hint.run_id}:2"] if most > 1 else [])
 
 
-def test_what_cannot_be_dressed_is_said_once(
+def test_what_cannot_be_applied_is_said_once(
     node: Node, job: Job, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It ends, and leaves the node as it was."""
@@ -264,7 +264,7 @@ def test_a_hint_that_no_job_can_have_is_dropped(
     current_app.send_task("tests.gate.double", task_id=run_id, queue="jobs", headers=headers)
     message = node.receive()
     assert message.acknowledged
-    assert node.edge._asks == {}
+    assert node.io_thread._requests == {}
 
 
 def test_a_hint_of_a_job_that_is_gone_is_dropped(node: Node, job: Job) -> None:

@@ -12,7 +12,7 @@ import pytest
 from fleet import Node
 from fleet.worker import heartbeat
 from fleet.worker.heartbeat import Heartbeat
-from jobs.wiring import edges
+from jobs.wiring import application
 from tests.waiting import wait_for
 
 LEASE = 0.3
@@ -31,7 +31,7 @@ class Beats:
     def __post_init__(self) -> None:
         self.heart = Heartbeat(
             replace(
-                edges(),
+                application(),
                 beat=self._beat,
                 close=self._close,
                 heartbeat_seconds=0.02,

@@ -19,7 +19,7 @@ from celery.exceptions import ImproperlyConfigured
 from kombu.asynchronous import Hub
 
 from fleet.worker.node import DurableRuns, _pool_of, _post, _refuse_other_pools, _wake
-from jobs.wiring import edges
+from jobs.wiring import application
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_pool_that_stops_no_task_is_given_no_durable_run(pool: type[BasePool])
     """It is refused by name, unless it takes plain tasks alone or somebody has allowed it."""
     with Celery("refused", broker="memory://", set_as_current=False) as app:
         worker: Any = SimpleNamespace(app=app, pool=pool(1, app=app))
-        handed = replace(edges(), plain_queues=("system", "inbox"))
+        handed = replace(application(), plain_queues=("system", "inbox"))
         app.amqp.queues.select(["jobs", "system"])
         with pytest.raises(ImproperlyConfigured, match=rf"{_pool_of(worker)}, .* of jobs: "):
             _refuse_other_pools(worker, handed)
@@ -108,11 +108,11 @@ def test_a_cold_stop_ends_tasks_before_it_leaves() -> None:
 
     worker: Any = SimpleNamespace(pool=SimpleNamespace(terminate=note("tasks end")))
     step = DurableRuns(worker)
-    step.edges = replace(edges(), leave=note("the row ends"))
+    step.application = replace(application(), leave=note("the row ends"))
     step._posted = deque([note("what was answered is done")])
     step.node = SimpleNamespace(id=uuid4())
     step.gate = SimpleNamespace(close=note("nothing more begins"))
-    step.edge = SimpleNamespace(flush=note("what is left is written"), stop=note("edge"))
+    step.io_thread = SimpleNamespace(flush=note("what is left is written"), stop=note("I/O thread"))
     step.heartbeat = SimpleNamespace(stop=note("heartbeat"))
     step.terminate(worker)
     ends = ["nothing more begins", "tasks end", "what was answered is done"]

@@ -41,7 +41,9 @@ class OldNode(Node):
         self.consumer.app, self.consumer.event_dispatcher = self.app, None
         self.consumer.connection_errors = (OSError,)
         self.consumer.unknown = UnknownTasks(
-            self.edge, later=self._put_off, settle=lambda p, *args, **kwargs: p(*args, **kwargs)
+            self.io_thread,
+            later=self._put_off,
+            settle=lambda p, *args, **kwargs: p(*args, **kwargs),
         )
 
     def _put_off(self, seconds: float, *later: Any) -> None:

@@ -16,7 +16,7 @@ from tests.jobs.windows_world import calendar_of, freeze, window
 
 
 def is_open_now(calendar: Calendar) -> bool:
-    return is_open([hours.hours([calendar.pk])[calendar.pk]], at=now())
+    return is_open([hours.hours_of([calendar.pk])[calendar.pk]], at=now())
 
 
 def test_a_change_is_seen_at_once(acme: Owner) -> None:
@@ -62,7 +62,7 @@ def test_a_window_that_cannot_be_read_closes_its_calendar(acme: Owner) -> None:
 @pytest.mark.parametrize("most", [0, 1])
 def test_what_is_kept_is_bounded(acme: Owner, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """And nothing that is asked for is missing for it."""
-    monkeypatch.setattr(hours, "MOST_KEPT", most)
+    monkeypatch.setattr(hours, "CACHE_LIMIT", most)
     ids = {calendar_of(acme, name).pk for name in ("a", "b", "c")}
-    assert hours.hours(ids).keys() == ids
-    assert hours.hours(ids).keys() == ids
+    assert hours.hours_of(ids).keys() == ids
+    assert hours.hours_of(ids).keys() == ids

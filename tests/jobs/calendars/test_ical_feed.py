@@ -20,8 +20,7 @@ from jobs.calendars.ical_feed import MOST, feed, forget_secret, new_secret
 from jobs.calendars.ical_import import import_ical
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Owner, Window
-from jobs.windows import Calendar as Hours
-from jobs.windows import occurrences, open_spans
+from jobs.windows import CalendarHours, occurrences, open_spans
 from tests.jobs.calendars.ical.samples import SAMPLES
 from tests.jobs.windows_world import calendar_of, freeze, window
 
@@ -75,7 +74,7 @@ def test_a_feed_can_be_imported_again(acme: Owner, northwind: Owner) -> None:
     import_ical(hours, SAMPLES["google"].encode(), effect="window", source="google")
     import_ical(other, feed(hours, start=START, end=END), effect="window", source="feed")
     ours, theirs = (
-        open_spans([Hours(tuple(map(entry_of, one.windows.all())))], start=START, end=END)
+        open_spans([CalendarHours(tuple(map(entry_of, one.windows.all())))], start=START, end=END)
         for one in (hours, other)
     )
     assert ours == theirs and ours

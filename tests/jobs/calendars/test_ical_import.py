@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from jobs.calendars import approvals
 from jobs.calendars.hours import entry_of
-from jobs.calendars.ical_import import ImportReport, foresee_ical, import_ical
+from jobs.calendars.ical_import import ImportReport, import_ical, preview_ical
 from jobs.core.errors import IcalError, OptionError
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Opening, Owner, Window
@@ -160,7 +160,7 @@ def test_it_can_be_foreseen(hours: Calendar) -> None:
     """What would be done is said in words, and is not done."""
     take(hours, *map_of("ab"))
     moved = event("DTSTART:20260606T220000", "DURATION:PT8H", "RRULE:FREQ=WEEKLY;BYDAY=MO", uid="c")
-    report = foresee_ical(hours, calendar(event(*NIGHTS), moved), effect="window", source="a.ics")
+    report = preview_ical(hours, calendar(event(*NIGHTS), moved), effect="window", source="a.ics")
     assert counts(report) == [1, 1, 1, 0]
     assert [(one.verb, one.window.split(",")[0]) for one in report.changes] == [
         ("added", "every week on Monday at 22:00"),

@@ -19,7 +19,7 @@ from pytest_django import Settings
 
 import fleet
 from jobs.checks import boot, wiring
-from jobs.wiring import edges
+from jobs.wiring import application
 
 GOOD = {
     "broker_url": "redis://127.0.0.1:1/0",
@@ -155,14 +155,14 @@ def worker(app: Celery, *queues: str) -> Any:
 
 
 @pytest.mark.django_db
-def test_a_worker_without_edges_does_not_boot() -> None:
+def test_a_worker_without_install_does_not_boot() -> None:
     """Only where it takes durable runs: the system's worker could do without."""
     app = app_with()
     step = boot.RefusesUnwired(None)
     step.create(worker(app, "system"))
     with pytest.raises(ImproperlyConfigured, match=r"fleet\.install"):
         step.create(worker(app, "jobs"))
-    fleet.install(app, edges())
+    fleet.install(app, application())
     step.create(worker(app, "jobs"))
 
 

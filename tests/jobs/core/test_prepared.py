@@ -72,7 +72,7 @@ def copied(run_id: UUID, count: int) -> None:
 
 
 def as_at_the_edge() -> str:
-    """Have this transaction's plans be those of a worker's edge; return today's partition."""
+    """Have this transaction's plans be those of a worker's I/O thread; return today's partition."""
     with connection.cursor() as cursor:
         for setting, value in SESSION.items():
             cursor.execute(f"SET LOCAL {setting} = '{value}'")
@@ -144,7 +144,7 @@ def test_what_took_long_is_planned_for_the_size_of_now(
 ) -> None:
     """A plan for an empty partition reads all of it, and would do so until PostgreSQL looks.
 
-    Not at the edge; but who rescues records, too.
+    Not in the I/O thread; but who rescues records, too.
     """
     table = emptied(as_at_the_edge())
     database.query("SELECT set_config('enable_seqscan', 'on', true)")
@@ -202,7 +202,7 @@ def test_limits_are_those_of_runs_in_every_state(acme: Owner) -> None:
 
 
 def test_a_partition_that_is_dropped_is_an_error_once(acme: Owner) -> None:
-    """Who tries again goes over all partitions: a worker's edge does."""
+    """Who tries again goes over all partitions: a worker's I/O thread does."""
     moment = now() + timedelta(days=2)
     [run_id] = new_ids(moment, 1)
     name = partition_of(moment)

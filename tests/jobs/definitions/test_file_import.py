@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs.core.crypto import read_body
-from jobs.definitions.file_import import Problem, Report, foresee, import_jobs, read_rows
+from jobs.definitions.file_import import Problem, Report, import_jobs, preview_import, read_rows
 from jobs.definitions.upsert import Upserted
 from jobs.models import AuditEntry, Job, Owner
 
@@ -126,7 +126,7 @@ def test_json_is_a_list_or_a_list_with_a_name() -> None:
 def test_what_an_import_would_do_is_foreseen(acme: Owner, root_user: User) -> None:
     """Counted without being done; then done, and audited."""
     text = "\n".join([HEADER, ROW.format("a"), ROW.format("b")]).encode()
-    foreseen = foresee(text, owner=acme)
+    foreseen = preview_import(text, owner=acme)
     assert foreseen == Report(2, (), Upserted(2, 0, 0))
     assert not Job.objects.exists() and not AuditEntry.objects.exists()
     assert import_jobs(text, owner=acme, actor=root_user, name="jobs.csv") == foreseen
@@ -136,7 +136,7 @@ def test_what_an_import_would_do_is_foreseen(acme: Owner, root_user: User) -> No
     assert (entry.action, entry.owner, entry.actor_name) == ("import jobs", acme, "root")
     assert entry.details == {"file": "jobs.csv", "created": 2, "updated": 0, "unchanged": 0}
     changed = text.replace(b",5", b",6", 1)
-    assert foresee(changed, owner=acme).upserted == Upserted(0, 1, 1)
+    assert preview_import(changed, owner=acme).upserted == Upserted(0, 1, 1)
 
 
 def test_every_wrong_row_is_listed_and_nothing_is_stored(acme: Owner, root_user: User) -> None:
@@ -153,7 +153,7 @@ def test_every_wrong_row_is_listed_and_nothing_is_stored(acme: Owner, root_user:
         ]
     ).encode()
     for report in (
-        foresee(text, owner=acme),
+        preview_import(text, owner=acme),
         import_jobs(text, owner=acme, actor=root_user, name="x"),
     ):
         found = {(problem.row, problem.field) for problem in report.problems}
@@ -175,7 +175,9 @@ def test_people_import_tasks_that_they_are_offered(acme: Owner, settings: Settin
     """As in the form of a job."""
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ()}
     text = json.dumps([{"key": "a", "task": "tests.add", "arguments": {"x": 1, "y": 2}}]).encode()
-    assert foresee(text, owner=acme).problems == [Problem(1, "task", "'tests.add' is not on offer")]
+    assert preview_import(text, owner=acme).problems == [
+        Problem(1, "task", "'tests.add' is not on offer")
+    ]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from fleet.broker import inbox as queue
 from jobs import tasks
 from jobs.core.errors import OptionError
 from jobs.definitions import inbox, inbox_refusals
-from jobs.definitions import upsert as upserting
+from jobs.definitions.upsert import upsert_jobs
 from jobs.models import AuditEntry, InboxMark, Job, Owner
 from jobs.runs import dispatch
 from tests.jobs.scenes import at_once
@@ -68,7 +68,7 @@ def test_of_several_words_on_a_job_the_last_counts(sender: Celery, acme: Owner) 
 
 def test_a_job_that_was_deleted_is_made_anew(sender: Celery, acme: Owner) -> None:
     """Not changed: it has another number, and no pause of the one before."""
-    upserting.upsert_jobs(acme, [add("a")])
+    upsert_jobs(acme, [add("a")])
     Job.objects.update(paused_until="2031-01-01T00:00:00Z")
     before = Job.objects.get()
     delete(sender, "a")
@@ -192,7 +192,7 @@ def test_what_is_committed_is_not_done_again(
         with pytest.raises(BrokerUnavailable):
             inbox.read()
     dispatch.broker.cache_clear()  # or it leaves Redis alone for a moment
-    upserting.upsert_jobs(acme, [add("a", priority=2)])
+    upsert_jobs(acme, [add("a", priority=2)])
     upsert(sender, add("c"))
     assert inbox.read()["refused"] == 0
     assert priorities() == {"a": 2, "c": None}
@@ -238,7 +238,7 @@ def test_nothing_is_open_unless_a_setting_names_it(
     """Whoever may write to the broker would otherwise run any task for any owner."""
     del settings.FAIRSHIFT["INBOX_ALLOWED"]
     settings.FAIRSHIFT = {**settings.FAIRSHIFT}
-    upserting.upsert_jobs(acme, [add("mine")])
+    upsert_jobs(acme, [add("mine")])
     upsert(sender, add("a"))
     delete(sender, "mine")
     assert inbox.read() == {"done": 0, "refused": 2}
@@ -252,8 +252,8 @@ def test_only_named_owners_and_tasks_are_touched(
     """Another owner's jobs, and jobs of other tasks, are neither made nor changed nor deleted."""
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "INBOX_ALLOWED": ["acme:tests.a*"]}
     other = {"key": "other", "task": "tests.sleep", "arguments": {"seconds": 1}}
-    upserting.upsert_jobs(acme, [other])
-    upserting.upsert_jobs(northwind, [add("a", priority=1)])
+    upsert_jobs(acme, [other])
+    upsert_jobs(northwind, [add("a", priority=1)])
     upsert(sender, add("a", priority=2), owner="northwind")
     delete(sender, "a", owner="northwind")
     upsert(sender, add("b"), other | {"key": "c"})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jobs.forecast.estimate import Forecast, forecast
 from jobs.forecast.shares import Capacity, Rival, Work, divided
 from jobs.forecast.simulation import Group
-from jobs.windows import Calendar, Effect, Entry, Span
+from jobs.windows import CalendarHours, Effect, Entry, Span
 from tests.judge.forecast_oracle import Other, Some, starts_of
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ def after(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-def hours(*spans: tuple[int, int], cut_off: int = 0, is_approved: bool = True) -> Calendar:
+def hours(*spans: tuple[int, int], cut_off: int = 0, is_approved: bool = True) -> CalendarHours:
     """Return a calendar that is open from and to these seconds."""
     entries = [
         Entry(
@@ -35,7 +35,7 @@ def hours(*spans: tuple[int, int], cut_off: int = 0, is_approved: bool = True) -
         )
         for start, end in spans
     ]
-    return Calendar(tuple(entries), cut_off=timedelta(seconds=cut_off))
+    return CalendarHours(tuple(entries), cut_off=timedelta(seconds=cut_off))
 
 
 def told(groups: list[Group], **capacity: object) -> Forecast:
@@ -240,7 +240,7 @@ def test_three_thousand_targets_in_fifty_windows_take_less_than_a_second() -> No
             seconds=60,
             needed=timedelta(minutes=15),
             calendars=(
-                Calendar(
+                CalendarHours(
                     (
                         Entry(
                             Effect.WINDOW,

@@ -15,9 +15,9 @@ from jobs import will_it_fit
 from jobs.calendars import changes
 from jobs.core.errors import ArgumentError, OptionError, UnknownTask
 from jobs.core.sql import now
-from jobs.forecast.capacity import Known
+from jobs.forecast.capacity import RunTimes
 from jobs.forecast.estimate import Forecast
-from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, FirstEstimate, first_estimate, foresee_rest
+from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, FirstEstimate, first_estimate, forecast_rest
 from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of, freeze, window
@@ -119,10 +119,10 @@ def test_the_owners_own_submissions_come_beside_it(acme: Owner) -> None:
     submitted(acme, 500)
     assert told(acme).share == pytest.approx(0.5)
     assert seconds_to(told(acme).finishes_at) == pytest.approx(200, abs=2)
-    rest = foresee_rest(Submission.objects.get())
+    rest = forecast_rest(Submission.objects.get())
     assert rest is not None and rest.share == 1
     Run.objects.update(state="cancelled")
-    assert foresee_rest(Submission.objects.get()) is None
+    assert forecast_rest(Submission.objects.get()) is None
 
 
 def test_what_is_held_waits_as_it_is_told(acme: Owner) -> None:
@@ -130,12 +130,12 @@ def test_what_is_held_waits_as_it_is_told(acme: Owner) -> None:
     living_worker()
     window(calendar_of(acme), opens_in=600, seconds=60)
     first, *_ = submitted(acme, 3, time_limit_seconds=5, countdown=620, deadline_seconds=5)
-    rest = foresee_rest(Submission.objects.get())
+    rest = forecast_rest(Submission.objects.get())
     assert rest is not None and [done.count for done in rest.done] == [3]
     assert seconds_to(rest.starts_at) == pytest.approx(620, abs=2)
     Run.objects.update(deadline_at=now() + timedelta(seconds=500), window_policy="overridden")
     Run.objects.filter(id=first.id).update(window_policy="")
-    rest = foresee_rest(Submission.objects.get())
+    rest = forecast_rest(Submission.objects.get())
     assert rest is not None and (rest.count, rest.without_calendar, rest.expired) == (3, 2, 3)
 
 
@@ -207,7 +207,7 @@ def test_what_waits_to_be_tried_again_is_told_from_its_next_attempt_on(acme: Own
     Run.objects.filter(id=first.id).update(
         state="retrying", next_at=now() + timedelta(seconds=70), attempt_count=1
     )
-    rest = foresee_rest(Submission.objects.get(), expected=Known(2))
+    rest = forecast_rest(Submission.objects.get(), expected=RunTimes(2))
     assert rest is not None and [done.count for done in rest.done] == [8, 1]
     assert seconds_to(rest.starts_at) < 30
     assert 580 < seconds_to(rest.finishes_at) < 603
@@ -231,7 +231,7 @@ def test_two_seconds_after_a_submit_its_own_pace_counts(acme: Owner) -> None:
     living_worker()
     runs = submitted(acme, 440)
     in_flight(runs, ended=40, each=0.05, gap=0.05)
-    rest = foresee_rest(Submission.objects.get())
+    rest = forecast_rest(Submission.objects.get())
     assert rest is not None
     assert seconds_to(rest.finishes_at) == pytest.approx(20, rel=0.3)
 
@@ -250,7 +250,7 @@ def test_in_windows_the_pace_is_that_of_their_open_time(acme: Owner) -> None:
             "ended_at = ended_at - interval '5 s' "
             "WHERE ended_at < clock_timestamp() - interval '1 s'"
         )
-    rest = foresee_rest(Submission.objects.get())
+    rest = forecast_rest(Submission.objects.get())
     assert rest is not None
     assert seconds_to(rest.finishes_at) == pytest.approx(19, rel=0.3)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fleet import Ask
+from fleet import AdmissionRequest
 from fleet.keys import queue_key
 
 QUEUE: Final = "jobs"
@@ -55,8 +55,9 @@ class Network:
         self._channel.client.flushdb()
 
 
-def asks(hints: list[OnItsWay]) -> list[Ask]:
+def asks(hints: list[OnItsWay]) -> list[AdmissionRequest]:
     """Return what a worker asks on account of hints: once for each run."""
     return [
-        Ask(run_id, task) for run_id, task in {hint.run_id: hint.task for hint in hints}.items()
+        AdmissionRequest(run_id, task)
+        for run_id, task in {hint.run_id: hint.task for hint in hints}.items()
     ]

@@ -26,7 +26,7 @@ from jobs.runs.recording import record
 from jobs.runs.submission import submit_many
 from jobs.system import promotion, sweep
 from jobs.system.heartbeat import beat, leave
-from jobs.system.rescue import rescue
+from jobs.system.rescue import rescue_runs
 from tests.jobs.conftest import TABLES
 from tests.jobs.journeys.clock import FakeClock
 from tests.jobs.journeys.network import Network, OnItsWay, asks
@@ -147,10 +147,10 @@ class World:
         promotion.promote()
 
     def rescue(self) -> None:
-        rescue()
+        rescue_runs()
 
     def sweep(self) -> None:
-        sweep.sweep()
+        sweep.sweep_hints()
 
     def forge(self, story: Story) -> None:
         """Let a hint arrive of a run that may be in any state."""

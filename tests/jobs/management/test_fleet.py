@@ -46,8 +46,8 @@ def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
 def test_json_has_every_owner(queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
     """One object, busiest owner first; times in seconds, shares as parts of 1."""
-    look = json.loads(told(capsys, "--json"))
-    acme, northwind = look["owners"]
+    snapshot = json.loads(told(capsys, "--json"))
+    acme, northwind = snapshot["owners"]
     assert acme.pop("oldest_wait_seconds") >= 0.1
     assert acme == {
         "owner": "acme",
@@ -71,9 +71,9 @@ def test_received_is_what_ended_in_between(
     dispatch.owners().set([OwnerSettings("northwind")], timeout=5)
     timer = threading.Timer(0.2, lambda: queue.finish(*queue.take(1), seconds=3))
     timer.start()
-    look = json.loads(told(capsys, "--json", "--seconds", "1", "northwind"))
+    snapshot = json.loads(told(capsys, "--json", "--seconds", "1", "northwind"))
     timer.join()
-    [northwind] = look["owners"]
+    [northwind] = snapshot["owners"]
     assert (northwind["received"], northwind["entitled"]) == (1, 0.25)
 
 
@@ -106,9 +106,9 @@ def test_a_pipe_has_names_as_they_are(queue: Queue, capsys: pytest.CaptureFixtur
 def test_80_columns_cut_names_and_no_figures(queue: Queue) -> None:
     """On a terminal a long name gives way; headings, figures and states are whole."""
     queue.put(LONG, "l1")
-    look = dispatch.owners().look(timeout=5)
+    snapshot = dispatch.owners().snapshot(timeout=5)
     console = Console(file=StringIO(), width=80)
-    console.print(as_table(look, since=look, most=50))
+    console.print(as_table(snapshot, since=snapshot, most=50))
     assert isinstance(console.file, StringIO)
     heading, *owners = console.file.getvalue().splitlines()
     assert len(owners) == 3

@@ -15,15 +15,15 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from pytest_django import Settings
 
-from fleet import Broker, BrokerUnavailable, OwnerLook, OwnerSettings, Standing
+from fleet import Broker, BrokerUnavailable, OwnerSettings, OwnerSnapshot, OwnerState
 from jobs.core.errors import OptionError, UnknownOwner
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Outbox, Owner, Run
 from jobs.owners import fair_queue
-from jobs.owners.fair_queue import tell_all, tell_on_commit
+from jobs.owners.fair_queue import publish_all_settings, publish_settings_on_commit
 from jobs.owners.limits import limit_owner, pause_owner, resume_owner
 from jobs.runs import dispatch
-from jobs.system.sweep import sweep
+from jobs.system.sweep import sweep_hints
 from tests.fleet.fair_queues import Queue, who
 from tests.jobs.scenes import ask, at_once, living_worker, submitted
 
@@ -42,9 +42,9 @@ def ada(committed: None) -> Iterator[User]:
     ada.delete()
 
 
-def seen(owner: Owner | str) -> OwnerLook:
+def seen(owner: Owner | str) -> OwnerSnapshot:
     """Return how an owner stands in the fair queues."""
-    return dispatch.owners().look(str(owner), timeout=5).owners[str(owner)]
+    return dispatch.owners().snapshot(str(owner), timeout=5).owners[str(owner)]
 
 
 def test_limits_are_told_after_the_commit(acme: Owner, queue: Queue) -> None:
@@ -77,7 +77,7 @@ def test_a_pause_is_told_and_its_end(acme: Owner, northwind: Owner, queue: Queue
     queue.put("acme", "a1")
     queue.put("northwind", "n1")
     pause_owner(acme)
-    assert (seen(acme).standing, who(queue.take(2))) == (Standing.PAUSED, ["n1"])
+    assert (seen(acme).state, who(queue.take(2))) == (OwnerState.PAUSED, ["n1"])
     resume_owner(acme)
     assert who(queue.take(2)) == ["a1"]
 
@@ -86,10 +86,10 @@ def test_a_pause_until_a_time_ends_with_the_sweep_after_it(acme: Owner, queue: Q
     """Nobody else looks at the clock."""
     queue.put("acme", "a1")
     pause_owner(acme, until=now() + timedelta(hours=1))
-    sweep()
+    sweep_hints()
     assert queue.take() == []
     Owner.objects.filter(pk=acme.pk).update(paused_until=now() - timedelta(seconds=1))
-    sweep()
+    sweep_hints()
     assert who(queue.take()) == ["a1"]
 
 
@@ -98,7 +98,7 @@ def test_a_rate_is_spread_with_a_second_at_once(acme: Owner, queue: Queue) -> No
     queue.put("acme", *(f"a{number}" for number in range(20)))
     limit_owner(acme, rate_limit_per_minute=300)
     assert len(queue.take(20)) == 5
-    assert seen(acme).standing is Standing.RESTING
+    assert seen(acme).state is OwnerState.RESTING
     limit_owner(acme, rate_limit_per_minute=6)
     assert seen(acme).rate == pytest.approx(0.1)
     assert queue.take(20) == []
@@ -117,15 +117,15 @@ def test_a_raised_cap_frees_what_the_rows_keep(acme: Owner) -> None:
 
 def test_the_sweep_tells_what_was_changed_by_hand(acme: Owner, broker: redis.Redis) -> None:
     """A new owner, a row changed by SQL; once, and again after a minute or a flush."""
-    sweep()
+    sweep_hints()
     assert seen(acme).weight == 3
-    assert not tell_all()
+    assert not publish_all_settings()
     Owner.objects.filter(pk=acme.pk).update(weight=5)
     Owner.objects.create(slug="northwind", weight=2)
-    assert tell_all()
+    assert publish_all_settings()
     assert (seen(acme).weight, seen("northwind").weight) == (5, 2)
     broker.flushdb()
-    sweep()
+    sweep_hints()
     assert (seen(acme).weight, seen("northwind").weight) == (5, 2)
 
 
@@ -138,12 +138,12 @@ def test_after_a_flush_settings_come_before_hints(acme: Owner, broker: redis.Red
     original = Broker.publish
 
     def publish(self: Broker, *args: Any, **kwargs: Any) -> None:
-        told.append(seen(acme).standing)
+        told.append(seen(acme).state)
         original(self, *args, **kwargs)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Broker, "publish", publish)
-        assert sweep()["flushed"] == 2
+        assert sweep_hints()["flushed"] == 2
     assert told == ["paused"]
 
 
@@ -158,13 +158,13 @@ def test_a_broker_that_is_away_keeps_no_commit(
     pause_owner(acme)
     assert caplog.text.count("the sweep will tell the queues of acme") == 2
     with pytest.raises(BrokerUnavailable):
-        sweep()
+        sweep_hints()
     acme.refresh_from_db()
     assert (acme.weight, acme.is_paused()) == (9, True)
     dispatch.broker.cache_clear()
     settings.FAIRSHIFT = {}
-    sweep()
-    assert (seen(acme).weight, seen(acme).standing) == (9, Standing.PAUSED)
+    sweep_hints()
+    assert (seen(acme).weight, seen(acme).state) == (9, OwnerState.PAUSED)
 
 
 def test_an_owner_that_is_gone_has_no_limits_left(acme: Owner, queue: Queue) -> None:
@@ -172,7 +172,7 @@ def test_an_owner_that_is_gone_has_no_limits_left(acme: Owner, queue: Queue) -> 
     limit_owner(acme, max_running=1)
     queue.put("acme", "a1", "a2")
     with transaction.atomic():
-        tell_on_commit(acme)
+        publish_settings_on_commit(acme)
         acme.delete()
     assert (seen("acme").weight, seen("acme").max_running) == (1, None)
 

@@ -13,7 +13,7 @@ from jobs.core.errors import OptionError, UnknownOwner
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.owners.limits import pause_owner, resume_owner
-from jobs.system.sweep import sweep
+from jobs.system.sweep import sweep_hints
 from tests.jobs.scenes import (
     admitted,
     ask,
@@ -57,12 +57,12 @@ def test_a_pause_until_a_time_ends_with_it(committed: None, acme: Owner) -> None
     [run] = submitted(acme)
     pause_owner(acme, until=now() + timedelta(hours=1))
     ask(living_worker(), [run])
-    sweep()
+    sweep_hints()
     Owner.objects.filter(pk=acme.pk).update(paused_until=now() - timedelta(seconds=1))
     acme.refresh_from_db()
     assert not acme.is_paused()
     assert not Owner.objects.paused().exists()
-    assert sweep()["freed"] == 1
+    assert sweep_hints()["freed"] == 1
 
 
 @pytest.mark.parametrize(

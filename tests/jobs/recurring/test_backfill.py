@@ -11,13 +11,13 @@ import pytest
 import redis
 from django.contrib.auth.models import User
 
-import jobs as front_door
+import jobs
 from jobs.core.errors import OptionError
 from jobs.core.ids import scheduled_id
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Backfill, Job, Owner, Run
-from jobs.recurring import backfill as backfilling
-from jobs.recurring.backfill import backfill, count_backfill, go_on
+from jobs.recurring import backfill as backfill_module
+from jobs.recurring.backfill import backfill, count_backfill, make_pending_runs
 from tests.jobs.recurring.scenes import at, recurring, runs_of, written_raw
 from tests.jobs.scenes import at_once, behind, hinted
 
@@ -74,7 +74,7 @@ def test_its_runs_are_one_submission(acme: Owner) -> None:
     made = job.backfill(at(0), at(10), actor=maria, reason="wrong firmware")
     assert (made.count, made.made, made.submission.label) == (10, 0, "backfill of Nightly")
     assert (made.submission.run_count, made.submission.owner) == (10, acme)
-    assert go_on() == 10 and go_on() == 0
+    assert make_pending_runs() == 10 and make_pending_runs() == 0
     made.refresh_from_db()
     assert made.made == 10 and made.done_at is not None
     runs = list(Run.objects.filter(submission=made.submission).order_by("due_at"))
@@ -86,15 +86,17 @@ def test_its_runs_are_one_submission(acme: Owner) -> None:
         "wrong firmware",
         10,
     )
-    again = front_door.backfill(job, at(0), at(2))
-    assert go_on() == 2 and len(runs_of(job)) == 12 and again.submission != made.submission
+    again = jobs.backfill(job, at(0), at(2))
+    assert (
+        make_pending_runs() == 2 and len(runs_of(job)) == 12 and again.submission != made.submission
+    )
 
 
 def test_hints_follow_the_commit(committed: None, broker: redis.Redis, acme: Owner) -> None:
     """Of every run, in its submission."""
     job = recurring(acme)
     made = backfill(job, at(0), at(5))
-    go_on()
+    make_pending_runs()
     assert sorted(hinted()) == sorted(
         Run.objects.filter(submission=made.submission).values_list("id", flat=True)
     )
@@ -102,10 +104,10 @@ def test_hints_follow_the_commit(committed: None, broker: redis.Redis, acme: Own
 
 def test_a_killed_one_goes_on_where_it_was(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each chunk is whole, with its progress, or not there at all."""
-    monkeypatch.setattr(backfilling, "CHUNK", 3)
+    monkeypatch.setattr(backfill_module, "CHUNK", 3)
     job, chunks = recurring(acme), iter(range(99))
     made = backfill(job, at(0), at(10))
-    make_runs = backfilling.make_runs
+    make_runs = backfill_module.make_runs
 
     def die_in_the_third(*args: Any, **options: Any) -> int:
         count = make_runs(*args, **options)
@@ -114,30 +116,30 @@ def test_a_killed_one_goes_on_where_it_was(acme: Owner, monkeypatch: pytest.Monk
         return count
 
     with monkeypatch.context() as patch:
-        patch.setattr(backfilling, "make_runs", die_in_the_third)
+        patch.setattr(backfill_module, "make_runs", die_in_the_third)
         with pytest.raises(ConnectionError):
-            go_on()
+            make_pending_runs()
     made.refresh_from_db()
     assert (made.made, made.next_at, made.done_at) == (6, at(5, seconds=0.5), None)
     assert len(runs_of(job)) == 6
-    assert go_on() == 4 and runs_of(job) == [at(minute) for minute in range(10)]
+    assert make_pending_runs() == 4 and runs_of(job) == [at(minute) for minute in range(10)]
 
 
 def test_several_take_turns(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large one does not keep a small one waiting for its end."""
-    monkeypatch.setattr(backfilling, "CHUNK", 3)
+    monkeypatch.setattr(backfill_module, "CHUNK", 3)
     large, small = recurring(acme), recurring(acme)
     backfill(large, at(0), at(30))
     backfill(small, at(0), at(3))
     chunks = []
-    make_runs = backfilling.make_runs
+    make_runs = backfill_module.make_runs
 
     def noted(pairs: list[tuple[int, int]], **options: Any) -> int:
         chunks.append(pairs[0][0] if pairs else None)
         return make_runs(pairs, **options)
 
-    monkeypatch.setattr(backfilling, "make_runs", noted)
-    go_on()
+    monkeypatch.setattr(backfill_module, "make_runs", noted)
+    make_pending_runs()
     assert chunks[:3] == [large.pk, small.pk, large.pk]
     assert (len(runs_of(large)), len(runs_of(small))) == (30, 3)
 
@@ -149,7 +151,7 @@ def test_a_job_that_broke_since_stops_no_other(
     broken, good = recurring(acme), recurring(acme)
     ended, _ = backfill(broken, at(0), at(5)), backfill(good, at(0), at(5))
     written_raw(broken, shard=None)
-    assert go_on() == 5
+    assert make_pending_runs() == 5
     assert (runs_of(broken), len(runs_of(good))) == ([], 5)
     ended.refresh_from_db()
     assert ended.done_at is not None
@@ -160,24 +162,24 @@ def test_two_workers_make_each_run_once(
     committed: None, broker: redis.Redis, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They take turns at the row."""
-    monkeypatch.setattr(backfilling, "CHUNK", 5)
+    monkeypatch.setattr(backfill_module, "CHUNK", 5)
     job = recurring(acme)
     made = backfill(job, at(0), at(60))
-    at_once(go_on, go_on, go_on)
-    go_on()
+    at_once(make_pending_runs, make_pending_runs, make_pending_runs)
+    make_pending_runs()
     made.refresh_from_db()
     assert made.made == 60 and runs_of(job) == [at(minute) for minute in range(60)]
 
 
 def test_cancelling_its_submission_stops_it(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was made is cancelled, and no more is made."""
-    monkeypatch.setattr(backfilling, "CHUNK", 3)
+    monkeypatch.setattr(backfill_module, "CHUNK", 3)
     job = recurring(acme)
     made = backfill(job, at(0), at(10))
-    go_on(seconds=-1)
-    backfilling._next_chunk(after=0)
+    make_pending_runs(seconds=-1)
+    backfill_module._next_chunk(after=0)
     assert made.submission.cancel().cancelled == 3
-    assert go_on() == 0
+    assert make_pending_runs() == 0
     assert {run.state for run in Run.objects.filter(job=job)} == {"cancelled"}
     made.refresh_from_db()
     assert made.made == 3 and made.done_at is not None
@@ -190,7 +192,7 @@ def test_a_chunk_that_is_being_made_is_cancelled_too(
     job = recurring(acme)
     made = backfill(job, at(0), at(4))
     with behind(made.submission.cancel) as (begin, outcomes):
-        go_on()
+        make_pending_runs()
         begin()
     assert outcomes == [(4, 0)]
     assert {run.state for run in Run.objects.filter(job=job)} == {"cancelled"}
@@ -200,14 +202,14 @@ def test_a_pause_does_not_hold_it(acme: Owner) -> None:
     """Somebody has asked for it."""
     job = recurring(acme, paused_until=now() + timedelta(hours=1))
     backfill(job, at(0), at(4))
-    assert go_on() == 4
+    assert make_pending_runs() == 4
 
 
 def test_runs_that_must_not_overlap_follow_each_other(acme: Owner) -> None:
     """All are made; the lock key of the job keeps them apart."""
     job = recurring(acme, overlap="skip")
     backfill(job, at(0), at(4))
-    assert go_on() == 4
+    assert make_pending_runs() == 4
     assert {run.lock_key for run in Run.objects.filter(job=job)} == {f"acme:job:{job.pk}"}
 
 

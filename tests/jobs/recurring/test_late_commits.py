@@ -14,8 +14,8 @@ from django.db import connection, connections, transaction
 
 from jobs.core.sql import now
 from jobs.models import Cursor, Job, Missed, Owner, Tick
-from jobs.recurring.late_commits import read_again
-from jobs.recurring.tick import tick
+from jobs.recurring.late_commits import trigger_late_commits
+from jobs.recurring.tick import run_tick
 from jobs.schedules import moment_of, slot_of
 from tests.jobs.recurring.scenes import recurring, runs_of
 from tests.jobs.scenes import known
@@ -38,7 +38,7 @@ def pass_by(first_slot: int, *, slots: int = SPAN) -> Tick:
     end = first_slot + slots
     made = Tick.objects.create(first_slot=first_slot, end_slot=end, sent_at=now())
     Cursor.objects.update(slot=end)
-    tick(made.id)
+    run_tick(made.id)
     return made
 
 
@@ -73,10 +73,10 @@ def test_what_its_tick_could_not_see_is_triggered(
     """A job whose transaction ends after its due time: once, in the round after the commit."""
     with uncommitted(acme, **due_at(first_slot + 3, history_policy=history)) as [job]:
         pass_by(first_slot)
-        assert read_again() == 0
+        assert trigger_late_commits() == 0
     assert known() == []
-    assert read_again() == 1
-    assert read_again() == 0
+    assert trigger_late_commits() == 1
+    assert trigger_late_commits() == 0
     assert len(known()) == 1
     if history == "full":
         assert runs_of(job) == [moment_of(first_slot + 3)]
@@ -91,15 +91,15 @@ def test_what_was_caught_up_with_before_its_commit_is_judged_as_missed(
     moments = [moment_of(first + minute * 120 + 3) for minute in range(3)]
     with uncommitted(acme, **due_at(first + 3, misfire=misfire)) as [job]:
         span = {"first_slot": first, "end_slot": first + 360, "kind": Tick.Kind.CATCH_UP}
-        tick(Tick.objects.create(**span, sent_at=now()).pk)
+        run_tick(Tick.objects.create(**span, sent_at=now()).pk)
         Cursor.objects.update(slot=slot_of(now()))
-        assert read_again() == 0
-    assert read_again() == 0
+        assert trigger_late_commits() == 0
+    assert trigger_late_commits() == 0
     [left] = Tick.objects.filter(kind=Tick.Kind.HELD)
-    assert tick(left.pk) == len(runs)
+    assert run_tick(left.pk) == len(runs)
     assert runs_of(job) == [moments[index] for index in runs]
     assert sum(Missed.objects.values_list("count", flat=True)) == 3 - len(runs)
-    assert read_again() == 0
+    assert trigger_late_commits() == 0
 
 
 @pytest.mark.parametrize("kind", ["cron", "cron smooth", "once", "once smooth"])
@@ -115,7 +115,7 @@ def test_so_is_every_kind_of_schedule(acme: Owner, kind: str) -> None:
     with uncommitted(acme, **fields) as [job]:
         pass_by(minute * 120, slots=50)
         pass_by(minute * 120 + 50, slots=20)
-    assert read_again() == 1
+    assert trigger_late_commits() == 1
     assert runs_of(job) == [moment_of(minute * 120)]
 
 
@@ -124,7 +124,7 @@ def test_what_its_tick_saw_is_not_triggered_again(acme: Owner, first_slot: int) 
     recurring(acme, **due_at(first_slot + 3, history_policy="none"))
     pass_by(first_slot)
     _forget_messages()
-    assert read_again() == 0
+    assert trigger_late_commits() == 0
     assert known() == []
 
 
@@ -136,11 +136,11 @@ def test_a_change_of_what_a_job_does_triggers_nothing_again(
 ) -> None:
     """Only one of when it is due is looked at."""
     job = recurring(acme, **due_at(first_slot + 3, history_policy="none"))
-    read_again()
+    trigger_late_commits()
     pass_by(first_slot)
     _forget_messages()
     Job.objects.filter(pk=job.pk).update(**change)
-    assert read_again() == 0
+    assert trigger_late_commits() == 0
     assert known() == []
 
 
@@ -149,7 +149,7 @@ def test_a_new_schedule_counts_from_its_beginning(acme: Owner, first_slot: int) 
     job = recurring(acme, **due_at(first_slot + 20))
     pass_by(first_slot)
     Job.objects.filter(pk=job.pk).update(shard=(first_slot + 3) % 120)
-    assert read_again() == 0
+    assert trigger_late_commits() == 0
     assert runs_of(job) == []
 
 
@@ -168,7 +168,7 @@ def test_a_job_that_is_on_again_counts_from_then(acme: Owner, first_slot: int) -
     pass_by(first_slot)
     _as_if_unseen()
     Cursor.objects.update(slot=at_tick)
-    read_again()
+    trigger_late_commits()
     assert runs_of(off) == runs_of(paused) == [moment_of(first_slot + 3)]
 
 
@@ -178,7 +178,7 @@ def test_a_tick_that_has_not_begun_is_left_alone(acme: Owner, first_slot: int) -
     Tick.objects.create(first_slot=first_slot, end_slot=end, sent_at=now())
     Cursor.objects.update(slot=end)
     recurring(acme, **due_at(first_slot + 3))
-    assert read_again() == 0
+    assert trigger_late_commits() == 0
 
 
 def test_a_tick_that_is_at_work_is_not_relied_on(acme: Owner, first_slot: int) -> None:
@@ -186,8 +186,8 @@ def test_a_tick_that_is_at_work_is_not_relied_on(acme: Owner, first_slot: int) -
     with uncommitted(acme, **due_at(first_slot + 3)) as [job]:
         made = pass_by(first_slot)
     Tick.objects.filter(pk=made.pk).update(done_at=None)
-    assert read_again() == 1
-    assert tick(made.id) == 0
+    assert trigger_late_commits() == 1
+    assert run_tick(made.id) == 0
     assert runs_of(job) == [moment_of(first_slot + 3)]
 
 
@@ -197,12 +197,12 @@ def test_a_long_transaction_of_somebody_else_hides_nothing(acme: Owner, first_sl
     try:
         other.set_autocommit(False)
         other.cursor().execute("SELECT pg_current_xact_id()")
-        read_again()
+        trigger_late_commits()
         with uncommitted(acme, **due_at(first_slot + 3, history_policy="none")):
             pass_by(first_slot)
-        assert read_again() == 1
+        assert trigger_late_commits() == 1
         _forget_messages()
-        assert read_again() == 0
+        assert trigger_late_commits() == 0
     finally:
         other.rollback()
         other.close()
@@ -212,10 +212,10 @@ def test_a_restored_database_begins_anew(acme: Owner, first_slot: int) -> None:
     """Its snapshots are of another server, whose transactions were further."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE jobs_cursor SET again_seen = '9000000000:9000000000:'")
-    assert read_again() == 0
+    assert trigger_late_commits() == 0
     with uncommitted(acme, **due_at(first_slot + 3)) as [job]:
         pass_by(first_slot)
-    assert read_again() == 1
+    assert trigger_late_commits() == 1
     assert runs_of(job) == [moment_of(first_slot + 3)]
 
 

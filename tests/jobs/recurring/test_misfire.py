@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from jobs.core.sql import now
 from jobs.models import Job, Missed, Owner, Run, Tick
-from jobs.recurring import misfire as misfires
-from jobs.recurring.misfire import catch_up, judge_held, record_pauses
+from jobs.recurring import misfire
+from jobs.recurring.misfire import catch_up, judge_locked, record_pauses
 from jobs.schedules import due_times
 from jobs.schedules.phases import MINUTE
 from jobs.schedules.spans import schedule_of
@@ -74,7 +74,7 @@ def test_again_changes_nothing(acme: Owner) -> None:
 def test_a_killed_one_goes_on_where_it_was(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunk by chunk: what is committed is not done again, what is not is done whole."""
     jobs = [recurring(acme, misfire="all") for _ in range(5)]
-    monkeypatch.setattr(misfires, "CHUNK", 2)
+    monkeypatch.setattr(misfire, "CHUNK", 2)
     tick = tick_of(at(0), at(3), kind=Tick.Kind.CATCH_UP)
     chunks = iter(range(9))
 
@@ -84,7 +84,7 @@ def test_a_killed_one_goes_on_where_it_was(acme: Owner, monkeypatch: pytest.Monk
         return 0
 
     with monkeypatch.context() as patch:
-        patch.setattr(misfires, "send_hints", die_in_the_second)
+        patch.setattr(misfire, "send_hints", die_in_the_second)
         with pytest.raises(ConnectionError):
             catch_up(tick)
     tick.refresh_from_db()
@@ -98,7 +98,7 @@ def test_many_runs_are_made_in_more_transactions(
     acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A chunk ends when it has enough to make, in the middle of its jobs."""
-    monkeypatch.setattr(misfires, "RUNS", 4)
+    monkeypatch.setattr(misfire, "RUNS", 4)
     jobs = [recurring(acme, misfire="all") for _ in range(4)]
     assert missed(at(0), at(3)) == 12
     assert [len(runs_of(job)) for job in jobs] == [3] * 4
@@ -124,10 +124,10 @@ def test_a_job_that_somebody_holds_is_judged_when_it_is_free(
     with row_held("jobs_job", held.pk):
         assert missed(at(0), at(3)) == 3
         [left] = Tick.objects.filter(done_at=None)
-        assert judge_held(left.pk) == 0
+        assert judge_locked(left.pk) == 0
     assert (runs_of(held), len(runs_of(other))) == ([], 3)
-    assert judge_held(left.pk) == 3
-    assert judge_held(left.pk) == 0
+    assert judge_locked(left.pk) == 3
+    assert judge_locked(left.pk) == 0
     assert runs_of(held) == [at(0), at(1), at(2)]
     left.refresh_from_db()
     assert left.done_at is not None

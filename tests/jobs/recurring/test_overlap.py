@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from fleet import Kind, Refusal
 from jobs.core.ids import scheduled_id
 from jobs.models import Job, Missed, Owner, Run
-from jobs.recurring.missed import note
-from jobs.recurring.overlap import Open, choose, sift
+from jobs.recurring.missed import record_missed
+from jobs.recurring.overlap import OpenRuns, apply_overlap, runs_to_start
 from jobs.recurring.trigger import make_runs
 from jobs.schedules import slot_of
 from jobs.schedules.misfire import MissedSpan
@@ -27,7 +27,9 @@ from tests.jobs.scenes import admitted, ask, at_once, behind, living_worker, rec
 def triggered(*due: tuple[Job, int]) -> int:
     """Trigger due times, minutes after noon, as a tick does; return how many got a run."""
     with transaction.atomic():
-        return make_runs(sift([(job.pk, slot_of(at(minute))) for job, minute in due]).chosen)
+        return make_runs(
+            apply_overlap([(job.pk, slot_of(at(minute))) for job, minute in due]).chosen
+        )
 
 
 def missed(job: Job) -> list[int]:
@@ -129,7 +131,7 @@ def test_again_changes_nothing(acme: Owner) -> None:
 def test_what_is_recorded_as_missed_is_not_run(acme: Owner) -> None:
     """Whatever the reason was."""
     job = recurring(acme, overlap="skip")
-    note([(job.pk, MissedSpan(at(0), at(5), 6, "outage"))])
+    record_missed([(job.pk, MissedSpan(at(0), at(5), 6, "outage"))])
     assert triggered((job, 3)) == 0 and triggered((job, 6)) == 1
 
 
@@ -186,7 +188,7 @@ def test_many_ticks_at_once_leave_one_run(
 )
 def test_how_many_are_chosen(policy: str, due: Sequence[int], waiting: int, active: int) -> None:
     """At most one of what is due; none where a run stands in its way."""
-    standing = Open([uuid4() for _ in range(waiting)], [uuid4() for _ in range(active)])
-    chosen = list(choose(policy, due, standing))
+    open_runs = OpenRuns([uuid4() for _ in range(waiting)], [uuid4() for _ in range(active)])
+    chosen = list(runs_to_start(policy, due, open_runs))
     blocked = {"skip": waiting + active > 0, "queue": waiting > 0, "cancel": False}[policy]
     assert len(chosen) == (0 if blocked or not due else 1) and set(chosen) <= set(due)

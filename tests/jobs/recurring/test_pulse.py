@@ -16,7 +16,7 @@ from pytest_django import Settings
 from jobs import tasks
 from jobs.core.sql import now
 from jobs.models import Cursor, Owner, Tick
-from jobs.recurring.pulse import pulse
+from jobs.recurring.pulse import make_ticks
 from jobs.schedules import moment_of, slot_of
 from jobs.system.schedule import keep_periodic_tasks
 from tests.jobs.recurring.scenes import recurring, runs_of
@@ -47,12 +47,12 @@ def silent(tick_id: int, *, seconds: float) -> None:
 def test_the_slots_up_to_now_are_handed_out_once(acme: Owner) -> None:
     """With the current one; the next pulse begins behind it."""
     start = behind(2)
-    [first] = pulse()
+    [first] = make_ticks()
     tick = Tick.objects.get(id=first)
     assert (tick.first_slot, tick.kind, tick.done_at) == (start, "due", None)
     assert tick.end_slot - slot_of(tick.created_at) in (0, 1)
     assert Cursor.objects.get().slot == tick.end_slot
-    pulse()
+    make_ticks()
     handed = slots_of(Tick.objects.order_by("id"))
     assert handed == list(range(start, Cursor.objects.get().slot))
 
@@ -61,7 +61,7 @@ def test_what_is_older_than_the_grace_is_to_be_caught_up(settings: Settings) -> 
     """In one tick; the rest in several that run side by side."""
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "MISFIRE_GRACE_SECONDS": 30}
     start = behind(1_000)
-    pulse()
+    make_ticks()
     late, *due = Tick.objects.order_by("id")
     assert (late.kind, late.first_slot) == ("catch_up", start)
     assert {tick.kind for tick in due} == {"due"}
@@ -73,7 +73,7 @@ def test_what_is_older_than_the_grace_is_to_be_caught_up(settings: Settings) -> 
 def test_pulses_that_meet_hand_every_slot_out_once() -> None:
     """Whoever is second has nothing to do, and does not wait."""
     start = behind(50)
-    outcomes = at_once(*[pulse] * 6)
+    outcomes = at_once(*[make_ticks] * 6)
     assert all(isinstance(outcome, list) for outcome in outcomes), outcomes
     assert sorted(slots_of(Tick.objects.all())) == list(range(start, Cursor.objects.get().slot))
 
@@ -85,35 +85,35 @@ def test_a_pulse_that_meets_another_returns(acme: Owner) -> None:
     try:
         other.set_autocommit(False)
         other.cursor().execute("SELECT FROM jobs_cursor FOR UPDATE")
-        assert pulse() == []
+        assert make_ticks() == []
     finally:
         other.rollback()
         other.close()
-    assert len(pulse()) == 1
+    assert len(make_ticks()) == 1
 
 
 def test_a_tick_that_is_silent_is_sent_again() -> None:
     """After 5 s, until it is done."""
     behind(2)
-    [sent] = pulse()
-    assert sent not in pulse()
+    [sent] = make_ticks()
+    assert sent not in make_ticks()
     silent(sent, seconds=6)
-    assert sent in pulse()
-    assert sent not in pulse()
+    assert sent in make_ticks()
+    assert sent not in make_ticks()
     silent(sent, seconds=6)
     Tick.objects.filter(id=sent).update(done_at=now())
-    assert sent not in pulse()
+    assert sent not in make_ticks()
 
 
 def test_ticks_that_are_done_are_forgotten_after_a_while(settings: Settings) -> None:
     """Not before jobs can have been written that they did not see; open ones never."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "AGAIN_SECONDS": 100}
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "LATE_COMMIT_SECONDS": 100}
     slot = slot_of(now())
     ages = {age: slot - 2 * age for age in (90, 110)}
     for first in ages.values():
         Tick.objects.create(first_slot=first, end_slot=first + 1, done_at=now(), sent_at=now())
     old = Tick.objects.create(first_slot=slot - 999, end_slot=slot - 998, sent_at=now())
-    pulse()
+    make_ticks()
     kept = Tick.objects.filter(end_slot__lt=slot - 60)
     assert {tick.first_slot for tick in kept} == {ages[90], old.first_slot}
 
@@ -121,16 +121,16 @@ def test_ticks_that_are_done_are_forgotten_after_a_while(settings: Settings) -> 
 def test_a_clock_that_was_set_back_hands_nothing_out_again() -> None:
     """What has been handed out stays so, until the clock is there again."""
     ahead = behind(-100)
-    assert pulse() == []
+    assert make_ticks() == []
     assert Cursor.objects.get().slot == ahead
 
 
 def test_an_emptied_table_begins_anew() -> None:
     """Due times count from then on."""
     Cursor.objects.all().delete()
-    assert pulse() == []
+    assert make_ticks() == []
     assert abs(Cursor.objects.get().slot - slot_of(now())) <= 1
-    assert pulse()
+    assert make_ticks()
 
 
 def test_a_pulse_is_cheap() -> None:
@@ -159,14 +159,14 @@ def test_the_task_sends_ticks_to_the_systems_workers(acme: Owner) -> None:
 def test_a_tick_that_somebody_is_at_is_not_waited_for() -> None:
     """The cursor goes on, whatever transaction holds a tick for however long."""
     behind(2)
-    [first] = pulse()
+    [first] = make_ticks()
     silent(first, seconds=6)
     start = behind(2)
     with row_held("jobs_tick", first):
-        [second] = pulse()
+        [second] = make_ticks()
     assert second != first
     assert Cursor.objects.get().slot > start
-    assert first in pulse()
+    assert first in make_ticks()
 
 
 def test_ticks_do_not_stand_behind_what_has_piled_up() -> None:

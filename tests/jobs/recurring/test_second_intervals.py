@@ -16,7 +16,7 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTa
 from jobs import delete_jobs, tasks, upsert_jobs
 from jobs.core.sql import now
 from jobs.models import Job, Missed, Owner, Run
-from jobs.recurring.second_intervals import fire, mend
+from jobs.recurring.second_intervals import sync_periodic_tasks, trigger_second_interval
 from tests.jobs.recurring.scenes import OLD, recurring, runs_of
 from tests.jobs.scenes import at_once
 
@@ -142,16 +142,16 @@ def test_what_was_edited_behind_its_back_is_mended(acme: Owner) -> None:
     entry(deleted).delete()
     PeriodicTask.objects.create(name="fairshift job 999999999", task="x", interval=other)
     before = entry(fine).date_changed
-    assert sorted(mend()) == [changed.pk, deleted.pk, 999_999_999]
+    assert sorted(sync_periodic_tasks()) == [changed.pk, deleted.pk, 999_999_999]
     assert entry(changed).interval.every == entry(deleted).interval.every == 7
     assert entry(fine).date_changed == before
-    assert len(entries()) == 4 and mend() == []
+    assert len(entries()) == 4 and sync_periodic_tasks() == []
 
 
 def test_a_due_time_lies_on_the_grid_and_has_one_run(acme: Owner) -> None:
     """However often celery-beat sends."""
     job = every(acme, 3_601, effective_from=OLD)
-    assert fire(job.pk) == 2 and fire(job.pk) == 0
+    assert trigger_second_interval(job.pk) == 2 and trigger_second_interval(job.pk) == 0
     before, newest = runs_of(job)
     assert newest <= now() < newest + timedelta(seconds=3_601)
     assert newest - before == timedelta(seconds=3_601)
@@ -161,9 +161,9 @@ def test_a_due_time_lies_on_the_grid_and_has_one_run(acme: Owner) -> None:
 def test_not_before_the_schedule_holds(acme: Owner) -> None:
     """A job that was made a moment ago has passed no due time yet."""
     job = every(acme, 86_399, effective_from=now())
-    assert fire(job.pk) == 0
+    assert trigger_second_interval(job.pk) == 0
     Job.objects.filter(pk=job.pk).update(effective_from=now() - timedelta(seconds=86_399))
-    assert fire(job.pk) == 1
+    assert trigger_second_interval(job.pk) == 1
 
 
 @pytest.mark.parametrize(
@@ -185,26 +185,26 @@ def test_what_is_off_paused_or_out_of_bounds_does_not_run(
         cursor.execute("SET LOCAL session_replication_role = replica")
         Job.objects.filter(pk=job.pk).update(**fields)
         cursor.execute("SET LOCAL session_replication_role = origin")
-    assert fire(job.pk) == fire(job.pk + 1) == 0
+    assert trigger_second_interval(job.pk) == trigger_second_interval(job.pk + 1) == 0
     assert not Run.objects.exists()
 
 
 def test_runs_that_must_not_overlap(acme: Owner) -> None:
     """Are skipped and recorded here, too."""
     job = every(acme, 3_601, effective_from=OLD, overlap="skip")
-    assert fire(job.pk) == 1
-    assert Missed.objects.get(job=job).reason == "overlap" and fire(job.pk) == 0
+    assert trigger_second_interval(job.pk) == 1
+    assert Missed.objects.get(job=job).reason == "overlap" and trigger_second_interval(job.pk) == 0
 
 
 def test_without_history_there_is_a_hint(committed: None, broker: redis.Redis, acme: Owner) -> None:
     """Of the newest due time alone: of others nobody would know that they had run."""
     job = every(acme, 3_601, effective_from=OLD, history_policy="none")
-    assert fire(job.pk) == 1 and not Run.objects.exists()
+    assert trigger_second_interval(job.pk) == 1 and not Run.objects.exists()
     job.delete()
 
 
 def test_the_system_does_it_by_itself(acme: Owner) -> None:
-    """Its own tasks fire jobs, mend what is out of step, and record pauses that have ended."""
+    """Its own tasks trigger jobs, repair PeriodicTasks, and record pauses that have ended."""
     job = every(acme, 3_601, effective_from=OLD)
     assert tasks.fire(job.pk) == 2
     entry(job).delete()

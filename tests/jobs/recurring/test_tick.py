@@ -13,10 +13,9 @@ from django.db import connection
 from fleet import BrokerUnavailable
 from jobs.core import sql
 from jobs.models import Missed, Owner, Run, Tick
-from jobs.recurring import pulse as pulsing
-from jobs.recurring import tick as ticking
+from jobs.recurring import pulse, tick
 from jobs.recurring.due import due_jobs
-from jobs.recurring.tick import tick
+from jobs.recurring.tick import run_tick
 from jobs.runs import dispatch
 from jobs.schedules import slot_of
 from tests.jobs.recurring.scenes import OLD, at, hinted_of, recurring, runs_of, tick_of
@@ -35,24 +34,24 @@ def test_a_tick_triggers_what_is_due_in_its_slots(acme: Owner, northwind: Owner)
     ]
     later = recurring(acme, shard=90)
     made = tick_of(at(0, seconds=50), at(1, seconds=1))
-    assert tick(made.id) == 4
+    assert run_tick(made.id) == 4
     assert [runs_of(job) for job in kinds] == [[at(0, seconds=59.5)], [], [at(1)], [at(1)]]
     assert runs_of(later) == []
     assert hinted_of(*kinds) == 3
     assert len(known()) == 4
     made.refresh_from_db()
     assert made.done_at is not None
-    assert tick(made.id) == 0
+    assert run_tick(made.id) == 0
 
 
 def test_chunks_keep_a_jobs_due_times_together(
     acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However small they are: each due time has its run, and the tick notes the last job."""
-    monkeypatch.setattr(ticking, "CHUNK", 4)
+    monkeypatch.setattr(tick, "CHUNK", 4)
     jobs = [recurring(acme, shard=n) for n in range(5)]
     made = tick_of(at(0), at(3))
-    assert tick(made.id) == 15
+    assert run_tick(made.id) == 15
     assert [len(runs_of(job)) for job in jobs] == [3] * 5
     made.refresh_from_db()
     assert made.after_job == jobs[-1].id
@@ -60,7 +59,7 @@ def test_chunks_keep_a_jobs_due_times_together(
 
 def test_who_comes_after_a_death_goes_on(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was noted is not done again; a chunk that was not is, and makes nothing twice."""
-    monkeypatch.setattr(ticking, "CHUNK", 1)
+    monkeypatch.setattr(tick, "CHUNK", 1)
     jobs = [recurring(acme, history_policy="none" if n % 2 else "full") for n in range(5)]
     made = tick_of(at(0), at(1))
 
@@ -74,13 +73,13 @@ def test_who_comes_after_a_death_goes_on(acme: Owner, monkeypatch: pytest.Monkey
         if passes.count("tick.after_publish") == 3:
             raise Death
 
-    monkeypatch.setattr(ticking, "crash_point", die)
+    monkeypatch.setattr(tick, "crash_point", die)
     with pytest.raises(Death):
-        tick(made.id)
+        run_tick(made.id)
     made.refresh_from_db()
     assert (made.after_job, made.done_at) == (jobs[1].id, None)
     seen = _seen(made)
-    assert tick(made.id) == 3
+    assert run_tick(made.id) == 3
     assert len(known()) == 5
     assert Run.objects.count() == 3
     # The first one's: its jobs were not read again.
@@ -93,7 +92,7 @@ def test_of_two_at_the_same_tick_one_leaves_it(acme: Owner) -> None:
     made = tick_of(at(0), at(1))
 
     def turn() -> int:
-        return tick(made.id)
+        return run_tick(made.id)
 
     outcomes = at_once(turn, turn, turn)
     assert all(isinstance(outcome, int) for outcome in outcomes), outcomes
@@ -107,15 +106,15 @@ def test_while_one_does_a_chunk_another_leaves_it(
     """It neither waits for it nor does it again."""
     recurring(acme)
     made = tick_of(at(0), at(1))
-    makes, others = ticking.make_due_runs, []
+    makes, others = tick.make_due_runs, []
 
     def make_slowly(due: Any) -> int:
-        monkeypatch.setattr(ticking, "make_due_runs", makes)
-        others.extend(at_once(lambda: tick(made.id)))
+        monkeypatch.setattr(tick, "make_due_runs", makes)
+        others.extend(at_once(lambda: run_tick(made.id)))
         return makes(due)
 
-    monkeypatch.setattr(ticking, "make_due_runs", make_slowly)
-    assert (tick(made.id), others) == (1, [0])
+    monkeypatch.setattr(tick, "make_due_runs", make_slowly)
+    assert (run_tick(made.id), others) == (1, [0])
 
 
 def test_what_another_has_noted_meanwhile_is_left_to_it(
@@ -124,15 +123,15 @@ def test_what_another_has_noted_meanwhile_is_left_to_it(
     """Who was slow to begin finds the tick further than it is itself."""
     job = recurring(acme, history_policy="none")
     made = tick_of(at(0), at(1))
-    looks = ticking.due_jobs
+    looks = tick.due_jobs
 
     def look_slowly(*slots: int) -> Any:
         found = looks(*slots)
         Tick.objects.filter(pk=made.pk).update(after_job=job.id)
         return found
 
-    monkeypatch.setattr(ticking, "due_jobs", look_slowly)
-    assert tick(made.id) == 0
+    monkeypatch.setattr(tick, "due_jobs", look_slowly)
+    assert run_tick(made.id) == 0
     assert known() == []
 
 
@@ -144,11 +143,11 @@ def test_who_is_dead_and_not_known_to_be_keeps_a_tick_for_a_while(acme: Owner) -
     try:
         frozen.set_autocommit(False)
         frozen.cursor().execute("SELECT FROM jobs_tick WHERE id = %s FOR UPDATE", [made.id])
-        assert tick(made.id) == 0
+        assert run_tick(made.id) == 0
     finally:
         frozen.rollback()
         frozen.close()
-    assert tick(made.id) == 1
+    assert run_tick(made.id) == 1
     with connection.cursor() as cursor:
         cursor.execute("SHOW idle_in_transaction_session_timeout")
         assert cursor.fetchone()[0] == "0"
@@ -167,11 +166,11 @@ def test_while_the_broker_is_away_rows_are_made_and_the_tick_waits(
     with monkeypatch.context() as patch:
         patch.setattr(dispatch.broker(), "publish", away)
         with pytest.raises(BrokerUnavailable):
-            tick(made.id)
+            run_tick(made.id)
     assert runs_of(kept) == [at(0)]
     made.refresh_from_db()
     assert made.done_at is None
-    assert tick(made.id) == 1
+    assert run_tick(made.id) == 1
     assert len(known()) == 1  # the row's own hint is the sweep's
     assert runs_of(unkept) == []
 
@@ -181,7 +180,7 @@ def test_jobs_that_must_not_overlap_are_sifted(acme: Owner) -> None:
     job = recurring(acme, overlap="skip")
     free = recurring(acme)
     for minute in (0, 1):
-        tick(tick_of(at(minute), at(minute + 1)).id)
+        run_tick(tick_of(at(minute), at(minute + 1)).id)
     assert runs_of(job) == [at(0)]
     assert runs_of(free) == [at(0), at(1)]
     [missed] = Missed.objects.all()
@@ -201,14 +200,14 @@ def test_a_job_counts_as_it_is_when_its_tick_reads_it(
 ) -> None:
     """Deleted, off or with another schedule in the second before: it is not triggered."""
     change(recurring(acme))
-    assert tick(tick_of(at(0), at(1)).id) == 0
+    assert run_tick(tick_of(at(0), at(1)).id) == 0
 
 
 def test_a_job_that_was_paused_after_it_was_due_still_runs(acme: Owner) -> None:
     """A pause begins when it begins, not a second before."""
     job = recurring(acme, paused_until=at(60))
     type(job).objects.filter(pk=job.pk).update(paused_from=at(0, seconds=0.1))
-    assert tick(tick_of(at(0), at(2)).id) == 1
+    assert run_tick(tick_of(at(0), at(2)).id) == 1
     assert runs_of(job) == [at(0)]
 
 
@@ -216,7 +215,7 @@ def test_a_tick_that_catches_up_is_judged_by_the_jobs_policy(acme: Owner) -> Non
     """Handed to those who do that, with what it has seen."""
     job = recurring(acme, misfire="skip", interval_minutes=60, effective_from=OLD)
     made = tick_of(at(-61), at(1), kind=Tick.Kind.CATCH_UP)
-    tick(made.id)
+    run_tick(made.id)
     made.refresh_from_db()
     assert made.done_at is not None
     assert _seen(made)
@@ -227,7 +226,7 @@ def test_a_tick_that_catches_up_is_judged_by_the_jobs_policy(acme: Owner) -> Non
 def test_a_late_tick_keeps_the_due_times(acme: Owner) -> None:
     """The id and the due time are those of the slot, not of the moment."""
     job = recurring(acme, interval_minutes=5, phase=3, shard=7)
-    tick(tick_of(at(0), at(5)).id)
+    run_tick(tick_of(at(0), at(5)).id)
     assert runs_of(job) == [at(3) + timedelta(seconds=3.5)]
 
 
@@ -242,7 +241,7 @@ def test_a_job_that_somebody_holds_keeps_no_other_waiting(
 ) -> None:
     """It gets a tick of its own, which is sent until its due time has its run."""
     monkeypatch.setattr(sql, "_BOUNDS", sql._BOUNDS.replace("2s", "50ms"))
-    monkeypatch.setattr(pulsing, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(pulse, "PATIENCE_SECONDS", 0.0)
     now = datetime.now(tz=UTC)
     held, beside = (recurring(acme, overlap="skip", **_minutely(now)) for _ in range(2))
     free, unkept = (
@@ -250,13 +249,13 @@ def test_a_job_that_somebody_holds_keeps_no_other_waiting(
     )
     due = now.replace(second=0, microsecond=0)
     with row_held("jobs_job", held.id):
-        assert tick(tick_of(due, due + timedelta(seconds=1)).id) == 3
+        assert run_tick(tick_of(due, due + timedelta(seconds=1)).id) == 3
         assert [runs_of(job) for job in (held, beside, free, unkept)] == [[], [due], [due], []]
         [left] = Tick.objects.filter(done_at=None)
         assert left.kind == Tick.Kind.HELD
-        assert tick(left.id) == 0
-    assert left.id in pulsing.pulse()
-    assert tick(left.id) == 1
+        assert run_tick(left.id) == 0
+    assert left.id in pulse.make_ticks()
+    assert run_tick(left.id) == 1
     assert runs_of(held) == [due]
     assert not Tick.objects.filter(kind=Tick.Kind.HELD, done_at=None).exists()
 
@@ -269,9 +268,9 @@ def test_what_was_held_for_long_has_been_missed(
     job = recurring(acme, overlap="skip", misfire="skip")
     with row_held("jobs_job", job.id):
         for _ in range(2):
-            ticking.make_due_runs(due_jobs(slot_of(at(3)), slot_of(at(4))))
+            tick.make_due_runs(due_jobs(slot_of(at(3)), slot_of(at(4))))
     [left] = Tick.objects.filter(done_at=None)
-    assert tick(left.id) == 0
+    assert run_tick(left.id) == 0
     [missed] = Missed.objects.all()
     assert (missed.job, missed.first_at, missed.count, missed.reason) == (job, at(3), 1, "outage")
 

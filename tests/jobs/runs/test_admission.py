@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import F
 from pytest_django import Settings
 
-from fleet import Admission, Ask, Kind, Refusal
+from fleet import Admission, AdmissionRequest, Kind, Refusal
 from jobs import submit
 from jobs.core import prepared, sql
 from jobs.core.sql import now
@@ -22,7 +22,7 @@ from jobs.runs.admission import admit
 from jobs.runs.cancellation import cancel_runs
 from jobs.system.heartbeat import leave
 from jobs.system.promotion import promote
-from jobs.system.rescue import rescue
+from jobs.system.rescue import rescue_runs
 from tests.jobs.scenes import (
     admitted,
     age,
@@ -101,7 +101,7 @@ def test_of_two_at_once_one_gets_the_token(committed: None, acme: Owner) -> None
     batches = [runs, runs[::-1], runs[30:] + runs[:30]]
     outcomes = at_once(
         *[
-            lambda w=w, b=b: admit(w, [Ask(str(r.id), r.task) for r in b])  # type: ignore[misc]
+            lambda w=w, b=b: admit(w, [AdmissionRequest(str(r.id), r.task) for r in b])  # type: ignore[misc]
             for w, b in zip(workers, batches, strict=True)
         ]
     )
@@ -260,7 +260,7 @@ def test_a_start_that_was_seen_is_enough(acme: Owner, is_seen: bool) -> None:
     if is_seen:
         recorded(first, Kind.STARTED)
     silence(worker, seconds=31)
-    rescue()
+    rescue_runs()
     promote()
     assert admitted(living_worker(), run).records_start_first is not is_seen
 
@@ -350,7 +350,7 @@ def test_a_worker_that_has_left_or_never_was_admits_nothing(acme: Owner) -> None
 def test_a_hint_that_names_another_task_is_gone(acme: Owner) -> None:
     """Forged, or from before a rename: the row names the task."""
     [run] = submitted(acme)
-    answers = admit(living_worker(), [Ask(str(run.id), "tests.total")])
+    answers = admit(living_worker(), [AdmissionRequest(str(run.id), "tests.total")])
     assert answers == {str(run.id): GONE}
     assert states(run) == ["queued"]
 

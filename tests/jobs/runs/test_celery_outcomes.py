@@ -14,7 +14,7 @@ from jobs import submit, submit_many
 from jobs.catalog.registry import resolve
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
-from jobs.runs.celery_outcomes import tell_untold
+from jobs.runs.celery_outcomes import notify_missed
 from jobs.system.heartbeat import leave
 from jobs.system.promotion import expire
 from tests.jobs.scenes import admitted, age, ask, called, hinted, living_worker, recorded
@@ -110,13 +110,13 @@ def test_the_sweep_tells_of_ends_that_were_left_untold(acme: Owner) -> None:
     [young] = [submit("tests.add", 1, 2, owner=acme, ignore_result=False)]
     young.cancel()
     TaskResult.objects.filter(task_id=str(young.id)).delete()
-    assert tell_untold() == 1
+    assert notify_missed() == 1
     assert [AsyncResult(str(run.id)).state for run in [*runs, young]] == [
         states.REVOKED,
         states.REVOKED,
         *[states.PENDING] * 3,
     ]
-    assert tell_untold() == 0
+    assert notify_missed() == 0
 
 
 def test_a_final_result_stays_as_it_was_stored(acme: Owner) -> None:

@@ -19,8 +19,7 @@ from jobs.calendars.windows import change_window
 from jobs.core import sql as database
 from jobs.core.sql import now
 from jobs.models import Calendar, Owner, Run
-from jobs.runs import closing
-from jobs.runs import gate as gating
+from jobs.runs import closing, gate
 from jobs.runs.override import override_windows
 from jobs.system import promotion
 from tests.jobs.scenes import admitted, age, living_worker, recorded, states, submitted
@@ -148,20 +147,20 @@ def test_what_runs_is_stopped_before_what_waits_is_gated(
     acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of a calendar that changes while many runs of another owner are gated."""
-    monkeypatch.setattr(gating, "CHUNK", 1)
-    monkeypatch.setattr(closing, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(gate, "CHUNK", 1)
+    monkeypatch.setattr(closing, "CHECK_SECONDS", 0.0)
     ours, theirs = calendar_of(acme, end="hard"), calendar_of(northwind, end="hard")
     mine, other = running(acme), running(northwind)
     submitted(acme, 3)
-    gate, seen = gating.gate, []
+    gate_runs, seen = gate.gate_runs, []
 
     def watched(run_ids: list[UUID], *, cause: str) -> int:
         seen.append((states(mine)[-1], states(other)[-1]))
         if len(seen) == 1:
             freeze(theirs)
-        return gate(run_ids, cause=cause)
+        return gate_runs(run_ids, cause=cause)
 
-    monkeypatch.setattr(gating, "gate", watched)
+    monkeypatch.setattr(gate, "gate_runs", watched)
     freeze(ours)
     promotion.promote()
     assert seen[:2] == [("cancelling", "running"), ("cancelling", "cancelling")]
@@ -194,7 +193,7 @@ def test_what_runs_is_stopped_within_a_round_that_is_busy(
 ) -> None:
     """A freeze that comes between two chunks does not wait for the last of them."""
     monkeypatch.setattr(promotion, "CHUNK", 1)
-    monkeypatch.setattr(closing, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(closing, "CHECK_SECONDS", 0.0)
     calendar = calendar_of(acme, end="hard")
     run = running(acme)
     waiting(northwind)

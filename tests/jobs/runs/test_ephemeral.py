@@ -13,16 +13,21 @@ import pytest
 import redis
 from django.utils import timezone
 
-from fleet import Admission, Ask, BrokerUnavailable, Hint, Refusal
+from fleet import Admission, AdmissionRequest, BrokerUnavailable, Hint, Refusal
 from jobs.catalog.registry import job as job_task
 from jobs.catalog.registry import resolve
 from jobs.core.ids import scheduled_id
 from jobs.models import Job, Missed, Owner
 from jobs.runs.ephemeral import admit, publish
-from jobs.wiring import edges
+from jobs.wiring import application
 from tests.jobs.scenes import living_worker, messages, silence, submitted
 from tests.jobs.windows_world import calendar_of, window
-from tests.jobs.without_history import ask_of, due_hint, job_without_history, written_count
+from tests.jobs.without_history import (
+    admission_request_of,
+    due_hint,
+    job_without_history,
+    written_count,
+)
 from tests.logged import logged
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -49,14 +54,14 @@ def worker(db: None) -> UUID:
     return living_worker()
 
 
-def answer_to(worker: UUID, ask: Ask) -> Admission | Refusal:
+def answer_to(worker: UUID, ask: AdmissionRequest) -> Admission | Refusal:
     """Return what one ask is answered."""
     return admit(worker, [ask])[ask.key]
 
 
 def admitted(worker: UUID, hint: Hint) -> Admission:
     """Return the admission of a run that nothing keeps from starting."""
-    answer = answer_to(worker, ask_of(hint))
+    answer = answer_to(worker, admission_request_of(hint))
     assert isinstance(answer, Admission), answer
     return answer
 
@@ -111,9 +116,9 @@ def test_an_admission_brings_the_hint_of_the_next_attempt(worker: UUID, acme: Ow
     job = job_without_history(acme, task="tests.unkept.declared", lock_key="db")
     hint = due_hint(job, attempt=3, token=3, submission=9)
     next_one = hint._replace(attempt=4, token=4, priority=8, lock="db")
-    assert admitted(worker, hint).again == next_one
+    assert admitted(worker, hint).next_hint == next_one
     Job.objects.filter(pk=job.pk).update(queue="bulk", priority=0)
-    assert admitted(worker, hint).again == next_one._replace(queue="bulk", priority=0)
+    assert admitted(worker, hint).next_hint == next_one._replace(queue="bulk", priority=0)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +137,7 @@ def test_a_job_that_wants_no_such_run_has_none(
     """Switched off, with a history, of another task, or paused."""
     hint = due_hint(job)
     Job.objects.filter(pk=job.pk).update(**change)
-    assert answer_to(worker, ask_of(hint)) is Refusal.GONE
+    assert answer_to(worker, admission_request_of(hint)) is Refusal.GONE
 
 
 def test_a_pause_that_is_over_keeps_nothing(worker: UUID, job: Job) -> None:
@@ -146,7 +151,7 @@ def test_a_pause_that_is_over_keeps_nothing(worker: UUID, job: Job) -> None:
 def test_a_job_that_is_gone_has_no_run(worker: UUID, job: Job) -> None:
     """Deleted, or never there."""
     hint = due_hint(job)
-    asks = [ask_of(hint), ask_of(hint)._replace(job=2**63 - 1, token=2)]
+    asks = [admission_request_of(hint), admission_request_of(hint)._replace(job=2**63 - 1, token=2)]
     Job.objects.all().delete()
     assert set(admit(worker, asks).values()) == {Refusal.GONE}
 
@@ -155,7 +160,7 @@ def test_a_hint_goes_to_the_account_of_its_job_s_owner(
     worker: UUID, job: Job, northwind: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One that names another owner starts nothing: that one would be charged for it."""
-    found = answer_to(worker, ask_of(due_hint(job, owner=northwind.slug)))
+    found = answer_to(worker, admission_request_of(due_hint(job, owner=northwind.slug)))
     assert found is Refusal.GONE
     assert [entry["event"] for entry in logged(caplog)] == ["hint_of_another_owner"]
 
@@ -163,13 +168,13 @@ def test_a_hint_goes_to_the_account_of_its_job_s_owner(
 def test_a_paused_owner_s_hint_waits(worker: UUID, job: Job) -> None:
     """In the broker: no row would bring it back."""
     Owner.objects.update(paused_at=timezone.now())
-    assert answer_to(worker, ask_of(due_hint(job))) is Refusal.BUSY
+    assert answer_to(worker, admission_request_of(due_hint(job))) is Refusal.BUSY
 
 
 def test_a_worker_that_was_frozen_past_its_lease_starts_nothing(worker: UUID, job: Job) -> None:
     """Its messages are somebody else's by now."""
     silence(worker, seconds=60)
-    assert answer_to(worker, ask_of(due_hint(job))) is Refusal.BUSY
+    assert answer_to(worker, admission_request_of(due_hint(job))) is Refusal.BUSY
 
 
 @pytest.mark.parametrize("of", ["job", "task"])
@@ -183,7 +188,7 @@ def test_what_is_past_its_deadline_does_not_start(worker: UUID, acme: Owner, of:
     # Not NOW: that was when the tests were read.
     now = datetime.now(UTC)
     late = due_hint(job, now - timedelta(seconds=61))
-    assert answer_to(worker, ask_of(late)) is Refusal.GONE
+    assert answer_to(worker, admission_request_of(late)) is Refusal.GONE
     admitted(worker, late._replace(attempt=2, token=2))
     admitted(worker, late._replace(submission=9))
     admitted(worker, due_hint(job, now - timedelta(seconds=30)))
@@ -198,17 +203,17 @@ def test_a_bad_ask_keeps_nobody_else_from_starting(worker: UUID, acme: Owner, jo
     good = due_hint(job)
     far = good._replace(run_id=str(UUID(int=2**128 - 1)))
     bad = [due_hint(keyless), due_hint(torn), due_hint(internal), far]
-    answers = admit(worker, [ask_of(hint) for hint in (*bad, good)])
-    assert [answers[ask_of(hint).key] for hint in bad] == [Refusal.GONE] * 4
-    assert isinstance(answers[ask_of(good).key], Admission)
+    answers = admit(worker, [admission_request_of(hint) for hint in (*bad, good)])
+    assert [answers[admission_request_of(hint).key] for hint in bad] == [Refusal.GONE] * 4
+    assert isinstance(answers[admission_request_of(good).key], Admission)
 
 
 def test_asks_of_both_kinds_go_each_to_its_own_door(worker: UUID, acme: Owner, job: Job) -> None:
     """Also two of one run: a forged hint has no say in what a row decides."""
     [run] = submitted(acme)
-    forged = ask_of(due_hint(job))._replace(run_id=str(run.id))
-    kept = Ask(str(run.id), run.task)
-    answers = edges().admit(worker, [forged, kept])
+    forged = admission_request_of(due_hint(job))._replace(run_id=str(run.id))
+    kept = AdmissionRequest(str(run.id), run.task)
+    answers = application().admit(worker, [forged, kept])
     assert {key: answer.is_kept for key, answer in answers.items()} == {  # type: ignore[union-attr]
         kept.key: True,
         forged.key: False,
@@ -223,8 +228,8 @@ def test_nothing_is_written(worker: UUID, job: Job, broker: redis.Redis) -> None
     Job.objects.update(name="any write is counted, again")
     assert written_count() == before + 1
     found = admitted(worker, due_hint(job))
-    assert found.again is not None
-    publish([found.again._replace(delay_seconds=0.0)])
+    assert found.next_hint is not None
+    publish([found.next_hint._replace(delay_seconds=0.0)])
     assert written_count() == before + 1
     [message] = messages()
     assert message["headers"]["fairshift"] == {
@@ -260,8 +265,11 @@ def test_what_comes_outside_its_windows_is_recorded(worker: UUID, job: Job) -> N
     window(calendar_of(job.owner), opens_in=3_600, seconds=600)
     for due_at in minutes(3):
         for _ in range(2):
-            assert answer_to(worker, ask_of(due_hint(job, due_at))) is Refusal.GONE
-    both = [ask_of(due_hint(job, NOW)), ask_of(due_hint(job, NOW + timedelta(minutes=1)))]
+            assert answer_to(worker, admission_request_of(due_hint(job, due_at))) is Refusal.GONE
+    both = [
+        admission_request_of(due_hint(job, NOW)),
+        admission_request_of(due_hint(job, NOW + timedelta(minutes=1))),
+    ]
     assert set(admit(worker, both).values()) == {Refusal.GONE}
     [missed] = Missed.objects.all()
     assert (missed.reason, missed.count, missed.owner) == ("window", 5, job.owner)
@@ -275,7 +283,7 @@ def test_another_closed_span_is_another_record(worker: UUID, job: Job) -> None:
     # Not NOW: the suite may have been running for longer than the opening is past.
     now = datetime.now(UTC).replace(microsecond=0)
     for due_at in (now - timedelta(minutes=20), now):
-        answer_to(worker, ask_of(due_hint(job, due_at)))
+        answer_to(worker, admission_request_of(due_hint(job, due_at)))
     assert [missed.count for missed in Missed.objects.all()] == [1, 1]
 
 
@@ -297,7 +305,10 @@ def test_what_does_not_fit_is_recorded_too(
     window(calendar_of(acme), opens_in=-60, seconds=100)
     job = job_without_history(acme, **limits)
     of_task = job_without_history(acme, key="mixed", task="tests.unkept.declared")
-    assert answer_to(worker, ask_of(due_hint(job))) is Refusal.GONE
+    assert answer_to(worker, admission_request_of(due_hint(job))) is Refusal.GONE
     admitted(worker, due_hint(job_without_history(acme, key="short")))
-    assert answer_to(worker, ask_of(due_hint(of_task, datetime.now(UTC)))) is Refusal.GONE
+    assert (
+        answer_to(worker, admission_request_of(due_hint(of_task, datetime.now(UTC))))
+        is Refusal.GONE
+    )
     assert Missed.objects.count() == 2

@@ -33,8 +33,7 @@ from jobs.models import (
     Window,
 )
 from jobs.recurring.trigger import make_runs
-from jobs.runs import admission
-from jobs.runs import gate as gating
+from jobs.runs import admission, gate
 from jobs.runs.cancellation import cancel_runs
 from jobs.schedules import slot_of
 from jobs.system import promotion
@@ -275,7 +274,7 @@ def test_changes_admissions_gates_and_cancels_at_once(acme: Owner, northwind: Ow
 
     def gated() -> int:
         with transaction.atomic():
-            return gating.gate(ids[::-1], cause="due")
+            return gate.gate_runs(ids[::-1], cause="due")
 
     outcomes = at_once(
         *(lambda: freeze(shared, opens_in=9_999),) * 2,
@@ -370,7 +369,7 @@ def test_starts_are_spread_over_the_opening(acme: Owner) -> None:
     assert all(opens_at <= begin <= opens_at + after(600) for begin in begins)
     assert max(begins) - min(begins) > after(300)
     with transaction.atomic():
-        gating.gate(ids, cause="due")
+        gate.gate_runs(ids, cause="due")
     assert begins_of(ids) == begins
 
 
@@ -506,8 +505,8 @@ def test_a_promotion_gates_for_a_second_and_the_next_goes_on(
     acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Due runs do not wait for all of it; an owner whose calendar changes on and on gets done."""
-    monkeypatch.setattr(gating, "CHUNK", 1)
-    monkeypatch.setattr(gating, "GATING_SECONDS", 0.0)
+    monkeypatch.setattr(gate, "CHUNK", 1)
+    monkeypatch.setattr(gate, "GATING_SECONDS", 0.0)
     calendar = calendar_of(acme)
     runs = [held(acme) for _ in range(3)]
     free = held(northwind, countdown=60)
@@ -533,18 +532,18 @@ def test_owners_whose_calendars_changed_are_gated_in_turns(
     acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One with many runs does not keep the other waiting."""
-    monkeypatch.setattr(gating, "CHUNK", 1)
-    gate, order = gating.gate, []
+    monkeypatch.setattr(gate, "CHUNK", 1)
+    gate_runs, order = gate.gate_runs, []
 
     def watched(run_ids: list[UUID], *, cause: str) -> int:
         order.extend(Run.objects.filter(id__in=run_ids).values_list("owner__slug", flat=True))
-        return gate(run_ids, cause=cause)
+        return gate_runs(run_ids, cause=cause)
 
     for owner in (acme, northwind):
         calendar = calendar_of(owner)
         submitted(owner, 3)
         freeze(calendar)
-    monkeypatch.setattr(gating, "gate", watched)
+    monkeypatch.setattr(gate, "gate_runs", watched)
     promotion.promote()
     assert sorted(order[:2]) == sorted(order[2:4]) == ["acme", "northwind"]
 

@@ -39,15 +39,17 @@ def declared() -> None: ...
 def test_a_name_that_is_argument_and_option_has_to_be_said_in_another_way() -> None:
     """A guess would set the wrong one; `arguments={...}` tells them apart."""
     with pytest.raises(OptionError, match=r"target: is also an argument of .*arguments=\{"):
-        preparation.split(resolve(clash), {"target": "fw-1"}, None)
-    options, arguments = preparation.split(resolve(clash), {"target": "site"}, {"target": "fw-1"})
+        preparation.split_options(resolve(clash), {"target": "fw-1"}, None)
+    options, arguments = preparation.split_options(
+        resolve(clash), {"target": "site"}, {"target": "fw-1"}
+    )
     assert (options.target, arguments) == ("site", {"target": "fw-1"})
 
 
 def test_with_a_mapping_of_arguments_every_keyword_is_an_option() -> None:
     """A misspelt one is refused with the near miss."""
     with pytest.raises(OptionError, match=r"priorty: is unknown; did you mean priority\?"):
-        preparation.split(resolve("tests.add"), {"priorty": 3}, {"x": 1, "y": 2})
+        preparation.split_options(resolve("tests.add"), {"priorty": 3}, {"x": 1, "y": 2})
 
 
 @pytest.mark.parametrize(
@@ -62,15 +64,15 @@ def test_with_a_mapping_of_arguments_every_keyword_is_an_option() -> None:
 def test_a_misspelt_option_beside_arguments_names_the_near_miss(name: str, problem: str) -> None:
     """Also among a submit's arguments, and among the options of a bulk."""
     with pytest.raises(OptionError, match=f"option {name}: {problem}"):
-        preparation.split(resolve("tests.add"), {"x": 1, "y": 2, name: 3}, None)
+        preparation.split_options(resolve("tests.add"), {"x": 1, "y": 2, name: 3}, None)
     with pytest.raises(OptionError, match=f"option {name}: "):
-        preparation.options({name: 3})
+        preparation.checked_options({name: 3})
 
 
 def test_a_name_that_is_near_an_argument_stays_one() -> None:
     """A task may also take an argument that has the name of an option of Celery's."""
     task = resolve(cached)
-    _, arguments = preparation.split(task, {"expires": 3}, None)
+    _, arguments = preparation.split_options(task, {"expires": 3}, None)
     assert arguments == {"expires": 3}
 
 
@@ -78,11 +80,11 @@ def test_a_name_that_is_near_an_argument_stays_one() -> None:
 def test_an_error_that_no_class_has_is_refused(option: str) -> None:
     """A run that waits for an error which cannot come would never be tried again, in silence."""
     with pytest.raises(OptionError, match=f"option {option}: holds 'NoSuch', and no exception"):
-        preparation.options({option: ["NoSuch"]})
+        preparation.checked_options({option: ["NoSuch"]})
     with pytest.raises(OptionError, match="did you mean ValueError"):
-        preparation.options({option: "ValueEror"})
+        preparation.checked_options({option: "ValueEror"})
     for known in ("ValueError", "OptionError", "WorkerLostError", "elsewhere.NoSuch", OSError):
-        preparation.options({option: [known]})
+        preparation.checked_options({option: [known]})
 
 
 def test_an_endless_bulk_is_read_to_the_limit() -> None:
@@ -103,14 +105,14 @@ def test_one_element_is_spoken_of_as_one() -> None:
 def test_arguments_are_a_mapping(arguments: Any) -> None:
     """Anything else is refused by that name."""
     with pytest.raises(ArgumentError, match="argument arguments: is a mapping"):
-        preparation.split(resolve("tests.add"), {}, arguments)
+        preparation.split_options(resolve("tests.add"), {}, arguments)
 
 
 def test_every_bad_element_of_a_bulk_is_listed() -> None:
     """With its index and its own error."""
     calls: list[Any] = [{"x": 1, "y": 2}, {"x": "one", "y": 2}, 7, {"x": 1}]
     with pytest.raises(BatchError) as caught:
-        preparation.payloads(resolve("tests.add"), calls, embed={})
+        preparation.encode_payloads(resolve("tests.add"), calls, embed={})
     assert [index for index, _ in caught.value.problems] == [1, 2, 3]
     assert "3 of 4 elements are wrong: element 1: argument x" in str(caught.value)
 
@@ -172,7 +174,7 @@ def test_a_filled_template_is_checked_again(value: str) -> None:
 def test_an_unknown_owner_is_refused(slug: Any) -> None:
     """Whatever was given; the error can be written to a log."""
     with pytest.raises(UnknownOwner) as caught:
-        preparation.owner(slug)
+        preparation.load_owner(slug)
     assert str(caught.value).encode()
 
 
@@ -180,44 +182,44 @@ def test_an_unknown_owner_is_refused(slug: Any) -> None:
 def test_what_is_no_owner_nor_a_name_is_refused(given: Any) -> None:
     """Another mistake than an unknown name, with another cure."""
     with pytest.raises(OptionError, match="owner: is an Owner or its name, not "):
-        preparation.owner(given)
+        preparation.load_owner(given)
 
 
 @pytest.mark.parametrize("given", [{"x": 1}, "x", b"x", 5, None])
 def test_what_is_no_list_is_refused(given: Any) -> None:
     """A mapping or a text would be taken to pieces, each of them wrong in a way of its own."""
     with pytest.raises(OptionError, match="arguments: is a list of mappings, not "):
-        preparation.listed("arguments", given, of="mappings")
-    assert preparation.listed("arguments", (one for one in [1, 2]), of="numbers") == [1, 2]
+        preparation.as_list("arguments", given, elements="mappings")
+    assert preparation.as_list("arguments", (one for one in [1, 2]), elements="numbers") == [1, 2]
 
 
 def test_an_owner_is_found_by_its_slug_or_is_itself(acme: Owner) -> None:
     """Both forms mean the same row."""
-    assert preparation.owner("acme") == preparation.owner(acme) == acme
+    assert preparation.load_owner("acme") == preparation.load_owner(acme) == acme
 
 
 def test_an_owner_that_is_not_stored_is_unknown(acme: Owner) -> None:
     """Its runs would belong to nobody."""
     with pytest.raises(UnknownOwner):
-        preparation.owner(Owner(slug="draft"))
+        preparation.load_owner(Owner(slug="draft"))
 
 
 def test_targets_are_made_once_and_belong_to_their_owner(acme: Owner, stranger: Owner) -> None:
     """A name known to another owner is another target."""
-    first = preparation.targets(acme, ["fw-1", "", "fw-2", "fw-1"])
+    first = preparation.make_targets(acme, ["fw-1", "", "fw-2", "fw-1"])
     assert set(first) == {"fw-1", "fw-2"}
-    assert preparation.targets(acme, ["fw-2", "fw-3"])["fw-2"] == first["fw-2"]
-    assert preparation.targets(stranger, ["fw-1"])["fw-1"] != first["fw-1"]
+    assert preparation.make_targets(acme, ["fw-2", "fw-3"])["fw-2"] == first["fw-2"]
+    assert preparation.make_targets(stranger, ["fw-1"])["fw-1"] != first["fw-1"]
     assert Target.objects.filter(owner=acme).count() == 3
-    assert preparation.targets(acme, [""]) == {}
+    assert preparation.make_targets(acme, [""]) == {}
 
 
 def test_only_queues_that_workers_know_are_allowed() -> None:
     """The system's own queue is not for callers."""
-    assert preparation.queue(Options()) == "jobs"
+    assert preparation.queue_name(Options()) == "jobs"
     for name in ("nowhere", "system"):
         with pytest.raises(OptionError, match="queue: is one of: jobs"):
-            preparation.queue(Options(queue=name))
+            preparation.queue_name(Options(queue=name))
     assert "system" in current_app.amqp.queues
 
 
@@ -227,7 +229,7 @@ def test_a_default_queue_that_no_worker_knows_is_named(
     """Who has passed none is told what to set, and not which to choose."""
     monkeypatch.setattr(current_app.amqp, "queues", [Queue("celery")])
     with pytest.raises(OptionError, match=r"'jobs' where none is given.*CELERY_TASK_QUEUES"):
-        preparation.queue(Options())
+        preparation.queue_name(Options())
 
 
 def test_a_lock_is_scoped_to_its_owner_and_fits_the_row(acme: Owner) -> None:
@@ -245,23 +247,23 @@ def test_option_before_the_task_s_policy_before_the_setting(
     """Each leaves open what the next decides."""
     settings.FAIRSHIFT = {"MAX_ATTEMPTS": 4}
     task, plain = resolve(declared), resolve("tests.add")
-    assert preparation.shared(plain, acme, Options()).max_attempts == 4
-    shared = preparation.shared(task, acme, Options())
+    assert preparation.run_defaults(plain, acme, Options()).max_attempts == 4
+    shared = preparation.run_defaults(task, acme, Options())
     assert (shared.max_attempts, shared.priority) == (9, 8)
     assert shared.policy == {"soft_time_limit_seconds": 60}
-    chosen = preparation.shared(task, acme, Options(max_attempts=2, priority=0))
+    chosen = preparation.run_defaults(task, acme, Options(max_attempts=2, priority=0))
     assert (chosen.max_attempts, chosen.priority) == (2, 0)
 
 
 def test_a_hard_limit_below_the_task_s_soft_one_is_refused(acme: Owner) -> None:
     """Together they make no sense, though each is a good one."""
     with pytest.raises(OptionError, match="soft_time_limit_seconds: is less than"):
-        preparation.shared(resolve(declared), acme, Options(time_limit_seconds=30))
+        preparation.run_defaults(resolve(declared), acme, Options(time_limit_seconds=30))
 
 
 def test_a_deadline_counts_from_the_moment_that_the_run_is_due(acme: Owner) -> None:
     """Not from the submit."""
-    shared = preparation.shared(
+    shared = preparation.run_defaults(
         resolve("tests.add"), acme, Options(countdown=600, deadline_seconds=30)
     )
     assert shared.due_at is not None and shared.deadline_at is not None

@@ -337,9 +337,9 @@ def test_a_move_stays_inside_the_table(acme: Owner) -> None:
 def test_a_move_may_be_narrowed(acme: Owner) -> None:
     """To the states that the caller has in mind, which cannot widen the table."""
     [run] = submitted(acme)
-    assert move([run.id], to=State.CANCELLED, of=[State.SCHEDULED]) == []
-    assert move([run.id], to=State.SUCCEEDED, of=[State.QUEUED]) == []
-    assert move([run.id], to=State.CANCELLED, of=[State.QUEUED]) == [run.id]
+    assert move([run.id], to=State.CANCELLED, from_states=[State.SCHEDULED]) == []
+    assert move([run.id], to=State.SUCCEEDED, from_states=[State.QUEUED]) == []
+    assert move([run.id], to=State.CANCELLED, from_states=[State.QUEUED]) == [run.id]
     assert states(run) == ["queued", "cancelled"]
 
 

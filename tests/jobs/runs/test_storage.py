@@ -15,14 +15,14 @@ from jobs.core.ids import new_ids
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Outbox, Owner, Run
-from jobs.runs.storage import New, Shared, store
+from jobs.runs.storage import NewRun, RunDefaults, store
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=40)
 
 
 @pytest.fixture
-def shared(acme: Owner) -> Shared:
-    return Shared(
+def shared(acme: Owner) -> RunDefaults:
+    return RunDefaults(
         owner_id=acme.pk,
         owner="acme",
         task="tests.add",
@@ -38,39 +38,39 @@ def shared(acme: Owner) -> Shared:
 )
 @given(payload=st.binary(max_size=200), lock=texts, labels=st.dictionaries(texts, texts))
 def test_what_is_stored_is_what_was_given(
-    shared: Shared, payload: bytes, lock: str, labels: dict[str, str]
+    shared: RunDefaults, payload: bytes, lock: str, labels: dict[str, str]
 ) -> None:
     """Tabs, line ends, backslashes and the rest of Unicode mean nothing to the COPY."""
     [run_id] = new_ids(shared.created_at, 1)
-    store([New(id=run_id, payload=payload, lock_key=lock, labels=labels)], shared)
+    store([NewRun(id=run_id, payload=payload, lock_key=lock, labels=labels)], shared)
     run = Run.objects.get(id=run_id)
     assert (bytes(run.payload), run.lock_key, run.labels) == (payload, lock, labels)
     assert (run.token, run.attempt_count, run.blocked_by, run.error_type) == (0, 0, "", "")
 
 
 @pytest.mark.parametrize(("seconds", "state"), [(5, "scheduled"), (0, "queued"), (-5, "queued")])
-def test_the_state_follows_from_the_due_time(shared: Shared, seconds: int, state: str) -> None:
+def test_the_state_follows_from_the_due_time(shared: RunDefaults, seconds: int, state: str) -> None:
     """What is due later waits without a hint; the rest is in the outbox at once."""
     due_at = shared.created_at + timedelta(seconds=seconds)
     ids = list(new_ids(shared.created_at, 3))
-    news = [New(id=run_id, payload=b"") for run_id in ids]
+    news = [NewRun(id=run_id, payload=b"") for run_id in ids]
     store(news, replace(shared, due_at=due_at))
     assert {run.state for run in Run.objects.all()} == {state}
     assert [row.run_ids for row in Outbox.objects.all()] == ([ids] if state == "queued" else [])
 
 
-def test_the_history_begins_with_the_moment_of_the_submit(shared: Shared) -> None:
+def test_the_history_begins_with_the_moment_of_the_submit(shared: RunDefaults) -> None:
     """To the microsecond, on PostgreSQL's clock."""
     [run_id] = new_ids(shared.created_at, 1)
-    store([New(id=run_id, payload=b"")], shared)
+    store([NewRun(id=run_id, payload=b"")], shared)
     run = Run.objects.get(id=run_id)
     assert run.moves == [(State.QUEUED, run.created_at, "")]
     assert run.created_at == run.queued_at == shared.created_at
 
 
-def test_an_error_of_the_database_is_one_of_djangos(shared: Shared) -> None:
+def test_an_error_of_the_database_is_one_of_djangos(shared: RunDefaults) -> None:
     """Who catches those of `django.db` catches this one too."""
     [run_id] = new_ids(shared.created_at, 1)
-    twice = [New(id=run_id, payload=b"{}")] * 2
+    twice = [NewRun(id=run_id, payload=b"{}")] * 2
     with pytest.raises(DatabaseError):
         store(twice, shared)

@@ -6,13 +6,13 @@ import pytest
 import redis
 from pytest_django import Settings
 
-from fleet import Admission, Ask, Kind
+from fleet import Admission, AdmissionRequest, Kind
 from jobs import submit
 from jobs.models import Outbox, Owner, Run, Worker
 from jobs.owners.limits import pause_owner, resume_owner
 from jobs.runs import dispatch, unblocking
 from jobs.runs.admission import refuse_unknown
-from jobs.runs.unblocking import publish_freed, publish_known
+from jobs.runs.unblocking import publish_unblocked, publish_with_known_task
 from tests.jobs.scenes import (
     admitted,
     ask,
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 
 def freed() -> int:
-    return publish_freed(owner_ids=None, lock_keys=None)
+    return publish_unblocked(owner_ids=None, lock_keys=None)
 
 
 def blocked() -> set[Run]:
@@ -115,14 +115,14 @@ def test_a_run_that_waits_for_its_task_is_freed_by_a_worker_that_knows_it(acme: 
     runs = submitted(acme, 2)
     worker = living_worker()
     Worker.objects.update(tasks=["tests.record"])
-    refuse_unknown([Ask(str(run.id), run.task) for run in runs])
+    refuse_unknown([AdmissionRequest(str(run.id), run.task) for run in runs])
     lose_hints()
     assert blocked() == set(runs)
-    assert (freed(), publish_known()) == (0, 0)
+    assert (freed(), publish_with_known_task()) == (0, 0)
     Worker.objects.update(tasks=["tests.add"], queues=["slow"])
-    assert publish_known() == 0
+    assert publish_with_known_task() == 0
     Worker.objects.update(queues=["jobs"])
-    assert publish_known() == 2
+    assert publish_with_known_task() == 2
     assert (blocked(), hinted()) == (set(), [run.id for run in runs])
     admitted(worker, runs[0])
 
@@ -134,7 +134,7 @@ def test_a_boot_frees_one_chunk(acme: Owner, monkeypatch: pytest.MonkeyPatch) ->
     Run.objects.update(blocked_by="task")
     living_worker()
     assert blocked() == set(runs[10:])
-    assert publish_known() == 15
+    assert publish_with_known_task() == 15
 
 
 def test_many_are_freed_in_one_go(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from jobs.runs.renamed_tasks import fail_runs, fail_task, move_runs, move_task
 from jobs.runs.unknown_tasks import Unknown
 from jobs.system.heartbeat import beat
 from tests.jobs.scenes import (
-    Ask,
+    AdmissionRequest,
     admitted,
     hinted,
     known,
@@ -95,7 +95,7 @@ def test_a_long_backlog_hides_no_run_that_met_a_worker(acme: Owner) -> None:
     Run.objects.filter(id=ready.id).update(task=NEW)
     worker_with(NEW)
     assert unknown_tasks.unknown_tasks(most=1) == []
-    refuse_unknown([Ask(str(first.id), OLD), Ask(str(second.id), OLD)])
+    refuse_unknown([AdmissionRequest(str(first.id), OLD), AdmissionRequest(str(second.id), OLD)])
     assert unknown_tasks.unknown_tasks(most=1) == [Unknown("jobs", OLD, count=1, due_count=1)]
 
 
@@ -137,7 +137,7 @@ def test_a_run_that_waited_for_its_task_is_freed(acme: Owner) -> None:
     """One that waits for something else goes on waiting, under its new task."""
     worker_with(NEW)
     freed, paused = renamed(acme, 2)
-    refuse_unknown([Ask(str(freed.id), "tests.old_record")])
+    refuse_unknown([AdmissionRequest(str(freed.id), "tests.old_record")])
     Run.objects.filter(id=paused.id).update(blocked_by="paused")
     pause_owner(acme)
     Owner.objects.update(paused_at=None)
@@ -311,7 +311,7 @@ def test_only_waiting_runs_of_the_task_fail(acme: Owner) -> None:
     admitted(living_worker(), running)
     [old] = renamed(acme)
     ids = [running.id, other.id, old.id]
-    assert fail_runs(ids, of="tests.old_record") == [old.id]
+    assert fail_runs(ids, only_task="tests.old_record") == [old.id]
     assert set(Run.objects.values_list("id", "state")) == {
         (running.id, State.ADMITTED),
         (other.id, State.QUEUED),

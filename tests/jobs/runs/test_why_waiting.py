@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django import Settings
 
-from fleet import Found, Kind, OwnerSettings
+from fleet import Kind, MessagePosition, OwnerSettings
 from jobs import submit
 from jobs.calendars import changes
 from jobs.core.sql import now
@@ -21,7 +21,7 @@ from jobs.models import Owner, Run, Worker
 from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch
 from jobs.runs.recording import move
-from jobs.runs.why_waiting import turn
+from jobs.runs.why_waiting import queue_position
 from tests.fleet.fair_queues import Queue
 from tests.jobs.scenes import admitted, age, ask, living_worker, recorded, silence, submitted
 from tests.jobs.windows_world import calendar_of, window
@@ -142,7 +142,7 @@ def test_behind_a_lock(acme: Owner) -> None:
     assert why(runs[1]) == "Another run holds the lock 'door: left'."
 
 
-READY = Found(
+READY = MessagePosition(
     state="ready",
     owner="acme",
     submission="7",
@@ -184,7 +184,7 @@ PLACE = "lace 812 of acme's 3,000 in queue 'jobs'"
 )
 def test_what_a_fair_queue_knows_in_one_sentence(facts: dict[str, Any], sentence: str) -> None:
     """Place, cap, pause, rate, lock and turn: the first that keeps it, and where it stands."""
-    assert turn(replace(READY, **facts), queue="jobs", lock="door") == sentence
+    assert queue_position(replace(READY, **facts), queue="jobs", lock="door") == sentence
 
 
 def test_in_a_fair_queue(acme: Owner, stranger: Owner, broker: redis.Redis) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, pause_off
+from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, split_pause
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -69,15 +69,15 @@ def test_a_span_does_not_reach_over_what_is_accounted_for() -> None:
 def test_a_pause_takes_what_lies_before_its_end() -> None:
     """What lies inside a pause that is not closed yet is left to its own record."""
     rows = [[at(minute) for minute in range(10)]]
-    after, spans = pause_off(rows, paused_from=None, paused_until=at(4))
+    after, spans = split_pause(rows, paused_from=None, paused_until=at(4))
     assert [list(row) for row in after] == [rows[0][4:]] and [*map(_text, spans)] == [
         "0-3: 4 paused"
     ]
-    after, spans = pause_off(rows, paused_from=at(2), paused_until=at(4))
+    after, spans = split_pause(rows, paused_from=at(2), paused_until=at(4))
     assert [list(row) for row in after] == [rows[0][4:]] and [*map(_text, spans)] == [
         "0-1: 2 paused"
     ]
-    assert pause_off(rows, paused_from=at(-1), paused_until=at(99)) == ([], [])
+    assert split_pause(rows, paused_from=at(-1), paused_until=at(99)) == ([], [])
 
 
 @given(

@@ -24,7 +24,7 @@ from django_celery_beat.schedulers import DatabaseScheduler
 import tests.flows.tasks  # noqa: F401  registers a durable task
 from fleet.beat.due import send_id
 from jobs.models.recurring import SentEntry
-from jobs.system import beat as beats
+from jobs.system import beat as beat_module
 from jobs.system import lease
 from jobs.system.beat import Scheduler
 from jobs.system.schedule import keep_periodic_tasks
@@ -226,7 +226,7 @@ def test_the_system_s_own_tasks_do_not_pile_up(
     beat: Beat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where nobody takes them, no more are sent; whatever else is due is."""
-    monkeypatch.setattr(beats, "PILE", 3)
+    monkeypatch.setattr(beat_module, "PILE", 3)
     every(1, name="system", last_run_at=now() - timedelta(seconds=10))
     PeriodicTask.objects.update(task="fairshift.system.promote")
     beat.client.lpush(QUEUE, *[json.dumps({"headers": {"periodic_task_name": "", "id": ""}})] * 3)

@@ -18,7 +18,7 @@ from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run
 from jobs.runs.recording import move
-from jobs.runs.storage import New, Shared, store
+from jobs.runs.storage import NewRun, RunDefaults, store
 from jobs.system.partitions import days_left, make_partitions
 from tests.jobs.scenes import admitted, at_once, behind, living_worker, recorded
 
@@ -46,7 +46,7 @@ def days_since_migration() -> int:
 def stored_at(owner: Owner, moment: datetime) -> UUID:
     """Store a run whose id is of that moment; return its id."""
     [run_id] = new_ids(moment, 1)
-    shared = Shared(
+    shared = RunDefaults(
         owner_id=owner.pk,
         owner="acme",
         task="tests.add",
@@ -56,7 +56,7 @@ def stored_at(owner: Owner, moment: datetime) -> UUID:
         created_at=now(),
         due_at=moment,
     )
-    store([New(id=run_id, payload=b"")], shared)
+    store([NewRun(id=run_id, payload=b"")], shared)
     return run_id
 
 

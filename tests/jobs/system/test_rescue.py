@@ -16,10 +16,10 @@ from jobs import submit
 from jobs.core.sql import now
 from jobs.models import Owner, Run, Worker
 from jobs.runs.cancellation import cancel_runs
-from jobs.system import rescue as rescuing
+from jobs.system import rescue
 from jobs.system.heartbeat import leave
 from jobs.system.promotion import promote
-from jobs.system.rescue import rescue
+from jobs.system.rescue import rescue_runs
 from tests.jobs.scenes import (
     admitted,
     age,
@@ -51,7 +51,7 @@ def test_what_a_living_worker_holds_is_its_own(acme: Owner, worker: UUID) -> Non
     [run] = submitted(acme)
     started(worker, run)
     age(run, "started_at", seconds=86_400)
-    assert rescue() == 0
+    assert rescue_runs() == 0
 
 
 def test_a_silent_worker_is_gone_after_a_lease(acme: Owner, worker: UUID) -> None:
@@ -59,11 +59,11 @@ def test_a_silent_worker_is_gone_after_a_lease(acme: Owner, worker: UUID) -> Non
     [run] = submitted(acme)
     started(worker, run)
     silence(worker, seconds=29)
-    assert rescue() == 0
+    assert rescue_runs() == 0
     silence(worker, seconds=2)
-    assert rescue() == 1
+    assert rescue_runs() == 1
     assert states(run) == ["queued", "admitted", "running", "retrying"]
-    assert rescue() == 0
+    assert rescue_runs() == 0
 
 
 def test_a_worker_that_has_left_is_gone_at_once(acme: Owner, worker: UUID) -> None:
@@ -82,7 +82,7 @@ def test_a_worker_without_a_row_is_gone(acme: Owner, worker: UUID) -> None:
     [run] = submitted(acme)
     started(worker, run)
     Worker.objects.all().delete()
-    assert rescue() == 1
+    assert rescue_runs() == 1
     assert states(run)[-1] == "retrying"
 
 
@@ -151,7 +151,7 @@ def test_what_ends_its_workers_before_its_start_fails_in_the_end(
     acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run whose admission ends a worker again and again is not given to all of them for ever."""
-    monkeypatch.setattr(rescuing, "UNSTARTED_MOST", 2)
+    monkeypatch.setattr(rescue, "UNSTARTED_MOST", 2)
     [run] = submitted(acme, max_attempts=1)
     for _ in range(3):
         worker = living_worker()
@@ -188,7 +188,7 @@ def test_what_never_reached_a_living_worker_is_taken_back(acme: Owner, worker: U
     ask(worker, runs)
     age(runs[0], "admitted_at", seconds=31)
     age(runs[1], "admitted_at", seconds=31)
-    assert rescue(worker_id=worker, held=[runs[0].id]) == 1
+    assert rescue_runs(worker_id=worker, held=[runs[0].id]) == 1
     assert [states(run)[-1] for run in runs] == ["admitted", "queued", "admitted"]
     assert runs[1].attempt_count == 0
     attempt = runs[1].attempts.get()
@@ -201,7 +201,7 @@ def test_what_was_taken_back_unstarted_has_a_hint(committed: None, acme: Owner) 
     worker = living_worker()
     admitted(worker, run)
     age(run, "admitted_at", seconds=31)
-    rescue(worker_id=worker)
+    rescue_runs(worker_id=worker)
     assert hinted() == [run.id] * 2
 
 
@@ -210,7 +210,7 @@ def test_what_a_living_worker_has_started_and_forgotten_was_lost(acme: Owner, wo
     [run] = submitted(acme)
     started(worker, run)
     age(run, "admitted_at", seconds=31)
-    assert rescue(worker_id=worker) == 1
+    assert rescue_runs(worker_id=worker) == 1
     assert (states(run)[-1], run.attempt_count) == ("retrying", 1)
 
 
@@ -254,7 +254,7 @@ def test_another_worker_s_word_is_not_asked_for(acme: Owner, worker: UUID) -> No
     [run] = submitted(acme)
     started(worker, run)
     age(run, "admitted_at", seconds=31)
-    assert rescue(worker_id=living_worker("w2@here"), held=[]) == 0
+    assert rescue_runs(worker_id=living_worker("w2@here"), held=[]) == 0
     assert states(run)[-1] == "running"
 
 
@@ -262,10 +262,10 @@ def test_many_are_rescued_in_chunks(
     acme: Owner, worker: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until none is left."""
-    monkeypatch.setattr(rescuing, "CHUNK", 10)
+    monkeypatch.setattr(rescue, "CHUNK", 10)
     ask(worker, submitted(acme, 25))
     silence(worker, seconds=31)
-    assert rescue() == 25
+    assert rescue_runs() == 25
 
 
 def test_a_rescue_frees_what_waited_for_the_lost_run(committed: None, acme: Owner) -> None:
@@ -286,5 +286,5 @@ def test_a_row_that_its_worker_is_writing_is_left_alone(committed: None, acme: O
     started(worker, run)
     silence(worker, seconds=31)
     with held_by_somebody(run):
-        assert rescue() == 0
-    assert rescue() == 1
+        assert rescue_runs() == 0
+    assert rescue_runs() == 1

@@ -11,8 +11,14 @@ from fleet import BrokerUnavailable, Refusal
 from jobs.core.sql import now
 from jobs.models import Outbox, Owner, Run
 from jobs.runs import dispatch
-from jobs.system import sweep as sweeping
-from jobs.system.sweep import prime, publish_after_flush, publish_outbox, publish_overdue, sweep
+from jobs.system import sweep
+from jobs.system.sweep import (
+    prime,
+    publish_after_flush,
+    publish_outbox,
+    publish_overdue,
+    sweep_hints,
+)
 from tests.jobs.scenes import age, ask, at_once, hinted, living_worker, lose_hints, submitted
 
 NOTHING = {"flushed": 0, "outbox": 0, "overdue": 0, "freed": 0, "told": 0}
@@ -43,7 +49,7 @@ def put_back_in_outbox(runs: list[Run], *, seconds: float) -> None:
 def test_where_nothing_is_missing_nothing_is_published(acme: Owner) -> None:
     """Not one hint twice."""
     runs = submitted(acme, 3)
-    assert sweep() == NOTHING
+    assert sweep_hints() == NOTHING
     assert hinted() == [run.id for run in runs]
 
 
@@ -137,7 +143,7 @@ def test_one_at_a_time_tells_what_was_forgotten(acme: Owner, broker: redis.Redis
 def test_a_worker_that_cannot_tell_leaves_it_to_the_sweep(
     acme: Owner, broker: redis.Redis, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its edge goes on: what has failed is asked for again."""
+    """Its I/O thread goes on: what has failed is asked for again."""
     settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
     dispatch.broker.cache_clear()
     broker.client_pause(500)
@@ -184,8 +190,8 @@ def test_behind_a_backlog_some_are_published_in_one_sweep(
     acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long queue is not doubled at once; an empty one has lost all."""
-    monkeypatch.setattr(sweeping, "CHUNK", 2)
-    monkeypatch.setattr(sweeping, "WITH_BACKLOG", 2)
+    monkeypatch.setattr(sweep, "CHUNK", 2)
+    monkeypatch.setattr(sweep, "WITH_BACKLOG", 2)
     for run in submitted(acme, 5):
         wait(run, seconds=60)
     assert publish_overdue() == 2
@@ -213,7 +219,7 @@ def test_those_that_are_overdue_for_longest_come_first(
     acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As far as one sweep goes."""
-    monkeypatch.setattr(sweeping, "WITH_BACKLOG", 2)
+    monkeypatch.setattr(sweep, "WITH_BACKLOG", 2)
     runs = submitted(acme, 3)
     for seconds, run in enumerate(runs, start=100):
         wait(run, seconds=seconds)
@@ -229,9 +235,9 @@ def test_what_is_free_again_is_published(acme: Owner, settings: Settings) -> Non
     Owner.objects.filter(pk=acme.pk).update(paused_at="2026-01-01T00:00Z")
     assert ask(living_worker(), runs) == [Refusal.WAITS] * 2
     lose_hints()
-    assert sweep()["freed"] == 0
+    assert sweep_hints()["freed"] == 0
     Owner.objects.filter(pk=acme.pk).update(paused_until="2026-01-02T00:00Z")
-    assert sweep()["freed"] == 2
+    assert sweep_hints()["freed"] == 2
     assert hinted() == [run.id for run in runs]
 
 
@@ -246,8 +252,8 @@ def test_while_the_broker_is_away_the_sweep_says_so(
     dispatch.broker.cache_clear()
     broker.client_pause(500)
     with pytest.raises(BrokerUnavailable):
-        sweep()
+        sweep_hints()
     assert Outbox.objects.count() == 1
     dispatch.broker.cache_clear()
     settings.FAIRSHIFT = {}
-    assert sweep() == {**NOTHING, "outbox": 2}
+    assert sweep_hints() == {**NOTHING, "outbox": 2}

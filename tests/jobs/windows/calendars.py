@@ -7,7 +7,7 @@ from random import Random
 
 from jobs.core.errors import WindowError
 from jobs.windows import (
-    Calendar,
+    CalendarHours,
     Effect,
     Entry,
     Span,
@@ -26,12 +26,12 @@ BEFORE, AFTER = timedelta(hours=10), timedelta(hours=16)
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 
-def some_calendars(chance: Random, change: datetime, zone: str) -> list[Calendar]:
+def some_calendars(chance: Random, change: datetime, zone: str) -> list[CalendarHours]:
     """Return one to three calendars that have something to say about a change of the clock."""
     return [_calendar(chance, change, zone) for _ in range(chance.choice((1, 1, 2, 3)))]
 
 
-def _calendar(chance: Random, change: datetime, zone: str) -> Calendar:
+def _calendar(chance: Random, change: datetime, zone: str) -> CalendarHours:
     windows = [
         _entry(chance, change, _zone(chance, zone), Effect.WINDOW)
         for _ in range(chance.choice((0, 1, 1, 2, 3)))
@@ -41,7 +41,7 @@ def _calendar(chance: Random, change: datetime, zone: str) -> Calendar:
         for _ in range(chance.choice((0, 0, 1, 2)))
     ]
     cut_off = chance.choice((0, 0, 10, 45)) * MINUTE
-    return Calendar((*windows, *freezes), cut_off=cut_off)
+    return CalendarHours((*windows, *freezes), cut_off=cut_off)
 
 
 def _zone(chance: Random, zone: str) -> str:
@@ -176,7 +176,7 @@ def a_change(chance: Random) -> tuple[str, datetime]:
     return zone, chance.choice(changes(zone))
 
 
-def disagreements(calendars: list[Calendar], change: datetime) -> list[str]:
+def disagreements(calendars: list[CalendarHours], change: datetime) -> list[str]:
     """Return what differs from the oracle around a change of the clock; mostly nothing.
 
     Compared are all minutes, and at some of them the fit rule and the end of the opening.
@@ -199,7 +199,7 @@ def disagreements(calendars: list[Calendar], change: datetime) -> list[str]:
     return list(_fits(calendars, wanted, start))
 
 
-def _fits(calendars: list[Calendar], wanted: list[bool], start: datetime) -> list[str]:
+def _fits(calendars: list[CalendarHours], wanted: list[bool], start: datetime) -> list[str]:
     """Compare what the fit rule says with the lengths of the oracle's runs of open minutes."""
     cut_off = max((calendar.cut_off for calendar in calendars), default=0 * MINUTE)
     wrong = []
@@ -222,7 +222,11 @@ def _fits(calendars: list[Calendar], wanted: list[bool], start: datetime) -> lis
 
 
 def _next(
-    calendars: list[Calendar], lengths: list[int], start: datetime, index: int, needed: timedelta
+    calendars: list[CalendarHours],
+    lengths: list[int],
+    start: datetime,
+    index: int,
+    needed: timedelta,
 ) -> list[str]:
     """Compare the next opening, if the oracle has seen it whole."""
     enough = needed + max((calendar.cut_off for calendar in calendars), default=0 * MINUTE)

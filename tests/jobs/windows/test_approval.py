@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from jobs.windows import Effect, Entry, Said, agreed, start_of
+from jobs.windows import DecisionFact, Effect, Entry, approved_spans, start_of
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 DAILY = Entry(Effect.WINDOW, datetime(2026, 11, 20, 12), DAY / 24, "UTC", rule="FREQ=DAILY")
 
 
-def days(*said: Said) -> list[int]:
+def days(*said: DecisionFact) -> list[int]:
     """Return which of the next ten days, of which each starts an occurrence, are agreed to."""
-    spans = agreed(said)
+    spans = approved_spans(said)
     return [
         day for day in range(10) if any(one.start <= NOON + day * DAY < one.end for one in spans)
     ]
 
 
-def on(day: int, *, is_yes: bool = True, until: int | None = None) -> Said:
+def on(day: int, *, is_approved: bool = True, until: int | None = None) -> DecisionFact:
     """Return a decision on the occurrence of one day."""
-    return Said(is_yes, NOON + day * DAY, None if until is None else NOON + until * DAY)
+    return DecisionFact(
+        is_approved, NOON + day * DAY, None if until is None else NOON + until * DAY
+    )
 
 
 def test_nobody_has_said_anything() -> None:
@@ -32,17 +34,17 @@ def test_nobody_has_said_anything() -> None:
 def test_all_and_one_by_one() -> None:
     """The newest decision on an occurrence counts, and one on all is one on each."""
     every = list(range(10))
-    assert days(Said(True)) == every
-    assert days(Said(True), on(3, is_yes=False)) == [day for day in every if day != 3]
-    assert days(Said(True), on(3, is_yes=False), on(3)) == every
+    assert days(DecisionFact(True)) == every
+    assert days(DecisionFact(True), on(3, is_approved=False)) == [day for day in every if day != 3]
+    assert days(DecisionFact(True), on(3, is_approved=False), on(3)) == every
     assert days(on(3), on(5)) == [3, 5]
-    assert days(on(3), Said(False)) == []
-    assert days(on(3, is_yes=False), Said(True)) == every
+    assert days(on(3), DecisionFact(False)) == []
+    assert days(on(3, is_approved=False), DecisionFact(True)) == every
 
 
 def test_an_approval_that_expires_counts_for_what_starts_before() -> None:
     """To the moment; an occurrence is not agreed to by one that has expired when it starts."""
-    assert days(Said(True, expires_at=NOON + 2 * DAY)) == [0, 1]
+    assert days(DecisionFact(True, expires_at=NOON + 2 * DAY)) == [0, 1]
     assert days(on(3, until=4), on(5, until=5)) == [3]
 
 

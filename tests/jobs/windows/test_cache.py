@@ -6,8 +6,8 @@ import pickle
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from jobs.windows import Calendar, Effect, Entry, Span
-from jobs.windows.cache import Kept
+from jobs.windows import CalendarHours, Effect, Entry, Span
+from jobs.windows.cache import SpanCache
 
 ZERO, HOUR = datetime(2026, 6, 1, tzinfo=UTC), timedelta(hours=1)
 
@@ -18,7 +18,7 @@ def spans(count: int) -> tuple[Span, ...]:
 
 def test_what_was_not_asked_for_is_forgotten_first() -> None:
     """The limit is of spans, with one more for each key, and never exceeded afterwards."""
-    kept = Kept(most=20)
+    kept = SpanCache(most=20)
     for key in ("a", "b", "c"):
         assert kept.get(key, lambda: spans(4)) == spans(4)
     kept.get("a", lambda: spans(0))
@@ -30,14 +30,14 @@ def test_what_was_not_asked_for_is_forgotten_first() -> None:
 
 def test_nothing_is_too_large_to_be_found() -> None:
     """What does not fit is returned, and not kept."""
-    kept = Kept(most=3)
+    kept = SpanCache(most=3)
     assert len(kept.get("large", lambda: spans(9))) == 9
     assert kept.count == 0 and kept.get("large", lambda: spans(1)) == spans(1)
 
 
 def test_none_is_an_answer() -> None:
     """A block without occurrences is not looked through again."""
-    kept = Kept(most=3)
+    kept = SpanCache(most=3)
     kept.get("empty", lambda: ())
     assert kept.get("empty", lambda: spans(1)) == ()
 
@@ -45,9 +45,9 @@ def test_none_is_an_answer() -> None:
 def test_calendars_are_values() -> None:
     """Equal ones are one key, in a copy too; a change makes another one."""
     entry = Entry(Effect.WINDOW, ZERO.replace(tzinfo=None), HOUR, "UTC")
-    one, other = Calendar((entry,)), Calendar((replace(entry),))
+    one, other = CalendarHours((entry,)), CalendarHours((replace(entry),))
     assert one == other and hash(one) == hash(other)
     assert one != replace(one, cut_off=HOUR)
     copy = pickle.loads(pickle.dumps(one))
     assert copy == one and hash(copy) == hash(one)
-    assert copy.__reduce__() == (Calendar, ((entry,), timedelta(0)))
+    assert copy.__reduce__() == (CalendarHours, ((entry,), timedelta(0)))

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from jobs.windows import Calendar, Effect, Entry, Gate, gate_of
+from jobs.windows import CalendarHours, Effect, Entry, Gate, gate_of
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 NONE = timedelta(0)
 
 
-def opening(*hours: float, length: float = 2, cut_off: timedelta = NONE) -> Calendar:
+def opening(*hours: float, length: float = 2, cut_off: timedelta = NONE) -> CalendarHours:
     """Return a calendar that opens so many hours from noon, each time for that long."""
     starts = [datetime(2026, 11, 20, 12) + hour * HOUR for hour in hours]
     entries = [Entry(Effect.WINDOW, one, length * HOUR, "UTC") for one in starts]
-    return Calendar(tuple(entries), cut_off=cut_off)
+    return CalendarHours(tuple(entries), cut_off=cut_off)
 
 
-def gate(*calendars: Calendar, needed: timedelta = NONE, late: timedelta = NONE) -> Gate:
+def gate(*calendars: CalendarHours, needed: timedelta = NONE, late: timedelta = NONE) -> Gate:
     return gate_of(calendars, now=NOON, needed=needed, late=late)
 
 
 def test_without_a_calendar_it_is_open_for_ever() -> None:
     """And with one that nothing closes within a year: there is no last moment."""
-    assert gate() == gate(Calendar(())) == Gate(is_open=True)
+    assert gate() == gate(CalendarHours(())) == Gate(is_open=True)
 
 
 def test_the_last_moment_leaves_room_for_the_attempt_and_the_cut_off() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from jobs.windows import Effect, Entry, Said, Span, agreed, checked, occurrences
+from jobs.windows import DecisionFact, Effect, Entry, Span, approved_spans, checked, occurrences
 from jobs.windows.narrowing import only_narrows
 from jobs.windows.spans import union, without
 from tests.jobs.schedules.clocks import ZONES, changes
@@ -110,7 +110,9 @@ def test_what_opens_less_narrows(before: Entry, changed: dict[str, Any]) -> None
         (HOURLY, {"starts": WALL("2026-01-03 22:10"), "duration": HOUR / 4}),
         # What was revoked by its start would not be, by another one.
         (
-            replace(NIGHTS, approved=agreed([Said(True), Said(False, MOMENT)])),
+            replace(
+                NIGHTS, approved=approved_spans([DecisionFact(True), DecisionFact(False, MOMENT)])
+            ),
             {"starts": WALL("2026-01-03 23:00"), "duration": 7 * HOUR},
         ),
         (replace(NIGHTS, rule="broken"), {"rule": "FREQ=DAILY"}),
@@ -162,8 +164,8 @@ def _some_approval(draw: st.DrawFn, entry: Entry, near: datetime) -> tuple[Span,
     unapproved = replace(entry, approved=None, approved_starts=None)
     starts = [span.start for span in occurrences(unapproved, start=near - DAY, end=near + DAY)][:4]
     moments = st.sampled_from([None, *starts])
-    decisions = st.builds(Said, st.booleans(), moments, st.sampled_from((None, near)))
-    return agreed(draw(st.lists(decisions, min_size=1, max_size=4)))
+    decisions = st.builds(DecisionFact, st.booleans(), moments, st.sampled_from((None, near)))
+    return approved_spans(draw(st.lists(decisions, min_size=1, max_size=4)))
 
 
 @settings(max_examples=400, deadline=None)

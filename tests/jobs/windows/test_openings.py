@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.windows import (
-    Calendar,
+    CalendarHours,
     Effect,
     Entry,
     Span,
@@ -47,13 +47,13 @@ def span(first: float, last: float) -> Span:
     return Span(MONDAY + first * HOUR, MONDAY + last * HOUR)
 
 
-def week(*calendars: Calendar) -> list[Span]:
+def week(*calendars: CalendarHours) -> list[Span]:
     return open_spans(calendars, start=MONDAY, end=MONDAY + 7 * DAY)
 
 
 # The night of every day, 22 to 6; closed on Wednesday until 4; a change day of the company.
-NIGHTS = Calendar((window(-2, 8, "FREQ=DAILY"),), cut_off=HOUR / 2)
-COMPANY = Calendar((freeze(48, 4), freeze(24 * 365, 24)))
+NIGHTS = CalendarHours((window(-2, 8, "FREQ=DAILY"),), cut_off=HOUR / 2)
+COMPANY = CalendarHours((freeze(48, 4), freeze(24 * 365, 24)))
 
 entries = st.builds(
     entry,
@@ -63,12 +63,14 @@ entries = st.builds(
     st.sampled_from(("", "", "FREQ=DAILY;INTERVAL=3", "FREQ=WEEKLY", "FREQ=HOURLY;INTERVAL=61")),
 )
 calendars = st.builds(
-    Calendar, st.lists(entries, max_size=4).map(tuple), st.integers(0, 5).map(lambda n: n * HOUR)
+    CalendarHours,
+    st.lists(entries, max_size=4).map(tuple),
+    st.integers(0, 5).map(lambda n: n * HOUR),
 )
 hours = st.integers(-100, 300)
 
 
-def hours_open(*some: Calendar) -> set[int]:
+def hours_open(*some: CalendarHours) -> set[int]:
     """Return the hours, counted from Monday, in which all of them are open."""
     spans = open_spans(some, start=MONDAY - 100 * HOUR, end=MONDAY + 300 * HOUR)
     return {
@@ -78,55 +80,57 @@ def hours_open(*some: Calendar) -> set[int]:
 
 def test_windows_are_a_union_and_a_freeze_wins() -> None:
     """What any window opens is open, but for freezes, however long the windows are."""
-    assert week(Calendar((window(10, 5), window(12, 8), window(20, 1), window(40, 9)))) == [
+    assert week(CalendarHours((window(10, 5), window(12, 8), window(20, 1), window(40, 9)))) == [
         span(10, 21),
         span(40, 49),
     ]
-    assert week(Calendar((window(0, 168), freeze(30, 4)))) == [span(0, 30), span(34, 168)]
-    assert week(Calendar((window(0, 9), freeze(-2, 20)))) == []
+    assert week(CalendarHours((window(0, 168), freeze(30, 4)))) == [span(0, 30), span(34, 168)]
+    assert week(CalendarHours((window(0, 9), freeze(-2, 20)))) == []
 
 
 def test_all_calendars_must_be_open() -> None:
     """Owner, job and target each have their say."""
-    day, late = Calendar((window(0, 12, "FREQ=DAILY"),)), Calendar((window(10, 30),))
+    day, late = CalendarHours((window(0, 12, "FREQ=DAILY"),)), CalendarHours((window(10, 30),))
     assert week(day, late) == [span(10, 12), span(24, 36)]
     assert week(day, late, day) == week(late, day)
 
 
 def test_without_windows_a_calendar_is_open() -> None:
     """No calendar, one without entries, and one with freezes only say no to nothing else."""
-    assert week() == week(Calendar(())) == [span(0, 168)]
-    assert week(Calendar((freeze(30, 4),))) == [span(0, 30), span(34, 168)]
+    assert week() == week(CalendarHours(())) == [span(0, 168)]
+    assert week(CalendarHours((freeze(30, 4),))) == [span(0, 30), span(34, 168)]
 
 
 def test_a_window_that_nobody_approved_opens_nothing() -> None:
     """It is one all the same, so its calendar is closed, not open for want of windows."""
-    assert week(Calendar((window(10, 5, approved=()),))) == []
+    assert week(CalendarHours((window(10, 5, approved=()),))) == []
 
 
 @given(st.lists(calendars, max_size=3), calendars)
-def test_more_calendars_open_less(some: list[Calendar], one: Calendar) -> None:
+def test_more_calendars_open_less(some: list[CalendarHours], one: CalendarHours) -> None:
     """Together they are open where all of them are, in whatever order they come."""
     both = hours_open(*some, one)
     assert both == hours_open(*some) & hours_open(one) == hours_open(one, *reversed(some))
 
 
 @given(calendars, st.lists(entries, max_size=3))
-def test_entries_by_their_effect(calendar: Calendar, more: list[Entry]) -> None:
+def test_entries_by_their_effect(calendar: CalendarHours, more: list[Entry]) -> None:
     """A freeze more closes just what it covers; a window more opens what no freeze closes."""
     for one in more:
-        whole = Calendar((*calendar.entries, one))
-        alone = hours_open(Calendar((window(-9_000, 1), one))) if one.effect == "window" else set()
+        whole = CalendarHours((*calendar.entries, one))
+        alone = (
+            hours_open(CalendarHours((window(-9_000, 1), one))) if one.effect == "window" else set()
+        )
         if one.effect == "freeze":
-            assert hours_open(whole) == hours_open(calendar) & hours_open(Calendar((one,)))
+            assert hours_open(whole) == hours_open(calendar) & hours_open(CalendarHours((one,)))
         elif any(other.effect == "window" for other in calendar.entries):
             frozen = [other for other in calendar.entries if other.effect == "freeze"]
-            opened = alone & hours_open(Calendar(tuple(frozen)))
+            opened = alone & hours_open(CalendarHours(tuple(frozen)))
             assert hours_open(whole) == hours_open(calendar) | opened
 
 
 @given(st.lists(calendars, max_size=3), st.lists(hours, min_size=3, max_size=5))
-def test_it_does_not_matter_where_one_begins(some: list[Calendar], cuts: list[int]) -> None:
+def test_it_does_not_matter_where_one_begins(some: list[CalendarHours], cuts: list[int]) -> None:
     """Spans that are put together are those of the whole, and so are their minutes."""
     first, *between, last = (MONDAY + n * HOUR for n in sorted(cuts))
     whole = open_minutes(some, start=first, end=last)
@@ -138,7 +142,7 @@ def test_it_does_not_matter_where_one_begins(some: list[Calendar], cuts: list[in
 
 
 @given(st.lists(calendars, max_size=3), hours, st.integers(0, 90))
-def test_the_fit_rule(some: list[Calendar], at: int, needed: int) -> None:
+def test_the_fit_rule(some: list[CalendarHours], at: int, needed: int) -> None:
     """What starts is done by the close, less the largest cut-off of the calendars that apply."""
     moment = MONDAY + at * HOUR
     cut_off = max((one.cut_off for one in some), default=NONE)
@@ -151,7 +155,7 @@ def test_the_fit_rule(some: list[Calendar], at: int, needed: int) -> None:
 
 @given(st.lists(calendars, max_size=3), hours, st.integers(0, 90))
 def test_the_next_opening_is_the_first_that_fits(
-    some: list[Calendar], at: int, needed: int
+    some: list[CalendarHours], at: int, needed: int
 ) -> None:
     """At its start the fit rule holds; before it, at no hour; it closes when the opening does."""
     after = MONDAY + at * HOUR
@@ -192,7 +196,7 @@ def test_what_is_left_is_measured() -> None:
 
 def test_the_edges_of_a_window() -> None:
     """It is open at its first instant, and shut at the instant of its end."""
-    night = Calendar((window(22, 8),))
+    night = CalendarHours((window(22, 8),))
     assert is_open([night], at=MONDAY + 22 * HOUR, needed=8 * HOUR)
     assert not is_open([night], at=MONDAY + 30 * HOUR)
     assert closes_at([night], at=MONDAY + 30 * HOUR) == MONDAY + 30 * HOUR
@@ -201,14 +205,14 @@ def test_the_edges_of_a_window() -> None:
 def test_never() -> None:
     """What does not fit within a year is said; what never closes too."""
     assert next_opening([NIGHTS], after=MONDAY, needed=8 * HOUR) is None
-    assert next_opening([Calendar((window(-60, 8),))], after=MONDAY, needed=NONE) is None
+    assert next_opening([CalendarHours((window(-60, 8),))], after=MONDAY, needed=NONE) is None
     assert closes_at([], at=MONDAY) is None
     assert next_opening([], after=MONDAY, needed=9 * HOUR) == Span(MONDAY, MONDAY + HORIZON)
 
 
 def test_an_opening_over_many_blocks_is_one() -> None:
     """Windows that touch are one opening, however long: a run may be longer than a fortnight."""
-    always = Calendar((window(0, 24, "FREQ=DAILY"),))
+    always = CalendarHours((window(0, 24, "FREQ=DAILY"),))
     assert is_open([always], at=MONDAY, needed=60 * DAY)
     assert closes_at([always, COMPANY], at=MONDAY + 60 * HOUR) == MONDAY + 365 * DAY
     assert open_minutes([always], start=MONDAY, end=MONDAY + 40 * DAY) == 40 * 1440
@@ -238,9 +242,9 @@ def test_three_thousand_targets(needed: int) -> None:
         )
         for n in range(50)
     ]
-    company = Calendar(tuple(fifty[:20]))
-    owners = [Calendar(tuple(fifty[20 + n : 35 + n])) for n in range(10)]
-    targets = [Calendar((*fifty[n : n + 5], *fifty[45:])) for n in range(40)]
+    company = CalendarHours(tuple(fifty[:20]))
+    owners = [CalendarHours(tuple(fifty[20 + n : 35 + n])) for n in range(10)]
+    targets = [CalendarHours((*fifty[n : n + 5], *fifty[45:])) for n in range(40)]
     began, worked = perf_counter(), process_time()
     found = [
         next_opening(
@@ -257,7 +261,7 @@ def test_three_thousand_targets(needed: int) -> None:
 
 @given(st.lists(calendars, max_size=2), st.lists(hours, min_size=2, max_size=6), st.integers(0, 90))
 def test_what_was_asked_before_does_not_matter(
-    some: list[Calendar], moments: list[int], needed: int
+    some: list[CalendarHours], moments: list[int], needed: int
 ) -> None:
     """The next opening is the same after other questions, of earlier and later moments."""
     for at in moments:

@@ -155,7 +155,7 @@ local function drop(leases)
         end
     end
     if #ids > 0 then
-        -- In this order: what has a body and no lease is published again by `mend`.
+        -- In this order: what has a body and no lease is published again by `repair.lua`.
         forget(ids)
         delete_fields(key.held .. leases[1].worker, ids)
     end

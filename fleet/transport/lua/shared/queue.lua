@@ -9,7 +9,7 @@ if not now then
     now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
--- What only a foreign hand has written: the act fails, and the queue begins anew (see mend).
+-- What only a foreign hand has written: the act fails, and the queue begins anew (see repair.lua).
 local function refuse(what)
     error('spoilt: ' .. what)
 end
@@ -132,7 +132,7 @@ local function store_placeholders()
 end
 
 -- The bodies of messages that were put in, each after its id. Settle stores them last: an act that
--- fails halfway, over a key of the wrong type, leaves no body, and may be done again (see mend).
+-- fails halfway, over a key of the wrong type, leaves no body, and may be done again (repair.lua).
 local bodies = {}
 
 -- Waking ----------------------------------------------------------------------------------------

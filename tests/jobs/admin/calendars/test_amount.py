@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.calendars import changes as calendars
-from jobs.calendars import hours as agreed
+from jobs.calendars import changes
+from jobs.calendars.hours import _cache
 from jobs.calendars.ical_feed import new_secret
-from jobs.calendars.ical_import import foresee_ical, import_ical
+from jobs.calendars.ical_import import import_ical, preview_ical
 from jobs.calendars.windows import change_window, remove_window, request_window
 from jobs.core.errors import IcalError, WindowError
 from jobs.core.sql import now
@@ -39,7 +39,7 @@ def often(calendar: Calendar, **changes: object) -> Window:
     return request_window(calendar, **{**given, "rule": OFTEN, **changes})
 
 
-@pytest.mark.parametrize("act", [foresee_ical, import_ical])
+@pytest.mark.parametrize("act", [preview_ical, import_ical])
 def test_an_import_of_too_many_is_refused_at_once(acme: Owner, act: object) -> None:
     """With the line of the event that passes the limit, in seconds, and nothing is written."""
     hours = calendar_of(acme)
@@ -102,7 +102,7 @@ def test_what_is_written_past_all_checks_is_closed_and_stops_no_page(
     written_past_all_checks(hours)
     secret = new_secret(hours)
     began = process_time()
-    assert calendars.make_openings(hours) == 0
+    assert changes.make_openings(hours) == 0
     pages = [
         reverse("admin:jobs_calendar_changelist"),
         reverse("admin:jobs_calendar_change", args=[hours.pk]),
@@ -142,7 +142,7 @@ def test_lists_read_stored_openings(as_root: Client, acme: Owner) -> None:
     Opening.objects.all().delete()
     Opening.objects.create(calendar=hours, opens_at=opens, closes_at=opens + timedelta(hours=1))
     Calendar.objects.update(needs_approval=False)
-    agreed._kept.clear()
+    _cache.clear()
     page = as_root.get(reverse("admin:jobs_calendar_changelist"))
     [row] = page.context["cl"].result_list
     assert row.page_status.opens_at == opens

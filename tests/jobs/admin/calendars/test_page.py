@@ -12,8 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from jobs.calendars import changes as calendars
-from jobs.calendars import windows
+from jobs.calendars import changes, windows
 from jobs.models import Calendar, Job, Owner, Target, TargetGroup, Window, WindowDecision
 from tests.jobs.windows_world import calendar_of
 
@@ -54,7 +53,7 @@ def test_each_page_of_a_row_opens(as_root: Client, acme: Owner) -> None:
     target = Target.objects.create(owner=acme, name="sw-1")
     group = TargetGroup.objects.create(owner=acme, name="switches")
     group.targets.add(target)
-    calendars.attach(calendar, group)
+    changes.attach(calendar, group)
     assert "every day at 22:00" in page(as_root, "calendar_change", calendar.pk)
     listed = page(as_root, "calendar_changelist")
     assert "no window is approved" in listed and "switches" in listed
@@ -152,7 +151,7 @@ def test_lists_ask_the_same_questions_however_many_rows(as_root: Client, acme: O
             calendar = calendar_of(acme, f"c-{many}-{number}", needs_approval=True)
             nightly(calendar)
             group = TargetGroup.objects.create(owner=acme, name=f"g-{many}-{number}")
-            calendars.attach(calendar, group)
+            changes.attach(calendar, group)
         for name, asked in counts.items():
             # Calendars are read once and kept while they stay as they are.
             page(as_root, f"{name}_changelist")
@@ -191,7 +190,7 @@ def test_markup_in_every_field_is_escaped_and_broken_rows_hide_no_others(
     target = Target.objects.create(owner=acme, name=MARKUP)
     group = TargetGroup.objects.create(owner=acme, name=MARKUP)
     group.targets.add(target)
-    calendars.attach(calendar, group)
+    changes.attach(calendar, group)
     broken = Window.objects.create(
         calendar=calendar, starts=MARKUP[:26], duration_seconds=1, zone=MARKUP, rule=MARKUP
     )

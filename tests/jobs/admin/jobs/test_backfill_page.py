@@ -12,7 +12,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from jobs.models import AuditEntry, Backfill, Job, Owner, Run
-from jobs.recurring.backfill import backfill, go_on
+from jobs.recurring.backfill import backfill, make_pending_runs
 from tests.jobs.admin.conftest import said
 
 Person = Callable[..., Client]
@@ -144,7 +144,7 @@ def test_backfill_is_no_action_of_the_list(as_root: Client, hourly: Job) -> None
 def test_a_backfill_is_followed_and_cancelled(as_root: Client, hourly: Job) -> None:
     """Its list has its progress; cancelled, no more runs are made, and those made end."""
     made = backfill(hourly, START, END)
-    go_on()
+    make_pending_runs()
     listed = as_root.get(reverse("admin:jobs_backfill_changelist")).content.decode()
     assert "24 queued" in listed and "unreadable" not in listed
     page = reverse("admin:jobs_backfill_change", args=[made.pk])
@@ -162,7 +162,7 @@ def test_one_that_is_being_made_is_stopped(as_root: Client, hourly: Job) -> None
     made = backfill(hourly, START, END)
     url = reverse("admin:jobs_backfill_actions", args=[made.pk, "cancel"])
     as_root.post(url, as_root.get(url).context["hidden"])
-    go_on()
+    make_pending_runs()
     assert not Run.objects.exists()
     page = as_root.get(reverse("admin:jobs_backfill_change", args=[made.pk]))
     assert "stopped" in page.content.decode()

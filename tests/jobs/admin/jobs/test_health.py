@@ -15,7 +15,7 @@ from django.utils import timezone
 from jobs.admin.jobs import health_filter
 from jobs.core.ids import scheduled_id
 from jobs.models import Cursor, Job, Missed, Owner, Run, Tick
-from jobs.recurring import health as job_health
+from jobs.recurring import health as health_module
 from jobs.schedules import slot_of
 
 Person = Callable[..., Client]
@@ -147,7 +147,7 @@ def test_a_search_that_takes_too_long_says_that_there_may_be_more(
 ) -> None:
     """It ends, and the list is shown."""
     handed_out(due - timedelta(seconds=10))
-    monkeypatch.setattr(job_health, "LATE_MILLISECONDS", 1)
+    monkeypatch.setattr(health_module, "LATE_MILLISECONDS", 1)
     answer = as_root.get(reverse("admin:jobs_job_changelist", query={"health": "late"}))
     assert "may be more" in answer.content.decode()
 
@@ -293,7 +293,7 @@ def test_what_strangers_have_takes_no_place_of_ones_own(
 
 def most(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a list of what needs somebody be no longer than this."""
-    monkeypatch.setattr(job_health, "MOST", number)
+    monkeypatch.setattr(health_module, "MOST", number)
     monkeypatch.setattr(health_filter, "MOST", number)
 
 
@@ -313,7 +313,7 @@ def test_a_list_that_was_cut_says_that_there_may_be_more(
     for key in ("interval", "cron", "once", "strange"):
         ended(Job.objects.get(key=key), "failed", at=due)
         job(acme, f"broken {key}", schedule="once")
-    monkeypatch.setattr(job_health, "LATE_MILLISECONDS", 10_000)
+    monkeypatch.setattr(health_module, "LATE_MILLISECONDS", 10_000)
     most(4, monkeypatch)
     assert is_all(as_root, health) and len(keys(as_root, health=health)) == 4
     most(3, monkeypatch)
@@ -324,15 +324,15 @@ def test_a_look_at_a_part_of_the_past_says_that_there_may_be_more(
     as_root: Client, acme: Owner, due: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the expressions of cron jobs, and of the runs that failed."""
-    monkeypatch.setattr(job_health, "LATE_MILLISECONDS", 10_000)
+    monkeypatch.setattr(health_module, "LATE_MILLISECONDS", 10_000)
     handed_out(due - timedelta(seconds=10))
     job(acme, "another cron", schedule="cron", cron="@daily")
     ended(Job.objects.get(key="cron"), "failed", at=due)
     ended(Job.objects.get(key="cron"), "failed", at=due - timedelta(hours=1))
     for limit, seen in (("PAIRS", ("late", "broken")), ("FAILED_RUNS", ("failing",))):
-        monkeypatch.setattr(job_health, limit, 2)
+        monkeypatch.setattr(health_module, limit, 2)
         assert [is_all(as_root, health) for health in seen] == [True] * len(seen)
-        monkeypatch.setattr(job_health, limit, 1)
+        monkeypatch.setattr(health_module, limit, 1)
         assert [is_all(as_root, health) for health in seen] == [False] * len(seen)
 
 

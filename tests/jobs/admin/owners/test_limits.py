@@ -10,7 +10,7 @@ import redis
 from django.test import Client
 from django.urls import reverse
 
-from fleet import OwnerLook, Standing
+from fleet import OwnerSnapshot, OwnerState
 from jobs.core.errors import OptionError
 from jobs.models import Owner
 from jobs.owners.limits import limit_owner
@@ -38,8 +38,8 @@ def queue(broker: redis.Redis) -> Queue:
     return queue
 
 
-def seen() -> OwnerLook:
-    return dispatch.owners().look("acme", timeout=5).owners["acme"]
+def seen() -> OwnerSnapshot:
+    return dispatch.owners().snapshot("acme", timeout=5).owners["acme"]
 
 
 def save(client: Client, owner: Owner, **fields: Any) -> None:
@@ -88,7 +88,7 @@ def test_paused_and_resumed_with_a_button(
     """The queue knows it with the commit."""
     with django_capture_on_commit_callbacks(execute=True):
         confirm(as_root, reverse("admin:jobs_owner_actions", args=[acme.pk, "pause"]))
-    assert (seen().standing, queue.take()) == (Standing.PAUSED, [])
+    assert (seen().state, queue.take()) == (OwnerState.PAUSED, [])
     with django_capture_on_commit_callbacks(execute=True):
         confirm(as_root, reverse("admin:jobs_owner_actions", args=[acme.pk, "resume"]))
     assert who(queue.take()) == ["a1"]
@@ -111,7 +111,7 @@ def test_a_deleted_owner_leaves_no_limits(
         chosen = {"action": "delete_selected", "_selected_action": [northwind.pk], "post": "yes"}
         as_root.post(reverse("admin:jobs_owner_changelist"), chosen)
     assert not Owner.objects.exists()
-    found = dispatch.owners().look(timeout=5).owners
+    found = dispatch.owners().snapshot(timeout=5).owners
     assert {name: (one.weight, one.max_running) for name, one in found.items()} == {
         "acme": (1, None),
         "northwind": (1, None),

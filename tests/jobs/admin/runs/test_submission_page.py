@@ -52,7 +52,7 @@ def test_there_is_an_estimate_at_once_when_a_forecast_takes_too_long(
     as_root: Client, submission: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Never a dash while runs wait: two of them, on four slots."""
-    monkeypatch.setattr(forecast, "foresee_rest", lambda _submission: None)
+    monkeypatch.setattr(forecast, "forecast_rest", lambda _submission: None)
     page = as_root.get(address(submission)).content.decode()
     assert "left: 2; about" in page and "if all slots are its own" in page
 

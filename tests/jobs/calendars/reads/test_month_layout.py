@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.calendars.reads import month_layout as layout
+from jobs.calendars.reads import month_layout
 from jobs.calendars.reads.month_layout import Day, Mark
 from jobs.windows import Span
 
@@ -28,7 +28,7 @@ def days(
     planned: Mapping[date, int] | None = None,
 ) -> dict[date, Day]:
     """Return the days of a month with marks that are told by their numbers."""
-    weeks = layout.month(
+    weeks = month_layout.month(
         month,
         zone=zone,
         marks=[Mark(one, told) for told, one in enumerate(marks)],
@@ -94,7 +94,10 @@ def test_a_day_does_not_list_more_than_can_be_read() -> None:
     hours = (timedelta(hours=hour) for hour in range(24))
     each = [Span(start + hour, start + hour + timedelta(minutes=9)) for hour in hours]
     third = days(*each)[date(2026, 11, 3)]
-    assert (len(third.pieces), third.more_pieces) == (layout.MOST_PIECES, 24 - layout.MOST_PIECES)
+    assert (len(third.pieces), third.more_pieces) == (
+        month_layout.MOST_PIECES,
+        24 - month_layout.MOST_PIECES,
+    )
 
 
 def test_many_openings_of_one_window_are_one_line_of_a_day() -> None:
@@ -107,7 +110,7 @@ def test_many_openings_of_one_window_are_one_line_of_a_day() -> None:
     marks = [Mark(one, "often") for one in many] + [Mark(many[0], "once")]
     [day] = [
         day
-        for week in layout.month(
+        for week in month_layout.month(
             NOVEMBER, zone="UTC", marks=marks, open_spans=many, now=NOW, planned={}
         )
         for day in week
@@ -125,9 +128,9 @@ def test_many_openings_of_one_window_are_one_line_of_a_day() -> None:
 )
 def test_an_address_that_names_no_month_means_this_one(text: str) -> None:
     """And one that does, that one, with its neighbours."""
-    assert layout.month_of(text, today=NOW.date()) == NOVEMBER
-    january = layout.month_of("2027-01", today=NOW.date())
-    assert (layout.preceding(january), layout.following(january)) == (
+    assert month_layout.month_of(text, today=NOW.date()) == NOVEMBER
+    january = month_layout.month_of("2027-01", today=NOW.date())
+    assert (month_layout.previous_month(january), month_layout.next_month(january)) == (
         date(2026, 12, 1),
         date(2027, 2, 1),
     )

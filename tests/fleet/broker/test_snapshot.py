@@ -1,4 +1,4 @@
-"""fleet/broker/looks.py: shares are by weight among those with work, and by worker time that
+"""fleet/broker/snapshot.py: shares are by weight among those with work, and by worker time that
 ended.
 """
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.broker.looks import Look, OwnerLook, Standing, merged
+from fleet.broker.snapshot import OwnerSnapshot, OwnerState, Snapshot, merged
 
-IDLE = OwnerLook(
+IDLE = OwnerSnapshot(
     name="acme",
     weight=3,
     max_running=None,
@@ -27,8 +27,8 @@ IDLE = OwnerLook(
 BUSY = replace(IDLE, backlog=5, running=2)
 
 
-def look(*owners: OwnerLook, at: float = 0.0) -> Look:
-    return Look(at, {owner.name: owner for owner in owners})
+def snapshot(*owners: OwnerSnapshot, at: float = 0.0) -> Snapshot:
+    return Snapshot(at, {owner.name: owner for owner in owners})
 
 
 def test_who_has_work_is_entitled_by_weight() -> None:
@@ -38,22 +38,22 @@ def test_who_has_work_is_entitled_by_weight() -> None:
         replace(IDLE, name="idle", weight=100),
         replace(BUSY, name="paused", weight=100, running=0, is_paused=True),
     ]
-    assert look(BUSY, northwind, *others).entitled() == {
+    assert snapshot(BUSY, northwind, *others).entitled() == {
         "acme": 0.75,
         "northwind": 0.25,
         "idle": 0,
         "paused": 0,
     }
     ending = replace(northwind, backlog=0, is_paused=True)
-    assert look(BUSY, ending).entitled() == {"acme": 0.75, "northwind": 0.25}
-    assert look(IDLE).entitled() == {"acme": 0}
+    assert snapshot(BUSY, ending).entitled() == {"acme": 0.75, "northwind": 0.25}
+    assert snapshot(IDLE).entitled() == {"acme": 0}
 
 
 def test_what_is_received_is_a_matter_of_a_span() -> None:
     """Of the worker time that ended in it; who is new, or came back from a flush, counts from 0."""
     northwind = replace(BUSY, name="northwind", worker_seconds=90)
-    before = look(replace(BUSY, worker_seconds=10), northwind)
-    after = look(
+    before = snapshot(replace(BUSY, worker_seconds=10), northwind)
+    after = snapshot(
         replace(BUSY, worker_seconds=16),
         replace(northwind, worker_seconds=1),
         replace(BUSY, name="new", worker_seconds=3),
@@ -64,21 +64,21 @@ def test_what_is_received_is_a_matter_of_a_span() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "standing"),
+    ("facts", "state"),
     [
-        ({}, Standing.ELIGIBLE),
-        ({"max_running": 3}, Standing.ELIGIBLE),
-        ({"max_running": 2}, Standing.AT_CAP),
-        ({"max_running": 1}, Standing.AT_CAP),
-        ({"rest_seconds": 0.5}, Standing.RESTING),
-        ({"is_paused": True, "max_running": 2}, Standing.PAUSED),
-        ({"backlog": 0}, Standing.IDLE),
-        ({"backlog": 0, "max_running": 2}, Standing.AT_CAP),
+        ({}, OwnerState.ELIGIBLE),
+        ({"max_running": 3}, OwnerState.ELIGIBLE),
+        ({"max_running": 2}, OwnerState.AT_CAP),
+        ({"max_running": 1}, OwnerState.AT_CAP),
+        ({"rest_seconds": 0.5}, OwnerState.RESTING),
+        ({"is_paused": True, "max_running": 2}, OwnerState.PAUSED),
+        ({"backlog": 0}, OwnerState.IDLE),
+        ({"backlog": 0, "max_running": 2}, OwnerState.AT_CAP),
     ],
 )
-def test_why_an_owner_is_not_chosen(facts: dict[str, object], standing: Standing) -> None:
+def test_why_an_owner_is_not_chosen(facts: dict[str, object], state: OwnerState) -> None:
     """The first that keeps it: the operator's word, the cap, the rate, no work."""
-    assert replace(BUSY, **facts).standing is standing  # type: ignore[arg-type]
+    assert replace(BUSY, **facts).state is state  # type: ignore[arg-type]
 
 
 def test_several_queues_are_seen_together() -> None:

@@ -1,7 +1,7 @@
 """What is seen of owners in the fair queues, and their shares: pure.
 
 A share is a part of 1. What an owner is entitled to is a matter of the moment: its weight among
-those that have work. What it received is a matter of a span: two looks, and the worker time
+those that have work. What it received is a matter of a span: two snapshots, and the worker time
 that ended between them.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Standing(StrEnum):
+class OwnerState(StrEnum):
     """Whether an owner may be chosen, and if not, why."""
 
     ELIGIBLE = "eligible"
@@ -23,7 +23,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerLook:
+class OwnerSnapshot:
     """One owner at one moment, in all fair queues that were looked at.
 
     `running` counts what workers have taken and not finished; `worker_seconds` is what has
@@ -44,14 +44,14 @@ class OwnerLook:
     rest_seconds: float | None
 
     @property
-    def standing(self) -> Standing:
+    def state(self) -> OwnerState:
         if self.is_paused:
-            return Standing.PAUSED
+            return OwnerState.PAUSED
         if self.max_running is not None and self.running >= self.max_running:
-            return Standing.AT_CAP
+            return OwnerState.AT_CAP
         if self.rest_seconds is not None:
-            return Standing.RESTING
-        return Standing.ELIGIBLE if self.backlog else Standing.IDLE
+            return OwnerState.RESTING
+        return OwnerState.ELIGIBLE if self.backlog else OwnerState.IDLE
 
     @property
     def has_work(self) -> bool:
@@ -60,11 +60,11 @@ class OwnerLook:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Snapshot:
     """Owners by name at one moment; `at` is in seconds of the broker's clock."""
 
     at: float
-    owners: Mapping[str, OwnerLook]
+    owners: Mapping[str, OwnerSnapshot]
 
     def entitled(self) -> dict[str, float]:
         """Return each owner's share by weight among those that have work now."""
@@ -73,8 +73,8 @@ class Look:
         }
         return _shares(weights)
 
-    def received(self, *, since: Look | None = None) -> dict[str, float]:
-        """Return each owner's share of the worker time that ended since another look.
+    def received(self, *, since: Snapshot | None = None) -> dict[str, float]:
+        """Return each owner's share of the worker time that ended since another snapshot.
 
         Without one: since the queues began. All are 0 when none ended.
         """
@@ -89,7 +89,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class MessagePosition:
     """Where a message is, and what stands before it. Says nothing else of other owners.
 
     `state` is ready, parked (behind a lock), delayed or leased. `place` counts from 1 inside its
@@ -110,17 +110,17 @@ class Found:
     due_seconds: float | None = None
 
 
-def merged(looks: Iterable[OwnerLook]) -> dict[str, OwnerLook]:
-    """Return one look an owner, of what was seen of it in several queues."""
-    found: dict[str, OwnerLook] = {}
-    for look in looks:
-        other = found.get(look.name)
-        found[look.name] = look if other is None else _both(other, look)
+def merged(snapshots: Iterable[OwnerSnapshot]) -> dict[str, OwnerSnapshot]:
+    """Return one snapshot an owner, of what was seen of it in several queues."""
+    found: dict[str, OwnerSnapshot] = {}
+    for snapshot in snapshots:
+        other = found.get(snapshot.name)
+        found[snapshot.name] = snapshot if other is None else _both(other, snapshot)
     return found
 
 
-def _both(one: OwnerLook, other: OwnerLook) -> OwnerLook:
-    return OwnerLook(
+def _both(one: OwnerSnapshot, other: OwnerSnapshot) -> OwnerSnapshot:
+    return OwnerSnapshot(
         name=one.name,
         weight=one.weight,
         max_running=one.max_running,

@@ -1,11 +1,11 @@
-"""jobs/forecast/again.py: what fails at first needs an opening for its next attempt, too."""
+"""jobs/forecast/retries.py: what fails at first needs an opening for its next attempt, too."""
 
 from __future__ import annotations
 
 import pytest
 
-from jobs.forecast.again import Again
 from jobs.forecast.estimate import Forecast, forecast
+from jobs.forecast.retries import Retries
 from jobs.forecast.shares import Capacity
 from jobs.forecast.simulation import Group
 from tests.jobs.forecast.test_estimate import NOW, after, hours
@@ -13,8 +13,8 @@ from tests.jobs.forecast.test_estimate import NOW, after, hours
 
 def told(groups: list[Group], part: float, *waits: float, slots: int = 10) -> Forecast:
     """Foresee runs of which a part fails, and is tried again after these waits."""
-    again = Again(part=part, waits=waits, seconds=1)
-    return forecast(groups, Capacity(slots=slots), now=NOW, again=again)
+    retries = Retries(part=part, waits=waits, seconds=1)
+    return forecast(groups, Capacity(slots=slots), now=NOW, retries=retries)
 
 
 def runs(count: int, *spans: tuple[int, int]) -> Group:

@@ -1,9 +1,9 @@
 """The thread between a worker's event loop and the application: its database, and the broker.
 
-The loop leaves asks and reports here and goes on; the thread takes all that has gathered,
+The loop leaves requests and reports here and goes on; the thread takes all that has gathered,
 records first and admits then, each in one statement, and posts the answers back. Reports that
 nobody is waiting for are batched for up to 50 ms. An urgent one flushes the batch at once. When the
-database does not answer, reports and asks are kept and tried again, and the loop with its
+database does not answer, reports and requests are kept and tried again, and the loop with its
 heartbeats and time limits never waits. Likewise hints of runs without a row, and the broker.
 """
 
@@ -20,7 +20,16 @@ from typing import Any, Final
 from uuid import UUID
 
 from fleet.broker.broker import BrokerUnavailable
-from fleet.contract import BUSY_ROW, Admission, Ask, Edges, Hint, Kind, Refusal, Report
+from fleet.contract import (
+    BUSY_ROW,
+    Admission,
+    AdmissionRequest,
+    Application,
+    Hint,
+    Kind,
+    Refusal,
+    Report,
+)
 from fleet.crash_points import crash_point
 
 logger = logging.getLogger(__name__)
@@ -32,23 +41,23 @@ RETRY_SECONDS: Final = 1.0
 # Most tasks end before their start is due, and both moves are then one write.
 START_SECONDS: Final = 0.25
 END_SECONDS: Final = 0.05
-ASK_SECONDS: Final = 0.02
+REQUEST_SECONDS: Final = 0.02
 BATCH: Final = 100
 ADMIT_AT_MOST: Final = 128
 
 
-class Edge(threading.Thread):
+class IOThread(threading.Thread):
     """Admits and records for one worker node."""
 
-    def __init__(self, edges: Edges, node: UUID, post: Callable[..., None]) -> None:
-        super().__init__(name="fairshift-edge", daemon=True)
-        self._edges = edges
+    def __init__(self, application: Application, node: UUID, post: Callable[..., None]) -> None:
+        super().__init__(name="fairshift-io", daemon=True)
+        self._application = application
         self._node = node
         self._post = post
         self._ready = threading.Condition()
-        self._asks: dict[str, tuple[Ask, Answer]] = {}
+        self._requests: dict[str, tuple[AdmissionRequest, Answer]] = {}
         self._reports: list[tuple[Report, Then | None]] = []
-        self._begun: dict[tuple[str, int], float] = {}
+        self._starts: dict[tuple[str, int], float] = {}
         """When attempts have begun of which nothing is recorded yet, the oldest first."""
         self._hints: list[tuple[Hint, Callable[[], None]]] = []
         self._due_at = math.inf
@@ -59,56 +68,58 @@ class Edge(threading.Thread):
         self._may_publish_at = 0.0
         self._stopping = False
 
-    def ask(self, ask: Ask, answer: Answer, *, is_urgent: bool = True) -> bool:
+    def request_admission(
+        self, request: AdmissionRequest, answer: Answer, *, is_urgent: bool = True
+    ) -> bool:
         """Have a hint admitted; False when the same run is being asked for already.
 
         `answer` gets the verdict and the `time.monotonic()` before which it was not given.
         """
         with self._ready:
-            if ask.key in self._asks:
+            if request.key in self._requests:
                 return False
-            self._asks[ask.key] = (ask, answer)
-            self._hasten(0 if is_urgent or len(self._asks) >= BATCH else ASK_SECONDS)
+            self._requests[request.key] = (request, answer)
+            self._wake_within(0 if is_urgent or len(self._requests) >= BATCH else REQUEST_SECONDS)
             return True
 
     def report(self, report: Report, then: Then | None = None, *, is_urgent: bool = True) -> None:
         """Have something recorded; `then` gets the run's state, or None when the token was old."""
         with self._ready:
-            begun_at = self._begun.pop((report.run_id, report.token), None)
+            begun_at = self._starts.pop((report.run_id, report.token), None)
             if begun_at is not None and report.started_at is None:
                 report = report._replace(started_at=begun_at)
             self._reports.append((report, then))
-            self._hasten(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
+            self._wake_within(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
 
-    def begin(self, run_id: str, token: int, at: float) -> None:
+    def note_start(self, run_id: str, token: int, at: float) -> None:
         """Note when an attempt began: recorded with its end, or in a moment if that is not here."""
         with self._ready:
             # Of a job that is revoked, Celery's pool gives the time of day.
-            self._begun[run_id, token] = min(at, time.monotonic())
-            self._hasten(START_SECONDS)
+            self._starts[run_id, token] = min(at, time.monotonic())
+            self._wake_within(START_SECONDS)
 
-    def unbegin(self, run_id: str, token: int) -> bool:
+    def cancel_start(self, run_id: str, token: int) -> bool:
         """Take that back; False when it has been recorded."""
         with self._ready:
-            return self._begun.pop((run_id, token), None) is not None
+            return self._starts.pop((run_id, token), None) is not None
 
     def publish(self, hint: Hint, then: Callable[[], None]) -> None:
         """Have a hint published; `then` is called when it is out."""
         with self._ready:
             self._hints.append((hint, then))
-            self._hasten(0)
+            self._wake_within(0)
 
     def prime(self) -> None:
         """Have queues told what they have forgotten, a second after the last try at the earliest.
 
-        Who asks does so with every take until it is done.
+        The caller asks with every take until it is done.
         """
         with self._ready:
             if not self._is_to_prime and time.monotonic() >= self._may_prime_at:
                 self._is_to_prime = True
-                self._hasten(0)
+                self._wake_within(0)
 
-    def _hasten(self, seconds: float) -> None:
+    def _wake_within(self, seconds: float) -> None:
         """Have all that is here done within so long."""
         due_at = time.monotonic() + seconds
         if due_at < self._due_at:
@@ -120,7 +131,7 @@ class Edge(threading.Thread):
         with self._ready:
             self._reports.extend(self._due_starts(after=0.0))
             if self._reports or self._hints:
-                self._hasten(0)
+                self._wake_within(0)
             return self._ready.wait_for(self._is_flushed, timeout)
 
     def _is_flushed(self) -> bool:
@@ -128,7 +139,7 @@ class Edge(threading.Thread):
         return self._idle and is_empty and not self._postponed
 
     def stop(self) -> None:
-        """End the thread after the statement that it is in; asks are left unanswered."""
+        """End the thread after the statement that it is in; requests are left unanswered."""
         with self._ready:
             self._stopping = True
             self._ready.notify_all()
@@ -137,7 +148,7 @@ class Edge(threading.Thread):
         try:
             self._work()
         finally:
-            self._edges.close()
+            self._application.close()
 
     def _work(self) -> None:
         while True:
@@ -151,40 +162,42 @@ class Edge(threading.Thread):
                 self._idle = False
                 self._reports.extend(self._due_starts(after=START_SECONDS))
                 reports, self._reports = self._reports, []
-                asks = {} if self._stopping else dict(list(self._asks.items())[:ADMIT_AT_MOST])
-                self._due_at = time.monotonic() if len(asks) < len(self._asks) else math.inf
-                for begun_at in islice(self._begun.values(), 1):
+                requests = (
+                    {} if self._stopping else dict(list(self._requests.items())[:ADMIT_AT_MOST])
+                )
+                self._due_at = time.monotonic() if len(requests) < len(self._requests) else math.inf
+                for begun_at in islice(self._starts.values(), 1):
                     self._due_at = min(self._due_at, begun_at + START_SECONDS)
                 hints = self._due_hints()
             if not self._attempt(self._publish, hints, "publish"):
-                self._keep_hints(hints)
+                self._requeue_hints(hints)
             if not self._attempt(self._record, reports, "record"):
-                self._keep(reports)
+                self._requeue_reports(reports)
                 time.sleep(RETRY_SECONDS)
                 continue
-            if not self._attempt(self._admit, asks, "admit"):
+            if not self._attempt(self._admit, requests, "admit"):
                 time.sleep(RETRY_SECONDS)
-                self._keep([])
+                self._requeue_reports([])
             self._prime()
 
     def _prime(self) -> None:
         if self._is_to_prime:
-            self._attempt(lambda _: self._edges.prime(), [self], "prime")
+            self._attempt(lambda _: self._application.prime(), [self], "prime")
             with self._ready:
                 self._may_prime_at = time.monotonic() + RETRY_SECONDS
                 self._is_to_prime = False
 
-    def _keep(self, reports: list[tuple[Report, Then | None]]) -> None:
+    def _requeue_reports(self, reports: list[tuple[Report, Then | None]]) -> None:
         """Try again at once what has failed, with all that is here."""
         with self._ready:
             self._reports[:0] = reports
-            self._hasten(0)
+            self._wake_within(0)
 
     def _due_starts(self, *, after: float) -> Iterator[tuple[Report, None]]:
         """Take the starts whose ends have not come after so many seconds."""
         until = time.monotonic() - after
-        for run_id, token in [key for key, at in self._begun.items() if at <= until]:
-            at = self._begun.pop((run_id, token))
+        for run_id, token in [key for key, at in self._starts.items() if at <= until]:
+            at = self._starts.pop((run_id, token))
             yield Report(run_id, token, Kind.STARTED, at), None
 
     def _due_hints(self) -> list[tuple[Hint, Callable[[], None]]]:
@@ -195,12 +208,12 @@ class Edge(threading.Thread):
         hints, self._hints = self._hints, []
         return hints
 
-    def _keep_hints(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
+    def _requeue_hints(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
         """Try them again in a moment: the database does not wait for the broker."""
         with self._ready:
             self._hints[:0] = hints
             self._may_publish_at = time.monotonic() + RETRY_SECONDS
-            self._hasten(RETRY_SECONDS)
+            self._wake_within(RETRY_SECONDS)
 
     def _attempt(self, step: Callable[[Any], None], batch: Any, name: str) -> bool:
         if not batch:
@@ -216,19 +229,19 @@ class Edge(threading.Thread):
             # is safe to repeat.
             logger.exception("could not %s; trying again", name)
             try:
-                self._edges.close()
+                self._application.close()
             except Exception:
                 logger.exception("could not close the connection")
             return False
         return True
 
     def _publish(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
-        self._edges.publish([hint for hint, _ in hints])
+        self._application.publish([hint for hint, _ in hints])
         self._post(*(then for _, then in hints))
 
     def _record(self, reports: list[tuple[Report, Then | None]]) -> None:
         crash_point("ledger.before_record")
-        states = self._edges.record([report for report, _ in reports])
+        states = self._application.record([report for report, _ in reports])
         crash_point("ledger.after_record")
         busy, done = [], []
         for report, then in reports:
@@ -243,23 +256,27 @@ class Edge(threading.Thread):
             self._postpone(busy)
 
     def _postpone(self, reports: list[tuple[Report, Then | None]]) -> None:
-        def again() -> None:
+        def requeue() -> None:
             with self._ready:
                 self._postponed -= 1
-                self._keep(reports)
+                self._requeue_reports(reports)
 
         with self._ready:
             self._postponed += 1
-        timer = threading.Timer(RETRY_SECONDS, again)
+        timer = threading.Timer(RETRY_SECONDS, requeue)
         timer.daemon = True
         timer.start()
 
-    def _admit(self, asks: Mapping[str, tuple[Ask, Answer]]) -> None:
+    def _admit(self, requests: Mapping[str, tuple[AdmissionRequest, Answer]]) -> None:
         crash_point("gate.before_admit")
         asked_at = time.monotonic()
-        verdicts = self._edges.admit(self._node, [ask for ask, _ in asks.values()])
+        verdicts = self._application.admit(
+            self._node, [request for request, _ in requests.values()]
+        )
         crash_point("gate.after_admit")
         with self._ready:
-            for key in asks:
-                del self._asks[key]
-        self._post(*(partial(answer, verdicts[key], asked_at) for key, (_, answer) in asks.items()))
+            for key in requests:
+                del self._requests[key]
+        self._post(
+            *(partial(answer, verdicts[key], asked_at) for key, (_, answer) in requests.items())
+        )

@@ -1,4 +1,4 @@
--- mend: put keys of the wrong type aside; the queue begins anew with what can still be read.
+-- repair: put keys of the wrong type aside; the queue begins anew with what can still be read.
 -- KEYS[1]  the queue
 -- ARGV     how long what is put aside stays (s), most keys of it, and 1 when some value is wrong: an
 --          act has failed over it, and which one it was is not known

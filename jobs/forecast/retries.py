@@ -14,7 +14,7 @@ from jobs.forecast.simulation import Course, Group, Opened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class Retries:
     """Which part of the attempts fails, and how a run goes on that fails as often as is likely.
 
     `waits` has the seconds from each failure until the next attempt may start; an attempt takes
@@ -26,10 +26,10 @@ class Again:
     seconds: float
 
 
-def end_of_failed(
+def end_of_retries(
     groups: Sequence[Group],
     course: Course,
-    again: Again,
+    retries: Retries,
     openings: Callable[[Group, float], Opened | None],
 ) -> float:
     """Return when the last run ends that has failed, in seconds; inf: it has no opening any more.
@@ -37,10 +37,10 @@ def end_of_failed(
     As likely as not, a run fails that ends as late as this, or later.
     """
     last, count = 0.0, course.starts.total()
-    for failures in range(1, len(again.waits) + 1):
+    for failures in range(1, len(retries.waits) + 1):
         # Of so many runs one fails so often, with a probability of a half.
-        enough = min(log(2) / again.part**failures, count / 2)
-        ends = sorted(_ends(groups, course, again, failures, openings), reverse=True)
+        enough = min(log(2) / retries.part**failures, count / 2)
+        ends = sorted(_ends(groups, course, retries, failures, openings), reverse=True)
         for end, starts in ends:
             enough -= starts
             if enough <= 0:
@@ -52,15 +52,15 @@ def end_of_failed(
 def _ends(
     groups: Sequence[Group],
     course: Course,
-    again: Again,
+    retries: Retries,
     failures: int,
     openings: Callable[[Group, float], Opened | None],
 ) -> Iterator[tuple[float, int]]:
     """Yield, of each opening, when its last run ends if it fails so often, and its starts."""
     for (index, opened), first in course.ends.items():
         last = first
-        for wait in again.waits[:failures]:
-            last = _start(groups[index], last + wait, openings) + again.seconds
+        for wait in retries.waits[:failures]:
+            last = _start(groups[index], last + wait, openings) + retries.seconds
         yield last, course.starts[index, opened]
 
 

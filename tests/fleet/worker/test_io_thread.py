@@ -1,0 +1,425 @@
+"""fleet/worker/io_thread.py: the loop goes on while the database is asked, and nothing said gets
+lost.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from fleet import AdmissionRequest, Application, BrokerUnavailable, Hint, Kind, Refusal, Report
+from fleet.contract import BUSY_ROW
+from fleet.worker import io_thread as io_thread_module
+from fleet.worker.io_thread import IOThread
+from jobs.wiring import application
+from tests.waiting import wait_for
+
+
+class FakeApplication:
+    """The other side of an I/O thread: notes what it is asked, and answers when it may."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, list[Any]]] = []
+        self.answers: list[Any] = []
+        self.starts: list[float | None] = []
+        """With each report, when its attempt began."""
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.fails: list[Exception] = []
+        self.busy: list[str] = []
+        self.closed_count = 0
+
+    def callables(self) -> Application:
+        return replace(
+            application(),
+            admit=self._admit,
+            record=self._record,
+            publish=self._publish,
+            prime=lambda: self._wait("prime", []),
+            close=self._close,
+        )
+
+    def _wait(self, verb: str, batch: list[Any]) -> None:
+        self.calls.append((verb, batch))
+        assert self.may_answer.wait(20)
+        if self.fails:
+            raise self.fails.pop()
+
+    def _admit(self, _node: UUID, asks: Sequence[AdmissionRequest]) -> Mapping[str, Refusal]:
+        self._wait("admit", [ask.run_id for ask in asks])
+        return {ask.key: Refusal.GONE for ask in asks}
+
+    def _record(self, reports: Sequence[Report]) -> Mapping[str, str]:
+        self.starts += [report.started_at for report in reports]
+        self._wait("record", [(report.run_id, report.kind.value) for report in reports])
+        busy, self.busy = self.busy, []
+        return {
+            report.run_id: BUSY_ROW if report.run_id in busy else str(report.kind)
+            for report in reports
+            if report.token == 1
+        }
+
+    def _publish(self, hints: Sequence[Hint]) -> None:
+        self._wait("publish", [hint.run_id for hint in hints])
+
+    def _close(self) -> None:
+        self.closed_count += 1
+
+
+@pytest.fixture
+def fake() -> FakeApplication:
+    return FakeApplication()
+
+
+def do_all(*steps: Callable[[], None]) -> None:
+    for step in steps:
+        step()
+
+
+@pytest.fixture
+def io_thread(fake: FakeApplication, monkeypatch: pytest.MonkeyPatch) -> Iterator[IOThread]:
+    """A running I/O thread; what it posts is done in its own thread."""
+    monkeypatch.setattr(io_thread_module, "RETRY_SECONDS", 0.02)
+    io_thread = IOThread(fake.callables(), uuid4(), do_all)
+    io_thread.start()
+    yield io_thread
+    fake.may_answer.set()
+    io_thread.stop()
+    io_thread.join(20)
+    assert not io_thread.is_alive()
+
+
+def asking(io_thread: IOThread, fake: FakeApplication, *run_ids: str) -> list[bool]:
+    """Ask for runs; their verdicts go to the fake's list of answers."""
+    return [
+        io_thread.request_admission(
+            AdmissionRequest(run_id, "tests.add"),
+            lambda verdict, _at, run_id=run_id: fake.answers.append((run_id, verdict)),  # type: ignore[misc]
+        )
+        for run_id in run_ids
+    ]
+
+
+def telling(
+    io_thread: IOThread, fake: FakeApplication, run_id: str, kind: Kind, token: int = 1
+) -> None:
+    """Report; the state goes to the fake's list of answers."""
+    report = Report(run_id, token, kind, time.monotonic())
+    io_thread.report(report, lambda state: fake.answers.append((run_id, state)))
+
+
+def wait_for_answers(fake: FakeApplication, count: int) -> list[Any]:
+    wait_for(lambda: len(fake.answers) >= count, what=f"{count} answers")
+    return fake.answers
+
+
+def test_every_ask_gets_its_verdict(io_thread: IOThread, fake: FakeApplication) -> None:
+    """In one batch, when they come together."""
+    asking(io_thread, fake, "a", "b")
+    assert sorted(wait_for_answers(fake, 2)) == [("a", Refusal.GONE), ("b", Refusal.GONE)]
+
+
+def test_batches_form_while_a_statement_runs(io_thread: IOThread, fake: FakeApplication) -> None:
+    """What gathers meanwhile goes together; reports go before asks."""
+    fake.may_answer.clear()
+    asking(io_thread, fake, "a")
+    wait_for(lambda: fake.calls, what="the first statement")
+    asking(io_thread, fake, "b", "c")
+    telling(io_thread, fake, "x", Kind.SUCCEEDED)
+    telling(io_thread, fake, "y", Kind.FAILED)
+    fake.may_answer.set()
+    wait_for_answers(fake, 5)
+    assert fake.calls == [
+        ("admit", ["a"]),
+        ("record", [("x", "succeeded"), ("y", "failed")]),
+        ("admit", ["b", "c"]),
+    ]
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may gather does so for longer than any test."""
+    for name in ("START_SECONDS", "END_SECONDS", "REQUEST_SECONDS"):
+        monkeypatch.setattr(io_thread_module, name, 60.0)
+
+
+def gather(io_thread: IOThread, fake: FakeApplication, *run_ids: str) -> None:
+    """Report and ask for each of these runs, without hurry."""
+    for run_id in run_ids:
+        report = Report(run_id, 1, Kind.SUCCEEDED, time.monotonic())
+        io_thread.report(report, fake.answers.append, is_urgent=False)
+        io_thread.request_admission(
+            AdmissionRequest(run_id, "tests.add"), lambda *_: None, is_urgent=False
+        )
+
+
+def test_what_nobody_waits_for_gathers_for_a_moment(
+    io_thread: IOThread, fake: FakeApplication
+) -> None:
+    """One statement for many, instead of one for each."""
+    gather(io_thread, fake, "a", "b")
+    assert fake.calls == []
+    wait_for(lambda: len(fake.calls) == 2, what="both statements")
+    assert fake.calls == [
+        ("record", [("a", "succeeded"), ("b", "succeeded")]),
+        ("admit", ["a", "b"]),
+    ]
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("hurry", ["report", "ask", "flush"])
+def test_all_goes_with_what_somebody_waits_for(
+    io_thread: IOThread, fake: FakeApplication, hurry: str
+) -> None:
+    """A report, a question, or the end of the worker."""
+    gather(io_thread, fake, "a")
+    if hurry == "report":
+        telling(io_thread, fake, "b", Kind.SUCCEEDED)
+    elif hurry == "ask":
+        asking(io_thread, fake, "b")
+    else:
+        assert io_thread.flush(timeout=10)
+    wait_for(lambda: len(fake.calls) == 2, what="both statements")
+    assert ("a", "succeeded") in fake.calls[0][1] and "a" in fake.calls[1][1]
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_full_batch_waits_no_longer(
+    io_thread: IOThread, fake: FakeApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would not get any better."""
+    monkeypatch.setattr(io_thread_module, "BATCH", 3)
+    gather(io_thread, fake, "a", "b")
+    assert fake.calls == []
+    gather(io_thread, fake, "c")
+    wait_for(lambda: fake.calls, what="a statement")
+
+
+def test_a_run_is_asked_for_once_at_a_time(io_thread: IOThread, fake: FakeApplication) -> None:
+    """A doubled hint is told so; after the verdict it may be asked for again."""
+    fake.may_answer.clear()
+    assert asking(io_thread, fake, "a", "a") == [True, False]
+    fake.may_answer.set()
+    wait_for_answers(fake, 1)
+    assert asking(io_thread, fake, "a") == [True]
+
+
+def test_a_verdict_comes_with_the_time_of_its_question(
+    io_thread: IOThread, fake: FakeApplication
+) -> None:
+    """The start deadline counts from there: the answer may have been long on its way."""
+    fake.may_answer.clear()
+    io_thread.request_admission(
+        AdmissionRequest("a", "tests.add"), lambda _verdict, at: fake.answers.append(at)
+    )
+    wait_for(lambda: fake.calls, what="the statement")
+    before_the_answer = time.monotonic()
+    fake.may_answer.set()
+    [asked_at] = wait_for_answers(fake, 1)
+    assert asked_at <= before_the_answer
+
+
+def test_queues_that_have_forgotten_are_told_once_a_second(
+    io_thread: IOThread, fake: FakeApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks does so with every take; what has failed is done when it is asked for again."""
+    monkeypatch.setattr(io_thread_module, "RETRY_SECONDS", 0.5)
+    fake.fails = [OSError("the database is away")]
+    began_at = time.monotonic()
+
+    def asked() -> bool:
+        io_thread.prime()
+        return len(fake.calls) == 3
+
+    wait_for(asked)
+    assert [verb for verb, _ in fake.calls] == ["prime"] * 3
+    assert time.monotonic() - began_at >= 1.0
+    assert fake.closed_count == 1
+
+
+def test_a_large_number_of_asks_is_taken_in_parts(
+    io_thread: IOThread, fake: FakeApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no statement grows without bound."""
+    monkeypatch.setattr(io_thread_module, "ADMIT_AT_MOST", 10)
+    fake.may_answer.clear()
+    asking(io_thread, fake, "first")
+    wait_for(lambda: fake.calls, what="the first statement")
+    asking(io_thread, fake, *(str(number) for number in range(25)))
+    fake.may_answer.set()
+    wait_for_answers(fake, 26)
+    assert [len(batch) for _, batch in fake.calls] == [1, 10, 10, 5]
+
+
+def test_a_start_waits_a_moment_for_its_end(io_thread: IOThread, fake: FakeApplication) -> None:
+    """Both are then one write; alone, it is written after that moment."""
+    began_at = time.monotonic()
+    io_thread.note_start("a", 1, began_at)
+    telling(io_thread, fake, "a", Kind.SUCCEEDED)
+    wait_for_answers(fake, 1)
+    assert fake.calls == [("record", [("a", "succeeded")])]
+    assert fake.starts == [began_at]
+    io_thread.note_start("b", 1, began_at := time.monotonic())
+    wait_for(lambda: len(fake.calls) == 2, what="the start")
+    assert time.monotonic() >= began_at + io_thread_module.START_SECONDS
+    assert fake.calls[1:] == [("record", [("b", "started")])]
+    telling(io_thread, fake, "b", Kind.SUCCEEDED)
+    wait_for_answers(fake, 2)
+    assert fake.starts[1:] == [None, None], "once"
+
+
+def test_a_start_belongs_to_its_own_attempt(io_thread: IOThread, fake: FakeApplication) -> None:
+    """The end of the one before may be heard of later."""
+    io_thread.note_start("a", 2, time.monotonic())
+    telling(io_thread, fake, "a", Kind.FAILED)
+    wait_for_answers(fake, 1)
+    assert fake.starts == [None]
+    assert io_thread.cancel_start("a", 2)
+
+
+def test_a_start_is_taken_back_until_it_is_written(
+    io_thread: IOThread, fake: FakeApplication
+) -> None:
+    """Who takes it back learns which: of the latter the row knows."""
+    io_thread.note_start("a", 1, time.monotonic())
+    assert io_thread.cancel_start("a", 1)
+    io_thread.note_start("b", 1, time.monotonic())
+    wait_for(lambda: fake.calls, what="the start of b")
+    assert not io_thread.cancel_start("b", 1)
+    assert fake.calls == [("record", [("b", "started")])]
+
+
+def test_an_old_token_is_told_so(io_thread: IOThread, fake: FakeApplication) -> None:
+    """By no state at all."""
+    telling(io_thread, fake, "a", Kind.SUCCEEDED, token=0)
+    assert wait_for_answers(fake, 1) == [("a", None)]
+
+
+def test_what_could_not_be_written_is_written_again(
+    io_thread: IOThread, fake: FakeApplication
+) -> None:
+    """The same reports, before newer ones, on a new connection; told once."""
+    fake.fails = [OSError("down"), OSError("down")]
+    telling(io_thread, fake, "a", Kind.SUCCEEDED)
+    assert wait_for_answers(fake, 1) == [("a", "succeeded")]
+    assert fake.calls == [("record", [("a", "succeeded")])] * 3
+    assert fake.closed_count == 2
+
+
+def test_what_could_not_be_asked_is_asked_again(io_thread: IOThread, fake: FakeApplication) -> None:
+    """A database that is away costs time and nothing else."""
+    fake.fails = [OSError("down")]
+    asking(io_thread, fake, "a")
+    assert wait_for_answers(fake, 1) == [("a", Refusal.GONE)]
+    assert fake.calls == [("admit", ["a"])] * 2
+
+
+def test_a_row_that_somebody_holds_keeps_nobody_else(
+    io_thread: IOThread, fake: FakeApplication
+) -> None:
+    """It is reported again after a moment, and counts as unwritten until then."""
+    fake.busy = ["a"]
+    telling(io_thread, fake, "a", Kind.SUCCEEDED)
+    telling(io_thread, fake, "b", Kind.SUCCEEDED)
+    assert io_thread.flush(timeout=10)
+    assert fake.answers == [("b", "succeeded"), ("a", "succeeded")]
+
+
+def publishing(io_thread: IOThread, fake: FakeApplication, run_id: str) -> None:
+    """Have a hint published; that it is out goes to the fake's list of answers."""
+    hint = Hint(run_id, "tests.add", "jobs", "acme", job=7)
+    io_thread.publish(hint, lambda: fake.answers.append((run_id, "out")))
+
+
+def test_hints_are_published_together(io_thread: IOThread, fake: FakeApplication) -> None:
+    """Each is told when all are out."""
+    fake.may_answer.clear()
+    publishing(io_thread, fake, "a")
+    wait_for(lambda: fake.calls, what="the first publish")
+    publishing(io_thread, fake, "b")
+    publishing(io_thread, fake, "c")
+    fake.may_answer.set()
+    assert wait_for_answers(fake, 3) == [("a", "out"), ("b", "out"), ("c", "out")]
+    assert fake.calls == [("publish", ["a"]), ("publish", ["b", "c"])]
+
+
+def test_a_broker_that_is_away_keeps_hints_and_nothing_else(
+    io_thread: IOThread,
+    fake: FakeApplication,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """They are published in a moment, before newer ones; reports and asks do not wait for it.
+
+    It is one line of the log, and the database keeps its connection.
+    """
+    monkeypatch.setattr(io_thread_module, "RETRY_SECONDS", 0.5)
+    fake.fails = [BrokerUnavailable("away")]
+    fake.may_answer.clear()
+    publishing(io_thread, fake, "a")
+    wait_for(lambda: fake.calls, what="the publish that fails")
+    publishing(io_thread, fake, "b")
+    telling(io_thread, fake, "x", Kind.SUCCEEDED)
+    asking(io_thread, fake, "y")
+    fake.may_answer.set()
+    assert wait_for_answers(fake, 4)[2:] == [("a", "out"), ("b", "out")]
+    assert [verb for verb, _ in fake.calls] == ["publish", "record", "admit", "publish"]
+    assert fake.closed_count == 0
+    said = [(line.getMessage(), line.exc_info) for line in caplog.records]
+    assert said == [("could not publish; trying again: away", None)]
+
+
+def test_flush_waits_for_every_hint(io_thread: IOThread, fake: FakeApplication) -> None:
+    """Or says that the time was too short: its message then goes back, and nothing is lost."""
+    fake.fails = [BrokerUnavailable("away")] * 1_000
+    publishing(io_thread, fake, "a")
+    assert not io_thread.flush(timeout=0.1)
+    fake.fails.clear()
+    assert io_thread.flush(timeout=10)
+    assert fake.answers == [("a", "out")]
+
+
+def test_two_attempts_of_a_run_without_a_row_are_two_asks(
+    io_thread: IOThread, fake: FakeApplication
+) -> None:
+    """There is no row that knows which of them stands: each has its verdict."""
+    fake.may_answer.clear()
+    asks = [AdmissionRequest("a", "tests.add", 7, "acme", token=token) for token in (1, 2, 2)]
+    assert [io_thread.request_admission(ask, lambda *_: None) for ask in asks] == [
+        True,
+        True,
+        False,
+    ]
+    fake.may_answer.set()
+
+
+def test_flush_waits_for_every_report(io_thread: IOThread, fake: FakeApplication) -> None:
+    """Or says that the time was too short."""
+    fake.may_answer.clear()
+    telling(io_thread, fake, "a", Kind.SUCCEEDED)
+    assert not io_thread.flush(timeout=0.05)
+    fake.may_answer.set()
+    assert io_thread.flush(timeout=10)
+    assert fake.answers == [("a", "succeeded")]
+
+
+def test_a_stopped_thread_writes_what_it_has_and_asks_no_more(
+    io_thread: IOThread, fake: FakeApplication
+) -> None:
+    """An ask without a verdict is a hint that goes back."""
+    fake.may_answer.clear()
+    telling(io_thread, fake, "a", Kind.SUCCEEDED)
+    wait_for(lambda: fake.calls, what="the statement")
+    telling(io_thread, fake, "b", Kind.SUCCEEDED)
+    asking(io_thread, fake, "c")
+    io_thread.stop()
+    fake.may_answer.set()
+    io_thread.join(10)
+    assert sorted(fake.answers) == [("a", "succeeded"), ("b", "succeeded")]
+    assert {verb for verb, _ in fake.calls} == {"record"}
