@@ -1,3 +1,13 @@
+-- The audit only grows: an UPDATE or DELETE of an entry is an error, also for an operator
+-- with a database shell.
+CREATE FUNCTION jobs_audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'audit entries are append-only';
+END $$;
+
+CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE ON jobs_auditentry
+    FOR EACH ROW EXECUTE FUNCTION jobs_audit_is_append_only();
+
 -- The time and the database role of an audit entry are the server's own, whatever an INSERT says.
 -- The person stays what the application says: PostgreSQL knows no accounts of Django.
 CREATE FUNCTION jobs_audit_by_database() RETURNS trigger LANGUAGE plpgsql AS $$

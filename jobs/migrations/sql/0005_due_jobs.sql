@@ -86,10 +86,6 @@ CREATE INDEX job_due_once ON jobs_job (once_at, (CASE WHEN smooth THEN shard ELS
     WHERE schedule || '' = 'once' AND enabled;
 -- Jobs that are read again:
 CREATE INDEX job_changed ON jobs_job (changed_xid);
--- Open runs of jobs that do not let them overlap, which all have a lock key:
-CREATE INDEX run_open_of_job ON jobs_run (job_id)
-    WHERE lock_key <> '' AND job_id IS NOT NULL AND submission_id IS NULL
-      AND state NOT IN ('succeeded', 'failed', 'cancelled', 'expired');
 -- Pauses that are to be recorded:
 CREATE INDEX job_paused_from ON jobs_job (id) WHERE paused_from IS NOT NULL;
 
