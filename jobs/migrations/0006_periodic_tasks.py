@@ -15,7 +15,7 @@ PERIODIC = {
     "make_partitions": (3_600, "make partitions"),
     "extend_openings": (3_600, "extend openings"),
 }
-LAST_PRIORITY = 9  # Ticks are in the first: a due job does not wait behind these tasks.
+LAST_PRIORITY = 9  # Ticks have the first, so that they do not wait behind a backlog of these.
 
 
 def make_periodic_tasks(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001  Django hands both in

@@ -1,5 +1,5 @@
--- Runs and attempts: partitioned by id range, a day each, with a default partition behind
--- them. Ids begin with their time in milliseconds, so a range of ids is a range of time.
+-- Runs and attempts: one partition for each day, by ranges of ids, and a default partition. Ids
+-- begin with their time in milliseconds, so a range of ids is a range of time.
 
 CREATE TABLE jobs_run (
     id            uuid PRIMARY KEY,
@@ -46,24 +46,24 @@ CREATE TABLE jobs_run (
         'retrying', 'succeeded', 'failed', 'cancelled', 'expired'))
 ) PARTITION BY RANGE (id);
 
--- An index costs every move of a run, so each one here names the question that needs it.
+-- An index costs time at every move of a run, so each one names the query that needs it.
 -- Lists of one owner, newest first:
 CREATE INDEX run_of_owner ON jobs_run (owner_id, id);
 -- Progress of a submission, and its runs by state:
 CREATE INDEX run_of_submission ON jobs_run (submission_id, state, id) WHERE submission_id IS NOT NULL;
 -- A job's last results:
 CREATE INDEX run_of_job ON jobs_run (job_id, id) WHERE job_id IS NOT NULL;
--- What happened to a target:
+-- Runs of one target:
 CREATE INDEX run_of_target ON jobs_run (target_id, id) WHERE target_id IS NOT NULL;
 -- Lists by state; succeeded runs are nearly all rows and need no index:
 CREATE INDEX run_by_state ON jobs_run (state, id) WHERE state <> 'succeeded';
 -- Promotion:
 CREATE INDEX run_delayed ON jobs_run (next_at) WHERE state IN ('scheduled', 'held', 'retrying');
--- Hints that may be lost:
+-- The sweep, which publishes lost hints again:
 CREATE INDEX run_queued ON jobs_run (queue, hint_check_at) WHERE state = 'queued' AND blocked_by = '';
 -- Runs that wait for a cap, a lock or the end of a pause:
 CREATE INDEX run_blocked ON jobs_run (owner_id, blocked_by) WHERE state = 'queued' AND blocked_by <> '';
--- Ended runs of whose end Celery may not have heard:
+-- Ended runs of whose end Celery may not know yet:
 CREATE INDEX run_untold ON jobs_run (ended_at)
     WHERE options <> '{}' AND state IN ('failed', 'cancelled', 'expired');
 -- Deadlines:
@@ -78,7 +78,7 @@ CREATE INDEX run_labels ON jobs_run USING gin (labels jsonb_path_ops) WHERE labe
 CREATE INDEX run_lock ON jobs_run (lock_key)
     WHERE lock_key <> '' AND state IN ('admitted', 'running', 'cancelling');
 
--- Open runs of jobs that do not let them overlap; all of these have a lock key:
+-- Open runs of jobs whose runs may not overlap; each has a lock key:
 CREATE INDEX run_open_of_job ON jobs_run (job_id)
     WHERE lock_key <> '' AND job_id IS NOT NULL AND submission_id IS NULL
       AND state NOT IN ('succeeded', 'failed', 'cancelled', 'expired');
