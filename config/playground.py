@@ -11,6 +11,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.management.base import CommandError
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 
 from config.demo.world import (
     CHECKING_OWNER,
@@ -30,10 +31,12 @@ NAMED_COUNT = 3
 def refuse_foreign_database(*, with_user: bool = False) -> None:
     """Raise CommandError, before anything is written, when the database may be another's.
 
+    Refused too: one of another version of Fairshift, which `migrate` would not bring to this one.
     Accepted: a database without tables; one that `mark_database` has marked; one without owners;
     and one with only what a demo made before there were marks. `with_user`: also refuse a user
     with the name of the demo's that the demo has not made.
     """
+    _refuse_other_version()
     tables = set(connection.introspection.table_names())
     if Owner._meta.db_table not in tables:
         _refuse_other_project(tables)
@@ -57,6 +60,19 @@ def mark_database() -> None:
     group, is_new = Group.objects.get_or_create(name=GROUP)
     if is_new and is_of_earlier_demo:
         get_user_model().objects.get(username=USER).groups.add(group)
+
+
+def _refuse_other_version() -> None:
+    """Raise CommandError when a migration of Fairshift was applied that this version lacks."""
+    loader = MigrationLoader(connection)
+    unknown = sorted(loader.applied_migrations.keys() - loader.disk_migrations.keys())
+    if names := [name for app, name in unknown if app == "jobs"]:
+        raise CommandError(
+            f"The database {settings.DATABASES['default']['NAME']!r} was made by another version of"
+            f" Fairshift, which had migrations that this one lacks ({_few(names)}). Nothing was"
+            " written. Run `make clean`, which erases the embedded database with all its data, or"
+            " set DATABASE_URL to an empty one."
+        )
 
 
 def _refuse_other_project(tables: set[str]) -> None:

@@ -1,7 +1,7 @@
 """The system's own Celery tasks: thin, one call each, on a queue and a worker of their own.
 
 A round that meets the one before it still at work returns at once.
-celery-beat sends them from the PeriodicTasks that `jobs/system/schedule.py` keeps.
+celery-beat sends them from the PeriodicTasks that the migrations make.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each verb is one transaction: the openings that admission reads are made anew in it, so that what
 is admitted after its commit has seen the change. The caller waits for no run: the next promotion,
 within a second, gates again what waits and stops what runs (`jobs/runs/gate.py`). What changes rows
-without these verbs is noted by triggers (0011_calendar_changes.sql), and the next promotion renews
+without these verbs is noted by triggers (0005_calendar_changes.sql), and the next promotion renews
 it.
 """
 
@@ -187,7 +187,7 @@ def make_openings(calendar: Calendar) -> int:
 def renew_stale() -> int:
     """Make openings anew of calendars that changed outside of `changing`; return how many.
 
-    The ORM can change any row. The triggers of 0011_calendar_changes.sql note which calendars that
+    The ORM can change any row. The triggers of 0005_calendar_changes.sql note which calendars that
     concerns, and nothing starts in these until this is done.
     """
     stale = [row["id"] for row in sql.query(_STALE)]

@@ -111,7 +111,7 @@ class Run(models.Model):
     deadline_at = models.DateTimeField(_("start before"), null=True)
     queued_at = models.DateTimeField(_("queued at"), null=True)
     # From when on the hint of a queued run counts as lost, and is published again.
-    overdue_at = models.DateTimeField(_("overdue at"), null=True)
+    hint_check_at = models.DateTimeField(_("hint check at"), null=True)
     # The last moment at which it may start in its opening; of a queued run with calendars.
     not_after = models.DateTimeField(_("not after"), null=True)
     # When its calendars end its newest attempt, as they were at the admission; null: never.

@@ -1,7 +1,7 @@
 """Jobs with an interval in seconds: PeriodicTasks of django-celery-beat, kept in step.
 
 The table of jobs keeps each one's PeriodicTask `fairshift job <id>` by itself, in the transaction
-that writes the job, at its end (jobs/migrations/sql/0004_second_intervals.sql). What celery-beat
+that writes the job, at its end (jobs/migrations/sql/0005_second_intervals.sql). What celery-beat
 sends comes here.
 """
 

@@ -49,8 +49,8 @@ UPDATE jobs_run r SET
     payload = m.payload,
     token = token + (state = 'queued')::int,
     blocked_by = CASE blocked_by WHEN 'task' THEN '' ELSE blocked_by END,
-    overdue_at = CASE state WHEN 'queued'
-        THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE overdue_at END
+    hint_check_at = CASE state WHEN 'queued'
+        THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE hint_check_at END
 FROM unnest(%(ids)s::uuid[], %(payloads)s::bytea[]) AS m (id, payload)
 WHERE r.id = m.id AND r.id = ANY(%(ids)s)
 RETURNING r.id, r.state, r.blocked_by

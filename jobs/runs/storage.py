@@ -55,7 +55,7 @@ class NewRun:
 _COLUMNS: Final = (
     "id, owner_id, job_id, submission_id, target_id, task, queue, priority, payload, "
     "labels, max_attempts, policy, options, lock_key, created_at, due_at, deadline_at, "
-    "window_policy, state, next_at, not_after, queued_at, overdue_at, history"
+    "window_policy, state, next_at, not_after, queued_at, hint_check_at, history"
 )
 
 
@@ -111,10 +111,10 @@ def initial_state_of(defaults: RunDefaults, gate: Gate | None) -> InitialState:
         state, cause = State.HELD, why_held(gate)
         next_at, _ = opening_times(gate, now=at, needed=needed_of(defaults.policy))
     is_queued = state is State.QUEUED
-    overdue_at = at + timedelta(seconds=setting("LEASE_SECONDS")) if is_queued else None
+    hint_check_at = at + timedelta(seconds=setting("LEASE_SECONDS")) if is_queued else None
     history = json.dumps([[state, at.timestamp(), cause]])
     return InitialState(
-        state, _texts(state, next_at, not_after, at if is_queued else None, overdue_at, history)
+        state, _texts(state, next_at, not_after, at if is_queued else None, hint_check_at, history)
     )
 
 

@@ -32,7 +32,6 @@ from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.runs.dispatch import broker
 from jobs.system import lease
-from jobs.system.schedule import PERIODIC
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +41,20 @@ PULSE: Final = "fairshift.system.pulse"
 PILE: Final = 5_000
 """So many messages may wait for the system's workers; the first of a kind does the work of all."""
 
-ROUNDS: Final = frozenset(task for task, _ in PERIODIC.values())
+ROUNDS: Final = frozenset(
+    f"fairshift.system.{task}"
+    for task in (
+        "pulse",
+        "read_inbox",
+        "promote",
+        "backfill",
+        "settle",
+        "rescue",
+        "sweep",
+        "make_partitions",
+        "extend_openings",
+    )
+)
 """Tasks of which a round does all that there is: one message of each waits at most."""
 NAME_HEADER: Final = "periodic_task_name"
 EXPIRES_SECONDS: Final = 60.0

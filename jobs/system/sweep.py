@@ -57,17 +57,17 @@ SELECT id FROM jobs_run WHERE state = 'queued' AND blocked_by = '' AND id > %s O
 """
 _OVERDUE_QUEUES = """
 SELECT DISTINCT queue FROM jobs_run
-WHERE state = 'queued' AND blocked_by = '' AND overdue_at <= clock_timestamp()
+WHERE state = 'queued' AND blocked_by = '' AND hint_check_at <= clock_timestamp()
 """
 # The next look at a run comes when it has waited twice as long as now, within an hour.
 _TAKE_OVERDUE = """
 WITH taken AS MATERIALIZED (
     SELECT id FROM jobs_run
     WHERE state = 'queued' AND blocked_by = '' AND queue = %(queue)s
-      AND overdue_at <= clock_timestamp()
-    ORDER BY overdue_at LIMIT %(most)s FOR UPDATE SKIP LOCKED
+      AND hint_check_at <= clock_timestamp()
+    ORDER BY hint_check_at LIMIT %(most)s FOR UPDATE SKIP LOCKED
 )
-UPDATE jobs_run r SET overdue_at = clock_timestamp() + least(
+UPDATE jobs_run r SET hint_check_at = clock_timestamp() + least(
     interval '1 hour',
     greatest(clock_timestamp() - r.queued_at, make_interval(secs => %(lease)s)))
 FROM taken t WHERE r.id = t.id

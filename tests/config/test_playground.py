@@ -17,6 +17,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from psycopg import sql
 
 from config.demo.world import OWNERS, USER, make_world
@@ -93,6 +94,18 @@ def test_a_user_named_demo_is_never_promoted() -> None:
     user.refresh_from_db()
     assert not user.is_superuser and not user.is_staff and user.check_password("kept")
     assert not Owner.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_database_of_another_version_is_refused() -> None:
+    """`migrate` cannot bring it to this version. The error says what erases it, marked or not."""
+    mark_database()
+    refuse_foreign_database()
+    MigrationRecorder(connection).record_applied("jobs", "0005_windows")
+    with pytest.raises(
+        CommandError, match=r"\(0005_windows\)\. Nothing was written\. .*`make clean`"
+    ):
+        refuse_foreign_database()
 
 
 @pytest.fixture

@@ -16,13 +16,13 @@ import tests.tasks  # noqa: F401 - both register the tasks that scenes submit
 from jobs.core.states import ACTIVE
 from jobs.models import Owner, Run, Submission
 from jobs.system.partitions import make_partitions
-from jobs.system.schedule import keep_periodic_tasks
 from tests.audit import EMPTY_AUDIT
 from tests.flows.processes import QUICK, Layout, Processes, database_url
 from tests.flows.world import broker_client, make_owner
 from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
 from tests.judge.log import SubmitEvent
 from tests.judge.sqlreader import read_rows
+from tests.periodic import make_periodic_tasks
 from tests.waiting import wait_for
 
 OURS = ("jobs", "django_celery_beat", "django_celery_results")
@@ -207,7 +207,7 @@ def _empty() -> None:
         cursor.execute(EMPTY_AUDIT)
         cursor.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
     make_partitions()
-    keep_periodic_tasks(periodic_tasks=PeriodicTask, intervals=IntervalSchedule)
+    make_periodic_tasks()
     with broker_client() as client:
         client.flushdb()
 

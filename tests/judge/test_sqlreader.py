@@ -17,7 +17,7 @@ from tests.judge.rows import HistoryEntry
 from tests.judge.sqlreader import read_rows
 
 ROOT = Path(__file__).parents[2]
-TABLES = ROOT / "jobs/migrations/sql/0001_runs.sql"
+TABLES = ROOT / "jobs/migrations/sql/0004_runs.sql"
 LIBPQ = ("host", "port", "user", "password", "dbname")
 SUCCEEDED = [["queued", 1.5, ""], ["admitted", 2, ""], ["running", 3, ""], ["succeeded", 4, "x"]]
 

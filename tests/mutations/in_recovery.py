@@ -257,8 +257,8 @@ ROWS: Final = (
         "a young hint is on its way",
         "G22",
         SWEEP,
-        "AND overdue_at <= clock_timestamp()\n    ORDER BY overdue_at",
-        "ORDER BY overdue_at",
+        "AND hint_check_at <= clock_timestamp()\n    ORDER BY hint_check_at",
+        "ORDER BY hint_check_at",
         (f"{SWEPT}a_young_hint_is_left_alone_beside_an_overdue_one",),
     ),
     Mutation(

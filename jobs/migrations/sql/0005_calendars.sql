@@ -1,7 +1,7 @@
--- What of calendars the database decides itself, for admission and all who ask what it will say.
+-- Decisions about calendars, for admission and for the code that predicts admission.
 
--- The calendars that apply to what is of an owner, a job and a target, in order; job and target may
--- be null.
+-- Return the ids of the calendars that apply to a run of an owner, a job and a target, in order. Job
+-- and target may be null.
 CREATE FUNCTION jobs_calendars(of_owner bigint, of_job bigint, of_target bigint)
 RETURNS bigint[] LANGUAGE sql STABLE AS $$
     SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM (
@@ -15,9 +15,9 @@ RETURNS bigint[] LANGUAGE sql STABLE AS $$
     ) AS applying (id)
 $$;
 
--- Of calendars, at a moment: until when all are open, less the largest cut-off, by their openings
--- (null when one is closed, infinity without calendars); when the first one closes that ends what
--- runs softly, and hard (null for none).
+-- Return three times for a set of calendars at a moment. until: all are open before it, less the
+-- largest cut-off (null when one is closed, infinity without calendars). soft_at and hard_at: when the
+-- first calendar closes whose end is a soft, or a hard, time limit (null for none).
 CREATE FUNCTION jobs_gate(
     calendars bigint[], at timestamptz,
     OUT until timestamptz, OUT soft_at timestamptz, OUT hard_at timestamptz
@@ -37,8 +37,8 @@ CREATE FUNCTION jobs_gate(
     WHERE c.id = ANY(calendars)
 $$;
 
--- When those of some calendars that end what runs do so: at the moment itself when one of them is
--- closed; null when none of them ends anything.
+-- Return when the first calendar closes that stops active runs; the moment itself when one of these is
+-- closed already; null when no calendar stops runs.
 CREATE FUNCTION jobs_ends(calendars bigint[], at timestamptz)
 RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT min(coalesce(open.closes_at, at))
@@ -51,7 +51,7 @@ RETURNS timestamptz LANGUAGE sql STABLE AS $$
     WHERE c.id = ANY(calendars) AND c."end" <> 'let run'
 $$;
 
--- For how long an attempt needs its opening, by its run's policy: its time limit.
+-- Return how long an opening an attempt needs: the time limit in its run's policy.
 CREATE FUNCTION jobs_needed(policy jsonb) RETURNS interval LANGUAGE sql IMMUTABLE AS $$
     SELECT make_interval(secs => coalesce(
         (policy ->> 'time_limit_seconds')::float8, (policy ->> 'soft_time_limit_seconds')::float8, 0))

@@ -14,7 +14,7 @@ made AS (
     INSERT INTO jobs_run (
         id, owner_id, job_id, submission_id, target_id, task, queue, state, priority,
         payload, payload_key, labels, max_attempts, policy, options, lock_key,
-        created_at, due_at, next_at, deadline_at, queued_at, overdue_at, history)
+        created_at, due_at, next_at, deadline_at, queued_at, hint_check_at, history)
     SELECT jobs_scheduled_id(j.id, time.due_at, %(salt)s), j.owner_id, j.id,
         %(submission)s::bigint, j.target_id, j.task,
         CASE WHEN j.queue = '' THEN %(queue)s ELSE j.queue END, first.state,

@@ -21,8 +21,8 @@ UPDATE jobs_run r SET
     not_after = g.not_after,
     blocked_by = CASE WHEN next.is_same THEN r.blocked_by ELSE '' END,
     queued_at = CASE WHEN next.state = 'queued' AND NOT next.is_same THEN now.at ELSE r.queued_at END,
-    overdue_at = CASE WHEN next.state = 'queued' AND NOT next.is_same
-        THEN now.at + make_interval(secs => %(lease)s) ELSE r.overdue_at END,
+    hint_check_at = CASE WHEN next.state = 'queued' AND NOT next.is_same
+        THEN now.at + make_interval(secs => %(lease)s) ELSE r.hint_check_at END,
     history = CASE WHEN next.is_same THEN r.history
         ELSE r.history || jsonb_build_array(jsonb_build_array(
             next.state, extract(epoch FROM now.at), g.cause)) END

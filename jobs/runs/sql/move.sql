@@ -13,8 +13,8 @@ UPDATE jobs_run r SET
     state = %(target)s::text,
     blocked_by = '',
     queued_at = CASE WHEN %(target)s::text = 'queued' THEN clock_timestamp() ELSE r.queued_at END,
-    overdue_at = CASE WHEN %(target)s::text = 'queued'
-        THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.overdue_at END,
+    hint_check_at = CASE WHEN %(target)s::text = 'queued'
+        THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.hint_check_at END,
     ended_at = CASE WHEN %(target)s::text IN ('cancelled', 'expired', 'failed')
         THEN clock_timestamp() END,
     earlier_attempts = r.earlier_attempts + CASE WHEN %(is_fresh)s THEN r.attempt_count ELSE 0 END,

@@ -62,8 +62,8 @@ WITH report AS (
         next_at = CASE j.after WHEN 'retrying'
             THEN clock_timestamp() + make_interval(secs => coalesce(j.delay, 0)) ELSE r.next_at END,
         queued_at = CASE j.after WHEN 'queued' THEN clock_timestamp() ELSE r.queued_at END,
-        overdue_at = CASE j.after WHEN 'queued'
-            THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.overdue_at END,
+        hint_check_at = CASE j.after WHEN 'queued'
+            THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.hint_check_at END,
         attempt_count = r.attempt_count - (j.after = 'queued' OR j.cause = 'not begun')::int,
         result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
         error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,

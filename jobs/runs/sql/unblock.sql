@@ -42,7 +42,7 @@ WITH waiting AS (
 UPDATE jobs_run r SET
     blocked_by = '',
     queued_at = clock_timestamp(),
-    overdue_at = clock_timestamp() + make_interval(secs => %(lease)s)
+    hint_check_at = clock_timestamp() + make_interval(secs => %(lease)s)
 FROM locked l
 WHERE r.id = l.id
 RETURNING r.id

@@ -15,7 +15,7 @@ WITH known AS MATERIALIZED (
 )
 UPDATE jobs_run r SET
     blocked_by = '',
-    overdue_at = clock_timestamp() + make_interval(secs => %(lease)s)
+    hint_check_at = clock_timestamp() + make_interval(secs => %(lease)s)
 FROM locked l
 WHERE r.id = l.id
 RETURNING r.id

@@ -81,18 +81,18 @@ def _lateness(world: World, *, count: int, history: str) -> list[float]:
 def _clear() -> None:
     """Have no jobs, the system's own tasks, and due times from now on."""
     from django.db import connection
-    from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
+    from django_celery_beat.models import PeriodicTasks
 
     from jobs.core.sql import now
     from jobs.models import Cursor, Tick
     from jobs.schedules import slot_of
-    from jobs.system.schedule import keep_periodic_tasks
+    from tests.periodic import make_periodic_tasks
 
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE jobs_job CASCADE")
     Tick.objects.all().delete()
     Cursor.objects.update(slot=slot_of(now()))
-    keep_periodic_tasks(periodic_tasks=PeriodicTask, intervals=IntervalSchedule)
+    make_periodic_tasks()
     PeriodicTasks.update_changed()
 
 

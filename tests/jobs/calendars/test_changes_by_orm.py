@@ -1,4 +1,4 @@
-"""jobs/migrations/sql/0011_calendar_changes.sql: calendars that are changed without their verbs,
+"""jobs/migrations/sql/0005_calendar_changes.sql: calendars that are changed without their verbs,
 by the ORM or SQL.
 
 Whatever deletes or changes a calendar, the next promotion judges again what waited for it, and

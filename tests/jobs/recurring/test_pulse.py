@@ -10,7 +10,7 @@ import pytest
 from celery import current_app
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django_celery_beat.models import IntervalSchedule, PeriodicTask
+from django_celery_beat.models import PeriodicTask
 from pytest_django import Settings
 
 from jobs import tasks
@@ -18,9 +18,9 @@ from jobs.core.sql import now
 from jobs.models import Cursor, Owner, Tick
 from jobs.recurring.pulse import make_ticks
 from jobs.schedules import moment_of, slot_of
-from jobs.system.schedule import keep_periodic_tasks
 from tests.jobs.recurring.scenes import recurring, runs_of
 from tests.jobs.scenes import at_once, messages, row_held
+from tests.periodic import make_periodic_tasks
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
 
@@ -171,7 +171,7 @@ def test_a_tick_that_somebody_is_at_is_not_waited_for() -> None:
 
 def test_ticks_do_not_stand_behind_what_has_piled_up() -> None:
     """What beat sends is behind them, however much of it there is."""
-    keep_periodic_tasks(periodic_tasks=PeriodicTask, intervals=IntervalSchedule)
+    make_periodic_tasks()
     entries = PeriodicTask.objects.filter(name__startswith="fairshift: ")
     for entry in entries:
         for _ in range(3):

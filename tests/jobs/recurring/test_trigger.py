@@ -27,7 +27,16 @@ from tests.jobs.without_history import written_count
 pytestmark = pytest.mark.usefixtures("committed")
 
 # What every run has of its own: ids and times.
-OWN = {"id", "created_at", "queued_at", "overdue_at", "due_at", "next_at", "history", "deadline_at"}
+OWN = {
+    "id",
+    "created_at",
+    "queued_at",
+    "hint_check_at",
+    "due_at",
+    "next_at",
+    "history",
+    "deadline_at",
+}
 
 
 def trigger(
@@ -86,7 +95,7 @@ def test_a_run_is_what_a_submit_would_have_stored(acme: Owner, fields: dict[str,
     assert (run.due_at, run.next_at) == (at(3), at(3))
     assert [(state, cause) for state, _, cause in run.moves] == [(State.QUEUED, "")]
     assert run.moves[0][1] == run.queued_at == run.created_at
-    assert run.overdue_at - run.queued_at == timedelta(seconds=30)
+    assert run.hint_check_at - run.queued_at == timedelta(seconds=30)
     assert hinted_of(job) == 2
     assert Outbox.objects.count() == 0
 

@@ -27,8 +27,8 @@ from jobs.models.recurring import SentEntry
 from jobs.system import beat as beat_module
 from jobs.system import lease
 from jobs.system.beat import Scheduler
-from jobs.system.schedule import keep_periodic_tasks
 from tests.jobs.scenes import row_held
+from tests.periodic import make_periodic_tasks
 
 QUEUE = "heard"
 HOUR = timedelta(hours=1)
@@ -71,7 +71,7 @@ def as_installed(committed: None) -> Iterator[None]:
     yield
     PeriodicTask.objects.all().delete()
     IntervalSchedule.objects.all().delete()
-    keep_periodic_tasks(periodic_tasks=PeriodicTask, intervals=IntervalSchedule)
+    make_periodic_tasks()
 
 
 def now() -> datetime:

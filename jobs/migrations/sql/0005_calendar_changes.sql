@@ -1,9 +1,9 @@
--- Note every change of a calendar where it is stored, whichever code makes it: the verbs of
--- jobs/calendars/changes.py, the ORM (its cascades and querysets too), raw SQL. The next promotion does the rest.
--- Keeps true: a calendar whose windows or decisions changed has no openings, so that nothing starts,
--- until they are made anew in this transaction or by a promotion; an owner gets a new calendar_version
--- when a calendar applies to something of it, or applies no more.
--- The column is_stale is not a field of the model: a save() of an older object cannot take it back.
+-- Record every change of a calendar, by the verbs of jobs/calendars/changes.py, the ORM with its
+-- cascades and querysets, or raw SQL. The next promotion makes the openings and gates the runs.
+-- Keeps true: a calendar whose windows or decisions changed has no openings, so that no run starts,
+-- until this transaction or a promotion makes them again. An owner gets a new calendar_version when a
+-- calendar begins or ceases to apply to the owner, its jobs, targets or groups.
+-- The column is_stale is no field of the model, so that a save() of an older object cannot reset it.
 -- Cost: one lookup by primary key for each changed row.
 ALTER TABLE jobs_calendar ADD COLUMN is_stale boolean NOT NULL DEFAULT false;
 CREATE INDEX jobs_calendar_stale ON jobs_calendar (id) WHERE is_stale;
@@ -25,7 +25,7 @@ BEGIN
 END $$;
 CREATE TRIGGER window_came_or_went AFTER INSERT OR DELETE ON jobs_window
     FOR EACH ROW EXECUTE FUNCTION jobs_window_changed();
--- Not of the columns that say who asked: with a user who is deleted, these change everywhere.
+-- Without the columns of the requester: the deletion of a user changes these in every window.
 CREATE TRIGGER window_changed AFTER UPDATE OF calendar_id, effect, starts, duration_seconds, zone,
     rule, excluded, added, valid_from, valid_until, revision ON jobs_window
     FOR EACH ROW EXECUTE FUNCTION jobs_window_changed();
@@ -73,7 +73,7 @@ END $$;
 CREATE TRIGGER attachment_changed AFTER INSERT OR UPDATE OR DELETE ON jobs_attachment
     FOR EACH ROW EXECUTE FUNCTION jobs_attachment_changed();
 
--- Once a statement: a group may get thousands of targets at once.
+-- For each statement, not each row: one INSERT may add thousands of targets to a group.
 CREATE FUNCTION jobs_group_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE jobs_owner SET calendar_version = calendar_version + 1 WHERE id IN (

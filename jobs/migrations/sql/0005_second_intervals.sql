@@ -1,8 +1,8 @@
--- A job with an interval in seconds is a PeriodicTask of django-celery-beat, which is kept in step
--- in the transaction that writes the job, by whatever way: Python, the admin, a bulk, raw SQL.
--- At its end: beat, and whoever else writes such a job, waits for a commit and not for a transaction.
+-- A job with an interval in seconds has a PeriodicTask of django-celery-beat. Triggers write it in the
+-- transaction that writes the job, for the ORM and raw SQL alike. They are deferred to the commit, so
+-- that beat and other writers of such jobs wait for a commit only, not for a whole transaction.
 
--- Make, mend or take away the PeriodicTask of one job. It is off once its end has passed, as
+-- Insert, update or delete the PeriodicTask of one job. It is disabled once its end has passed, as
 -- celery-beat does it.
 CREATE FUNCTION jobs_keep_in_step(of_job bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -31,7 +31,7 @@ BEGIN
             -- The system's own queue: the setting is Django's, and this task was made with it.
             coalesce((SELECT queue FROM django_celery_beat_periodictask
                       WHERE task = 'fairshift.system.pulse' ORDER BY id LIMIT 1), 'system'),
-            9,  -- behind ticks: jobs/system/schedule.py
+            9,  -- behind ticks
             every_id, job.start_at, job.end_at,
             job.enabled AND (job.end_at IS NULL OR job.end_at > clock_timestamp()),
             false, 0, clock_timestamp(), 'Follows the job: change that.')

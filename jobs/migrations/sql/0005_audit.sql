@@ -1,5 +1,14 @@
--- The time and the database role of an audit entry are the server's own, whatever an INSERT says.
--- The person stays what the application says: PostgreSQL knows no accounts of Django.
+-- Audit entries are append-only: UPDATE and DELETE are errors, in a database shell too.
+CREATE FUNCTION jobs_audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'audit entries are append-only';
+END $$;
+
+CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE ON jobs_auditentry
+    FOR EACH ROW EXECUTE FUNCTION jobs_audit_is_append_only();
+
+-- The server sets the time and the database role of an audit entry, whatever the INSERT says.
+-- The application sets the person: PostgreSQL knows no accounts of Django.
 CREATE FUNCTION jobs_audit_by_database() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.at := statement_timestamp();
@@ -11,8 +20,8 @@ END $$;
 CREATE TRIGGER audit_by_database BEFORE INSERT ON jobs_auditentry
     FOR EACH ROW EXECUTE FUNCTION jobs_audit_by_database();
 
--- Entries are not truncated away. An empty table may be truncated: Django's TransactionTestCase
--- truncates every table of a test database.
+-- TRUNCATE is an error too. An empty table may be truncated: Django's TransactionTestCase truncates
+-- every table of a test database.
 CREATE FUNCTION jobs_audit_is_not_truncated() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM jobs_auditentry) THEN

@@ -1,13 +1,14 @@
--- What the recurring engine needs of the table of jobs, beside Django's own columns.
+-- What the recurring engine needs beside Django's own columns.
 
--- Which transaction made a job due last, as effective_from says when: a tick's snapshot then says
--- whether it has seen that. What changes nothing of it leaves both: it must not trigger again.
+-- changed_xid is the transaction that last rescheduled, enabled or resumed a job, and effective_from
+-- its time. A tick's snapshot says whether the tick has seen it. An update of other columns leaves
+-- both as they are: the job must not trigger again.
 ALTER TABLE jobs_job ADD COLUMN changed_xid xid8 NOT NULL DEFAULT pg_current_xact_id();
 ALTER TABLE jobs_tick ADD COLUMN seen pg_snapshot;
 ALTER TABLE jobs_cursor ADD COLUMN again_seen pg_snapshot;
 
--- Whoever writes a job, by whatever way: a schedule holds from when it was written, and a job that
--- was off or paused is due only from when it is on again.
+-- For the ORM and raw SQL alike: a schedule takes effect when it is written, and a job that was off or
+-- paused is due only from when it is on again.
 CREATE FUNCTION jobs_job_is_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := clock_timestamp();
@@ -61,12 +62,12 @@ CREATE TRIGGER job_begins_paused BEFORE INSERT ON jobs_job
     FOR EACH ROW WHEN (NEW.enabled AND NEW.paused_until IS NOT NULL)
     EXECUTE FUNCTION jobs_job_begins_paused();
 
--- The due jobs of a slot, by index: only these rows are read. The statements spell the condition so,
--- too, and no other index serves it: after a million jobs were put in, the planner does not know of
--- them for a while, and would as soon read all jobs of a kind.
+-- The due jobs of a slot: an index scan reads these rows only. `schedule || ''` keeps the planner from
+-- any other index, so the statements write it too. After a bulk insert of a million jobs its
+-- statistics are old for a while, and it would read all jobs of a kind.
 CREATE INDEX job_due_interval ON jobs_job (interval_minutes, phase, shard)
     WHERE schedule || '' = 'interval' AND enabled;
--- The distinct intervals: few, and each is one step in that index, from the one before.
+-- The distinct intervals, one index lookup each, from the one before.
 CREATE VIEW jobs_intervals AS
 WITH RECURSIVE intervals (n) AS (
     (SELECT interval_minutes FROM jobs_job
@@ -79,21 +80,17 @@ WITH RECURSIVE intervals (n) AS (
     FROM intervals WHERE n IS NOT NULL
 )
 SELECT n FROM intervals WHERE n IS NOT NULL;
--- What is not smooth is due in its minute's first slot.
+-- A job that is not smooth is due in the first slot of its minute.
 CREATE INDEX job_due_cron ON jobs_job (cron, zone, (CASE WHEN smooth THEN shard ELSE 0 END))
     WHERE schedule || '' = 'cron' AND enabled;
 CREATE INDEX job_due_once ON jobs_job (once_at, (CASE WHEN smooth THEN shard ELSE 0 END))
     WHERE schedule || '' = 'once' AND enabled;
--- Jobs that are read again:
+-- Late commits:
 CREATE INDEX job_changed ON jobs_job (changed_xid);
--- Open runs of jobs that do not let them overlap, which all have a lock key:
-CREATE INDEX run_open_of_job ON jobs_run (job_id)
-    WHERE lock_key <> '' AND job_id IS NOT NULL AND submission_id IS NULL
-      AND state NOT IN ('succeeded', 'failed', 'cancelled', 'expired');
--- Pauses that are to be recorded:
+-- Pauses that are not recorded yet:
 CREATE INDEX job_paused_from ON jobs_job (id) WHERE paused_from IS NOT NULL;
 
--- Lists of jobs in the admin, in the order of owner and key; what needs somebody is few rows:
+-- Lists of jobs in the admin, ordered by owner and key; few jobs are paused, disabled or broken:
 CREATE INDEX job_by_task ON jobs_job (task, owner_id, key);
 CREATE INDEX job_by_schedule ON jobs_job (schedule, owner_id, key);
 CREATE INDEX job_paused ON jobs_job (owner_id, key) WHERE paused_until IS NOT NULL;
@@ -106,15 +103,15 @@ CREATE INDEX job_broken ON jobs_job (owner_id, key) WHERE enabled AND (
     OR schedule = 'interval'
         AND (interval_minutes IS NULL OR interval_minutes < 1 OR phase IS NULL OR shard IS NULL)
     OR schedule IN ('cron', 'once') AND smooth AND shard IS NULL);
--- Search by how a key or a name begins, whatever the collation; names are often left empty:
+-- Search by prefix of a key or a name, whatever the collation; many names are empty:
 CREATE INDEX job_by_key ON jobs_job (key COLLATE "C", owner_id);
 CREATE INDEX job_by_name ON jobs_job (upper(name) COLLATE "C", owner_id) WHERE name <> '';
 CREATE INDEX target_by_name ON jobs_target (name COLLATE "C", owner_id);
 -- Missed spans by reason, newest first:
 CREATE INDEX missed_by_reason ON jobs_missed (reason, id);
 
--- Numbers for phases, a sequence for each of 64 classes of intervals: they grow whatever becomes of
--- the transaction that took them, and nobody waits for anybody.
+-- Numbers for phases: one sequence for each of 64 classes of intervals. nextval waits for no other
+-- transaction, and a rollback takes no number back.
 DO $$
 BEGIN
     FOR class IN 0..63 LOOP
@@ -122,8 +119,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- The one id of a job's run at a due time: `jobs.core.ids.scheduled_id`, in SQL.
--- In plpgsql, which takes half the time: SQL is inlined only without a FROM.
+-- The id of a job's run at a due time, equal to that of `jobs.core.ids.scheduled_id`.
+-- plpgsql takes half the time of SQL, which PostgreSQL inlines only without a FROM.
 CREATE FUNCTION jobs_scheduled_id(job_id bigint, due_at timestamptz, salt text DEFAULT '')
 RETURNS uuid LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE

@@ -1,5 +1,5 @@
--- Runs and attempts: partitioned by id range, a day each, with a default partition behind
--- them. Ids begin with their time in milliseconds, so a range of ids is a range of time.
+-- Runs and attempts: one partition for each day, by ranges of ids, and a default partition. Ids
+-- begin with their time in milliseconds, so a range of ids is a range of time.
 
 CREATE TABLE jobs_run (
     id            uuid PRIMARY KEY,
@@ -22,55 +22,71 @@ CREATE TABLE jobs_run (
     max_attempts  smallint NOT NULL,
     policy        jsonb NOT NULL DEFAULT '{}',
     options       jsonb NOT NULL DEFAULT '{}',
-    lock_key      varchar(265) NOT NULL DEFAULT '',
+    lock_key      varchar(301) NOT NULL DEFAULT '',
     blocked_by    varchar(8) NOT NULL DEFAULT '',
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     due_at        timestamptz,
     next_at       timestamptz,
     deadline_at   timestamptz,
     queued_at     timestamptz,
-    overdue_at    timestamptz,
+    hint_check_at timestamptz,
     admitted_at   timestamptz,
     started_at    timestamptz,
     ended_at      timestamptz,
     error_type    varchar(200) NOT NULL DEFAULT '',
     error_message text NOT NULL DEFAULT '',
     history       jsonb NOT NULL,
+    not_after     timestamptz,
+    closes_at     timestamptz,
+    stop_at       timestamptz,
+    window_policy varchar(10) NOT NULL DEFAULT '',
+    earlier_attempts integer NOT NULL DEFAULT 0,
     CONSTRAINT run_state_known CHECK (state IN (
         'scheduled', 'held', 'queued', 'admitted', 'running', 'cancelling',
         'retrying', 'succeeded', 'failed', 'cancelled', 'expired'))
 ) PARTITION BY RANGE (id);
 
--- An index costs every move of a run, so each one here names the question that needs it.
+-- An index costs time at every move of a run, so each one names the query that needs it.
 -- Lists of one owner, newest first:
 CREATE INDEX run_of_owner ON jobs_run (owner_id, id);
 -- Progress of a submission, and its runs by state:
 CREATE INDEX run_of_submission ON jobs_run (submission_id, state, id) WHERE submission_id IS NOT NULL;
 -- A job's last results:
 CREATE INDEX run_of_job ON jobs_run (job_id, id) WHERE job_id IS NOT NULL;
--- What happened to a target:
+-- Runs of one target:
 CREATE INDEX run_of_target ON jobs_run (target_id, id) WHERE target_id IS NOT NULL;
 -- Lists by state; succeeded runs are nearly all rows and need no index:
 CREATE INDEX run_by_state ON jobs_run (state, id) WHERE state <> 'succeeded';
 -- Promotion:
 CREATE INDEX run_delayed ON jobs_run (next_at) WHERE state IN ('scheduled', 'held', 'retrying');
--- Hints that may be lost:
-CREATE INDEX run_queued ON jobs_run (queue, overdue_at) WHERE state = 'queued' AND blocked_by = '';
+-- The sweep, which publishes lost hints again:
+CREATE INDEX run_queued ON jobs_run (queue, hint_check_at) WHERE state = 'queued' AND blocked_by = '';
 -- Runs that wait for a cap, a lock or the end of a pause:
 CREATE INDEX run_blocked ON jobs_run (owner_id, blocked_by) WHERE state = 'queued' AND blocked_by <> '';
--- Ended runs of whose end Celery may not have heard:
+-- Ended runs of whose end Celery may not know yet:
 CREATE INDEX run_untold ON jobs_run (ended_at)
     WHERE options <> '{}' AND state IN ('failed', 'cancelled', 'expired');
 -- Deadlines:
 CREATE INDEX run_deadline ON jobs_run (deadline_at)
     WHERE state IN ('scheduled', 'held', 'queued') AND deadline_at IS NOT NULL;
--- Rescue; caps; locks:
+-- Rescue; caps:
 CREATE INDEX run_on_worker ON jobs_run (worker_id) WHERE state IN ('admitted', 'running', 'cancelling');
 CREATE INDEX run_active_of_owner ON jobs_run (owner_id) WHERE state IN ('admitted', 'running', 'cancelling');
-CREATE INDEX run_lock ON jobs_run (lock_key)
-    WHERE lock_key <> '' AND state IN ('admitted', 'running', 'cancelling');
 -- Search by label:
 CREATE INDEX run_labels ON jobs_run USING gin (labels jsonb_path_ops) WHERE labels <> '{}';
+-- Locks:
+CREATE INDEX run_lock ON jobs_run (lock_key)
+    WHERE lock_key <> '' AND state IN ('admitted', 'running', 'cancelling');
+
+-- Open runs of jobs whose runs may not overlap; each has a lock key:
+CREATE INDEX run_open_of_job ON jobs_run (job_id)
+    WHERE lock_key <> '' AND job_id IS NOT NULL AND submission_id IS NULL
+      AND state NOT IN ('succeeded', 'failed', 'cancelled', 'expired');
+-- Queued runs whose opening is over:
+CREATE INDEX run_closing ON jobs_run (not_after) WHERE state = 'queued' AND not_after IS NOT NULL;
+-- Active runs that are to be stopped:
+CREATE INDEX run_stopping ON jobs_run (stop_at)
+    WHERE state IN ('admitted', 'running') AND stop_at IS NOT NULL;
 
 CREATE TABLE jobs_run_default PARTITION OF jobs_run DEFAULT;
 

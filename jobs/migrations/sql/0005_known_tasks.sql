@@ -1,5 +1,5 @@
--- The tasks that live workers know, a row for each queue and task; task '*' for a worker of a version
--- that did not say which it knows.
+-- Return the tasks that live workers know: one row for each queue and task. Task '*' stands for a
+-- worker that does not report its tasks.
 CREATE FUNCTION jobs_known_tasks(lease_seconds float8)
 RETURNS TABLE (queue text, task text) LANGUAGE sql STABLE AS $$
     SELECT DISTINCT q.name, t.name

@@ -1,0 +1,24 @@
+from pathlib import Path
+
+from django.db import migrations
+
+SQL = Path(__file__).parent / "sql"
+FILES = (
+    "0005_audit",
+    "0005_due_jobs",
+    "0005_second_intervals",
+    "0005_calendars",
+    "0005_calendar_changes",
+    "0005_known_tasks",
+)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("jobs", "0004_runs")]
+
+    operations = [
+        migrations.RunSQL(
+            "".join((SQL / f"{name}.sql").read_text() for name in FILES),
+            (SQL / "0005_reverse.sql").read_text(),
+        )
+    ]

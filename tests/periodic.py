@@ -1,0 +1,12 @@
+"""The PeriodicTasks of a new installation, for tests that have removed them."""
+
+from importlib import import_module
+
+from django.apps import apps
+
+migration = import_module("jobs.migrations.0006_periodic_tasks")
+
+
+def make_periodic_tasks() -> None:
+    """Make those that are missing, as the migration does."""
+    migration.make_periodic_tasks(apps, None)
