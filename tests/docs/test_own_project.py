@@ -1,4 +1,4 @@
-"""docs/own-project.md: its settings are ours, and its table has every check of the wiring.
+"""docs/start/own-project.md: its settings are ours, and its table has every check of the wiring.
 
 That its files make a project that runs is shown by tests/flows/test_own_project.py.
 """
@@ -10,7 +10,7 @@ from django.conf import settings
 
 from tests.docs.pages import PROJECT, blocks, code_words, read, table
 
-PAGE = read("docs/own-project.md")
+PAGE = read("docs/start/own-project.md")
 THEIR_OWN = ("INSTALLED_APPS", "CELERY_TASK_QUEUES", "DATABASES", "CELERY_BROKER_URL", "FAIRSHIFT")
 
 

@@ -1,4 +1,4 @@
-"""docs/schedules.md: what it says of changed clocks, aliases and reasons is what the code does."""
+"""docs/use/schedules.md: its changed clocks, aliases and reasons are those of the code."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -10,7 +10,7 @@ from jobs.schedules import cron_minutes
 from jobs.schedules.expressions import ALIASES
 from tests.docs.pages import code_words, read, table
 
-PAGE = read("docs/schedules.md")
+PAGE = read("docs/use/schedules.md")
 CLOCKS = table(PAGE, after="## When clocks are changed")
 
 

@@ -1,4 +1,4 @@
-"""docs/states.md: the page and the table of moves in jobs/core/states.py say the same."""
+"""docs/understand/states.md: the page and the moves of jobs/core/states.py say the same."""
 
 import re
 
@@ -7,7 +7,7 @@ from tests.docs.pages import blocks, code_words, read, table
 
 START = "[*]"
 ALLOWED = {(source.value, target.value) for source, targets in MOVES.items() for target in targets}
-PAGE = read("docs/states.md")
+PAGE = read("docs/understand/states.md")
 
 
 def drawn() -> list[tuple[str, str]]:

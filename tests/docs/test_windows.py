@@ -1,4 +1,4 @@
-"""docs/windows.md: its example runs, and what it says of changed clocks is what the code does."""
+"""docs/use/windows.md: its example runs, and its table of changed clocks is what the code does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jobs.windows
 from jobs.windows import Effect, Entry, checked, occurrences
 from tests.docs.pages import blocks, code_words, read, table
 
-PAGE = read("docs/windows.md")
+PAGE = read("docs/use/windows.md")
 DAY = timedelta(days=1)
 
 
