@@ -71,19 +71,20 @@ def states(_before: str) -> str:
 
 def exceptions(_before: str) -> str:
     """Return a row for each exception of jobs/core/errors.py."""
-    rows = ["| error | base | means |", "|---|---|---|"]
+    rows = ["| error | means |", "|---|---|"]
     for name, found in vars(errors).items():
         if inspect.isclass(found) and found.__module__ == errors.__name__:
-            base = found.__base__.__name__
-            rows.append(f"| `{name}` | `{base}` | {(found.__doc__ or '').splitlines()[0]} |")
+            base = found.__base__.__name__ if found.__base__ is not errors.FairshiftError else ""
+            means = (found.__doc__ or "").splitlines()[0]
+            rows.append(f"| `{name}`{base and f' (`{base}`)'} | {means} |")
     return "\n".join(rows)
 
 
 def checks(_before: str) -> str:
-    """Return a row for each message of the system checks; `…` stands for what is found there."""
+    """Return a line for each message of the system checks; `…` stands for what is found there."""
     found = [row for path in (PROJECT / "jobs/checks").glob("*.py") for row in _messages(path)]
-    rows = [f"| `{number}` | {text} | {hint} |" for number, text, hint in sorted(found)]
-    return "\n".join(["| id | says | cure |", "|---|---|---|", *rows])
+    rows = [f"- `{number}` {text} *{hint}*" for number, text, hint in sorted(found)]
+    return "\n".join(rows)
 
 
 def _messages(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -103,7 +104,7 @@ def _texts(node: ast.expr, constants: dict[str, str]) -> list[str]:
     if isinstance(node, ast.IfExp):
         return [*_texts(node.body, constants), *_texts(node.orelse, constants)]
     if isinstance(node, ast.Constant):
-        return [str(node.value).replace("|", r"\|")]
+        return [str(node.value).replace("__", r"\_\_")]
     if isinstance(node, ast.JoinedStr):
         return ["".join(_texts(part, constants)[0] for part in node.values).strip()]
     if isinstance(node, ast.FormattedValue):

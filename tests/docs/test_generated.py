@@ -18,5 +18,5 @@ def test_generated_parts_are_those_of_the_code(page: str) -> None:
 def test_every_check_is_in_the_catalogue() -> None:
     """The generator finds each check that the code can report."""
     code = "".join(path.read_text() for path in (PROJECT / "jobs/checks").glob("*.py"))
-    listed = re.findall(r"^\| `(fairshift\.[EW]\d+)`", read("docs/use/errors.md"), re.MULTILINE)
+    listed = re.findall(r"^- `(fairshift\.[EW]\d+)`", read("docs/use/errors.md"), re.MULTILINE)
     assert set(listed) == set(re.findall(r'id="(fairshift\.[EW]\d+)"', code))
