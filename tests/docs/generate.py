@@ -70,13 +70,13 @@ def states(_before: str) -> str:
 
 
 def exceptions(_before: str) -> str:
-    """Return a row for each exception of jobs/core/errors.py."""
-    rows = ["| error | means |", "|---|---|"]
+    """Return a line for each exception of jobs/core/errors.py."""
+    rows = []
     for name, found in vars(errors).items():
         if inspect.isclass(found) and found.__module__ == errors.__name__:
             base = found.__base__.__name__ if found.__base__ is not errors.FairshiftError else ""
             means = (found.__doc__ or "").splitlines()[0]
-            rows.append(f"| `{name}`{base and f' (`{base}`)'} | {means} |")
+            rows.append(f"- `{name}`{base and f' (`{base}`)'}: {means}")
     return "\n".join(rows)
 
 
