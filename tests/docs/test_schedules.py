@@ -33,7 +33,5 @@ def test_aliases_are_named() -> None:
 
 def test_reasons_are_named() -> None:
     """The page has every reason for which a due time is recorded as missed."""
-    reasons = table(
-        PAGE, after="span and reason, with the first and the last due time and their count:"
-    )
+        reasons = table(PAGE, after="### Reasons of missed due times")
     assert {"".join(code_words(row[0])) for row in reasons} == set(MissReason.values)
