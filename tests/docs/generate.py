@@ -50,7 +50,7 @@ def _limits(key: str, rule: Rule) -> str:
     if rule.kind is Kind.SWITCH:
         return "on or off"
     if rule.kind not in {Kind.SECONDS, Kind.WHOLE}:
-        return "words, separated by commas"
+        return "comma-separated words"
     unit = {
         "BYTES": "bytes",
         "ATTEMPTS": "attempts",

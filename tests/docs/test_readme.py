@@ -14,7 +14,7 @@ from jobs.catalog.registry import offer_of
 from jobs.core.states import State
 from jobs.models import Job, Opening, Owner, Run
 from jobs.runs.options import NAMES
-from tests.docs.pages import Block, blocks, code_words, read, table
+from tests.docs.pages import Block, blocks, code_words, entries, read, table
 
 README = read("README.md")
 SUBMITTING = read("docs/use/submitting.md")
@@ -106,9 +106,9 @@ def test_options_are_those_of_a_submit() -> None:
 
 def test_keys_of_the_verdict_are_those_of_the_demo() -> None:
     """The table of the demo's JSON names every key of its verdict."""
-    rows = table(DEMO, after="## The verdict as JSON")
-    listed = [word for row in rows for word in code_words(row[0])]
+    keys = entries(DEMO, after="## The verdict as JSON")
+    listed = [word for name, _ in keys for word in code_words(name)]
     fields = set(Verdict.__dataclass_fields__) | {"workers", "slots"}
     assert sorted(listed) == sorted(fields)
-    [of_upgrade] = [row[1] for row in rows if row[0] == "`upgrade`"]
+    [of_upgrade] = [meaning for name, meaning in keys if name == "`upgrade`"]
     assert sorted(code_words(of_upgrade)) == sorted(UpgradeVerdict.__dataclass_fields__)

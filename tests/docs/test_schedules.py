@@ -8,7 +8,7 @@ import pytest
 from jobs.models.recurring import MissReason
 from jobs.schedules import cron_minutes
 from jobs.schedules.expressions import ALIASES
-from tests.docs.pages import code_words, read, table
+from tests.docs.pages import code_words, entries, read, table
 
 PAGE = read("docs/use/schedules.md")
 CLOCKS = table(PAGE, after="## When clocks are changed")
@@ -33,5 +33,5 @@ def test_aliases_are_named() -> None:
 
 def test_reasons_are_named() -> None:
     """The page has every reason for which a due time is recorded as missed."""
-        reasons = table(PAGE, after="### Reasons of missed due times")
-    assert {"".join(code_words(row[0])) for row in reasons} == set(MissReason.values)
+    reasons = entries(PAGE, after="### Reasons of missed due times")
+    assert {"".join(code_words(name)) for name, _ in reasons} == set(MissReason.values)

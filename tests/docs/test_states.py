@@ -1,7 +1,7 @@
 """docs/understand/states.md: the page and the moves of jobs/core/states.py say the same."""
 
 from jobs.core.states import FIRST, MOVES, State
-from tests.docs.pages import code_words, read, table
+from tests.docs.pages import code_words, entries, read, table
 
 START = "[*]"
 ALLOWED = {(source.value, target.value) for source, targets in MOVES.items() for target in targets}
@@ -24,5 +24,5 @@ def test_every_move_says_who_makes_it() -> None:
 
 def test_every_state_has_a_meaning() -> None:
     """The table of meanings names each state once, in the order of the code."""
-    rows = table(PAGE, after="# The states of a run")
-    assert [code_words(row[0])[0] for row in rows] == [state.value for state in State]
+    listed = entries(PAGE, after="# The states of a run")
+    assert [code_words(name)[0] for name, _ in listed] == [state.value for state in State]
