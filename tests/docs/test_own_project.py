@@ -24,9 +24,3 @@ def test_settings_of_other_projects_are_ours() -> None:
     }
     assert set(copied["INSTALLED_APPS"]) - {"shop"} <= set(settings.INSTALLED_APPS)
     assert repr(copied["CELERY_TASK_QUEUES"]) == repr(settings.CELERY_TASK_QUEUES)
-
-
-def test_python_of_the_page_can_be_compiled() -> None:
-    """Every piece of it."""
-    for block in blocks(PAGE, info="python"):
-        compile(block.text, "own-project.md", "exec")
