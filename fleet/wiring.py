@@ -37,7 +37,7 @@ def _refuse_other_jobs() -> None:
         # Not Refused: Celery's command line shows a trace of what is an Exception.
         raise SystemExit(
             f"The package `jobs` in {places[0]} hides Fairshift's: rename it. A project may have"
-            " neither a package nor an app named `jobs` or `fleet` (docs/own-project.md)."
+            " neither a package nor an app named `jobs` or `fleet` (docs/start/own-project.md)."
         )
 
 

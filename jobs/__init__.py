@@ -56,7 +56,7 @@ def _refuse_other_fleet() -> None:
     if ours.is_dir() and places and ours not in [Path(place).resolve() for place in places]:
         raise SystemExit(
             f"The package `fleet` in {places[0]} hides Fairshift's: rename it. A project may have"
-            " neither a package nor an app named `jobs` or `fleet` (docs/own-project.md)."
+            " neither a package nor an app named `jobs` or `fleet` (docs/start/own-project.md)."
         )
 
 

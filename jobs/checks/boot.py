@@ -46,12 +46,13 @@ def _refuse_unwired(app: Any, queue: str) -> None:
         raise fleet.Refused(
             f"This worker takes durable runs of queue {queue!r}, and nothing has called "
             "fleet.install(app, application()): connect a function that does so to worker_init, "
-            "where the Celery app is made (docs/own-project.md)."
+            "where the Celery app is made (docs/start/own-project.md)."
         )
     if queue not in fleet.fair_queues(app):
         raise fleet.Refused(
             f"The queue {queue!r} is not fair: owners would wait behind one another. Add"
-            f' "fair_queues": [{queue!r}] to CELERY_BROKER_TRANSPORT_OPTIONS (docs/own-project.md).'
+            f' "fair_queues": [{queue!r}] to CELERY_BROKER_TRANSPORT_OPTIONS'
+            " (docs/start/own-project.md)."
         )
 
 

@@ -60,8 +60,13 @@ def check_patience(**_arguments: Any) -> list[CheckMessage]:
 
 def _unknown_keys() -> Iterator[CheckMessage]:
     for key, near_miss in unknown_settings():
-        hint = f"Did you mean {near_miss}?" if near_miss else f"Known are: {', '.join(DEFAULTS)}."
-        yield Error(f"FAIRSHIFT has no setting {key!r}.", hint=hint, id="fairshift.E001")
+        yield Error(
+            f"FAIRSHIFT has no setting {key!r}.",
+            hint=f"Did you mean {near_miss}?"
+            if near_miss
+            else f"Known are: {', '.join(DEFAULTS)}.",
+            id="fairshift.E001",
+        )
 
 
 def _lease() -> Iterator[CheckMessage]:

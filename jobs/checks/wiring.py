@@ -18,7 +18,7 @@ from jobs.pages.ical_feed import MOUNT, feed_path
 
 SCHEDULER: Final = "jobs.system.beat:Scheduler"
 RESULTS: Final = "jobs.runs.result_backend:ResultBackend"
-SEE: Final = "docs/own-project.md has it all."
+SEE: Final = "docs/start/own-project.md has it all."
 
 
 @register("fairshift", deploy=True)

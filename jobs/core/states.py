@@ -2,7 +2,7 @@
 
 Pure. Two doors move a run: `jobs/runs/admission.py` makes the moves into `admitted`
 (and `expired`, when it meets a run whose deadline has passed), `jobs/runs/recording.py`
-makes all others. `docs/states.md` draws this table.
+makes all others. `docs/understand/states.md` draws this table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """When many runs will be done, and what will be left over: told in advance. Pure.
 
-An estimate, of expected run times and of what waits now: docs/foresight.md says what it does not
+An estimate, of expected run times and of what waits now: docs/use/forecast.md says what it does not
 know.
 """
 

@@ -1,6 +1,6 @@
 """Foresight: will it fit, and when will it be done? Nothing is written.
 
-An estimate, of what waits now and of how long runs took: docs/foresight.md.
+An estimate, of what waits now and of how long runs took: docs/use/forecast.md.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def queue_name(chosen: Options) -> str:
             "queue",
             "is not known: this process has Celery's default app, not the project's; write `from"
             " .celery import app as celery_app` into the __init__.py beside settings.py"
-            " (docs/own-project.md)",
+            " (docs/start/own-project.md)",
         )
     listed = ", ".join(sorted(known)) or "none"
     if chosen.queue:

@@ -1,1 +1,1 @@
-"""Benchmarks: each figure beside a baseline of the same run. See docs/benchmarks.md."""
+"""Benchmarks: each figure beside a baseline of the same run. See docs/understand/benchmarks.md."""

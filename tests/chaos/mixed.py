@@ -59,7 +59,7 @@ class Chaos:
         return self.installation.verdict()
 
     def _acts(self) -> list[Callable[[], None]]:
-        """Return what is done, in a random order; per 100,000 runs as guarantees.md G1 has it."""
+        """Return what is done, in a random order; per 100,000 runs as plays.md G1 has it."""
         scale = self.run_count / 100_000
         wanted: dict[Callable[[], None], float] = {
             self._kill_worker: 300,

@@ -59,6 +59,14 @@ def _rows(lines: Iterator[str]) -> Iterator[list[str]]:
             return
 
 
+def entries(text: str, *, after: str) -> list[tuple[str, str]]:
+    """Return the first list after a heading: the words before and after each entry's colon."""
+    page = f"\n{text}"
+    lines = page[page.index(f"\n{after}\n") :].partition("\n- ")[2].split("\n\n")[0]
+    found = (entry.partition(": ") for entry in lines.replace("\n  ", " ").split("\n- "))
+    return [(name, meaning) for name, _, meaning in found]
+
+
 def code_words(cell: str) -> list[str]:
     """Return what stands between backticks."""
     return re.findall(r"`([^`]+)`", cell)

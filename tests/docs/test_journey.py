@@ -1,9 +1,9 @@
-"""docs/journey.md: what happens when a process dies is told for every crash point."""
+"""docs/understand/journey.md: what happens when a process dies is told for every crash point."""
 
 from fleet.crash_points import KNOWN
 from tests.docs.pages import code_words, read, table
 
-PAGE = read("docs/journey.md")
+PAGE = read("docs/understand/journey.md")
 
 
 def test_each_crash_point_says_what_brings_a_run_on() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PROJECT, pages, prose
+from tests.docs.pages import PROJECT, pages, prose, read
 
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -40,3 +40,12 @@ def test_pages_name_no_private_place(path: Path) -> None:
     """No home folder and no working folder of somebody's machine stands in a page."""
     private = re.findall(r"/(?:home|root|Users|work)/\S*", path.read_text(encoding="utf-8"))
     assert private == []
+
+
+@pytest.mark.parametrize("index", ["docs/README.md", "docs/decisions/README.md"])
+def test_an_index_names_every_page(index: str) -> None:
+    """Each page below its folder, but for decisions, which have an index of their own."""
+    folder = (PROJECT / index).parent
+    linked = {(folder / match[1]).resolve() for match in LINK.finditer(read(index)) if match[1]}
+    below = {path for path in folder.glob("*/*.md") if path.parent.name != "decisions"}
+    assert (below or set(folder.glob("0*.md"))) <= linked

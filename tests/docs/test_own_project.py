@@ -1,16 +1,15 @@
-"""docs/own-project.md: its settings are ours, and its table has every check of the wiring.
+"""docs/start/own-project.md: its settings are those with which Fairshift itself runs.
 
 That its files make a project that runs is shown by tests/flows/test_own_project.py.
 """
 
-import re
 from typing import Any
 
 from django.conf import settings
 
-from tests.docs.pages import PROJECT, blocks, code_words, read, table
+from tests.docs.pages import blocks, read
 
-PAGE = read("docs/own-project.md")
+PAGE = read("docs/start/own-project.md")
 THEIR_OWN = ("INSTALLED_APPS", "CELERY_TASK_QUEUES", "DATABASES", "CELERY_BROKER_URL", "FAIRSHIFT")
 
 
@@ -25,18 +24,3 @@ def test_settings_of_other_projects_are_ours() -> None:
     }
     assert set(copied["INSTALLED_APPS"]) - {"shop"} <= set(settings.INSTALLED_APPS)
     assert repr(copied["CELERY_TASK_QUEUES"]) == repr(settings.CELERY_TASK_QUEUES)
-
-
-def test_every_check_of_the_wiring_is_listed() -> None:
-    """And no other, but for the one of time zones."""
-    code = (PROJECT / "jobs/checks/wiring.py").read_text(encoding="utf-8")
-    rows = table(PAGE, after="## What `check --deploy` says of the wiring")
-    listed = [code_words(row[0])[0] for row in rows]
-    found = set(re.findall(r"fairshift\.[EW]\d+", code))
-    assert listed == sorted({*found, "fairshift.E009"})
-
-
-def test_python_of_the_page_can_be_compiled() -> None:
-    """Every piece of it."""
-    for block in blocks(PAGE, info="python"):
-        compile(block.text, "own-project.md", "exec")

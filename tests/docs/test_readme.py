@@ -1,4 +1,4 @@
-"""README.md: its commands are run by CI, its code works, its tables are those of the code."""
+"""README.md and the pages on submitting and the demo: commands, code and tables are right."""
 
 import re
 from typing import Any
@@ -14,9 +14,11 @@ from jobs.catalog.registry import offer_of
 from jobs.core.states import State
 from jobs.models import Job, Opening, Owner, Run
 from jobs.runs.options import NAMES
-from tests.docs.pages import Block, blocks, code_words, read, table
+from tests.docs.pages import Block, blocks, code_words, entries, pages, read, table
 
 README = read("README.md")
+SUBMITTING = read("docs/use/submitting.md")
+DEMO = read("docs/start/demo.md")
 
 
 def test_commands_are_run_by_ci() -> None:
@@ -27,10 +29,13 @@ def test_commands_are_run_by_ci() -> None:
     assert [line for line in typed if line not in ran] == []
 
 
-@pytest.mark.parametrize("block", blocks(README, info="python"), ids=lambda block: block.info)
+PYTHON = [block for path in pages() for block in blocks(path.read_text(), info="python")]
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.info)
 def test_code_is_python(block: Block) -> None:
-    """Every piece of Python can be compiled."""
-    compile(block.text, "README.md", "exec")
+    """Every piece of Python, on any page, can be compiled."""
+    compile(block.text, "page", "exec")
 
 
 @pytest.mark.django_db
@@ -94,17 +99,19 @@ def test_the_example_of_windows_opens_on_nights_of_the_weekend() -> None:
 
 def test_options_are_those_of_a_submit() -> None:
     """The table of options names each option, and no other; the policies are all named."""
-    rows = table(README, after="## Submitting")
+    rows = table(SUBMITTING, after="## Options")
     assert sorted(code_words(row[0])[0] for row in rows) == sorted(NAMES)
-    sentence = README[README.index("A task declares its own policies") :].partition("\n\n")[0]
+    sentence = SUBMITTING[SUBMITTING.index("A task declares its own policies") :].partition("\n\n")[
+        0
+    ]
     assert set(CHECKS) <= set(code_words(sentence))
 
 
 def test_keys_of_the_verdict_are_those_of_the_demo() -> None:
     """The table of the demo's JSON names every key of its verdict."""
-    rows = table(README, after="object, last on standard output:")
-    listed = [word for row in rows for word in code_words(row[0])]
+    keys = entries(DEMO, after="## The verdict as JSON")
+    listed = [word for name, _ in keys for word in code_words(name)]
     fields = set(Verdict.__dataclass_fields__) | {"workers", "slots"}
     assert sorted(listed) == sorted(fields)
-    [of_upgrade] = [row[1] for row in rows if row[0] == "`upgrade`"]
+    [of_upgrade] = [meaning for name, meaning in keys if name == "`upgrade`"]
     assert sorted(code_words(of_upgrade)) == sorted(UpgradeVerdict.__dataclass_fields__)

@@ -1,4 +1,4 @@
-"""docs/schedules.md: what it says of changed clocks, aliases and reasons is what the code does."""
+"""docs/use/schedules.md: its changed clocks, aliases and reasons are those of the code."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -8,9 +8,9 @@ import pytest
 from jobs.models.recurring import MissReason
 from jobs.schedules import cron_minutes
 from jobs.schedules.expressions import ALIASES
-from tests.docs.pages import code_words, read, table
+from tests.docs.pages import code_words, entries, read, table
 
-PAGE = read("docs/schedules.md")
+PAGE = read("docs/use/schedules.md")
 CLOCKS = table(PAGE, after="## When clocks are changed")
 
 
@@ -33,7 +33,5 @@ def test_aliases_are_named() -> None:
 
 def test_reasons_are_named() -> None:
     """The page has every reason for which a due time is recorded as missed."""
-    reasons = table(
-        PAGE, after="span and reason, with the first and the last due time and their count:"
-    )
-    assert {"".join(code_words(row[0])) for row in reasons} == set(MissReason.values)
+    reasons = entries(PAGE, after="### Reasons of missed due times")
+    assert {"".join(code_words(name)) for name, _ in reasons} == set(MissReason.values)

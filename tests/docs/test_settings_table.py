@@ -1,18 +1,16 @@
-"""README.md, Settings: the tables hold exactly the variables that the code reads."""
+"""docs/operate/settings.md: its tables hold exactly the variables that the code reads."""
 
 import re
 from pathlib import Path
 
-import pytest
-
 from config.settings import env
-from jobs.core.conf import DEFAULTS, RULES, Kind
+from jobs.core.conf import DEFAULTS
 from tests.docs.pages import PROJECT, code_words, read, table
 
-README = read("README.md")
-OWN = table(README, after="### Fairshift's own")
-INSTALLATION = table(README, after="### The installation's")
-FLOWER = table(README, after="### Flower's")
+PAGE = read("docs/operate/settings.md")
+OWN = table(PAGE, after="## Fairshift's own")
+INSTALLATION = table(PAGE, after="## The installation's")
+FLOWER = table(PAGE, after="## Flower's")
 PREFIX = "FAIRSHIFT_"
 
 ENVIRON = re.compile(r"environ(?:\.get|\.setdefault|\.pop)?[\[(]\s*\"([A-Z_]+)\"")
@@ -32,7 +30,7 @@ def test_every_variable_is_listed_once_and_no_other() -> None:
 
 
 def test_variables_read_elsewhere_are_known() -> None:
-    """A variable that another module reads is in a table of README, or in CONTRIBUTING's."""
+    """A variable that another module reads is in a table of the page, or in CONTRIBUTING's."""
     modules = [
         path for top in ("config", "fleet", "jobs") for path in (PROJECT / top).rglob("*.py")
     ]
@@ -44,26 +42,10 @@ def test_variables_read_elsewhere_are_known() -> None:
 def test_every_key_of_fairshift_is_described() -> None:
     """Each key has a variable in the table, or is named as one that has none."""
     with_variable = {name.removeprefix(PREFIX) for name in names(OWN)}
-    sentence = README[README.index("have no variable") :].partition("\n\n")[0]
+    sentence = PAGE[PAGE.index("have no variable") :].partition("\n\n")[0]
     without = {word for word in code_words(sentence) if word.isupper()}
     assert with_variable.isdisjoint(without)
     assert with_variable | without == set(DEFAULTS)
-
-
-@pytest.mark.parametrize("row", OWN, ids=lambda row: row[0])
-def test_default_and_limits_are_those_of_the_code(row: list[str]) -> None:
-    """The default is that of jobs/core/conf.py, the limits too."""
-    key = names([row])[0].removeprefix(PREFIX)
-    default = DEFAULTS[key]
-    if isinstance(default, bool):
-        assert row[1:3] == ["on" if default else "off", "on or off"]
-        return
-    assert row[1] == (f"{default:g}" if isinstance(default, float) else str(default or "none"))
-    rule = RULES[key]
-    if rule.kind in {Kind.SECONDS, Kind.WHOLE}:
-        assert row[2].endswith(f", {rule.least:,} to {rule.most:,}")
-    else:
-        assert row[2] == "words, separated by commas"
 
 
 def test_modules_are_found() -> None:

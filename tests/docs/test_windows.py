@@ -1,4 +1,4 @@
-"""docs/windows.md: its example runs, and what it says of changed clocks is what the code does."""
+"""docs/use/windows.md: its example runs, and its table of changed clocks is what the code does."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 import jobs.windows
 from jobs.windows import Effect, Entry, checked, occurrences
-from tests.docs.pages import blocks, code_words, read, table
+from tests.docs.pages import blocks, code_words, entries, read, table
 
-PAGE = read("docs/windows.md")
+PAGE = read("docs/use/windows.md")
 DAY = timedelta(days=1)
 
 
@@ -44,8 +44,8 @@ def test_questions_are_named() -> None:
     """Every function that the package offers stands in the page."""
     asked = {
         word.split("(")[0]
-        for row in table(PAGE, after="## Questions")
-        for word in code_words(row[0])
+        for name, _ in entries(PAGE, after="## Questions")
+        for word in code_words(name)
     }
     offered = {name for name in jobs.windows.__all__ if name[0].islower()}
     assert asked == offered

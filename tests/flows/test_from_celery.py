@@ -1,4 +1,4 @@
-"""docs/from-celery.md: its code and commands do what it says, in the project of own-project.md."""
+"""docs/start/from-celery.md: its code and commands work in the project of own-project.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.waiting import wait_for
 
 __all__ = ["installed", "servers", "shop"]
 
-PAGE = read("docs/from-celery.md")
+PAGE = read("docs/start/from-celery.md")
 
 ENTRIES = """
 from django_celery_beat.models import IntervalSchedule, PeriodicTask, SolarSchedule

@@ -1,4 +1,4 @@
-"""docs/own-project.md: its files make a project that runs, and one that lacks a line is told so.
+"""docs/start/own-project.md: its files make a project that runs; a missing line is named.
 
 Everything is copied out of the page. Fairshift is installed by pip from its sources, and what it
 needs is there already.
@@ -25,7 +25,7 @@ from tests.flows.servers import Servers
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
-PAGE = read("docs/own-project.md")
+PAGE = read("docs/start/own-project.md")
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
 BIN = Path(sys.executable).parent
 FILES = {"celery": "celery.py", "init": "__init__.py", "urls": "urls.py", "tasks": "tasks.py"}

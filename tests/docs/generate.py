@@ -1,0 +1,155 @@
+"""`make docs`: write the parts of docs/ that are generated from the code.
+
+A generated part stands between `<!-- generated: name … -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from jobs.core import errors
+from jobs.core.conf import RULES, Kind, Rule
+from jobs.core.states import FIRST, MOVES
+from tests.docs.pages import PROJECT, code_words, read
+
+_PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
+UNSAID: Final = "(say here what it is for)"
+PAGES: Final = ("docs/operate/settings.md", "docs/understand/states.md", "docs/use/errors.md")
+
+
+def generated(page: str) -> str:
+    """Return the page's text with its generated parts as the code has them now."""
+    return _PART.sub(lambda part: part[1] + PARTS[part[2]](part[3]) + "\n" + part[4], read(page))
+
+
+def settings(before: str) -> str:
+    """Return a row for each setting with a variable. What it is for is taken from the old row."""
+    rows = [line.split(" | ", 3) for line in before.splitlines() if line.startswith("| `")]
+    purposes = {code_words(row[0])[0]: row[3] for row in rows}
+    head = ["| variable | default | unit and limits | effect |", "|---|---|---|---|"]
+    for key, rule in RULES.items():
+        if rule.kind is not Kind.NAME:
+            name = f"FAIRSHIFT_{key}"
+            purpose = purposes.get(name, f"{UNSAID} |")
+            head.append(f"| `{name}` | {_default(rule)} | {_limits(key, rule)} | {purpose}")
+    return "\n".join(head)
+
+
+def _default(rule: Rule) -> str:
+    if rule.kind is Kind.SWITCH:
+        return "on" if rule.default else "off"
+    return f"{rule.default:g}" if isinstance(rule.default, float) else str(rule.default or "none")
+
+
+def _limits(key: str, rule: Rule) -> str:
+    if rule.kind is Kind.SWITCH:
+        return "on or off"
+    if rule.kind not in {Kind.SECONDS, Kind.WHOLE}:
+        return "comma-separated words"
+    unit = {
+        "BYTES": "bytes",
+        "ATTEMPTS": "attempts",
+        "AHEAD": "days",
+        "NICENESS": "steps of `nice`",
+    }
+    return f"{unit.get(key.rpartition('_')[2], 'seconds')}, {rule.least:,} to {rule.most:,}"
+
+
+def states(_before: str) -> str:
+    """Return the diagram of all moves of a run."""
+    lines = [f"    [*] --> {state}" for state in MOVES if state in FIRST]
+    for source, targets in MOVES.items():
+        lines += ["", *(f"    {source} --> {target}" for target in MOVES if target in targets)]
+    ends = [f"    {source} --> [*]" for source, targets in MOVES.items() if not targets]
+    return "\n".join(["```mermaid", "stateDiagram-v2", *lines, *ends, "```"])
+
+
+def exceptions(_before: str) -> str:
+    """Return a line for each exception of jobs/core/errors.py."""
+    rows = []
+    for name, found in vars(errors).items():
+        if inspect.isclass(found) and found.__module__ == errors.__name__:
+            base = found.__base__.__name__ if found.__base__ is not errors.FairshiftError else ""
+            means = (found.__doc__ or "").splitlines()[0]
+            rows.append(f"- `{name}`{base and f' (`{base}`)'}: {means}")
+    return "\n".join(rows)
+
+
+def checks(_before: str) -> str:
+    """Return a line for each message of the system checks; `…` stands for what is found there."""
+    found = [row for path in (PROJECT / "jobs/checks").glob("*.py") for row in _messages(path)]
+    rows = [f"- `{number}` {text} *{hint}*" for number, text, hint in sorted(found)]
+    return "\n".join(rows)
+
+
+def _messages(path: Path) -> Iterator[tuple[str, str, str]]:
+    constants = _constants(path) | {"SEE": ""}  # the page says it once
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        given = {word.arg: word.value for word in getattr(node, "keywords", ())}
+        if isinstance(node, ast.Call) and {"id", "hint"} <= set(given):
+            texts, hints = _texts(node.args[0], constants), _texts(given["hint"], constants)
+            number = ast.literal_eval(given["id"])
+            if len(hints) > len(texts):
+                hints = [" Or: ".join(hints)]
+            yield from ((number, *pair) for pair in zip(texts, hints, strict=True))
+
+
+def _texts(node: ast.expr, constants: dict[str, str]) -> list[str]:
+    """Return what a message says, in each branch of its conditions."""
+    if isinstance(node, ast.IfExp):
+        return [*_texts(node.body, constants), *_texts(node.orelse, constants)]
+    if isinstance(node, ast.Constant):
+        return [str(node.value).replace("__", r"\_\_")]
+    if isinstance(node, ast.JoinedStr):
+        return ["".join(_texts(part, constants)[0] for part in node.values).strip()]
+    if isinstance(node, ast.FormattedValue):
+        value = node.value
+        if isinstance(value, ast.Name):
+            return [constants.get(value.id, "…")]
+        if isinstance(value, ast.Call) and ast.unparse(value.func) == "how_to_set":
+            return [ast.literal_eval(value.args[0])]
+    return ["…"]
+
+
+def _constants(path: Path) -> dict[str, str]:
+    """Return the texts that a module names, its own and those that it imports from jobs."""
+    found: dict[str, str] = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("jobs."):
+            file = PROJECT / f"{str(node.module).replace('.', '/')}.py"
+            names = {name.name for name in node.names}
+            found |= {name: _named(file)[name] for name in names if name in _named(file)}
+    return found | _named(path)
+
+
+def _named(path: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in ast.parse(path.read_text(encoding="utf-8") if path.exists() else "").body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        value = getattr(node, "value", None)
+        if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
+            found[target.id] = str(value.value)
+    return found
+
+
+PARTS: Final[dict[str, Callable[[str], str]]] = {
+    "settings": settings,
+    "states": states,
+    "exceptions": exceptions,
+    "checks": checks,
+}
+
+
+def main() -> None:
+    """Write every page anew."""
+    for page in PAGES:
+        (PROJECT / page).write_text(generated(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

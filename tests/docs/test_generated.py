@@ -1,0 +1,22 @@
+"""Settings, states, errors and checks: the generated parts of docs/ are those of the code."""
+
+import re
+
+import pytest
+
+from tests.docs.generate import PAGES, UNSAID, generated
+from tests.docs.pages import PROJECT, read
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_generated_parts_are_those_of_the_code(page: str) -> None:
+    """What the code says now stands in the page, and every setting says what it is for."""
+    assert read(page) == generated(page), f"{page} is not up to date: run `make docs`"
+    assert UNSAID not in read(page), f"say in {page} what the new setting is for"
+
+
+def test_every_check_is_in_the_catalogue() -> None:
+    """The generator finds each check that the code can report."""
+    code = "".join(path.read_text() for path in (PROJECT / "jobs/checks").glob("*.py"))
+    listed = re.findall(r"^- `(fairshift\.[EW]\d+)`", read("docs/use/errors.md"), re.MULTILINE)
+    assert set(listed) == set(re.findall(r'id="(fairshift\.[EW]\d+)"', code))
