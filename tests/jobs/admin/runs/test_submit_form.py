@@ -168,7 +168,7 @@ def test_what_is_wrong_is_said_at_its_field(
     [
         (f'{{"name": "{{target}}{"x" * 200_000}"}}', 1_000, "more than 64 MB together"),
         # Few bytes for the first target, and many for the last.
-        (f'{{"name": "{"{target}" * 20_000}"}}', 2, "bytes"),
+        (f'{{"name": "{"{target}" * 20_000}"}}', 20, "bytes"),
     ],
 )
 def test_arguments_of_all_runs_fit_into_memory(
