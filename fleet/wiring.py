@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from celery import Celery, signals
 from kombu import transport as kombu_transport
+from kombu.clocks import LamportClock
 
 from fleet.contract import Application
 from fleet.transport.transport import Transport, fair_queues
@@ -17,6 +18,9 @@ SCHEMES: Final = {
     "rediss": "fleet.transport.transport:Transport",
     "sentinel": "fleet.transport.transport:SentinelTransport",
 }
+LATEST: Final = 2**62
+"""The latest time of another process's logical clock that is believed."""
+_adjust: Final = LamportClock.adjust
 
 
 def use_fair_transport() -> None:
@@ -78,8 +82,18 @@ def register() -> None:
     kombu_transport.TRANSPORT_ALIASES.update(SCHEMES)
     for scheme in SCHEMES:
         kombu_transport._transport_cache.pop(scheme, None)
+    LamportClock.adjust = _adjust_to_times  # type: ignore[method-assign]
     # Sent by every worker, also one of `celery.contrib.testing`, before its steps are chosen.
     signals.worker_init.connect(_add_step, weak=False)
+
+
+def _adjust_to_times(clock: LamportClock, other: Any) -> int:
+    """Advance a logical clock beyond another's time; one that is no time counts as 0.
+
+    A number of 4,300 digits arrives, and with one more digit no event or answer can be sent.
+    """
+    is_time = isinstance(other, int) and 0 <= other <= LATEST
+    return _adjust(clock, other if is_time else 0)
 
 
 def _add_step(sender: Any, **_signal: Any) -> None:

@@ -141,7 +141,6 @@ def delivered(raw: bytes | str, *, tag: str, is_redelivered: bool = False) -> di
     if is_redelivered:
         # Where Kombu says it, and Celery reads it.
         headers["redelivered"] = properties["delivery_info"]["redelivered"] = True
-    _refuse_limits(headers.get("timelimit"))
     if NUL in raw if isinstance(raw, bytes) else NUL.decode() in raw:
         _refuse_nul(headers)
     if headers.get("eta"):
@@ -160,7 +159,7 @@ def _refuse_nul(headers: Mapping[str, Any]) -> None:
             raise MalformedMessage(f"{name:.100} has a NUL")
 
 
-def _refuse_limits(limits: object) -> None:
+def refuse_limits(limits: object) -> None:
     """Raise MalformedMessage for time limits at which Celery's pool would fall over."""
     if limits is None:
         return

@@ -8,17 +8,23 @@ from typing import Any, Final
 from kombu.transport import virtual
 
 from fleet.transport.compression import unpacked
-from fleet.transport.envelope import read_json
+from fleet.transport.envelope import read_json, refuse_limits
 
 JSON: Final = "application/json"
 
 
 class Message(virtual.Message):
-    """Kombu's message, unpacked within a limit, with a quicker way to read what nearly all are."""
+    """Kombu's message, unpacked within a limit, with a quicker way to read what nearly all are.
+
+    Raises MalformedMessage for time limits that would end a process of the pool.
+    """
 
     def __init__(self, payload: Any, channel: Any = None, **kwargs: Any) -> None:
         headers = payload.get("headers")
-        method = headers.pop("compression", None) if isinstance(headers, dict) else None
+        method = None
+        if isinstance(headers, dict):
+            refuse_limits(headers.get("timelimit"))
+            method = headers.pop("compression", None)
         super().__init__(payload, channel=channel, **kwargs)
         if not method:
             return

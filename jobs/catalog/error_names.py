@@ -10,6 +10,8 @@ from typing import Any, Final
 from jobs.core.errors import OptionError
 
 OPTIONS: Final = ("retry_on", "give_up_on")
+NEAR: Final = 0.7
+"""How like a name is to be, of 1, before it is proposed: hundreds of classes are loaded."""
 _known: Final[set[str]] = {
     name
     for name, value in vars(builtins).items()
@@ -34,7 +36,7 @@ def refuse_unknown_names(option: str, names: Iterable[str]) -> None:
             continue
         _known.update(_loaded())
         if name not in _known:
-            near = get_close_matches(name, sorted(_known), n=1)
+            near = get_close_matches(name, sorted(_known), n=1, cutoff=NEAR)
             hint = f"did you mean {near[0]}? Else name" if near else "name"
             raise OptionError(
                 option,

@@ -77,7 +77,7 @@ def _known_faults(client: Redis) -> Iterator[CheckMessage]:
     patched = oldest_patched(version, VALKEY_FLOORS if is_valkey else REDIS_FLOORS)
     if patched is not None:
         yield Caution(
-            f"{name} {version} has published security faults, by which who may send it commands"
+            f"{name} {version} has published security faults: a client that may send it commands"
             " can run code on its machine.",
             hint=f"Use {name} {patched} or newer. A distribution may have put the fixes into an"
             " older version: if yours has, add fairshift.W205 to SILENCED_SYSTEM_CHECKS."

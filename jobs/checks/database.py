@@ -10,12 +10,14 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models.functions import Now
 
 from fleet import counted
 from jobs.calendars import changes
-from jobs.core.conf import unknown_settings
-from jobs.models import Worker
+from jobs.core.conf import setting, unknown_settings
+from jobs.models import Leader, Worker
 from jobs.runs.unknown_tasks import unknown_tasks
+from jobs.system.lease import BEAT
 from jobs.system.partitions import ALARM_DAYS, days_left
 
 OLDEST_VERSION = 15
@@ -47,6 +49,7 @@ def _warnings() -> Iterator[CheckMessage]:
     yield from _partitions_end()
     yield from _openings_end()
     yield from _idle_workers()
+    yield from _nothing_drives()
     yield from _unknown_tasks()
 
 
@@ -130,6 +133,25 @@ def _idle_workers() -> Iterator[CheckMessage]:
             hint="Somebody has sent it pool_shrink or cancel_consumer: restart it, and see"
             " FAIRSHIFT_REMOTE_COMMANDS.",
             id="fairshift.W109",
+        )
+
+
+def _nothing_drives() -> Iterator[CheckMessage]:
+    """Warn where there were workers once, and nothing drives Fairshift's own tasks now."""
+    if not Worker.objects.exists():
+        return
+    queue = setting("SYSTEM_QUEUE")
+    if not any(queue in worker.queues for worker in Worker.objects.alive()):
+        yield checks.Warning(
+            f"No worker takes from queue {queue!r}: nothing is promoted, rescued or swept.",
+            hint=f"Start one for it alone: celery worker --queues {queue} (docs/own-project.md).",
+            id="fairshift.W110",
+        )
+    if not Leader.objects.filter(name=BEAT, until__gt=Now()).exists():
+        yield checks.Warning(
+            "No celery-beat runs: no job comes due, and nothing is promoted, rescued or swept.",
+            hint="Start celery beat, on two machines if you can.",
+            id="fairshift.W111",
         )
 
 

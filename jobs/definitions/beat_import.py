@@ -33,6 +33,8 @@ class Imported:
     problem: str = ""
     job: dict[str, Any] | None = None
     """The job as it was given to `upsert_jobs`."""
+    is_ours: bool = False
+    """It drives Fairshift or Celery themselves."""
 
 
 def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Imported]:
@@ -65,7 +67,10 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
 def _judged(entry: Any, known: set[str], *, owner: str, verdict: str, now: datetime) -> Imported:
     if is_ours(entry):
         return Imported(
-            name=entry.name, verdict="left out", problem="belongs to Fairshift or Celery"
+            name=entry.name,
+            verdict="left out",
+            problem="belongs to Fairshift or Celery",
+            is_ours=True,
         )
     if not entry.enabled:
         return Imported(name=entry.name, verdict="left out", problem="is switched off")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -132,8 +133,7 @@ def _json_rows(text: str) -> Rows:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        [(twice, _times)] = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"{twice!r:.100} is given twice in one object")
     for name in made:
         if not name.isascii() and _SURROGATE.search(name):
@@ -178,7 +178,7 @@ def _delimiter(text: str) -> str:
 def _header_problems(header: Sequence[str], number: int) -> Iterator[Problem]:
     for name in sorted({"key", "task"} - set(header)):
         yield Problem(number, name, "is no column of this file; the first row names the columns")
-    for name in sorted({name for name in header if header.count(name) > 1}):
+    for name in sorted(name for name, times in Counter(header).items() if times > 1):
         yield Problem(number, name, "is a column twice")
     for fault in unknown_fields(name for name in header if name):
         yield Problem(number, *fault_of(fault))

@@ -6,7 +6,7 @@ its name, and neither phase nor shard is given yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
@@ -30,6 +30,8 @@ from jobs.definitions.fields import FIELDS, NAME_LIMIT, OWN, POLICIES, REQUIRED,
 from jobs.models import HistoryPolicy, OverlapPolicy, ScheduleKind
 from jobs.runs import preparation
 
+HINTS: Final = 100
+"""How many unknown fields of a bulk are told with a near miss: each search takes its time."""
 # A schedule that is not named is the one whose own field is given.
 KINDS: Final = {
     "cron": ScheduleKind.CRON,
@@ -83,6 +85,7 @@ class JobSpecs:
 
     def __init__(self) -> None:
         self._known: dict[Any, _Common] = {}
+        self._hints = HINTS
         self._max_bytes: int = setting("PAYLOAD_MAX_BYTES")
 
     def __call__(self, given: Any) -> tuple[JobSpec | None, list[FairshiftError]]:
@@ -107,10 +110,15 @@ class JobSpecs:
         try:
             known = self._known.get(facts)
         except TypeError:  # a list, say
-            return _common(shared)
+            return self._looked_at(shared)
         if known is None:
-            known = self._known[facts] = _common(shared)
+            known = self._known[facts] = self._looked_at(shared)
         return known
+
+    def _looked_at(self, shared: Mapping[str, Any]) -> _Common:
+        unknown = list(unknown_fields(shared, hints=self._hints))
+        self._hints -= len(unknown)
+        return _common(shared, unknown)
 
     def _payload(
         self, faults: list[FairshiftError], task: Task | None, arguments: Any
@@ -130,8 +138,8 @@ class JobSpecs:
             return None
 
 
-def _common(shared: Mapping[str, Any]) -> _Common:
-    faults: list[FairshiftError] = list(unknown_fields(shared))
+def _common(shared: Mapping[str, Any], unknown: Sequence[OptionError]) -> _Common:
+    faults: list[FairshiftError] = list(unknown)
     values = {name: _checked(faults, name, shared.get(name)) for name in SHARED}
     task = values.pop("task")
     _check_limits(faults, values, task)
@@ -146,12 +154,13 @@ def _common(shared: Mapping[str, Any]) -> _Common:
     return _Common(task, {"task": task.name if task else "", **values}, tuple(faults))
 
 
-def unknown_fields(names: Iterable[Any]) -> Iterator[OptionError]:
-    """Yield a fault for each name that is no field of a job, with what may have been meant."""
-    known = [*FIELDS, "arguments"]
+def unknown_fields(names: Iterable[Any], *, hints: int = HINTS) -> Iterator[OptionError]:
+    """Yield a fault for each name that is no field of a job, the first with what may be meant."""
+    known = {*FIELDS, "arguments"}
     for name in names:
         if name not in known:
-            near = get_close_matches(str(name), known, n=1)
+            near = get_close_matches(str(name), sorted(known), n=1) if hints > 0 else []
+            hints -= 1
             near = [preparation.OF_CELERY[name]] if name in preparation.OF_CELERY else near
             hint = f"; did you mean {near[0]}?" if near else ""
             yield OptionError(str(name)[:NAME_LIMIT], f"is unknown{hint}")

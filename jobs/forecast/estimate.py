@@ -182,7 +182,7 @@ def _forecast_of(
         without_calendar=sum(bare),
         share=course.share,
         needed_seconds=needed,
-        open_seconds=_open_seconds(firsts) * capacity.slots * course.share,
+        open_seconds=_of_slots(_open_seconds(firsts), capacity.slots * course.share),
         names={
             "never": _names(groups, stuck),
             "unapproved": _names(groups, unapproved),
@@ -218,6 +218,11 @@ def _open_seconds(firsts: Iterable[Opened | None]) -> float:
         total += max(0.0, opened.closes - max(opened.opens, until))
         until = max(until, opened.closes)
     return total
+
+
+def _of_slots(seconds: float, slots: float) -> float:
+    """Return worker seconds; what has no end has none with no slot either."""
+    return inf if seconds == inf else seconds * slots
 
 
 def _would_open(group: Group, now: datetime) -> bool:

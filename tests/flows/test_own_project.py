@@ -130,9 +130,13 @@ class Shop:
         path.write_text(text.replace(old, new))
 
     def found(self) -> set[str]:
-        """Return the ids of ours in what `check --deploy` says; the embedded Redis is old."""
+        """Return the ids of ours in what `check --deploy` says of the settings and the wiring.
+
+        The embedded Redis is old, and processes of a scene before this one may have ended.
+        """
         said = self.run("python manage.py check --deploy").stderr
-        return set(re.findall(r"fairshift\.[EW]\d+", said)) - {"fairshift.W205"}
+        others = {f"fairshift.{number}" for number in ("W110", "W111", "W205")}
+        return set(re.findall(r"fairshift\.[EW]\d+", said)) - others
 
     @contextmanager
     def running(self, *lines: str) -> Iterator[list[subprocess.Popen[bytes]]]:

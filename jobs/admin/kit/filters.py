@@ -51,7 +51,7 @@ class StateFilter(admin.SimpleListFilter):
         if value == UNKNOWN:
             # As the index of blocked runs has it.
             return queryset.filter(state=State.QUEUED, blocked_by="task").exclude(blocked_by="")
-        return queryset.filter(state=value) if value else queryset
+        return queryset.filter(state=value) if value in set(State) else queryset
 
 
 class OwnerFilter(admin.SimpleListFilter):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -31,8 +32,7 @@ def parsed(text: str) -> dict[str, Any]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _value in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        [(twice, _times)] = Counter(name for name, _value in pairs).most_common(1)
         raise ValueError(_("%s is given twice.") % twice)
     return made
 

@@ -59,7 +59,7 @@ class ActionFilter(admin.SimpleListFilter):
         return [(action, action) for action in self.actions]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        return queryset.filter(action=self.value()) if self.value() else queryset
+        return queryset.filter(action=self.value()) if self.value() in self.actions else queryset
 
 
 @admin.register(AuditEntry)

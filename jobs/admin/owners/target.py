@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -14,12 +15,29 @@ from jobs.admin.calendars.links import calendars_of_target, links_to
 from jobs.admin.kit import html
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.admin.kit.filters import OwnerFilter
+from jobs.core.errors import OptionError
+from jobs.core.inputs import refuse_labels
 from jobs.models import Target
 from jobs.runs.search import search_beginnings
 
 
+class TargetForm(forms.ModelForm):
+    """A target whose labels are few and short, as those of jobs and runs."""
+
+    def clean_labels(self) -> Any:
+        labels = self.cleaned_data["labels"]
+        if labels is None:
+            return {}
+        try:
+            refuse_labels(labels)
+        except OptionError as error:
+            raise forms.ValidationError(error.problem) from None
+        return labels
+
+
 @admin.register(Target)
 class TargetAdmin(OwnedAdmin):
+    form = TargetForm
     list_display = ("name", "owner_link", "label_marks", "runs", "created")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)

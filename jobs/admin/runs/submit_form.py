@@ -26,6 +26,8 @@ from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT
 TARGET: Final = "{target}"
 """Stands for a target's name in the arguments, by itself or within a text."""
 HINTS: Final = 10
+BYTES_LIMIT: Final = 64 * 2**20
+"""The arguments of all runs, in bytes: the web process has them in memory at once."""
 OPTIONS: Final = ("priority", "deadline_seconds")
 WAYS: Final = ("group", "filter", "names")
 
@@ -169,10 +171,15 @@ class SubmitForm(forms.Form):
             options=options,
         )
         try:
-            call = _filled(arguments, targets[0])
-            preparation.encode_payload(resolve(task), (), call, embed={})
             for name in targets:
                 refuse_text("target", name, most=TARGET_LIMIT)
+            call = _filled(arguments, max(targets, key=lambda name: len(json.dumps(name))))
+            longest = preparation.encode_payload(resolve(task), (), call, embed={})
+            if len(longest) * len(targets) > BYTES_LIMIT:
+                said = _("For %(count)s targets these are more than %(limit)s MB together.")
+                limit = BYTES_LIMIT // 2**20
+                facts = {"count": f"{len(targets):,}", "limit": limit}
+                self.add_error("arguments", said % facts)
         except RecursionError:
             self.add_error("arguments", _("This is nested too deeply."))
         except FairshiftError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.message import Message
@@ -16,6 +17,8 @@ RETRY_AFTER_LIMIT: Final = 86_400.0
 TEMPORARY: Final = frozenset({408, 425, 429})
 KEPT_HEADERS: Final = ("content-type", "content-length", "date", "etag", "location", "retry-after")
 HEADER_LIMIT: Final = 1_024
+# Each takes six bytes in JSON, so that a body of them would be too large a result.
+_NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 # Others are read as UTF-8: some codecs take time by the square of the length.
 CHARSETS: Final = frozenset({"utf-8", "us-ascii", "iso-8859-1", "windows-1252"})
 
@@ -61,9 +64,10 @@ def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def text_of(answer: Answer) -> str:
-    """Return the body as text; bytes that are none become U+FFFD."""
+    """Return the body as text; bytes that are none, and control characters, become U+FFFD."""
     header = Message()
     # Cut first: its parser takes time by the square of the length.
     header["Content-Type"] = (answer.headers.get("Content-Type") or "")[:HEADER_LIMIT]
     charset = (header.get_content_charset() or "utf-8").lower()
-    return answer.body.decode(charset if charset in CHARSETS else "utf-8", errors="replace")
+    text = answer.body.decode(charset if charset in CHARSETS else "utf-8", errors="replace")
+    return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -113,7 +113,7 @@ def _import_beat(given: dict[str, Any]) -> None:
         print(f"{row.verdict:13} {row.name}{' – ' if why else ''}{why}")
     count = sum(row.job is not None for row in report)
     would = "would become jobs" if given["dry_run"] else "became jobs"
-    print(f"{count} of {len(report)} {would} of {given['owner']}")
+    print(f"{count} of {sum(not row.is_ours for row in report)} {would} of {given['owner']}")
 
 
 def _print_json(given: dict[str, Any]) -> None:

@@ -9,9 +9,32 @@ from pytest_django import Settings
 
 from jobs.checks import database
 from jobs.core.sql import now
-from jobs.models import Calendar, Owner, Worker
+from jobs.models import Calendar, Leader, Owner, Worker
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of
+
+
+def driven() -> None:
+    """Have a system's worker and a beat that live."""
+    living_worker("system@here", queues=["system"])
+    Leader.objects.update_or_create(
+        name="beat", defaults={"holder": "b1", "until": now() + timedelta(seconds=10)}
+    )
+
+
+@pytest.mark.django_db
+def test_what_drives_the_system_is_missed_when_it_is_gone() -> None:
+    """Not before the first worker was ever started: the check is run before that, too."""
+    assert database.check_deployed_database() == []
+    Leader.objects.all().delete()
+    living_worker()
+    found = {message.id: message.msg for message in database.check_deployed_database()}
+    assert found.keys() == {"fairshift.W110", "fairshift.W111"}
+    assert found["fairshift.W110"].startswith("No worker takes from queue 'system': ")
+    driven()
+    assert database.check_deployed_database() == []
+    Leader.objects.update(until=now())
+    assert [one.id for one in database.check_deployed_database()] == ["fairshift.W111"]
 
 
 @pytest.mark.django_db
@@ -24,6 +47,7 @@ def test_embedded_postgresql_passes() -> None:
 @pytest.mark.django_db
 def test_runs_whose_task_no_worker_knows_are_a_warning() -> None:
     """By queue and task, with the number of runs and both ways out."""
+    driven()
     worker = living_worker()
     submitted(Owner.objects.create(slug="acme"), 3)
     assert database.check_deployed_database() == []
@@ -38,6 +62,7 @@ def test_runs_whose_task_no_worker_knows_are_a_warning() -> None:
 @pytest.mark.django_db
 def test_a_worker_that_takes_nothing_is_a_warning() -> None:
     """Each by its name, with what it lacks."""
+    driven()
     living_worker("w1@here")
     living_worker("w2@here", queues=[])
     (message,) = database.check_deployed_database()

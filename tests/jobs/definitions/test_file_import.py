@@ -5,6 +5,7 @@ number.
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -115,6 +116,32 @@ def test_what_cannot_be_read_is_named(
     """With the row, as a spreadsheet counts, and the column."""
     found = [one for one in problems(text) if one[:2] == (row, field)]
     assert found and problem in found[0][2], problems(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key,task," + ",".join(f"column_{number}" for number in range(100_000)),
+        "key,task," + ",".join(["label"] * 100_000),
+        "[{" + "".join(f'"{number}": 1, ' for number in range(100_000)) + '"0": 2}]',
+    ],
+)
+def test_names_without_number_cost_no_time(text: str) -> None:
+    """A file of a megabyte that compares each name with each other would take hours."""
+    began = time.process_time()
+    assert problems(text)
+    assert time.process_time() - began < 5
+
+
+def test_unknown_fields_without_number_cost_no_time(acme: Owner) -> None:
+    """The first are told with what may be meant, the others without."""
+    rows = [{"key": "a", "task": "tests.add", f"intervall_{row}": 1} for row in range(20_000)]
+    began = time.process_time()
+    found = foresee(json.dumps(rows).encode(), owner=acme).problems
+    assert time.process_time() - began < 10
+    unknown = [one.problem for one in found if one.field.startswith("intervall")]
+    assert len(unknown) == len(rows)
+    assert unknown[0].startswith("is unknown; did you mean ") and unknown[-1] == "is unknown"
 
 
 def test_json_is_a_list_or_a_list_with_a_name() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
+from math import inf
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -194,6 +195,7 @@ def test_without_workers_there_is_no_end() -> None:
     """What could start is left over; nothing is said to be without an opening."""
     found = told([Group(count=3, seconds=1)], slots=0)
     assert (found.finishes_at, found.never, found.left_over) == (None, 0, 3)
+    assert found.open_seconds == inf
     assert found.warnings == ("No worker takes from this queue: nothing starts.",)
 
 

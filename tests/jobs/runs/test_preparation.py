@@ -79,7 +79,9 @@ def test_a_name_that_is_near_an_argument_stays_one() -> None:
 @pytest.mark.parametrize("option", ["retry_on", "give_up_on"])
 def test_an_error_that_no_class_has_is_refused(option: str) -> None:
     """A run that waits for an error which cannot come would never be tried again, in silence."""
-    with pytest.raises(OptionError, match=f"option {option}: holds 'NoSuch', and no exception"):
+    with pytest.raises(
+        OptionError, match=f"option {option}: holds 'NoSuch', and no exception .* here; name it"
+    ):
         preparation.checked_options({option: ["NoSuch"]})
     with pytest.raises(OptionError, match="did you mean ValueError"):
         preparation.checked_options({option: "ValueEror"})

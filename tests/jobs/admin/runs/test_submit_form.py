@@ -163,6 +163,23 @@ def test_what_is_wrong_is_said_at_its_field(
     assert not Submission.objects.exists() and not Target.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "names", "problem"),
+    [
+        (f'{{"name": "{{target}}{"x" * 200_000}"}}', 1_000, "more than 64 MB together"),
+        # Few bytes for the first target, and many for the last.
+        (f'{{"name": "{"{target}" * 20_000}"}}', 20, "bytes, the limit is 262,144"),
+    ],
+)
+def test_arguments_of_all_runs_fit_into_memory(
+    as_root: Client, acme: Owner, arguments: str, names: int, problem: str
+) -> None:
+    """A form of a megabyte could make gigabytes of arguments, which the web process holds."""
+    targets = "\n".join(f"{number}".rjust(number % 100 + 1, "t") for number in range(names))
+    shown = look(as_root, acme, arguments=arguments, names=targets)
+    assert problem in str(shown.context["form"].errors)
+
+
 def test_filters_that_find_nothing_or_too_much_are_refused(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

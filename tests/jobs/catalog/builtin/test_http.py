@@ -19,7 +19,9 @@ from jobs.catalog.builtin.answer import retry_after, text_of
 from jobs.catalog.builtin.errors import HttpRequestFailed, HttpRequestRefused
 from jobs.catalog.builtin.http import build_request, fetch, http_request
 from jobs.catalog.builtin.wire import BODY_LIMIT, Answer
+from jobs.catalog.encoding import encode_result
 from jobs.catalog.registry import offer_of, resolve
+from jobs.core.conf import setting
 from jobs.core.errors import ArgumentError
 from tests.jobs.catalog.builtin.conftest import HOSTILE_BYTES, Certificate, Server
 from tests.jobs.runs.test_context import FACTS, RUN, in_task
@@ -85,6 +87,14 @@ def test_only_the_beginning_of_a_large_body_is_kept(allowed: str) -> None:
 def test_the_body_is_read_in_its_charset(allowed: str, charset: str, text: str) -> None:
     """Bytes that are no text become U+FFFD; unusual codecs are not used."""
     assert http_request("GET", f"{allowed}/text/{charset}")["body"] == text
+
+
+@pytest.mark.parametrize("byte", [b"\x00", b"\x1f", b"\xff", b'"'])
+def test_a_body_that_is_no_text_fits_into_a_result(byte: bytes) -> None:
+    """An image, say: the run must not fail after its request has been answered."""
+    text = text_of(Answer(200, {}, byte * BODY_LIMIT, is_cut=True))
+    assert len(text) == BODY_LIMIT
+    encode_result({"body": text}, max_bytes=setting("RESULT_MAX_BYTES"))
 
 
 def test_a_long_content_type_costs_no_time() -> None:
