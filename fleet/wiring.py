@@ -82,7 +82,7 @@ def register() -> None:
     kombu_transport.TRANSPORT_ALIASES.update(SCHEMES)
     for scheme in SCHEMES:
         kombu_transport._transport_cache.pop(scheme, None)
-    LamportClock.adjust = _adjust_to_times  # type: ignore[method-assign]
+    LamportClock.adjust = _adjust_to_times  # type: ignore[method-assign, assignment]
     # Sent by every worker, also one of `celery.contrib.testing`, before its steps are chosen.
     signals.worker_init.connect(_add_step, weak=False)
 

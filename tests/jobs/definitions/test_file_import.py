@@ -137,7 +137,7 @@ def test_unknown_fields_without_number_cost_no_time(acme: Owner) -> None:
     """The first are told with what may be meant, the others without."""
     rows = [{"key": "a", "task": "tests.add", f"intervall_{row}": 1} for row in range(20_000)]
     began = time.process_time()
-    found = foresee(json.dumps(rows).encode(), owner=acme).problems
+    found = preview_import(json.dumps(rows).encode(), owner=acme).problems
     assert time.process_time() - began < 10
     unknown = [one.problem for one in found if one.field.startswith("intervall")]
     assert len(unknown) == len(rows)
