@@ -30,7 +30,7 @@ from jobs.core.ids import time_of
 from jobs.runs import preparation
 from jobs.runs.admission import least
 from jobs.runs.dispatch import broker
-from jobs.runs.options import POLICY_OPTIONS
+from jobs.runs.options import own_policy
 
 logger = logging.getLogger(__name__)
 
@@ -120,9 +120,7 @@ def _answer(known: _Known, row: Mapping[str, Any]) -> Admission | Refusal:
 
 def _admission(known: _Known, row: Mapping[str, Any]) -> Admission:
     ask = known.ask
-    # A field left empty takes the task's own policy, an empty list likewise.
-    own = {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
-    policy = preparation.completed(known.task, own)
+    policy = preparation.completed(known.task, own_policy(row))
     policy.setdefault("max_attempts", setting("MAX_ATTEMPTS"))
     return Admission(
         run_id=ask.run_id,

@@ -73,6 +73,11 @@ class Options:
         return dict(checked_policy({k: v for k, v in given.items() if v is not None}))
 
 
+def own_policy(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the policies that a job's row gives; an empty field leaves the task's own."""
+    return {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
+
+
 NAMES: Final = frozenset(item.name for item in fields(Options))
 
 

@@ -31,7 +31,7 @@ def _run_once(job: Job, act: Act) -> Run | None:
     with transaction.atomic():
         payload = open_bytes(job.payload, key=job.payload_key)
         claim = idempotency.claim(job.owner, act.key_of(job), job.task, [payload])
-        if claim is None or claim.run_id is not None:
+        if claim.run_id is not None:
             return None
         run = run_job(job)
         claim.keep(run_id=run.id)
