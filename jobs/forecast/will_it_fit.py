@@ -23,6 +23,7 @@ from jobs.catalog.retry_policy import delay_after
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError, UnknownTask
+from jobs.core.inputs import refuse_naive
 from jobs.core.sql import now
 from jobs.forecast.again import Again
 from jobs.forecast.capacity import Known, capacity_of, known_of, slots_of
@@ -68,8 +69,8 @@ def will_it_fit(
     names = _names(targets)
     if not 1 <= len(names) <= preparation.BATCH_LIMIT:
         raise OptionError("targets", f"are 1 to {preparation.BATCH_LIMIT:,}, not {len(names):,}")
-    if at is not None and (not isinstance(at, datetime) or at.utcoffset() is None):
-        raise OptionError("at", "is a datetime with a time zone")
+    if at is not None:
+        refuse_naive("at", at)
     if arguments is not None:
         preparation.payload(task, (), arguments, embed={})
     owner = preparation.owner(owner)

@@ -11,7 +11,7 @@ from celery.canvas import Signature
 
 from jobs.catalog.policies import CHECKS, checked_policy
 from jobs.core.errors import OptionError
-from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_text
+from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_naive, refuse_text
 
 FARTHEST: Final = timedelta(days=366)
 
@@ -99,8 +99,8 @@ def _refuse_time(countdown: Any, eta: Any) -> None:
         or not 0 <= countdown <= FARTHEST.total_seconds()
     ):
         raise OptionError("countdown", f"is 0 to {FARTHEST.total_seconds():.0f} seconds")
-    if eta is not None and (not isinstance(eta, datetime) or eta.utcoffset() is None):
-        raise OptionError("eta", "is a datetime with a time zone")
+    if eta is not None:
+        refuse_naive("eta", eta)
 
 
 def refuse_far(eta: datetime, *, now: datetime) -> None:
