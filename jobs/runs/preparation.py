@@ -13,7 +13,7 @@ from celery import Task, current_app
 
 from jobs.calendars import gate
 from jobs.calendars.gate import Applying, calendars_of
-from jobs.catalog.arguments import ArgumentSchema, encode_body
+from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.error_names import refuse_unknown_errors
 from jobs.catalog.policies import checked_policy, refuse_unknown
 from jobs.catalog.registry import REPLACED, offer_of
@@ -86,19 +86,8 @@ def payload(
     task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], *, embed: Mapping[str, Any]
 ) -> bytes:
     """Return the payload of one call, its arguments checked against the task's signature."""
-    return _payload(ArgumentSchema.of(task), args, kwargs, embed, setting("PAYLOAD_MAX_BYTES"))
-
-
-def _payload(
-    schema: ArgumentSchema,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    embed: Mapping[str, Any],
-    most: int,
-) -> bytes:
-    bound_args, bound_kwargs = schema.bind(args, kwargs)
-    names = schema.positional
-    return encode_body(bound_args, bound_kwargs, embed, max_bytes=most, positional=names)
+    most: int = setting("PAYLOAD_MAX_BYTES")
+    return ArgumentSchema.of(task).body(args, kwargs, embed, max_bytes=most)
 
 
 def payloads(
@@ -112,7 +101,7 @@ def payloads(
         try:
             if not isinstance(call, Mapping):
                 raise ArgumentError("arguments", "is a mapping of argument names to values")
-            done.append(_payload(schema, (), call, embed, most))
+            done.append(schema.body((), call, embed, max_bytes=most))
         except FairshiftError as error:
             problems.append((index, error))
     if problems:
