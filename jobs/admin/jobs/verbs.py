@@ -87,7 +87,6 @@ PAUSE = Verb(
     name="pause",
     label=_("Pause"),
     permission="jobs.pause_job",
-    applies=lambda jobs: jobs,
     act=_pause,
     done=_("paused"),
     refused=always(_("This job cannot be paused.")),
