@@ -34,7 +34,7 @@ class Applying:
 def gates(asked: Sequence[Applying], *, now: datetime, ids: Iterable[UUID]) -> list[Gate]:
     """Return the gate of each run, in order; runs that have all in common are decided once."""
     known = hours_of({one for applying in asked for one in applying.calendars})
-    spread = _spread(known)
+    spread = spread_of(known)
     decided: dict[tuple[Applying, timedelta], Gate] = {}
     found = []
     for applying, run_id in zip(asked, ids, strict=True):
@@ -54,7 +54,7 @@ def _gate(applying: Applying, known: dict[int, Hours], *, now: datetime, late: t
     return gate_of(hours, now=now, needed=applying.needed, late=late)
 
 
-def _spread(known: Collection[int]) -> dict[int, int]:
+def spread_of(known: Collection[int]) -> dict[int, int]:
     """Return for how many seconds starts are spread, by calendar; of those that do."""
     rows = Calendar.objects.filter(id__in=known, spread_seconds__gt=0)
     return dict(rows.values_list("id", "spread_seconds"))

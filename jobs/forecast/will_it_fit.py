@@ -17,7 +17,7 @@ from typing import Any, Final
 from celery import Task
 
 from jobs.calendars import hours as agreed
-from jobs.calendars.gate import calendars_of
+from jobs.calendars.gate import calendars_of, spread_of
 from jobs.catalog.registry import resolve
 from jobs.catalog.retry_policy import delay_after
 from jobs.core import sql
@@ -29,7 +29,7 @@ from jobs.forecast.again import Again
 from jobs.forecast.capacity import Known, capacity_of, known_of, slots_of
 from jobs.forecast.estimate import NAMES, Forecast, forecast
 from jobs.forecast.simulation import Group
-from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
+from jobs.models import Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.runs import preparation
 from jobs.runs.storage import needed_of
 from jobs.windows import open_spans
@@ -241,11 +241,7 @@ def _groups(counts: ByCalendars, alike: Group) -> Iterator[Group]:
     """Yield the groups of runs; where starts are spread, one for each part of the spread."""
     ids = {one for calendars in counts for one in calendars}
     hours = agreed.hours(ids)
-    spread = dict(
-        Calendar.objects.filter(id__in=ids, spread_seconds__gt=0).values_list(
-            "id", "spread_seconds"
-        )
-    )
+    spread = spread_of(ids)
     for calendars, (count, names) in counts.items():
         most = max((spread.get(one, 0) for one in calendars), default=0)
         parts = min(SPREAD_PARTS, count) if most else 1

@@ -203,17 +203,8 @@ class JobForm(forms.ModelForm):
         return job
 
 
-SPEC_FIELDS: Final = (
-    "name",
-    "enabled",
-    "task",
-    "labels",
-    *SCHEDULE,
-    *MISFIRE_FIELDS,
-    *HISTORY_FIELDS,
-    "queue",
-    *POLICY_FIELDS,
-    "lock_key",
+SPEC_FIELDS: Final = tuple(
+    name for name in JobForm.Meta.fields if name not in {"owner", "key", "target"}
 )
 """Those of the form that `job_spec` checks as they are: the owner and the target are rows here."""
 
