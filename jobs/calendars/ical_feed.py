@@ -14,6 +14,7 @@ from secrets import token_urlsafe
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from fleet import counted
 from jobs.calendars import hours
 from jobs.calendars.ical.writing import Shown, Status, write
 from jobs.calendars.reads.occurrence_list import Counted, between
@@ -116,12 +117,11 @@ def _status(window: Window, decisions: Sequence[WindowDecision], start: datetime
 def _planned(calendar: Calendar, *, start: datetime, end: datetime) -> Iterator[Shown]:
     parameters = {"calendar": calendar.pk, "start": start, "end": end}
     for row in sql.run("calendars/planned_runs", parameters):
-        count = row["runs"]
         yield Shown(
             uid=str(_uid(calendar, f"runs {row['opens_at'].isoformat()}")),
             start=row["opens_at"],
             end=row["closes_at"],
-            summary=f"{count:,} {'run' if count == 1 else 'runs'} planned",
+            summary=f"{counted(row['runs'], 'run')} planned",
             description="",
             category="runs",
             stamp=calendar.created_at,

@@ -21,7 +21,6 @@ from jobs.calendars.gate import calendars_of, spread_of
 from jobs.catalog.registry import resolve
 from jobs.catalog.retry_policy import delay_after
 from jobs.core import sql
-from jobs.core.conf import setting
 from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.inputs import refuse_naive
 from jobs.core.sql import now
@@ -211,7 +210,7 @@ def _again(known: Known | None, task: Task, *, count: int) -> Again | None:
     """Return how what fails at first goes on, if one such run is likely."""
     if known is None or known.again * count < 1:
         return None
-    policy = {"max_attempts": setting("MAX_ATTEMPTS"), **preparation.completed(task, {})}
+    policy = preparation.completed(task, {})
     waits = []
     for failed in range(1, policy["max_attempts"]):
         # As if each failure were by chance: is there one run that fails so often?

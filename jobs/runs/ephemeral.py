@@ -121,7 +121,6 @@ def _answer(known: _Known, row: Mapping[str, Any]) -> Admission | Refusal:
 def _admission(known: _Known, row: Mapping[str, Any]) -> Admission:
     ask = known.ask
     policy = preparation.completed(known.task, own_policy(row))
-    policy.setdefault("max_attempts", setting("MAX_ATTEMPTS"))
     return Admission(
         run_id=ask.run_id,
         token=ask.token,
@@ -146,7 +145,6 @@ def _admission(known: _Known, row: Mapping[str, Any]) -> Admission:
 def _next(known: _Known, row: Mapping[str, Any]) -> Hint:
     """Return the hint of the attempt after this one, by the job as it is now."""
     ask = known.ask
-    offered = offer_of(known.task).policy.get("priority", preparation.DEFAULT_PRIORITY)
     return Hint(
         run_id=ask.run_id,
         task=ask.task,
@@ -154,7 +152,7 @@ def _next(known: _Known, row: Mapping[str, Any]) -> Hint:
         owner=ask.owner,
         submission=ask.submission,
         attempt=ask.attempt + 1,
-        priority=offered if row["priority"] is None else row["priority"],
+        priority=preparation.priority_of(known.task, row["priority"]),
         token=ask.token + 1,
         job=ask.job,
         lock=row["lock_key"],

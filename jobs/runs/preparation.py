@@ -199,11 +199,20 @@ def message_options(chosen: Options) -> dict[str, Any]:
 
 
 def completed(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return given policies with those that the task declares; raise OptionError for a bad one."""
+    """Return policies: each as given, else of the task, else of the setting.
+
+    Raises OptionError for a bad one.
+    """
     offered = offer_of(task).policy
     declared = {name: offered[name] for name in POLICY_OPTIONS & set(offered)}
     # Checked again: of two limits that are good ones, each may come from another place.
-    return dict(checked_policy({**declared, **given}))
+    return {"max_attempts": setting("MAX_ATTEMPTS"), **checked_policy({**declared, **given})}
+
+
+def priority_of(task: Task, given: int | None) -> int:
+    """Return the given priority, else the task's, else the default."""
+    declared: int = offer_of(task).policy.get("priority", DEFAULT_PRIORITY)
+    return declared if given is None else given
 
 
 def shared(
@@ -215,7 +224,6 @@ def shared(
     job_id: int | None = None,
 ) -> Shared:
     """Return what all runs of a submit have in common: option, else task's policy, else setting."""
-    offered = offer_of(task).policy
     policy = completed(task, chosen.policy)
     created_at = now()
     due_at = chosen.eta
@@ -223,15 +231,14 @@ def shared(
         due_at = created_at + timedelta(seconds=chosen.countdown)
     if due_at is not None:
         refuse_far(due_at, now=created_at)
-    deadline = chosen.deadline_seconds or offered.get("deadline_seconds")
-    priority = chosen.priority if chosen.priority is not None else offered.get("priority")
+    deadline = chosen.deadline_seconds or offer_of(task).policy.get("deadline_seconds")
     return Shared(
         owner_id=of.pk,
         owner=of.slug,
         task=task.name,
         queue=queue(chosen),
-        priority=DEFAULT_PRIORITY if priority is None else priority,
-        max_attempts=policy.pop("max_attempts", setting("MAX_ATTEMPTS")),
+        priority=priority_of(task, chosen.priority),
+        max_attempts=policy.pop("max_attempts"),
         job_id=job_id,
         submission_id=submission_id,
         policy=policy,

@@ -162,14 +162,6 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
             return format_html("{} {}", html.badge(_("paused"), "held"), until)
         return html.badge(_("enabled"), "succeeded")
 
-    @html.column(_("owner"))
-    def owner_link(self, job: Job) -> str:
-        return html.link(job.owner)
-
-    @html.column(_("task"))
-    def task_name(self, job: Job) -> str:
-        return html.task(job.task)
-
     @html.column(_("target"))
     def target_link(self, job: Job) -> str:
         return html.link(job.target)
