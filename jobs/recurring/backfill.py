@@ -20,10 +20,11 @@ from django.db.models.functions import Now
 
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
-from jobs.core.inputs import LABEL_LIMIT, REASON_LIMIT, refuse_naive, refuse_text
+from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Backfill, HistoryPolicy, Job, Submission
 from jobs.recurring.trigger import make_runs
+from jobs.runs.preparation import LABEL_LIMIT
 from jobs.schedules import Schedule, due_times, slot_of
 from jobs.schedules.phases import SLOT
 from jobs.schedules.spans import due_in, schedule_of
