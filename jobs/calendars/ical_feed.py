@@ -17,7 +17,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from fleet import counted
 from jobs.calendars import hours
 from jobs.calendars.ical.writing import Shown, Status, write
-from jobs.calendars.reads.occurrence_list import Counted, between
+from jobs.calendars.reads.occurrence_list import overlapping
 from jobs.core import sql
 from jobs.models import (
     AuditEntry,
@@ -27,7 +27,8 @@ from jobs.models import (
     WindowDecision,
     WindowEffect,
 )
-from jobs.windows import Entry, in_words, notes
+from jobs.windows import Entry, Span, in_words, notes
+from jobs.windows.occurrences import is_approved
 
 MOST: Final = 2_000
 """So many entries a feed has, the first ones: programs read it whole, every few minutes."""
@@ -47,11 +48,11 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
         windows = windows.none()
     entries = ((window, hours.entry_of(window)) for window in windows)
     found = [
-        (window, entry, one)
+        (span, at, window, entry)
         for window, entry in entries
-        for one in between(entry, start=start, end=end)
+        for span, at in overlapping(entry, start=start, end=end)
     ]
-    found.sort(key=lambda each: each[2].span.start)
+    found.sort(key=lambda each: each[0].start)
     # Cut before they are put into words, which takes longer than to find them.
     shown = [_shown(*each) for each in found[:MOST]]
     shown += _planned(calendar, start=start, end=end)
@@ -85,20 +86,20 @@ def _hash(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
 
 
-def _shown(window: Window, entry: Entry, one: Counted) -> Shown:
-    """Return an occurrence of a window as a reader sees it."""
+def _shown(span: Span, at: datetime, window: Window, entry: Entry) -> Shown:
+    """Return an occurrence of a window, of which `span` is valid, as a reader sees it."""
     decisions = sorted(window.decisions.all(), key=lambda each: each.pk)
     is_freeze = window.effect == WindowEffect.FREEZE
     kind = "Freeze" if is_freeze else "Service window"
     return Shown(
-        uid=str(_uid(window.calendar, f"{window.pk} {one.start.isoformat()}")),
-        start=one.span.start,
-        end=one.span.end,
+        uid=str(_uid(window.calendar, f"{window.pk} {at.isoformat()}")),
+        start=span.start,
+        end=span.end,
         summary=f"{kind}: {window.reason}" if window.reason else kind,
-        description="\n".join(filter(None, (in_words(entry), notes(entry, one.span)))),
+        description="\n".join(filter(None, (in_words(entry), notes(entry, span)))),
         category=window.effect,
         stamp=max([window.requested_at, *(each.at for each in decisions)]),
-        status=Status.CONFIRMED if one.counts else _status(window, decisions, one.start),
+        status=Status.CONFIRMED if is_approved(entry, at) else _status(window, decisions, at),
         is_busy=is_freeze,
     )
 

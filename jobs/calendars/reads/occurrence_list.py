@@ -65,11 +65,17 @@ class Timetable:
 
 def between(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Counted]:
     """Yield all occurrences that overlap a span: those that count, and those nobody approved."""
+    for span, at in overlapping(entry, start=start, end=end):
+        yield Counted(span, at, is_approved(entry, at))
+
+
+def overlapping(entry: Entry, *, start: datetime, end: datetime) -> Iterator[tuple[Span, datetime]]:
+    """Yield the valid part of each occurrence that overlaps a span, and the start of the whole."""
     earliest = start - entry.duration - FARTHEST
     for _wall, whole in all_occurrences(entry, start=earliest, end=end):
         span = whole.clip(start=entry.valid_from, end=entry.valid_until)
         if span.start < span.end and span.end > start and span.start < end:
-            yield Counted(span, whole.start, is_approved(entry, whole.start))
+            yield span, whole.start
 
 
 def next_ones(entry: Entry, *, after: datetime, count: int = NEXT) -> list[Counted]:
