@@ -2,7 +2,10 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
+
+import redis
 
 T = TypeVar("T")
 
@@ -15,3 +18,10 @@ def wait_for(condition: Callable[[], T], *, seconds: float = 15, what: str = "")
             raise AssertionError(f"Not within {seconds} s: {what or condition}")
         time.sleep(0.02)
     return value
+
+
+def answers(client: redis.Redis) -> bool:
+    """Say whether a Redis server answers."""
+    with suppress(redis.ConnectionError):
+        return bool(client.ping())
+    return False

@@ -7,7 +7,6 @@ the share that it is entitled to.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self, TextIO
 
 from rich.console import Console, Group
@@ -91,13 +90,8 @@ class Bars:
         self._live.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._live.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
 
     def show(self, lines: Sequence[Line], parts: Sequence[Part] = (), /) -> None:
         self._live.update(Group(_table(lines), "", _shares(parts)), refresh=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jobs.calendars.changes import changing
 from jobs.calendars.hours import entry_of
 from jobs.core.errors import ApprovalRefused, OptionError
-from jobs.core.inputs import REASON_LIMIT, refuse_text
+from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
 from jobs.models import (
     AuditEntry,
@@ -119,8 +119,9 @@ def _decide(
     if not _is_user(actor):
         raise OptionError("actor", f"is the user who decides, not {actor!r:.80}")
     refuse_text("reason", reason, most=REASON_LIMIT)
-    _refuse_naive("occurrence_at", occurrence_at)
-    _refuse_naive("expires_at", expires_at)
+    for option, moment in (("occurrence_at", occurrence_at), ("expires_at", expires_at)):
+        if moment is not None:
+            refuse_naive(option, moment)
     with changing(window.calendar) as calendar:
         as_it_is = Window.objects.select_related("calendar").get(pk=window.pk)
         if as_it_is.effect == WindowEffect.FREEZE:
@@ -192,11 +193,6 @@ def _start_of(entry: Entry, at: datetime) -> datetime:
         else "none follows within a year"
     )
     raise OptionError("occurrence_at", f"is the start of no occurrence; {hint}")
-
-
-def _refuse_naive(option: str, moment: Any) -> None:
-    if moment is not None and (not isinstance(moment, datetime) or moment.utcoffset() is None):
-        raise OptionError(option, "is a datetime with a time zone")
 
 
 def _text(moment: datetime | None) -> str | None:

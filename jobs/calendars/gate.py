@@ -33,7 +33,7 @@ class GateInput:
 def gates(asked: Sequence[GateInput], *, now: datetime, ids: Iterable[UUID]) -> list[Gate]:
     """Return the gate of each run, in order; runs that have all in common are decided once."""
     known = hours_of({one for given in asked for one in given.calendars})
-    spread = _spread(known)
+    spread = spread_of(known)
     decided: dict[tuple[GateInput, timedelta], Gate] = {}
     found = []
     for given, run_id in zip(asked, ids, strict=True):
@@ -55,7 +55,7 @@ def _gate(
     return gate_of(hours, now=now, needed=given.needed, late=late)
 
 
-def _spread(known: Collection[int]) -> dict[int, int]:
+def spread_of(known: Collection[int]) -> dict[int, int]:
     """Return for how many seconds starts are spread, by calendar; of those that do."""
     rows = Calendar.objects.filter(id__in=known, spread_seconds__gt=0)
     return dict(rows.values_list("id", "spread_seconds"))

@@ -8,16 +8,16 @@ what these runs are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from itertools import chain
 from secrets import token_urlsafe
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from fleet import counted
 from jobs.calendars import hours
 from jobs.calendars.ical.writing import Shown, Status, write
+from jobs.calendars.reads.occurrence_list import overlapping
 from jobs.core import sql
 from jobs.models import (
     AuditEntry,
@@ -28,7 +28,7 @@ from jobs.models import (
     WindowEffect,
 )
 from jobs.windows import Entry, Span, in_words, notes
-from jobs.windows.occurrences import FARTHEST, all_occurrences, is_approved
+from jobs.windows.occurrences import is_approved
 
 MOST: Final = 2_000
 """So many entries a feed has, the first ones: programs read it whole, every few minutes."""
@@ -46,12 +46,15 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
     if hours.has_too_many(windows):
         # The calendar is closed, and putting these into order would take minutes.
         windows = windows.none()
-    found = sorted(
-        chain.from_iterable(_occurrences(window, start=start, end=end) for window in windows),
-        key=lambda one: one.span.start,
-    )
+    entries = ((window, hours.entry_of(window)) for window in windows)
+    found = [
+        (span, at, window, entry)
+        for window, entry in entries
+        for span, at in overlapping(entry, start=start, end=end)
+    ]
+    found.sort(key=lambda each: each[0].start)
     # Cut before they are put into words, which takes longer than to find them.
-    shown = [one.shown() for one in found[:MOST]]
+    shown = [_shown(*each) for each in found[:MOST]]
     shown += _planned(calendar, start=start, end=end)
     shown.sort(key=lambda one: (one.start, one.uid))
     return write(shown[:MOST], name=calendar.name)
@@ -83,64 +86,43 @@ def _hash(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Occurrence:
-    """One occurrence of a window: what is valid of it, and as its rule has it."""
-
-    window: Window
-    entry: Entry
-    span: Span
-    whole: Span
-
-    def shown(self) -> Shown:
-        """Say it to a reader."""
-        window, entry = self.window, self.entry
-        decisions = sorted(window.decisions.all(), key=lambda one: one.pk)
-        is_freeze = window.effect == WindowEffect.FREEZE
-        kind = "Freeze" if is_freeze else "Service window"
-        return Shown(
-            uid=str(_uid(window.calendar, f"{window.pk} {self.whole.start.isoformat()}")),
-            start=self.span.start,
-            end=self.span.end,
-            summary=f"{kind}: {window.reason}" if window.reason else kind,
-            description="\n".join(filter(None, (in_words(entry), notes(entry, self.span)))),
-            category=window.effect,
-            stamp=max([window.requested_at, *(one.at for one in decisions)]),
-            status=self._status(decisions),
-            is_busy=is_freeze,
-        )
-
-    def _status(self, decisions: Sequence[WindowDecision]) -> Status:
-        if is_approved(self.entry, self.whole.start):
-            return Status.CONFIRMED
-        of_it = [
-            one.decision
-            for one in decisions
-            if one.revision == self.window.revision
-            and one.occurrence_at in {None, self.whole.start}
-        ]
-        is_no = bool(of_it) and of_it[-1] != Decision.APPROVED
-        return Status.CANCELLED if is_no else Status.TENTATIVE
+def _shown(span: Span, at: datetime, window: Window, entry: Entry) -> Shown:
+    """Return an occurrence of a window, of which `span` is valid, as a reader sees it."""
+    decisions = sorted(window.decisions.all(), key=lambda each: each.pk)
+    is_freeze = window.effect == WindowEffect.FREEZE
+    kind = "Freeze" if is_freeze else "Service window"
+    return Shown(
+        uid=str(_uid(window.calendar, f"{window.pk} {at.isoformat()}")),
+        start=span.start,
+        end=span.end,
+        summary=f"{kind}: {window.reason}" if window.reason else kind,
+        description="\n".join(filter(None, (in_words(entry), notes(entry, span)))),
+        category=window.effect,
+        stamp=max([window.requested_at, *(each.at for each in decisions)]),
+        status=Status.CONFIRMED if is_approved(entry, at) else _status(window, decisions, at),
+        is_busy=is_freeze,
+    )
 
 
-def _occurrences(window: Window, *, start: datetime, end: datetime) -> Iterator[_Occurrence]:
-    entry = hours.entry_of(window)
-    earliest = start - entry.duration - FARTHEST
-    for _, whole in all_occurrences(entry, start=earliest, end=end):
-        span = whole.clip(start=entry.valid_from, end=entry.valid_until)
-        if start < span.end and span.start < min(span.end, end):
-            yield _Occurrence(window, entry, span, whole)
+def _status(window: Window, decisions: Sequence[WindowDecision], start: datetime) -> Status:
+    """Return the status of an occurrence that is not approved."""
+    of_it = [
+        each.decision
+        for each in decisions
+        if each.revision == window.revision and each.occurrence_at in {None, start}
+    ]
+    is_no = bool(of_it) and of_it[-1] != Decision.APPROVED
+    return Status.CANCELLED if is_no else Status.TENTATIVE
 
 
 def _planned(calendar: Calendar, *, start: datetime, end: datetime) -> Iterator[Shown]:
     parameters = {"calendar": calendar.pk, "start": start, "end": end}
     for row in sql.run("calendars/planned_runs", parameters):
-        count = row["runs"]
         yield Shown(
             uid=str(_uid(calendar, f"runs {row['opens_at'].isoformat()}")),
             start=row["opens_at"],
             end=row["closes_at"],
-            summary=f"{count:,} {'run' if count == 1 else 'runs'} planned",
+            summary=f"{counted(row['runs'], 'run')} planned",
             description="",
             category="runs",
             stamp=calendar.created_at,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from jobs.calendars import hours
 from jobs.calendars.changes import changing
 from jobs.calendars.ical import Reading, read
-from jobs.calendars.windows import UNCHANGED, apply_change
+from jobs.calendars.windows import UNCHANGED, apply_change, changed_columns, columns_of
 from jobs.core.errors import IcalError, OptionError
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Window, WindowEffect
@@ -137,7 +137,7 @@ def _planned(calendar: Calendar, reading: Reading, *, source: str) -> _Plan:
         if row is None:
             made = Window(calendar=calendar, source=source, source_uid=found.uid, **fields)
             added.append((made, found.entry))
-        elif any(getattr(row, name) != value for name, value in fields.items()):
+        elif changed_columns(row, fields):
             changed.append((row, found.entry))
         else:
             unchanged += 1
@@ -188,9 +188,7 @@ def _store(plan: _Plan, actor: Any) -> int:
         row.requested_by, row.requested_at = actor, now()
     Window.objects.bulk_create([row for row, _ in plan.added], batch_size=500)
     for row, entry in plan.changed:
-        changed = {
-            name: value for name, value in _fields(entry).items() if value != getattr(row, name)
-        }
+        changed = changed_columns(row, _fields(entry))
         kept += apply_change(row, changed, actor=actor) == UNCHANGED
     Window.objects.bulk_update(
         [row for row, _ in plan.changed],
@@ -202,14 +200,6 @@ def _store(plan: _Plan, actor: Any) -> int:
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
-    """Return an entry as the columns of its row."""
-    return {
-        "effect": entry.effect.value,
-        "starts": entry.starts.isoformat(),
-        "duration_seconds": int(entry.duration.total_seconds()),
-        "zone": entry.zone,
-        "rule": entry.rule,
-        "excluded": [wall.isoformat() for wall in entry.excluded],
-        "added": [wall.isoformat() for wall in entry.added],
-        "reason": entry.reason,
-    }
+    """Return an entry as the columns of its row that a file gives."""
+    columns = columns_of(entry)
+    return {name: columns[name] for name in _FIELDS}

@@ -111,7 +111,7 @@ def change_window(
     _refuse_unknown(fields)
     with changing(window.calendar):
         before = Window.objects.select_related("calendar").get(pk=window.pk)
-        changed = _changed(before, _columns(_with(before, fields)))
+        changed = changed_columns(before, _columns(_with(before, fields)))
         if not changed:
             return before
         old = {name: getattr(before, name) for name in changed}
@@ -202,21 +202,27 @@ def _columns(entry: Entry) -> dict[str, Any]:
         raise WindowError("rule", f"is text of at most {RULE_LIMIT} characters")
     if kept.duration % timedelta(seconds=1):
         raise WindowError("duration", "has fractions of a second")
+    return columns_of(kept)
+
+
+def columns_of(entry: Entry) -> dict[str, Any]:
+    """Return a checked entry as the columns of its row."""
     return {
-        "effect": str(kept.effect),
-        "starts": kept.starts.isoformat(),
-        "duration_seconds": int(kept.duration.total_seconds()),
-        "zone": kept.zone,
-        "rule": kept.rule,
-        "excluded": [wall.isoformat() for wall in kept.excluded],
-        "added": [wall.isoformat() for wall in kept.added],
-        "valid_from": kept.valid_from,
-        "valid_until": kept.valid_until,
-        "reason": kept.reason,
+        "effect": str(entry.effect),
+        "starts": entry.starts.isoformat(),
+        "duration_seconds": int(entry.duration.total_seconds()),
+        "zone": entry.zone,
+        "rule": entry.rule,
+        "excluded": [wall.isoformat() for wall in entry.excluded],
+        "added": [wall.isoformat() for wall in entry.added],
+        "valid_from": entry.valid_from,
+        "valid_until": entry.valid_until,
+        "reason": entry.reason,
     }
 
 
-def _changed(window: Window, columns: Mapping[str, Any]) -> dict[str, Any]:
+def changed_columns(window: Window, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those columns in which a window differs."""
     return {name: value for name, value in columns.items() if value != getattr(window, name)}
 
 

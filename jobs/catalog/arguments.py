@@ -85,6 +85,18 @@ class ArgumentSchema:
         placed = self._placed(checked)
         return placed if self.dump_models is None else self.dump_models(*placed)
 
+    def body(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any] | None,
+        embed: Mapping[str, Any] | None = None,
+        *,
+        max_bytes: int,
+    ) -> bytes:
+        """Return the body of a message with these arguments; raises as `bind`, `encode_body` do."""
+        args, kwargs = self.bind(args, kwargs)
+        return encode_body(args, kwargs, embed, max_bytes=max_bytes, positional=self.positional)
+
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema (2020-12) of the arguments as one object."""
         return self.model.model_json_schema(schema_generator=_LenientJsonSchema)

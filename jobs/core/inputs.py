@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from jobs.core.errors import OptionError
 
 KEY_LIMIT: Final = 200
-
-
 LOCK_LIMIT: Final = 200
-
-
 LABELS_LIMIT: Final = 32
-
-
 LABEL_LIMIT: Final = 200
-
-
 REASON_LIMIT: Final = 500
 
 
@@ -30,6 +23,12 @@ def refuse_text(option: str, value: Any, *, most: int) -> None:
         value.encode()
     except UnicodeEncodeError:
         raise OptionError(option, "holds a lone surrogate, which is no character") from None
+
+
+def refuse_naive(option: str, value: Any) -> None:
+    """Raise OptionError for what is no datetime with a time zone."""
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise OptionError(option, "is a datetime with a time zone")
 
 
 def refuse_labels(labels: Any) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo, available_timezones
 
 DAY: Final = 1440
@@ -36,6 +37,31 @@ class Span:
 def zone_names() -> frozenset[str]:
     """Return the IANA names that a schedule may have; reading them takes milliseconds, once."""
     return frozenset(available_timezones() - _NO_PLACES)
+
+
+def zone_problem(zone: Any) -> str:
+    """Say why a value is no name of a zone, with the near miss; empty for a name, and for ''."""
+    if not isinstance(zone, str):
+        return f"is text, not {type(zone).__name__}"
+    if not zone or zone in zone_names():
+        return ""
+    near = get_close_matches(zone, zone_names(), n=1, cutoff=0.75) if len(zone) <= 64 else []
+    hint = f"; did you mean {near[0]!r}?" if near else ", such as Europe/Berlin"
+    return f"{shown(zone)} is no IANA time zone{hint}"
+
+
+def moment_problem(value: Any, *, first: datetime, end: datetime) -> str:
+    """Say why a value is no aware datetime from `first` until before `end`, a year's beginning."""
+    if not isinstance(value, datetime):
+        return f"is a datetime, not {type(value).__name__}"
+    if value.utcoffset() is None:
+        return "has no time zone; give an aware datetime"
+    return "" if first <= value < end else f"is outside {first.year} to {end.year - 1}"
+
+
+def shown(value: object) -> str:
+    """Return a foreign value for a message: short, and without control characters."""
+    return ascii(value)[:60]
 
 
 @lru_cache(maxsize=4096)

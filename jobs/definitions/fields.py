@@ -18,6 +18,7 @@ from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_text
 from jobs.models import HistoryPolicy, MisfirePolicy, OverlapPolicy, ScheduleKind
 from jobs.runs import preparation
 from jobs.runs.options import Options
+from jobs.schedules import schedule
 from jobs.schedules.expressions import LONGEST
 
 POLICIES: Final = tuple(name for name in CHECKS if name != "history")
@@ -120,11 +121,7 @@ def _moment(name: str, value: Any) -> datetime:
 OWN: Final = ("key", "name", "target", "labels", "lock_key")
 """Fields in which nearly every job differs from the others."""
 
-SCHEDULE: Final = (
-    "schedule",
-    *("interval_minutes", "interval_seconds", "cron", "zone"),
-    *("once_at", "start_at", "end_at", "smooth"),
-)
+SCHEDULE: Final = ("schedule", *schedule.FIELDS)
 REQUIRED: Final = frozenset({"key", "task"})
 FIELDS: Final[Mapping[str, tuple[Check, Any]]] = {
     "key": (_key, ""),

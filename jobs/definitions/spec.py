@@ -15,7 +15,6 @@ from celery import Task
 
 from jobs import schedules
 from jobs.catalog.arguments import ArgumentSchema
-from jobs.catalog.encoding import encode_body
 from jobs.catalog.policies import checked_policy
 from jobs.core.conf import setting
 from jobs.core.errors import (
@@ -128,11 +127,7 @@ class JobSpecs:
         try:
             if arguments is not None and not isinstance(arguments, Mapping):
                 raise OptionError("arguments", "is a mapping of argument names to values")
-            schema = ArgumentSchema.of(task)
-            args, kwargs = schema.bind((), arguments or {})
-            return encode_body(
-                args, kwargs, max_bytes=self._max_bytes, positional=schema.positional
-            )
+            return ArgumentSchema.of(task).body((), arguments, max_bytes=self._max_bytes)
         except (OptionError, ArgumentError, PayloadTooLarge) as error:
             faults.append(error)
             return None

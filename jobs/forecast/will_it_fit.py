@@ -16,19 +16,19 @@ from typing import Any, Final
 
 from celery import Task
 
-from jobs.calendars.gate import calendars_of
+from jobs.calendars.gate import calendars_of, spread_of
 from jobs.calendars.hours import hours_of
 from jobs.catalog.registry import resolve
 from jobs.catalog.retry_policy import delay_after
 from jobs.core import sql
-from jobs.core.conf import setting
 from jobs.core.errors import OptionError, UnknownTask
+from jobs.core.inputs import refuse_naive
 from jobs.core.sql import now
 from jobs.forecast.capacity import RunTimes, capacity_of, run_times_of, slots_of
 from jobs.forecast.estimate import NAMES, Forecast, forecast
 from jobs.forecast.retries import Retries
 from jobs.forecast.simulation import Group
-from jobs.models import Calendar, Owner, Submission, Target, TargetGroup, WindowPolicy
+from jobs.models import Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.runs import preparation
 from jobs.runs.storage import needed_of
 from jobs.windows import open_spans
@@ -68,8 +68,8 @@ def will_it_fit(
     names = _names(targets)
     if not 1 <= len(names) <= preparation.BATCH_LIMIT:
         raise OptionError("targets", f"are 1 to {preparation.BATCH_LIMIT:,}, not {len(names):,}")
-    if at is not None and (not isinstance(at, datetime) or at.utcoffset() is None):
-        raise OptionError("at", "is a datetime with a time zone")
+    if at is not None:
+        refuse_naive("at", at)
     if arguments is not None:
         preparation.encode_payload(task, (), arguments, embed={})
     owner = preparation.load_owner(owner)
@@ -210,7 +210,7 @@ def _retries(known: RunTimes | None, task: Task, *, count: int) -> Retries | Non
     """Return how what fails at first goes on, if one such run is likely."""
     if known is None or known.retry_share * count < 1:
         return None
-    policy = {"max_attempts": setting("MAX_ATTEMPTS"), **preparation.with_task_policy(task, {})}
+    policy = preparation.with_task_policy(task, {})
     waits = []
     for failed in range(1, policy["max_attempts"]):
         # As if each failure were by chance: is there one run that fails so often?
@@ -240,11 +240,7 @@ def _groups(counts: ByCalendars, alike: Group) -> Iterator[Group]:
     """Yield the groups of runs; where starts are spread, one for each part of the spread."""
     ids = {one for calendars in counts for one in calendars}
     hours = hours_of(ids)
-    spread = dict(
-        Calendar.objects.filter(id__in=ids, spread_seconds__gt=0).values_list(
-            "id", "spread_seconds"
-        )
-    )
+    spread = spread_of(ids)
     for calendars, (count, names) in counts.items():
         most = max((spread.get(one, 0) for one in calendars), default=0)
         parts = min(SPREAD_PARTS, count) if most else 1

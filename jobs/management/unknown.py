@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError
 
+from fleet import counted
+
 PARTS: Final = ("unknown-tasks", "move-task", "fail-task")
 
 
@@ -93,15 +95,11 @@ def _change(given: dict[str, Any]) -> None:
         return
     would = "would be " if given["dry_run"] else ""
     if not is_move:
-        print(f"{_counted(moved.runs, 'run')} {would}failed.")
+        print(f"{counted(moved.runs, 'run')} {would}failed.")
         if moved.jobs:
-            print(f"{_counted(moved.jobs, 'enabled job')} of {given['task']} will make more runs.")
+            print(f"{counted(moved.jobs, 'enabled job')} of {given['task']} will make more runs.")
         return
-    moved_ones = f"{_counted(moved.runs, 'run')} and {_counted(moved.jobs, 'job')}"
+    moved_ones = f"{counted(moved.runs, 'run')} and {counted(moved.jobs, 'job')}"
     print(f"{moved_ones} {would}moved to {given['to']}.")
     for problem, count in moved.problems.most_common():
         print(f"{count:,} refused: {problem}")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

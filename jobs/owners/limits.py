@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.core.errors import OptionError
-from jobs.core.inputs import REASON_LIMIT, refuse_text
+from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
@@ -38,10 +38,10 @@ def pause_owner(
     """
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=PAUSE_REASON_LIMIT)
-    if until is not None and (not isinstance(until, datetime) or until.utcoffset() is None):
-        raise OptionError("until", "is a datetime with a time zone")
-    if until is not None and until <= now():
-        raise OptionError("until", "has passed already")
+    if until is not None:
+        refuse_naive("until", until)
+        if until <= now():
+            raise OptionError("until", "has passed already")
     with transaction.atomic():
         Owner.objects.filter(pk=owner.pk).update(
             paused_at=Now(), paused_until=until, paused_reason=reason

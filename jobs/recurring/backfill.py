@@ -20,10 +20,11 @@ from django.db.models.functions import Now
 
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
-from jobs.core.inputs import REASON_LIMIT, refuse_text
+from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Backfill, HistoryPolicy, Job, Submission
 from jobs.recurring.trigger import make_runs
+from jobs.runs.preparation import LABEL_LIMIT
 from jobs.schedules import Schedule, due_times, slot_of
 from jobs.schedules.phases import SLOT
 from jobs.schedules.spans import due_in, schedule_of
@@ -37,7 +38,6 @@ LIMIT: Final = 100_000
 CHUNK: Final = 1_000
 ROUND_SECONDS: Final = 20.0
 EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-LABEL_LIMIT: Final = 200
 
 
 def count_backfill(job: Job, start: datetime, end: datetime) -> int:
@@ -149,9 +149,8 @@ def _next_chunk(*, after: int) -> tuple[int, int] | None:
 
 
 def _refuse_range(start: datetime, end: datetime) -> None:
-    for name, moment in (("start", start), ("end", end)):
-        if not isinstance(moment, datetime) or moment.utcoffset() is None:
-            raise OptionError(name, "is a datetime with a time zone")
+    refuse_naive("start", start)
+    refuse_naive("end", end)
     if end <= start:
         raise OptionError("end", "must be later than start")
     if start < EARLIEST:

@@ -60,10 +60,7 @@ def catch_up(tick: Tick) -> int:
 def _catch_up_chunk(tick_id: int) -> int | None:
     """Judge the next jobs of a tick; return how many runs that made, None when none are left."""
     with transaction.atomic():
-        sql.bound_waits()
-        open_ticks = Tick.objects.select_for_update(skip_locked=True)
-        tick = open_ticks.filter(pk=tick_id, done_at=None).first()
-        if tick is None:
+        if (tick := _locked(tick_id)) is None:
             return None
         start, end = moment_of(tick.first_slot), moment_of(tick.end_slot)
         jobs = sql.run(
@@ -88,10 +85,7 @@ def judge_locked(tick_id: int) -> int:
     Within the grace they run, as if there had been nothing; later the job's policy decides.
     """
     with transaction.atomic():
-        sql.bound_waits()
-        open_ticks = Tick.objects.select_for_update(skip_locked=True)
-        tick = open_ticks.filter(pk=tick_id, done_at=None).first()
-        if tick is None:
+        if (tick := _locked(tick_id)) is None:
             return 0
         start, end = moment_of(tick.first_slot), moment_of(tick.end_slot)
         given = {"after_id": 0, "only": tick.after_job + 1, "end": end, "most": 1}
@@ -102,6 +96,13 @@ def judge_locked(tick_id: int) -> int:
         total = _apply(_judge(jobs, start=start, end=end, rule=None if is_late else IN_TIME))
         Tick.objects.filter(pk=tick_id).update(done_at=Now())
         return total
+
+
+def _locked(tick_id: int) -> Tick | None:
+    """Lock a tick that is not done; None when another worker is at it."""
+    sql.bound_waits()
+    ticks = Tick.objects.select_for_update(skip_locked=True)
+    return ticks.filter(pk=tick_id, done_at=None).first()
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ from jobs.core.ids import time_of
 from jobs.runs import preparation
 from jobs.runs.admission import minimum
 from jobs.runs.dispatch import broker
-from jobs.runs.options import POLICY_OPTIONS
+from jobs.runs.options import own_policy
 
 logger = logging.getLogger(__name__)
 
@@ -120,10 +120,7 @@ def _answer(known: _DueRun, row: Mapping[str, Any]) -> Admission | Refusal:
 
 def _admission(known: _DueRun, row: Mapping[str, Any]) -> Admission:
     request = known.request
-    # A field left empty takes the task's own policy, an empty list likewise.
-    own = {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
-    policy = preparation.with_task_policy(known.task, own)
-    policy.setdefault("max_attempts", setting("MAX_ATTEMPTS"))
+    policy = preparation.with_task_policy(known.task, own_policy(row))
     return Admission(
         run_id=request.run_id,
         token=request.token,
@@ -148,7 +145,6 @@ def _admission(known: _DueRun, row: Mapping[str, Any]) -> Admission:
 def _next_hint(known: _DueRun, row: Mapping[str, Any]) -> Hint:
     """Return the hint of the attempt after this one, by the job as it is now."""
     request = known.request
-    offered = offer_of(known.task).policy.get("priority", preparation.DEFAULT_PRIORITY)
     return Hint(
         run_id=request.run_id,
         task=request.task,
@@ -156,7 +152,7 @@ def _next_hint(known: _DueRun, row: Mapping[str, Any]) -> Hint:
         owner=request.owner,
         submission=request.submission,
         attempt=request.attempt + 1,
-        priority=offered if row["priority"] is None else row["priority"],
+        priority=preparation.priority_of(known.task, row["priority"]),
         token=request.token + 1,
         job=request.job,
         lock=row["lock_key"],

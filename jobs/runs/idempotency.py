@@ -15,27 +15,31 @@ from jobs.models import IdempotencyKey, Owner
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A key that this transaction holds: new, or with what it made before."""
+    """What a submit may make: a key that this transaction holds, with what it made before.
 
-    id: int
+    `id` is None where no key was given.
+    """
+
+    id: int | None = None
     run_id: UUID | None = None
     submission_id: int | None = None
 
     def store(self, **made: Any) -> None:
         """Note what the key stands for: `run_id` or `submission_id`."""
-        IdempotencyKey.objects.filter(id=self.id).update(**made)
+        if self.id is not None:
+            IdempotencyKey.objects.filter(id=self.id).update(**made)
 
 
 def claim(
     owner: Owner, key: str | None, task: str, payloads: Iterable[bytes], *, is_bulk: bool = False
-) -> Claim | None:
-    """Take an owner's key for this transaction; None when no key was given.
+) -> Claim:
+    """Take an owner's key for this transaction, if one is given.
 
     A concurrent transaction with the same key is waited for. Raises IdempotencyConflict when
     the key stands for another task or other arguments, or for one run instead of a bulk.
     """
     if key is None:
-        return None
+        return Claim()
     kind = b"bulk" if is_bulk else b"run"
     print_ = _fingerprint((kind, task.encode(), *payloads))
     made = sql.query(

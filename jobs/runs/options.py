@@ -11,7 +11,7 @@ from celery.canvas import Signature
 
 from jobs.catalog.policies import CHECKS, checked_policy
 from jobs.core.errors import OptionError
-from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_text
+from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_naive, refuse_text
 
 FARTHEST: Final = timedelta(days=366)
 
@@ -73,6 +73,11 @@ class Options:
         return dict(checked_policy({k: v for k, v in given.items() if v is not None}))
 
 
+def own_policy(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the policies that a job's row gives; an empty field leaves the task's own."""
+    return {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
+
+
 NAMES: Final = frozenset(item.name for item in fields(Options))
 
 
@@ -94,8 +99,8 @@ def _refuse_time(countdown: Any, eta: Any) -> None:
         or not 0 <= countdown <= FARTHEST.total_seconds()
     ):
         raise OptionError("countdown", f"is 0 to {FARTHEST.total_seconds():.0f} seconds")
-    if eta is not None and (not isinstance(eta, datetime) or eta.utcoffset() is None):
-        raise OptionError("eta", "is a datetime with a time zone")
+    if eta is not None:
+        refuse_naive("eta", eta)
 
 
 def refuse_far(eta: datetime, *, now: datetime) -> None:

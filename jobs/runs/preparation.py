@@ -13,7 +13,7 @@ from celery import Task, current_app
 
 from jobs.calendars import gate
 from jobs.calendars.gate import GateInput, calendars_of
-from jobs.catalog.arguments import ArgumentSchema, encode_body
+from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.error_names import refuse_unknown_errors
 from jobs.catalog.policies import checked_policy, refuse_unknown
 from jobs.catalog.registry import REPLACED, offer_of
@@ -86,19 +86,8 @@ def encode_payload(
     task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], *, embed: Mapping[str, Any]
 ) -> bytes:
     """Return the payload of one call, its arguments checked against the task's signature."""
-    return _payload(ArgumentSchema.of(task), args, kwargs, embed, setting("PAYLOAD_MAX_BYTES"))
-
-
-def _payload(
-    schema: ArgumentSchema,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    embed: Mapping[str, Any],
-    most: int,
-) -> bytes:
-    bound_args, bound_kwargs = schema.bind(args, kwargs)
-    names = schema.positional
-    return encode_body(bound_args, bound_kwargs, embed, max_bytes=most, positional=names)
+    most: int = setting("PAYLOAD_MAX_BYTES")
+    return ArgumentSchema.of(task).body(args, kwargs, embed, max_bytes=most)
 
 
 def encode_payloads(
@@ -112,7 +101,7 @@ def encode_payloads(
         try:
             if not isinstance(call, Mapping):
                 raise ArgumentError("arguments", "is a mapping of argument names to values")
-            done.append(_payload(schema, (), call, embed, most))
+            done.append(schema.body((), call, embed, max_bytes=most))
         except FairshiftError as error:
             problems.append((index, error))
     if problems:
@@ -210,11 +199,20 @@ def message_options(chosen: Options) -> dict[str, Any]:
 
 
 def with_task_policy(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return given policies with those that the task declares; raise OptionError for a bad one."""
+    """Return policies: each as given, else of the task, else of the setting.
+
+    Raises OptionError for a bad one.
+    """
     offered = offer_of(task).policy
     declared = {name: offered[name] for name in POLICY_OPTIONS & set(offered)}
     # Checked again: of two limits that are good ones, each may come from another place.
-    return dict(checked_policy({**declared, **given}))
+    return {"max_attempts": setting("MAX_ATTEMPTS"), **checked_policy({**declared, **given})}
+
+
+def priority_of(task: Task, given: int | None) -> int:
+    """Return the given priority, else the task's, else the default."""
+    declared: int = offer_of(task).policy.get("priority", DEFAULT_PRIORITY)
+    return declared if given is None else given
 
 
 def run_defaults(
@@ -226,7 +224,6 @@ def run_defaults(
     job_id: int | None = None,
 ) -> RunDefaults:
     """Return what all runs of a submit have in common: option, else task's policy, else setting."""
-    offered = offer_of(task).policy
     policy = with_task_policy(task, chosen.policy)
     created_at = now()
     due_at = chosen.eta
@@ -234,15 +231,14 @@ def run_defaults(
         due_at = created_at + timedelta(seconds=chosen.countdown)
     if due_at is not None:
         refuse_far(due_at, now=created_at)
-    deadline = chosen.deadline_seconds or offered.get("deadline_seconds")
-    priority = chosen.priority if chosen.priority is not None else offered.get("priority")
+    deadline = chosen.deadline_seconds or offer_of(task).policy.get("deadline_seconds")
     return RunDefaults(
         owner_id=owner.pk,
         owner=owner.slug,
         task=task.name,
         queue=queue_name(chosen),
-        priority=DEFAULT_PRIORITY if priority is None else priority,
-        max_attempts=policy.pop("max_attempts", setting("MAX_ATTEMPTS")),
+        priority=priority_of(task, chosen.priority),
+        max_attempts=policy.pop("max_attempts"),
         job_id=job_id,
         submission_id=submission_id,
         policy=policy,

@@ -12,7 +12,7 @@ from celery import Task
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs.catalog.arguments import ArgumentSchema, encode_body
+from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import resolve
 from jobs.core import sql
 from jobs.core.conf import setting
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 CHUNK: Final = 1_000
 NOT_REGISTERED: Final = "celery.exceptions.NotRegistered"
-
-
 BY_OPERATOR: Final = "failed by an operator"
 OWN: Final = "fairshift."
 """The beginning of the names of Fairshift's own tasks: no run is moved to them."""
@@ -40,7 +38,6 @@ _LOCKED: Final = """
 SELECT id, owner_id, task, state, token, queue, blocked_by, payload, payload_key FROM jobs_run
 WHERE id = ANY(%s) AND state = ANY(%s) ORDER BY id FOR UPDATE
 """
-
 
 # The hint of a queued run names the old task. A new token makes the next hint another message.
 _MOVE: Final = """
@@ -56,13 +53,11 @@ WHERE r.id = m.id AND r.id = ANY(%(ids)s)
 RETURNING r.id, r.state, r.blocked_by
 """
 
-
 # The last error of an attempt says more than this one.
 _FAILED: Final = """
 UPDATE jobs_run SET error_type = %s, error_message = %s
 WHERE id = ANY(%s) AND error_type = '' AND error_message = ''
 """
-
 
 _KNOWN: Final = "SELECT queue, task FROM jobs_known_tasks(%s)"
 
@@ -248,9 +243,7 @@ def _fitting(
     for row in rows:
         try:
             args, kwargs, embed = read_message(row["payload"], key=row["payload_key"])
-            args, kwargs = schema.bind(args, kwargs)
-            names = schema.positional
-            payload = encode_body(args, kwargs, embed, max_bytes=most, positional=names)
+            payload = schema.body(args, kwargs, embed, max_bytes=most)
         except (FairshiftError, UnknownKey, ValueError, TypeError) as error:
             total.refused += 1
             total.problems[str(error)] += 1
@@ -287,30 +280,15 @@ def _move_jobs(
             _audit("move jobs to task", rows, actor=actor, reason=reason, to=to)
 
 
-def _audit(
-    action: str,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    actor: AbstractBaseUser | None,
-    reason: str,
-    **details: Any,
-) -> None:
+def _audit(action: str, rows: Sequence[Mapping[str, Any]], **facts: Any) -> None:
     """Write an entry for each owner, with how many of its runs or jobs of which task."""
     counts = Counter((row["owner_id"], row["task"]) for row in rows)
     owners = Owner.objects.in_bulk({owner_id for owner_id, _ in counts})
     for (owner_id, task), count in sorted(counts.items()):
         if owner_id in owners:
-            facts = {"task": task, "count": count, **details}
-            AuditEntry.write(action, on=owners[owner_id], actor=actor, reason=reason, **facts)
+            AuditEntry.write(action, on=owners[owner_id], task=task, count=count, **facts)
 
 
-def _audit_run(
-    action: str,
-    row: Mapping[str, Any],
-    *,
-    actor: AbstractBaseUser | None,
-    reason: str,
-    **details: Any,
-) -> None:
+def _audit_run(action: str, row: Mapping[str, Any], **facts: Any) -> None:
     run = Run.objects.select_related("owner").get(id=row["id"])
-    AuditEntry.write(action, on=run, actor=actor, reason=reason, **details)
+    AuditEntry.write(action, on=run, **facts)

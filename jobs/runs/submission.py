@@ -1,13 +1,15 @@
 """Submit: from a call in the user's code to rows, inside the caller's transaction.
 
-Nothing runs before the commit, and a rollback leaves no trace: ids are in hand at once, rows
-become visible with the caller's own, and hints are published after them.
+One run is a bulk of one. A submit is checked, claims its idempotency key, and is planned and
+stored; its hints are published after the commit. A rollback leaves no trace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from celery import Task
@@ -24,7 +26,7 @@ from jobs.core.ids import new_ids
 from jobs.models import Job, Owner, Run, Submission
 from jobs.runs import idempotency, preparation
 from jobs.runs.celery_callbacks import begin_chord, embed_of
-from jobs.runs.options import Options
+from jobs.runs.options import POLICY_OPTIONS, Options, own_policy
 from jobs.runs.storage import NewRun, store
 
 
@@ -50,32 +52,14 @@ def submit(
     options, keywords = preparation.split_options(task, options_and_arguments, arguments)
     _refuse_templates(task, options)
     payload = preparation.encode_payload(task, args, keywords, embed=embed_of(options))
+    checked = _Checked(task, options, [payload], [options.target], [options.lock])
     with transaction.atomic():
         owner = preparation.load_owner(owner)
         claim = idempotency.claim(owner, options.idempotency_key, task.name, [payload])
-        if claim and claim.run_id:
-            return Run.objects.select_related("owner").get(id=claim.run_id)
-        defaults = preparation.run_defaults(task, owner, options)
-        [run_id] = new_ids(defaults.created_at, 1)
-        target_id = preparation.make_targets(owner, [options.target]).get(options.target)
-        [gate] = preparation.run_gates(owner, defaults, [target_id], [run_id])
-        store(
-            [
-                NewRun(
-                    id=run_id,
-                    payload=payload,
-                    target_id=target_id,
-                    lock_key=preparation.lock_key(owner, options.lock),
-                    labels=dict(options.labels),
-                    options=preparation.message_options(options),
-                    gate=gate,
-                )
-            ],
-            defaults,
-        )
-        if claim:
+        run_id = claim.run_id
+        if run_id is None:
+            [run_id] = _make(checked, owner)
             claim.store(run_id=run_id)
-        crash_point("submit.after_insert")
         run = Run.objects.select_related("owner").get(id=run_id)
         crash_point("submit.before_commit")
     return run
@@ -144,82 +128,85 @@ def _submit_many(
     calls = preparation.as_list("arguments", arguments, elements="mappings, one for each run")
     preparation.refuse_size(calls, label)
     payloads = preparation.encode_payloads(task, calls, embed=embed_of(settings, chord=chord))
-    target_names = named or placeholders.filled("target", settings.target, calls)
+    targets = named or placeholders.filled("target", settings.target, calls)
     locks = placeholders.filled("lock", settings.lock, calls)
+    checked = _Checked(task, settings, payloads, targets, locks, chord=chord)
     with transaction.atomic():
         owner = preparation.load_owner(owner)
         claim = idempotency.claim(
             owner, settings.idempotency_key, task.name, payloads, is_bulk=True
         )
-        if claim and claim.submission_id:
+        if claim.submission_id is not None:
             return Submission.objects.get(id=claim.submission_id)
         queue = preparation.queue_name(settings)
         submission = Submission.objects.create(
             owner=owner, label=label, task=task.name, queue=queue, run_count=len(calls)
         )
-        defaults = preparation.run_defaults(task, owner, settings, submission_id=submission.id)
-        ids = list(new_ids(defaults.created_at, len(calls)))
-        places = begin_chord(ids, chord)
-        targets = preparation.make_targets(owner, target_names)
-        target_ids = [targets.get(name) for name in target_names]
-        gates = preparation.run_gates(owner, defaults, target_ids, ids)
-        common = preparation.message_options(settings)
-        labels = dict(settings.labels)
-        store(
-            (
-                NewRun(
-                    id=run_id,
-                    payload=payload,
-                    target_id=target_id,
-                    lock_key=preparation.lock_key(owner, lock),
-                    labels=labels,
-                    options={**common, **place},
-                    gate=gate,
-                )
-                for run_id, payload, target_id, lock, place, gate in zip(
-                    ids, payloads, target_ids, locks, places, gates, strict=True
-                )
-            ),
-            defaults,
-        )
-        if claim:
-            claim.store(submission_id=submission.id)
-        crash_point("submit.after_insert")
+        _make(checked, owner, submission_id=submission.id)
+        claim.store(submission_id=submission.id)
         crash_point("submit.before_commit")
     return submission
 
 
-def run_job(job: Job, *, countdown: float | None = None) -> Run:
+def run_job(job: Job) -> Run:
     """Submit one run of a job now, with the job's arguments and policies, and return it."""
-    task = resolve(job.task)
     options = Options(
         queue=job.queue,
         priority=job.priority,
-        countdown=countdown,
         deadline_seconds=job.deadline_seconds,
         labels=job.labels,
-        max_attempts=job.max_attempts,
-        backoff_seconds=job.backoff_seconds,
-        backoff_cap_seconds=job.backoff_cap_seconds,
-        retry_on=tuple(job.retry_on) or None,
-        give_up_on=tuple(job.give_up_on) or None,
-        soft_time_limit_seconds=job.soft_time_limit_seconds,
-        time_limit_seconds=job.time_limit_seconds,
+        **own_policy({name: getattr(job, name) for name in POLICY_OPTIONS}),
     )
+    payload = open_bytes(job.payload, key=job.payload_key)
+    checked = _Checked(resolve(job.task), options, [payload], (), [job.lock_of_runs], job=job)
     with transaction.atomic():
-        defaults = preparation.run_defaults(task, job.owner, options, job_id=job.id)
-        [run_id] = new_ids(defaults.created_at, 1)
-        [gate] = preparation.run_gates(job.owner, defaults, [job.target_id], [run_id])
-        new = NewRun(
+        [run_id] = _make(checked, job.owner)
+        return Run.objects.select_related("owner").get(id=run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A checked submit. Each sequence has one element for each run."""
+
+    task: Task
+    options: Options
+    payloads: Sequence[bytes]
+    targets: Sequence[str]
+    """Names; empty for a run of a job, which has the job's target."""
+    locks: Sequence[str]
+    chord: Signature | None = None
+    job: Job | None = None
+
+
+def _make(checked: _Checked, owner: Owner, *, submission_id: int | None = None) -> list[UUID]:
+    """Plan and store the runs of a submit; return their ids. Hints are published after commit."""
+    task, options, job = checked.task, checked.options, checked.job
+    defaults = preparation.run_defaults(
+        task, owner, options, submission_id=submission_id, job_id=job.id if job else None
+    )
+    ids = list(new_ids(defaults.created_at, len(checked.payloads)))
+    headers = begin_chord(ids, checked.chord)
+    known = preparation.make_targets(owner, checked.targets)
+    target_ids = [job.target_id] if job else [known.get(name) for name in checked.targets]
+    gates = preparation.run_gates(owner, defaults, target_ids, ids)
+    common, labels = preparation.message_options(options), dict(options.labels)
+    plan = (
+        NewRun(
             id=run_id,
-            payload=open_bytes(job.payload, key=job.payload_key),
-            target_id=job.target_id,
-            lock_key=preparation.lock_key(job.owner, job.lock_of_runs),
-            labels=job.labels,
+            payload=payload,
+            target_id=target_id,
+            lock_key=preparation.lock_key(owner, lock),
+            labels=labels,
+            options={**common, **own},
             gate=gate,
         )
-        store([new], defaults)
-        return Run.objects.select_related("owner").get(id=run_id)
+        for run_id, payload, target_id, lock, own, gate in zip(
+            ids, checked.payloads, target_ids, checked.locks, headers, gates, strict=True
+        )
+    )
+    store(plan, defaults)
+    crash_point("submit.after_insert")
+    return ids
 
 
 asubmit = sync_to_async(submit)

@@ -6,13 +6,10 @@ As a deploy leaves them that renames or removes a task. They wait until a worker
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from jobs.core import sql
 from jobs.core.conf import setting
-
-if TYPE_CHECKING:
-    pass
 
 MOST: Final = 50_000
 """How many runs that met a worker without their task, and how many others of each waiting state,

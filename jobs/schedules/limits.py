@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from jobs.core.errors import ScheduleError
-from jobs.core.zones import zone_names
+from jobs.core.zones import moment_problem, shown, zone_problem
 from jobs.schedules.expressions import field_texts, normal_text
-from jobs.schedules.schedule import Schedule
+from jobs.schedules.schedule import FIELDS, Schedule
 
 LONGEST_MINUTES: Final = 525_600
 LONGEST_SECONDS: Final = 86_400
@@ -25,15 +24,6 @@ _FIELDS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "seconds": ("interval_seconds", frozenset({"start_at", "end_at"})),
     "cron": ("cron", frozenset({"start_at", "end_at", "smooth"})),
 }
-_ALL: Final = (
-    "interval_minutes",
-    "interval_seconds",
-    "cron",
-    "once_at",
-    "start_at",
-    "end_at",
-    "smooth",
-)
 
 
 def checked(schedule: Schedule) -> Schedule:
@@ -44,10 +34,10 @@ def checked(schedule: Schedule) -> Schedule:
     not looked at; they are ours to give. Checking twice changes nothing.
     """
     if not isinstance(schedule.kind, str) or schedule.kind not in _FIELDS:
-        shown = _shown(schedule.kind)
-        raise ScheduleError("schedule", f"{shown} is none of {', '.join(_FIELDS)}")
+        raise ScheduleError("schedule", f"{shown(schedule.kind)} is none of {', '.join(_FIELDS)}")
     _check_fields(schedule)
-    _check_zone(schedule.zone)
+    if problem := zone_problem(schedule.zone):
+        raise ScheduleError("zone", problem)
     start_at, end_at = _moment(schedule, "start_at"), _moment(schedule, "end_at")
     if start_at is not None and end_at is not None and end_at <= start_at:
         raise ScheduleError("end_at", "must be later than start_at")
@@ -68,10 +58,10 @@ def checked(schedule: Schedule) -> Schedule:
 def _check_fields(schedule: Schedule) -> None:
     """Refuse a field of another kind, and one that is missing."""
     own, beside = _FIELDS[schedule.kind]
-    for field in _ALL:
+    for field in FIELDS:
         value = getattr(schedule, field)
         is_given = not (value is None or value is False or value == "")
-        if is_given and field != own and field not in beside:
+        if is_given and field not in (own, "zone", *beside):
             raise ScheduleError(field, f"does not go with the schedule {schedule.kind!r}")
         if field == own and not is_given:
             raise ScheduleError(field, f"is required by the schedule {schedule.kind!r}")
@@ -79,26 +69,13 @@ def _check_fields(schedule: Schedule) -> None:
         raise ScheduleError("smooth", "is True or False")
 
 
-def _check_zone(zone: Any) -> None:
-    if not isinstance(zone, str):
-        raise ScheduleError("zone", f"is text, not {type(zone).__name__}")
-    if zone and zone not in zone_names():
-        near = get_close_matches(zone, zone_names(), n=1, cutoff=0.75) if len(zone) <= 64 else []
-        hint = f"; did you mean {near[0]!r}?" if near else ", such as Europe/Berlin"
-        raise ScheduleError("zone", f"{_shown(zone)} is no IANA time zone{hint}")
-
-
 def _moment(schedule: Schedule, field: str) -> datetime | None:
     """Return the field's moment in UTC."""
-    value = getattr(schedule, field)
+    value: datetime | None = getattr(schedule, field)
     if value is None:
         return None
-    if not isinstance(value, datetime):
-        raise ScheduleError(field, f"is a datetime, not {type(value).__name__}")
-    if value.utcoffset() is None:
-        raise ScheduleError(field, "has no time zone; give an aware datetime")
-    if not _EARLIEST <= value < _LATEST:
-        raise ScheduleError(field, "is outside 1970 to 2199")
+    if problem := moment_problem(value, first=_EARLIEST, end=_LATEST):
+        raise ScheduleError(field, problem)
     return value.astimezone(UTC)
 
 
@@ -115,8 +92,3 @@ def _check_no_minutes(seconds: int | None) -> None:
         raise ScheduleError(
             "interval_seconds", f"is whole minutes; use interval_minutes={seconds // 60}"
         )
-
-
-def _shown(value: object) -> str:
-    """Return a foreign value for a message: short, and without control characters."""
-    return ascii(value)[:60]

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
+
+FIELDS: Final = (
+    *("interval_minutes", "interval_seconds", "cron", "once_at"),
+    *("zone", "start_at", "end_at", "smooth"),
+)
+"""What a caller gives beside the kind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import Any, Final, overload
 from jobs.core.errors import ScheduleError
 from jobs.schedules import Schedule, cron_minutes
 from jobs.schedules.phases import EPOCH, MINUTE
+from jobs.schedules.schedule import FIELDS
 
 SMOOTHED: Final = ("cron", "once")
 NONE: Final = timedelta()
@@ -56,17 +57,10 @@ def schedule_of(row: Mapping[str, Any]) -> Schedule:
     if kind == "once" and once_at is not None and (once_at - EPOCH) % MINUTE:
         raise ScheduleError("once_at", "is no whole minute")
     return Schedule(
-        kind=row["schedule"],
-        interval_minutes=row["interval_minutes"],
-        interval_seconds=row["interval_seconds"],
-        cron=row["cron"],
-        zone=row["zone"],
-        once_at=row["once_at"],
-        start_at=row["start_at"],
-        end_at=row["end_at"],
-        smooth=row["smooth"],
+        kind=kind,
         phase=row["phase"] or 0,
         shard=row["shard"] or 0,
+        **{name: row[name] for name in FIELDS},
     )
 
 

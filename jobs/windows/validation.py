@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
 from jobs.core.errors import WindowError
-from jobs.core.zones import zone_names
+from jobs.core.zones import moment_problem, shown, zone_problem
 from jobs.windows.entries import Effect, Entry, Span
 from jobs.windows.occurrences import span_of, step_of
 from jobs.windows.rrule import LAST, first_two, wall_starts
@@ -34,8 +33,9 @@ def checked(entry: Entry) -> Entry:
     nothing.
     """
     if not isinstance(entry.effect, Effect):
-        raise WindowError("effect", f"is one of {', '.join(Effect)}, not {_shown(entry.effect)}")
-    zone = _zone(entry.zone)
+        raise WindowError("effect", f"is one of {', '.join(Effect)}, not {shown(entry.effect)}")
+    if problem := zone_problem(entry.zone):
+        raise WindowError("zone", problem)
     starts = _wall(entry.starts, "starts")
     _check_duration(entry.duration)
     if not isinstance(entry.reason, str) or len(entry.reason) > LONGEST_REASON:
@@ -47,7 +47,7 @@ def checked(entry: Entry) -> Entry:
     entry = replace(
         entry,
         starts=starts,
-        zone=zone,
+        zone=entry.zone or "UTC",
         rule=normal_text(entry.rule),
         excluded=_dates(entry.excluded, "excluded"),
         added=_dates(entry.added, "added"),
@@ -118,16 +118,6 @@ def _check_duration(duration: Any) -> None:
         raise WindowError("duration", "is from 1 second to 31 days")
 
 
-def _zone(zone: Any) -> str:
-    if not isinstance(zone, str):
-        raise WindowError("zone", f"is text, not {type(zone).__name__}")
-    if zone and zone not in zone_names():
-        near = get_close_matches(zone, zone_names(), n=1, cutoff=0.75) if len(zone) <= 64 else []
-        hint = f"; did you mean {near[0]!r}?" if near else ", such as Europe/Berlin"
-        raise WindowError("zone", f"{_shown(zone)} is no IANA time zone{hint}")
-    return zone or "UTC"
-
-
 def _wall(value: Any, field: str) -> datetime:
     """Return a time by the clock, its first showing."""
     if not isinstance(value, datetime):
@@ -142,13 +132,10 @@ def _wall(value: Any, field: str) -> datetime:
 def _moment(value: Any, field: str) -> datetime | None:
     if value is None:
         return None
-    if not isinstance(value, datetime):
-        raise WindowError(field, f"is a datetime, not {type(value).__name__}")
-    if value.utcoffset() is None:
-        raise WindowError(field, "has no time zone; give an aware datetime")
-    if not _FIRST_MOMENT <= value < _LAST_MOMENT:
-        raise WindowError(field, "is outside 1970 to 2099")
-    return value.astimezone(UTC)
+    if problem := moment_problem(value, first=_FIRST_MOMENT, end=_LAST_MOMENT):
+        raise WindowError(field, problem)
+    moment: datetime = value.astimezone(UTC)
+    return moment
 
 
 def _dates(values: Any, field: str) -> tuple[datetime, ...]:
@@ -182,8 +169,3 @@ def _approved_starts(values: Any) -> frozenset[datetime] | None:
         return None
     moments = (_moment(value, "approved_starts") for value in _limited(values, "approved_starts"))
     return frozenset(moment for moment in moments if moment is not None)
-
-
-def _shown(value: object) -> str:
-    """Return a foreign value for a message: short, and without control characters."""
-    return ascii(value)[:60]

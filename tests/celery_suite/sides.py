@@ -19,7 +19,7 @@ import redis
 
 from fleet.stack.stack import free_port
 from tests.celery_suite.results import Result, read_results
-from tests.waiting import wait_for
+from tests.waiting import answers, wait_for
 
 SIDES: Final = ("stock", "fair")
 FAIR_OPTIONS: Final = {"broker_transport_options": {"fair_queues": ["celery"]}}
@@ -144,19 +144,12 @@ def _redis(folder: Path) -> Iterator[int]:
     )
     client = redis.Redis(port=port)
     try:
-        wait_for(lambda: _answers(client), what="Redis to answer")
+        wait_for(lambda: answers(client), what="Redis to answer")
         yield port
     finally:
         client.close()
         process.kill()
         process.wait()
-
-
-def _answers(client: redis.Redis) -> bool:
-    try:
-        return bool(client.ping())
-    except redis.ConnectionError:
-        return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

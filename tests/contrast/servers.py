@@ -6,14 +6,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import redis
 
 from fleet.stack.stack import free_port
-from tests.waiting import wait_for
+from tests.waiting import answers, wait_for
 
 Options = dict[str, str | int]
 
@@ -42,7 +42,7 @@ def server(url: str, client: redis.Redis, *options: str) -> Iterator[Server]:
             stderr=subprocess.STDOUT,
         )
         try:
-            wait_for(lambda: _answers(client), what="Redis answers")
+            wait_for(lambda: answers(client), what="Redis answers")
             yield Server(url, client, process)
         finally:
             client.close()
@@ -159,9 +159,3 @@ def folder() -> Iterator[Path]:
         yield path
     finally:
         shutil.rmtree(path)
-
-
-def _answers(client: redis.Redis) -> bool:
-    with suppress(redis.ConnectionError):
-        return bool(client.ping())
-    return False

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 import redis
-from celery import Celery
+from celery import Celery, current_app
+from celery.concurrency.solo import TaskPool
 
 from tests.fleet.children import Child
+from tests.fleet.nodes import Node
 from tests.flows.world import broker_client
 from tests.jobs.conftest import _real_commits, acme, broker, committed, db
 
@@ -29,3 +31,12 @@ def client() -> Iterator[redis.Redis]:
         client.flushdb()
         yield client
         client.flushdb()
+
+
+@pytest.fixture
+def node(request: pytest.FixtureRequest) -> Iterator[Node]:
+    """A node over a pool that runs its tasks at once, in this thread."""
+    pool_class = getattr(request, "param", TaskPool)
+    node = Node(pool_class(1, app=current_app))
+    yield node
+    node.end()

@@ -38,19 +38,9 @@ class LuaQueue:
     def enqueue(self, now: int, messages: Iterable[Message]) -> int:
         return self.run("enqueue", now, *[value for each in messages for value in group(each)])
 
-    def take(
-        self,
-        now: int,
-        worker: str,
-        *,
-        lease: int,
-        confirmed: int,
-        slots: int,
-        budget: int,
-        most: int,
-    ) -> Taken:
-        facts = (worker, lease, confirmed, slots, budget, most)
-        number, sleep, _, diverted, _, _, *given = self.run("take", now, *facts)
+    def take(self, now: int, worker: str, **how: int) -> Taken:
+        facts = [how[name] for name in ("lease", "confirmed", "slots", "budget", "most")]
+        number, sleep, _, diverted, _, _, *given = self.run("take", now, worker, *facts)
         return Taken(
             number,
             sleep > 0,
@@ -90,17 +80,9 @@ class LuaQueue:
     def leave(self, now: int, worker: str, *, limit: int) -> int:
         return self.run("leave", now, worker, limit)
 
-    def set_owner(
-        self,
-        now: int,
-        name: str,
-        *,
-        weight: float = 1,
-        cap: int = 0,
-        is_paused: bool = False,
-        rate: float = 0,
-        burst: float = 1,
-    ) -> None:
+    def set_owner(self, now: int, name: str, **settings: float) -> None:
+        facts = {"weight": 1, "cap": 0, "is_paused": 0, "rate": 0, "burst": 1} | settings
+        weight, cap, is_paused, rate, burst = facts.values()
         self.run("owner", now, name, weight, cap, int(is_paused), rate, burst)
 
     def withdraw(self, now: int, ids: Iterable[str]) -> int:
@@ -210,18 +192,8 @@ class World:
     def owner(self, name: str, **settings: Any) -> None:
         self.queue.set_owner(self.now, name, **settings)
 
-    def take(
-        self,
-        slots: int = 1,
-        *,
-        worker: str = "w1",
-        budget: float = 0,
-        most: int | None = None,
-        is_reply_lost: bool = False,
-    ) -> list[Given]:
-        return self.taken(
-            slots, worker=worker, budget=budget, most=most, is_reply_lost=is_reply_lost
-        ).messages
+    def take(self, slots: int = 1, **how: Any) -> list[Given]:
+        return self.taken(slots, **how).messages
 
     def taken(
         self,
@@ -250,9 +222,8 @@ class World:
 
     def end(self, given: Given, *, seconds: float = 0.0, worker: str = "w1") -> None:
         """Finish a message's run, and ack it."""
-        run = round(seconds * SECOND)
-        assert self.queue.finish(self.now, worker, [(given.id, given.lease, run)]) == 1
-        assert self.queue.ack(self.now, worker, [(given.id, given.lease)]) == 1
+        assert self.finish(given, seconds=seconds, worker=worker) == 1
+        assert self.ack(given, worker=worker) == 1
 
     def finish(self, given: Given, *, seconds: float = 0.0, worker: str = "w1") -> int:
         run = round(seconds * SECOND)

@@ -17,6 +17,7 @@ from jobs.core.states import ACTIVE
 from jobs.models import Owner, Run, Submission
 from jobs.system.partitions import make_partitions
 from tests.audit import EMPTY_AUDIT
+from tests.flows.installation import Installation, installed
 from tests.flows.processes import QUICK, Layout, Processes, database_url
 from tests.flows.world import broker_client, make_owner
 from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
@@ -217,3 +218,17 @@ def _hurry_beat() -> None:
     second, _ = IntervalSchedule.objects.get_or_create(every=1, period="seconds")
     PeriodicTask.objects.filter(interval__every=5).update(interval=second)
     PeriodicTasks.update_changed()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """One installation for all scenes of a module."""
+    with installed(tmp_path_factory.mktemp("installation")) as installation:
+        yield installation
+
+
+@pytest.fixture
+def installation(running: Installation) -> Installation:
+    """The installation, at work and without runs."""
+    running.begin()
+    return running

@@ -123,3 +123,8 @@ def installed(folder: Path, *, runs: bool = True) -> Iterator[Installation]:
             servers.close()
     finally:
         remove_state_dir(state_dir)
+
+
+def _last(seconds: float) -> None:
+    """Let a fault last: the one wait here that is for a time, because the time is the fault."""
+    time.sleep(seconds)

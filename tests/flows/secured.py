@@ -14,7 +14,7 @@ from config.embedded.accounts import server_account
 from config.embedded.binaries import redis_folder
 from config.embedded.places import Places
 from fleet.stack.stack import free_port
-from tests.waiting import wait_for
+from tests.waiting import answers, wait_for
 
 ADMIN = "admin-s3cret"
 
@@ -48,16 +48,9 @@ def secured(users: Sequence[str]) -> Iterator[Secured]:
         assert process.stdin is not None
         process.stdin.write(config)
         process.stdin.close()
-        wait_for(lambda: _answers(admin), what="Redis to answer")
+        wait_for(lambda: answers(admin), what="Redis to answer")
         yield Secured(port, admin)
     finally:
         admin.close()
         process.kill()
         process.wait()
-
-
-def _answers(client: redis.Redis) -> bool:
-    try:
-        return bool(client.ping())
-    except redis.ConnectionError:
-        return False

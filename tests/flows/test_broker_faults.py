@@ -1,30 +1,13 @@
 """Redis is refused, hung, read-only, full or replaced: submits commit, and work goes on after."""
 
-import time
-from collections.abc import Iterator
-
 import pytest
 
-from tests.flows.installation import ENDED, Installation, installed
+from tests.flows.installation import ENDED, Installation, last
 from tests.waiting import wait_for
 
 FAULT_SECONDS = 4.0
 # The lease is two seconds here, so a run of this length outlives it within the fault.
 LONG_SECONDS = 6.0
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """One installation for all scenes."""
-    with installed(tmp_path_factory.mktemp("broker")) as installation:
-        yield installation
-
-
-@pytest.fixture
-def installation(running: Installation) -> Installation:
-    """The installation, at work and without runs."""
-    running.begin()
-    return running
 
 
 @pytest.mark.parametrize("how", ["refused", "read-only", "full", "replaced"])
@@ -35,7 +18,7 @@ def test_submits_and_runs_go_on_without_redis(installation: Installation, how: s
     steady = installation.submitter("--count", "50", "--pause", "0.1")
     wait_for(lambda: installation.count(ENDED) > 5)
     _break(installation, how)
-    _last(FAULT_SECONDS)
+    last(FAULT_SECONDS)
     _heal(installation, how)
     installation.caught_up()
     waits = [*steady.waits(), *long.waits()]
@@ -53,7 +36,7 @@ def test_a_hung_redis_holds_up_one_submit_for_its_deadline(installation: Install
     wait_for(lambda: installation.count(ENDED) > 5)
     _break(installation, "hung")
     committing = held.go_on(key="held-2")
-    _last(FAULT_SECONDS)
+    last(FAULT_SECONDS)
     _heal(installation, "hung")
     installation.caught_up()
     waits = [*steady.waits(), committing]
@@ -63,11 +46,6 @@ def test_a_hung_redis_holds_up_one_submit_for_its_deadline(installation: Install
     assert max(waits) < 2.0
     # Of the steady ones: one at the begin of each pause of the broker, and none in it.
     assert sum(wait > 0.5 for wait in waits) <= 1 + 1 + FAULT_SECONDS // 2, waits
-
-
-def _last(seconds: float) -> None:
-    """Let a fault last: the one wait here that is for a time, because the time is the fault."""
-    time.sleep(seconds)
 
 
 def _break(installation: Installation, how: str) -> None:

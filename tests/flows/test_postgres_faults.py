@@ -1,11 +1,8 @@
 """PostgreSQL is killed, stopped or frozen under load: the workers stay, and work goes on after."""
 
-import time
-from collections.abc import Iterator
-
 import pytest
 
-from tests.flows.installation import ENDED, Installation, installed
+from tests.flows.installation import ENDED, Installation, last
 from tests.waiting import wait_for
 
 # Two leases and a bit.
@@ -14,20 +11,6 @@ DROP = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'
 """
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """One installation for all scenes."""
-    with installed(tmp_path_factory.mktemp("postgres")) as installation:
-        yield installation
-
-
-@pytest.fixture
-def installation(running: Installation) -> Installation:
-    """The installation, at work and without runs."""
-    running.begin()
-    return running
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped", "frozen", "dropped"])
@@ -54,17 +37,12 @@ def _break(installation: Installation, how: str) -> None:
             postgres.start()
         case "stopped":
             postgres.stop()
-            _last(FAULT_SECONDS)
+            last(FAULT_SECONDS)
             postgres.start()
         case "frozen":
             postgres.freeze()
-            _last(FAULT_SECONDS)
+            last(FAULT_SECONDS)
             postgres.thaw()
         case "dropped":
             for _ in range(5):
                 installation.servers.sql(DROP)
-
-
-def _last(seconds: float) -> None:
-    """Let a fault last: the one wait here that is for a time, because the time is the fault."""
-    time.sleep(seconds)

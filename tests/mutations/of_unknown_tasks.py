@@ -64,8 +64,8 @@ ROWS: Final = (
         "arguments that do not fit the other task keep a run as it is",
         "G1",
         "jobs/runs/renamed_tasks.py",
-        "            args, kwargs = schema.bind(args, kwargs)\n",
-        "",
+        "payload = schema.body(args, kwargs, embed, max_bytes=most)",
+        'payload = row["payload"]',
         (
             f"{RUNS}arguments_that_do_not_fit_stay",
             f"{RUNS}a_moved_run_has_the_arguments_of_a_submit",

@@ -91,7 +91,7 @@ def _backfill(keys: Sequence[int], act: Act) -> int:
         start, end = act.data["start"], act.data["end"]
         asked = [start.isoformat().encode(), end.isoformat().encode()]
         claim = idempotency.claim(job.owner, act.key_of(job), job.task, asked, is_bulk=True)
-        if claim is None or claim.submission_id is not None:
+        if claim.submission_id is not None:
             return 0
         made = backfill(job, start, end, actor=act.actor, reason=act.reason)
         claim.store(submission_id=made.submission_id)

@@ -17,22 +17,12 @@ from jobs.core.conf import setting
 from jobs.core.crypto import CLEAR, read_body
 from jobs.core.errors import FairshiftError
 from jobs.core.inputs import KEY_LIMIT
+from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.placement import place_of
 from jobs.definitions.spec import fault_of, job_spec
 from jobs.models import Job
 from jobs.schedules.expressions import LONGEST
 
-SCHEDULE_FIELDS: Final = (
-    "schedule",
-    "interval_minutes",
-    "interval_seconds",
-    "cron",
-    "once_at",
-    "zone",
-    "start_at",
-    "end_at",
-    "smooth",
-)
 MISFIRE_FIELDS: Final = ("misfire", "misfire_cap", "misfire_deadline_seconds")
 HISTORY_FIELDS: Final = ("overlap", "history_policy")
 POLICY_FIELDS: Final = (
@@ -83,7 +73,7 @@ class JobForm(forms.ModelForm):
             "task",
             "target",
             "labels",
-            *SCHEDULE_FIELDS,
+            *SCHEDULE,
             *MISFIRE_FIELDS,
             *HISTORY_FIELDS,
             "queue",
@@ -173,7 +163,7 @@ class JobForm(forms.ModelForm):
             if name not in known:
                 self.add_error(name if name in self.fields else None, problem)
         if spec is not None:
-            cleaned |= {name: spec.columns[name] for name in SCHEDULE_FIELDS}
+            cleaned |= {name: spec.columns[name] for name in SCHEDULE}
             cleaned["payload"] = spec.payload
         return cleaned
 
@@ -213,17 +203,8 @@ class JobForm(forms.ModelForm):
         return job
 
 
-SPEC_FIELDS: Final = (
-    "name",
-    "enabled",
-    "task",
-    "labels",
-    *SCHEDULE_FIELDS,
-    *MISFIRE_FIELDS,
-    *HISTORY_FIELDS,
-    "queue",
-    *POLICY_FIELDS,
-    "lock_key",
+SPEC_FIELDS: Final = tuple(
+    name for name in JobForm.Meta.fields if name not in {"owner", "key", "target"}
 )
 """Those of the form that `job_spec` checks as they are: the owner and the target are rows here."""
 

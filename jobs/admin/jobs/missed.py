@@ -64,10 +64,6 @@ class MissedAdmin(RecordAdmin):
     def job_link(self, missed: Missed) -> str:
         return html.link(missed.job)
 
-    @html.column(_("owner"))
-    def owner_link(self, missed: Missed) -> str:
-        return html.link(missed.owner)
-
     @html.column(_("recorded"))
     def recorded(self, missed: Missed) -> str:
         return html.moment(missed.created_at)

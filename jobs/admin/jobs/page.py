@@ -25,7 +25,6 @@ from jobs.admin.jobs.form import (
     KINDS_OF,
     MISFIRE_FIELDS,
     POLICY_FIELDS,
-    SCHEDULE_FIELDS,
     JobForm,
     stored_arguments,
 )
@@ -36,6 +35,7 @@ from jobs.admin.kit import html
 from jobs.admin.kit.filters import OwnerFilter
 from jobs.admin.kit.verb_pages import VerbalAdmin
 from jobs.core.errors import ScheduleError
+from jobs.definitions.fields import SCHEDULE
 from jobs.models import Job, Missed
 from jobs.runs.counts import last_results
 from jobs.runs.search import search_beginnings
@@ -72,7 +72,7 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
     fieldsets = (
         (None, {"fields": ("owner", "key", "name", "enabled", "life", "results")}),
         (_("What it does"), {"fields": ("task", "arguments", "target", "labels")}),
-        (_("When it runs"), {"fields": (*SCHEDULE_FIELDS, "timetable", "place")}),
+        (_("When it runs"), {"fields": (*SCHEDULE, "timetable", "place")}),
         (_("When it was missed"), {"fields": (*MISFIRE_FIELDS, "missed_spans")}),
         (_("Overlap and history"), {"fields": HISTORY_FIELDS}),
         (
@@ -161,14 +161,6 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
             until = html.moment(job.paused_until)
             return format_html("{} {}", html.badge(_("paused"), "held"), until)
         return html.badge(_("enabled"), "succeeded")
-
-    @html.column(_("owner"))
-    def owner_link(self, job: Job) -> str:
-        return html.link(job.owner)
-
-    @html.column(_("task"))
-    def task_name(self, job: Job) -> str:
-        return html.task(job.task)
 
     @html.column(_("target"))
     def target_link(self, job: Job) -> str:

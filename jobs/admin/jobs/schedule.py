@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -13,6 +13,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from jobs.admin.kit import html
+from jobs.calendars.reads.occurrence_list import Occurrence, Timetable
+from jobs.definitions.fields import SCHEDULE
 from jobs.models import Job, Missed, ScheduleKind
 from jobs.schedules import Schedule, ScheduleError, checked, in_words, next_times, notes
 from jobs.schedules.spans import schedule_of
@@ -20,46 +22,11 @@ from jobs.schedules.spans import schedule_of
 NEXT: Final = 10
 PREVIEWED: Final = 5
 SPANS: Final = 10
-COLUMNS: Final = (
-    "schedule",
-    *("interval_minutes", "interval_seconds", "cron", "zone"),
-    *("once_at", "start_at", "end_at", "smooth", "phase", "shard"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Occurrence:
-    """A time at which a job is due, by two clocks; `there` is empty when they are the same."""
-
-    here: str
-    there: str
-    note: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Timetable:
-    """A schedule in words and its next times; or the problem that keeps it from having any."""
-
-    words: str
-    occurrences: Sequence[Occurrence] = ()
-    zone: str = ""
-    reader_zone: str = ""
-    remark: str = ""
-    problem: str = ""
-
-    @property
-    def has_two_clocks(self) -> bool:
-        return self.zone != self.reader_zone
-
-    @property
-    def has_notes(self) -> bool:
-        return any(each.note for each in self.occurrences)
 
 
 def of_job(job: Job) -> Schedule:
     """Return the schedule in a job's columns, checked; raises ScheduleError for a broken one."""
-    row = {name: getattr(job, name) for name in COLUMNS}
+    row = {name: getattr(job, name) for name in (*SCHEDULE, "phase", "shard")}
     if job.schedule == ScheduleKind.INTERVAL and None in (job.phase, job.shard):
         raise ScheduleError("phase", "is missing: save the job here, and it is given")
     return checked(schedule_of(row))

@@ -31,7 +31,7 @@ def _run_once(job: Job, act: Act) -> Run | None:
     with transaction.atomic():
         payload = open_bytes(job.payload, key=job.payload_key)
         claim = idempotency.claim(job.owner, act.key_of(job), job.task, [payload])
-        if claim is None or claim.run_id is not None:
+        if claim.run_id is not None:
             return None
         run = run_job(job)
         claim.store(run_id=run.id)
@@ -87,7 +87,6 @@ PAUSE = Verb(
     name="pause",
     label=_("Pause"),
     permission="jobs.pause_job",
-    applies=lambda jobs: jobs,
     act=_pause,
     done=_("paused"),
     refused=always(_("This job cannot be paused.")),

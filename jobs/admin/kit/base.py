@@ -13,7 +13,9 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
+from jobs.admin.kit import html
 from jobs.core.counting import EstimatingPaginator, RoundCount
 from jobs.models import AuditEntry, Owner, Run, access
 
@@ -75,6 +77,14 @@ class OwnedAdmin(admin.ModelAdmin):
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         """Attach to a page's rows what their columns need, in one query each."""
+
+    @html.column(lazy("owner"))
+    def owner_link(self, row: Any) -> str:
+        return html.link(row.owner)
+
+    @html.column(lazy("task"))
+    def task_name(self, row: Any) -> str:
+        return html.task(row.task)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         title = capfirst(self.opts.verbose_name_plural)

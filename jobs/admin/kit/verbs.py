@@ -94,7 +94,7 @@ class Verb:
     name: str
     label: Any
     permission: str
-    applies: Callable[[models.QuerySet[Any]], models.QuerySet[Any]]
+    applies: Callable[[Any], models.QuerySet[Any]] = field(default=lambda rows: rows)
     """Narrow rows to those on which it can be done now."""
     act: Callable[[Sequence[Any], Act], int]
     """Do it to the rows with these keys; return how many were moved."""

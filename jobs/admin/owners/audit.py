@@ -101,10 +101,6 @@ class AuditEntryAdmin(RecordAdmin):
         address = reverse(f"admin:jobs_{model._meta.model_name}_change", args=[entry.object_id])
         return format_html('<a href="{}">{}</a>', address, text)
 
-    @html.column(_("owner"))
-    def owner_link(self, entry: AuditEntry) -> str:
-        return html.link(entry.owner)
-
     @html.column(_("details"))
     def facts(self, entry: AuditEntry) -> str:
         return format_html("<pre>{}</pre>", as_json(entry.details))

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
@@ -35,21 +34,16 @@ def _pause(keys: Sequence[int], act: Act) -> int:
 
 
 def _resume(keys: Sequence[int], act: Act) -> int:
-    owners = list(_paused(Owner.objects.filter(pk__in=keys)))
+    owners = list(Owner.objects.filter(pk__in=keys).paused())
     for owner in owners:
         resume_owner(owner, reason=act.reason, actor=act.actor)
     return len(owners)
-
-
-def _paused(owners: QuerySet[Any]) -> QuerySet[Any]:
-    return owners.filter(paused_at__isnull=False).exclude(paused_until__lte=Now())
 
 
 PAUSE = Verb(
     name="pause",
     label=_("Pause"),
     permission="jobs.pause_owner",
-    applies=lambda owners: owners,
     act=_pause,
     done=_("paused"),
     refused=always(_("This owner cannot be paused.")),
@@ -60,7 +54,7 @@ RESUME = Verb(
     name="resume",
     label=_("Resume"),
     permission="jobs.pause_owner",
-    applies=_paused,
+    applies=lambda owners: owners.paused(),
     act=_resume,
     done=_("resumed"),
     refused=always(_("This owner is not paused.")),

@@ -59,10 +59,6 @@ class TargetAdmin(OwnedAdmin):
     ) -> tuple[Any, bool]:
         return search_beginnings(queryset, search_term, exact="name"), False
 
-    @html.column(_("owner"))
-    def owner_link(self, target: Target) -> str:
-        return html.link(target.owner)
-
     @html.column(_("labels"))
     def label_marks(self, target: Target) -> str:
         return html.pairs(target.labels)

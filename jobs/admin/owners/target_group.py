@@ -142,10 +142,6 @@ class TargetGroupAdmin(OwnedAdmin):
             self.complete([found], request)
         return found
 
-    @html.column(lazy("owner"))
-    def owner_link(self, group: TargetGroup) -> str:
-        return html.link(group.owner)
-
     @html.column(lazy("targets"))
     def count(self, group: Any) -> str:
         return f"{group.page_count:,}"

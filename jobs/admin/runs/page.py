@@ -117,14 +117,6 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
     def id_link(self, run: Run) -> str:
         return html.short_identifier(run.id)
 
-    @html.column(_("task"))
-    def task_name(self, run: Run) -> str:
-        return html.task(run.task)
-
-    @html.column(_("owner"))
-    def owner_link(self, run: Run) -> str:
-        return html.link(run.owner)
-
     @html.column(_("target"))
     def target_name(self, run: Run) -> str:
         return html.link(run.target)

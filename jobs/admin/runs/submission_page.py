@@ -105,14 +105,6 @@ class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
     def number(self, submission: Submission) -> int:
         return submission.pk
 
-    @html.column(_("owner"))
-    def owner_link(self, submission: Submission) -> str:
-        return html.link(submission.owner)
-
-    @html.column(_("task"))
-    def task_name(self, submission: Submission) -> str:
-        return html.task(submission.task)
-
     @html.column(_("task"))
     def task_full(self, submission: Submission) -> str:
         return html.code(submission.task)

@@ -1,4 +1,4 @@
-"""The occurrences of a window as pages tell them: the next ones, by two clocks, with notes."""
+"""Occurrences as pages show them, and the next ones of a window: by two clocks, with notes."""
 
 from __future__ import annotations
 
@@ -32,25 +32,26 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class Occurrence:
     """An occurrence by two clocks; `there` is empty when they are the same."""
 
     here: str
     there: str
-    length: str
     note: str
     at: datetime
-    counts: bool
+    length: str = ""
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """A window in words and its next occurrences; or the problem that keeps it from any."""
+class Timetable:
+    """A window or schedule in words and its next occurrences, or the problem that it has."""
 
     words: str
-    times: Sequence[Time] = ()
+    occurrences: Sequence[Occurrence] = ()
     zone: str = ""
     reader_zone: str = ""
+    remark: str = ""
     problem: str = ""
 
     @property
@@ -59,16 +60,22 @@ class Times:
 
     @property
     def has_notes(self) -> bool:
-        return any(each.note for each in self.times)
+        return any(each.note for each in self.occurrences)
 
 
 def between(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Counted]:
     """Yield all occurrences that overlap a span: those that count, and those nobody approved."""
+    for span, at in overlapping(entry, start=start, end=end):
+        yield Counted(span, at, is_approved(entry, at))
+
+
+def overlapping(entry: Entry, *, start: datetime, end: datetime) -> Iterator[tuple[Span, datetime]]:
+    """Yield the valid part of each occurrence that overlaps a span, and the start of the whole."""
     earliest = start - entry.duration - FARTHEST
     for _wall, whole in all_occurrences(entry, start=earliest, end=end):
         span = whole.clip(start=entry.valid_from, end=entry.valid_until)
         if span.start < span.end and span.end > start and span.start < end:
-            yield Counted(span, whole.start, is_approved(entry, whole.start))
+            yield span, whole.start
 
 
 def next_occurrences(entry: Entry, *, after: datetime, count: int = NEXT) -> list[Counted]:
@@ -81,14 +88,14 @@ def next_occurrences(entry: Entry, *, after: datetime, count: int = NEXT) -> lis
     return found
 
 
-def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Times:
+def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Timetable:
     """Return a window in words, with its next occurrences by its own and the reader's clock."""
     reader = timezone.get_current_timezone_name()
     here, there = ZoneInfo(entry.zone), timezone.get_current_timezone()
-    return Times(
+    return Timetable(
         words=in_words(entry),
-        times=[
-            Time(
+        occurrences=[
+            Occurrence(
                 here=clock(one.span, here),
                 there=clock(one.span, there) if entry.zone != reader else "",
                 length=length_in_words(one.span.length),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,19 +16,9 @@ from fleet.broker.snapshot import OwnerState
 from fleet.keys import settings_key
 from fleet.transport.transport import fair_queues
 from tests.fleet.fair_queues import Queue, who
-from tests.flows.world import broker_client
 from tests.waiting import wait_for
 
 ACME, NORTHWIND = OwnerSettings("acme", weight=3), OwnerSettings("northwind")
-
-
-@pytest.fixture
-def client() -> Iterator[redis.Redis]:
-    """A client of the empty Redis of the tests."""
-    with broker_client() as client:
-        client.flushdb()
-        yield client
-        client.flushdb()
 
 
 @pytest.fixture

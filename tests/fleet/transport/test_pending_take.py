@@ -54,15 +54,20 @@ def held(broker: redis.Redis, leases: Leases) -> list[str]:
     return sorted(one.decode() for one in broker.hkeys(queue_key(QUEUE, "held", leases.worker)))
 
 
-def test_a_take_brings_messages_when_its_reply_is_read(
-    broker: redis.Redis, leases: Leases, connection: Any
-) -> None:
-    """Until then this process holds nothing, and says nothing that came before once more."""
+def end_one(broker: redis.Redis, leases: Leases) -> None:
+    """Take two messages, end the first, and have another one wait."""
     put(broker, "a", "b")
     [first, _] = taken(leases, broker)
     leases.finish(first, 0.01)
     leases.ack(first)
     put(broker, "c")
+
+
+def test_a_take_brings_messages_when_its_reply_is_read(
+    broker: redis.Redis, leases: Leases, connection: Any
+) -> None:
+    """Until then this process holds nothing, and says nothing that came before once more."""
+    end_one(broker, leases)
     pending = begin(leases, broker, connection)
     assert not leases.has_pending
     found = leases.end_take(broker, pending)
@@ -87,11 +92,7 @@ def test_what_a_lost_connection_took_along_comes_back(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
     """The messages with the next take, and what was said with the lost one is said again."""
-    put(broker, "a", "b")
-    [first, _] = taken(leases, broker)
-    leases.finish(first, 0.01)
-    leases.ack(first)
-    put(broker, "c")
+    end_one(broker, leases)
     pending = begin(leases, broker, connection)
     connection.disconnect()
     with pytest.raises(redis.ConnectionError):

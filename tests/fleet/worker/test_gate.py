@@ -5,7 +5,6 @@ recorded.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,15 +58,6 @@ class FailingPool(TaskPool):
             raise self.error
         except BaseException:
             options["error_callback"](ExceptionInfo())
-
-
-@pytest.fixture
-def node(request: pytest.FixtureRequest) -> Iterator[Node]:
-    """A node over a pool that runs its tasks at once, in this thread."""
-    pool_class = getattr(request, "param", TaskPool)
-    node = Node(pool_class(1, app=current_app))
-    yield node
-    node.end()
 
 
 def run_one(node: Node, run: Run) -> Any:

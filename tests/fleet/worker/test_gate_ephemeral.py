@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 import redis
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import current_app, shared_task
-from celery.concurrency.solo import TaskPool
 from django.utils import timezone
 
 from fleet import HEADER, BrokerUnavailable, Hint
@@ -48,15 +46,6 @@ def look(**_arguments: int) -> None:
 
 @job_task(name="tests.gate.of_a_job")
 def of_a_job(x: int) -> None: ...
-
-
-@pytest.fixture
-def node(request: pytest.FixtureRequest) -> Iterator[Node]:
-    """A node over a pool that runs its tasks at once, in this thread."""
-    pool_class = getattr(request, "param", TaskPool)
-    node = Node(pool_class(1, app=current_app))
-    yield node
-    node.end()
 
 
 @pytest.fixture

@@ -19,18 +19,6 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def anna(acme: Owner) -> User:
-    """Who asks."""
-    return approver("anna", acme)
-
-
-@pytest.fixture
-def ben(acme: Owner) -> User:
-    """Who approves."""
-    return approver("ben", acme)
-
-
-@pytest.fixture
 def start() -> datetime:
     """The start of the first occurrence of `daily`."""
     return (now() + timedelta(days=1)).replace(microsecond=0)

@@ -14,7 +14,7 @@ from jobs.calendars.windows import change_window, remove_window, request_window
 from jobs.core.errors import OptionError, WindowError
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
-from tests.jobs.windows_world import approver, calendar_of
+from tests.jobs.windows_world import calendar_of
 
 NIGHTS: dict[str, Any] = {
     "starts": datetime.fromisoformat("2026-01-03 22:00"),
@@ -22,18 +22,6 @@ NIGHTS: dict[str, Any] = {
     "zone": "Europe/Berlin",
     "rule": "FREQ=DAILY",
 }
-
-
-@pytest.fixture
-def anna(acme: Owner) -> User:
-    """Who asks."""
-    return approver("anna", acme)
-
-
-@pytest.fixture
-def ben(acme: Owner) -> User:
-    """Who approves."""
-    return approver("ben", acme)
 
 
 @pytest.fixture
