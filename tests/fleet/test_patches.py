@@ -78,7 +78,11 @@ def test_a_name_that_is_gone_is_noticed() -> None:
 
 def our_modules() -> list[ModuleType]:
     """Return the modules of fleet and jobs; not Flower's, which ends a process without Flower."""
-    found = [each.name for top in ("fleet", "jobs") for each in walk_packages([top], f"{top}.")]
+    found = [
+        each.name
+        for top in ("fleet", "jobs")
+        for each in walk_packages([f"{PROJECT}/{top}"], f"{top}.")
+    ]
     return [
         import_module(name)
         for name in found
@@ -125,6 +129,16 @@ def on_others(tree: ast.AST) -> set[str]:
             case ast.ImportFrom(module, imported) if f"{module}".startswith(THEIRS):
                 found |= {each.name for each in imported}
     return {name for name in found if is_private(name)} - OTHERS
+
+
+def test_the_search_sees_each_way_to_a_private_name() -> None:
+    """By dot, by text, past a property, by import; a name on `self` is not another object's."""
+    code = """
+from celery._state import _task_stack
+job._job = self._own = getattr(job, "_cache", None) or request.__dict__["_payload"]
+"""
+    assert on_others(ast.parse(code)) == {"_task_stack", "_job", "_cache", "_payload"}
+    assert on_self(ast.parse(code)) == {"_own"}
 
 
 def touched(module: ModuleType) -> set[str]:
