@@ -205,8 +205,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Of queues that are not fair, the system's own: how soon a dead worker's task comes back,
     # and how long one may take without a second start.
     "visibility_timeout": 12 * 3600,
-    "allow_untested_versions": env.boolean("FAIRSHIFT_ALLOW_UNTESTED_VERSIONS", default=False),
 }
+if env.boolean("FAIRSHIFT_ALLOW_UNTESTED_VERSIONS", default=False):
+    CELERY_BROKER_TRANSPORT_OPTIONS["allow_untested_versions"] = True
 CELERY_RESULT_BACKEND = "jobs.runs.result_backend:ResultBackend"
 CELERY_RESULT_EXTENDED = True
 CELERY_TASK_IGNORE_RESULT = True
