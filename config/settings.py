@@ -206,6 +206,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # and how long one may take without a second start.
     "visibility_timeout": 12 * 3600,
 }
+if env.boolean("FAIRSHIFT_ALLOW_UNTESTED_VERSIONS", default=False):
+    CELERY_BROKER_TRANSPORT_OPTIONS["allow_untested_versions"] = True
 CELERY_RESULT_BACKEND = "jobs.runs.result_backend:ResultBackend"
 CELERY_RESULT_EXTENDED = True
 CELERY_TASK_IGNORE_RESULT = True

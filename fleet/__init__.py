@@ -38,6 +38,7 @@ from fleet.router import (
     route_calls,
 )
 from fleet.transport.transport import fair_queues
+from fleet.versions import untested_versions
 from fleet.wiring import install, is_fair, is_installed, use_fair_transport
 
 __all__ = [
@@ -77,5 +78,6 @@ __all__ = [
     "is_routing",
     "owner_header",
     "route_calls",
+    "untested_versions",
     "use_fair_transport",
 ]

@@ -1,1 +1,23 @@
-"""A prefork pool with lower latency, and the children that work in it."""
+"""A prefork pool with lower latency, and the children that work in it: all of it is here.
+
+It overrides internals of Celery's pool. No other package imports what is below: a pool of another
+kind could take its place. `fleet/versions.py` names the versions that it was tested with.
+"""
+
+from fleet.pool.copies import end_copies
+from fleet.pool.lookahead import has_reached
+from fleet.pool.losses import was_sent
+from fleet.pool.pipes import ask_to_stop, has_read
+from fleet.pool.pool import Pool, children_of
+from fleet.pool.soft_stop import stoppable
+
+__all__ = [
+    "Pool",
+    "ask_to_stop",
+    "children_of",
+    "end_copies",
+    "has_reached",
+    "has_read",
+    "stoppable",
+    "was_sent",
+]

@@ -10,32 +10,41 @@ from typing import Any
 from billiard.exceptions import WorkerLostError
 from celery.worker import state as worker_state
 
-from fleet.pool.pool import children_of
+from fleet.pool import children_of
 
 
-def watched(pool: Any) -> Callable[..., Any]:
-    """Return this pool's `apply_async`, under which the queue of a message hears of its run."""
-    apply_async = pool.apply_async
+class Entrance:
+    """Replaces a pool's `apply_async`: a task passes the gate, then its queue hears of its run.
 
-    def apply(*args: Any, **options: Any) -> Any:
+    A worker without durable runs has no gate.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self._apply_async = pool.apply_async
+        self.gate: Callable[..., Any] = self.hand_in
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.gate(*args, **options)
+
+    def hand_in(self, *args: Any, **options: Any) -> Any:
+        """Hand a task to the pool; the queue of its message hears of its run."""
         request = worker_state.requests.get(options.get("correlation_id"))
         message = getattr(request, "_message", None)
         qos: Any = getattr(getattr(message, "channel", None), "qos", None)
-        if message is not None and hasattr(qos, "finished"):
-            options.update(_Watch(qos, message.delivery_tag).around(options))
-            # From here on it runs here. Not only from when the pool says so: a pool that ends, or
-            # whose worker has lost its connection, runs what it has been handed.
-            qos.started(message.delivery_tag)
-            if children_of(pool):
-                options["expected"] = qos.leases.expected_seconds(message.delivery_tag)
-            job = apply_async(*args, **options)
-            if hasattr(job, "_write_to"):
-                # For a pool of processes that must forget it: see `fleet.pool.pool.Pool.flush`.
-                job.give_back = partial(qos.leases.give_back, message.delivery_tag)
-            return job
-        return apply_async(*args, **options)
-
-    return apply
+        if message is None or not hasattr(qos, "finished"):
+            return self._apply_async(*args, **options)
+        options.update(_Watch(qos, message.delivery_tag).around(options))
+        # From here on it runs here. Not only from when the pool says so: a pool that ends, or
+        # whose worker has lost its connection, runs what it has been handed.
+        qos.started(message.delivery_tag)
+        if children_of(self._pool):
+            options["expected"] = qos.leases.expected_seconds(message.delivery_tag)
+        job = self._apply_async(*args, **options)
+        if hasattr(job, "_write_to"):
+            # For a pool of processes that must forget it: see `fleet.pool.pool.Pool.flush`.
+            job.give_back = partial(qos.leases.give_back, message.delivery_tag)
+        return job
 
 
 class _Watch:

@@ -24,7 +24,7 @@ from celery.worker.request import Request
 
 from fleet.contract import HEADER, NOT_BEGUN, Application, Kind, NotBegun, Report, is_hint
 from fleet.crash_points import crash_point
-from fleet.pool.soft_stop import stoppable
+from fleet.pool import stoppable
 from fleet.router import acting_as
 from fleet.worker import indirect
 from fleet.worker.failures import class_names, failure, format_traceback, safe_text

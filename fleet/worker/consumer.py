@@ -18,7 +18,7 @@ from kombu import Connection
 from kombu.asynchronous import set_event_loop
 from kombu.exceptions import OperationalError
 
-from fleet.pool.pool import children_of
+from fleet.pool import children_of
 from fleet.worker.gate import Gate
 from fleet.worker.unknown_tasks import UnknownTasks
 

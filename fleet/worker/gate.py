@@ -18,9 +18,7 @@ from celery.worker.request import Request
 
 from fleet.contract import HEADER, Admission, Application, Kind, Refusal, is_hint
 from fleet.crash_points import crash_point
-from fleet.pool.lookahead import has_reached
-from fleet.pool.losses import was_sent
-from fleet.pool.pool import children_of
+from fleet.pool import children_of, has_reached, was_sent
 from fleet.worker.admitted import AdmittedRun, admission_request_of, apply_admission, facts_of
 from fleet.worker.child import traced
 from fleet.worker.events import BareEvents
@@ -52,11 +50,11 @@ class Gate:
         self._pool = worker.pool
         self._later = worker.timer.call_after
         self._forward = worker.consumer.on_task_request
-        self._pool_apply = worker.pool.apply_async
+        self._pool_apply = worker.pool.apply_async.hand_in
         self._release_slot = getattr(worker, "_quick_release", _nothing)
         self._outcomes.attach(worker)
         worker.consumer.on_task_request = self.on_request
-        worker.pool.apply_async = self.apply_async
+        worker.pool.apply_async.gate = self.apply_async
         children: Any = getattr(worker.pool, "_pool", None)
         if hasattr(children, "on_partial_read"):
             children.on_partial_read = functools.partial(

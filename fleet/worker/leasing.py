@@ -17,13 +17,13 @@ from redis import Redis
 from redis.client import PubSub
 
 from fleet.keys import epoch_channel
-from fleet.pool.copies import end_copies
-from fleet.pool.pool import Pool, children_of
+from fleet.pool import Pool, children_of, end_copies
 from fleet.refusal import Refused
 from fleet.transport.leases import Leases
 from fleet.transport.quarantine import SHAPE_ERRORS
 from fleet.transport.transport import Transport, fair_queues
-from fleet.worker.charging import watched
+from fleet.versions import ALLOW_UNTESTED, untested_versions
+from fleet.worker.charging import Entrance
 from fleet.worker.consumer import Consumer
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class FairQueues(bootsteps.StartStopStep):
     def create(self, worker: Any) -> FairQueues:
         self.app = worker.app
         refuse_stock_transport(worker.app)
+        refuse_untested_versions(worker.app)
         if type(worker.pool) is prefork.TaskPool:
             worker.pool.Pool = Pool
         if worker.consumer_cls == DEFAULT_CONSUMER:
@@ -64,7 +65,7 @@ class FairQueues(bootsteps.StartStopStep):
         return self
 
     def start(self, worker: Any) -> None:
-        worker.pool.apply_async = watched(worker.pool)
+        worker.pool.apply_async = Entrance(worker.pool)
         worker._process_task = surviving(worker, worker._process_task)
         self.renewal = Renewal(worker.app, has_process=lambda: slots_of(worker) > 0)
         self.renewal.start()
@@ -215,3 +216,10 @@ def refuse_stock_transport(app: Any) -> None:
             f"{found.__module__}.{found.__qualname__}: use Redis, and call "
             "fleet.use_fair_transport() before the app connects"
         )
+
+
+def refuse_untested_versions(app: Any) -> None:
+    """Raise Refused when fair queues would be served on versions that were not tested."""
+    is_allowed = app.conf.broker_transport_options.get(ALLOW_UNTESTED)
+    if fair_queues(app) and not is_allowed and (problem := untested_versions()):
+        raise Refused(problem)

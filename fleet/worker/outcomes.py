@@ -24,7 +24,7 @@ from celery.worker.request import Request
 from fleet.contract import NOT_BEGUN, Application, Hint, Kind, NotBegun, Report
 from fleet.crash_points import crash_point
 from fleet.logs import log_event
-from fleet.pool.pipes import ask_to_stop, has_read
+from fleet.pool import ask_to_stop, has_read
 from fleet.router import acting_as
 from fleet.worker.admitted import AdmittedRun
 from fleet.worker.failures import class_names, failure

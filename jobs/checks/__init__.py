@@ -1,6 +1,6 @@
 """System checks with ids: each names what would break a promise, and the fix.
 
-E001 to E009 read settings alone and run with every command; E010 to W020 look at how Celery is
+E001 to E009 read settings alone and run with every command; E010 to W021 look at how Celery is
 wired. E1xx ask PostgreSQL and run with `migrate` and `check --database default`; E2xx ask Redis.
 `check --deploy` runs all.
 """

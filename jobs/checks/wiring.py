@@ -44,6 +44,13 @@ def check_feeds(**_arguments: Any) -> list[CheckMessage]:
     ]
 
 
+@register("fairshift", deploy=True)
+def check_versions(**_arguments: Any) -> list[CheckMessage]:
+    """Warn of versions of Celery, billiard and Kombu on which a worker does not boot."""
+    problem = fleet.untested_versions()
+    return [Caution(problem, id="fairshift.W021")] if problem else []
+
+
 def _not_this_project(app: Celery) -> Iterator[CheckMessage]:
     # Celery makes one of its own for whoever asks before, or without, the project's.
     if not app.set_as_current and app.main == "default":

@@ -16,7 +16,7 @@ from celery.worker import state as worker_state
 from celery.worker.request import Request
 
 from fleet.worker import child
-from fleet.worker.charging import watched
+from fleet.worker.charging import Entrance
 from fleet.worker.gate import Gate
 from fleet.worker.io_thread import IOThread
 from jobs.catalog.registry import resolve
@@ -54,7 +54,7 @@ class Node:
         for task in (resolve(double), resolve(fail), resolve(nap)):
             child.install({task.name: task}, made)
         self.pool = pool
-        pool.apply_async = watched(pool)
+        pool.apply_async = Entrance(pool)
         worker = SimpleNamespace(
             pool=pool,
             consumer=SimpleNamespace(on_task_request=self.begun.append),

@@ -17,9 +17,11 @@ from kombu import Queue
 from kombu import transport as kombu_transport
 
 from fleet.keys import queue_key
+from fleet.refusal import Refused
 from fleet.transport.lease_taking import Room
 from fleet.transport.leases import Leases
 from fleet.transport.transport import fair_queues
+from fleet.versions import TESTED
 from fleet.wiring import SCHEMES, register
 from fleet.worker.consumer import Consumer
 from fleet.worker.leasing import (
@@ -108,6 +110,27 @@ def test_a_process_that_registered_nothing_is_refused(
     with pytest.raises(ImproperlyConfigured, match=r"redis is kombu\.transport\.redis\.Transport"):
         FairQueues(worker := worker_of(app)).create(worker)
     register()
+
+
+@pytest.fixture
+def untested(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version of billiard than the installed one is the tested one."""
+    monkeypatch.setitem(TESTED, "billiard", ("4.0.0",))
+
+
+@pytest.mark.usefixtures("untested")
+def test_fair_queues_are_not_served_on_untested_versions(app: Celery) -> None:
+    """What Fairshift overrides may have changed; an option accepts that."""
+    with pytest.raises(Refused, match=r"billiard 4\.3\.\d+, but with .*billiard 4\.0\.0"):
+        FairQueues(worker := worker_of(app)).create(worker)
+    app.conf.broker_transport_options = {**FAIR, "allow_untested_versions": True}
+    FairQueues(worker).create(worker)
+
+
+@pytest.mark.usefixtures("untested")
+def test_without_fair_queues_any_version_will_do(app: Celery) -> None:
+    app.conf.broker_transport_options = {}
+    FairQueues(worker := worker_of(app)).create(worker)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from kombu import transport as kombu_transport
 from pytest_django import Settings
 
 import fleet
+from fleet.versions import TESTED
 from jobs.checks import boot, wiring
 from jobs.wiring import application
 
@@ -146,6 +147,14 @@ def test_urls_that_are_not_mounted_are_warned_of(settings: Settings) -> None:
 
 
 urlpatterns: list[Any] = []
+
+
+def test_untested_versions_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the words with which a worker is refused."""
+    assert wiring.check_versions() == []
+    monkeypatch.setitem(TESTED, "celery", ("5.6.0",))
+    [message] = wiring.check_versions()
+    assert message.id == "fairshift.W021" and message.msg == fleet.untested_versions()
 
 
 def worker(app: Celery, *queues: str) -> Any:

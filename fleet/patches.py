@@ -1,0 +1,295 @@
+"""All that Fairshift does to Celery, billiard and Kombu: private names, and what is replaced.
+
+`tests/fleet/test_patches.py` fails with the name that an installed version lacks, and with a
+private name in our code that no row has. `docs/understand/patches.md` shows the table. Pure data.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Patch(NamedTuple):
+    """Names of one module or class (`module:Class`) of theirs, and our files that touch them.
+
+    `overrides` are methods that a subclass of ours has; `replaces` are attributes that we set on
+    their objects or modules; `uses` are private names that we read or call. Files are below
+    `fleet/`, those with a folder `jobs/` below the project's.
+    """
+
+    of: str
+    why: str
+    files: str
+    replaces: str = ""
+    overrides: str = ""
+    uses: str = ""
+
+
+PATCHES: Final = (
+    # --- the ways in --------------------------------------------------------------------------
+    Patch(
+        "kombu.transport",
+        "URLs of Redis mean the fair transport, also where Kombu has resolved the scheme before",
+        "wiring.py",
+        replaces="TRANSPORT_ALIASES _transport_cache",
+    ),
+    Patch(
+        "celery.app.events:Events",
+        "events of durable runs carry no values; without a monitor there are none",
+        "wiring.py",
+        replaces="dispatcher_cls",
+    ),
+    Patch(
+        "celery.concurrency.prefork:TaskPool",
+        "prefork's processes are those of fleet.pool; before a task comes the gate, then its"
+        " queue's count; before the end, recorded starts begin",
+        "pool/pool.py worker/gate.py worker/leasing.py worker/node.py",
+        replaces="Pool apply_async close",
+        uses="_pool",
+    ),
+    Patch(
+        "celery.worker.worker:WorkController",
+        "the consumer is ours; a task that does not reach the pool takes no slot",
+        "worker/gate.py worker/leasing.py",
+        replaces="consumer_cls _process_task",
+        uses="_quick_release",
+    ),
+    # --- the pool -----------------------------------------------------------------------------
+    Patch(
+        "celery.concurrency.asynpool:AsynPool",
+        "jobs are written without a turn of the loop, short ones in advance; no job is lost with"
+        " its child; a boot that failed is tried again",
+        "pool/booting.py pool/lookahead.py pool/losses.py pool/pool.py pool/reconciling.py"
+        " worker/gate.py",
+        replaces="_put_back _putlock _quick_put on_partial_read on_poll_start on_process_down"
+        " on_soft_timeout",
+        overrides="_create_process_handlers _create_worker_process _create_write_handlers"
+        " _event_process_exit _repopulate_pool apply_async close create_result_handler"
+        " did_start_ok flush on_job_process_lost on_job_ready on_process_alive"
+        " process_flush_queues terminate_job timers",
+        uses="_active_writes _all_inqueues _busy_workers _cache _create_payload _fileno_to_inq"
+        " _maxtasksperchild _payload _pool _process_by_pid _result_handler _state maintain_pool"
+        " on_timeout_cancel outbound_buffer sched_strategy write_stats",
+    ),
+    Patch(
+        "celery.concurrency.asynpool:ResultHandler",
+        "all that a child has written is read at once; lost jobs end as if a child reported them",
+        "pool/losses.py pool/pipes.py pool/pool.py pool/reconciling.py",
+        replaces="state_handlers",
+        overrides="_make_process_result",
+        uses="_finish_partial_read fileno_to_outq handle_event on_state_change",
+    ),
+    Patch(
+        "celery.concurrency.asynpool:Worker",
+        "a child reads jobs with one call, and notes in shared memory which it has read",
+        "pool/pipes.py",
+        overrides="_make_recv_method contribute_to_object on_loop_start",
+    ),
+    Patch(
+        "billiard.queues:_SimpleQueue",
+        "a child writes with one call, and leaves out what its pool knows",
+        "pool/lookahead.py pool/pipes.py",
+        replaces="put",
+        uses="_reader _writer",
+    ),
+    Patch(
+        "billiard.process:BaseProcess",
+        "whether a child has ended, also one that another library has reaped",
+        "pool/booting.py pool/losses.py pool/reconciling.py",
+        uses="_controlled_termination _is_alive _popen",
+    ),
+    Patch(
+        "billiard.pool:ApplyResult",
+        "a job's number, its child, and whether that has accepted it",
+        "pool/lookahead.py pool/losses.py pool/pipes.py pool/pool.py pool/reconciling.py"
+        " worker/charging.py worker/gate.py worker/outcomes.py",
+        uses="_accepted _job _scheduled_for _time_accepted _worker_pid _write_to",
+    ),
+    Patch(
+        "celery.worker.state",
+        "a worker ends when its processes cannot boot",
+        "pool/booting.py",
+        replaces="should_stop",
+    ),
+    # --- tasks and requests -------------------------------------------------------------------
+    Patch(
+        "celery.app.task:Task",
+        "the outcome of an attempt is decided in the child; forked copies end; `map` calls no task"
+        " that requires a row; messages of fair queues are acknowledged late; pydantic arguments"
+        " are stored as Celery sends them",
+        "pool/copies.py worker/child.py worker/indirect.py worker/leasing.py"
+        " jobs/catalog/arguments.py",
+        replaces="Request acks_late retry run",
+        uses="_dump_pydantic_arguments",
+    ),
+    Patch(
+        "celery.app.base:Celery",
+        "Celery sends the errback of a task that requires a row, and does not call it in place",
+        "worker/indirect.py",
+        replaces="__header__",
+    ),
+    Patch(
+        "celery.worker.request:Request",
+        "an admitted run has the payload and limits of its row; a cancelled or lost one ends as"
+        " Celery would end it",
+        "worker/admitted.py worker/charging.py worker/gate.py worker/leasing.py worker/outcomes.py",
+        replaces="_args _body _content_encoding _content_type _ignore_result _kwargs _payload"
+        " eventer time_limits",
+        uses="_already_revoked _announce_revoked _apply_result _context _message",
+    ),
+    Patch(
+        "celery._state",
+        "a call made inside a task is its owner's; `check --deploy` knows the default app",
+        "router.py jobs/checks/wiring.py",
+        uses="_task_stack default_app",
+    ),
+    # --- the consumer -------------------------------------------------------------------------
+    Patch(
+        "celery.worker.consumer.consumer:Consumer",
+        "a hint waits for its admission; events are sent ten times a second; the loop turns while"
+        " the broker is away",
+        "worker/consumer.py worker/gate.py",
+        replaces="on_task_request",
+        overrides="connect ensure_connected on_close on_connection_error_after_connected"
+        " on_send_event_buffered on_unknown_task",
+        uses="_flush_events _get_connection_retry_type",
+    ),
+    Patch(
+        "celery.bootsteps:StartStopStep",
+        "the loop turns between the steps of a restart",
+        "worker/consumer.py",
+        replaces="start",
+    ),
+    Patch(
+        "celery.worker.loops",
+        "a lost connection takes no time limit along that began during the reconnect",
+        "worker/consumer.py",
+        uses="_timer_entries",
+    ),
+    Patch(
+        "celery.events.dispatcher:EventDispatcher",
+        "Redis says how many have received an event",
+        "worker/consumer.py worker/events.py",
+        replaces="buffer_limit",
+        overrides="_publish send",
+        uses="_outbound_buffer",
+    ),
+    Patch(
+        "kombu.asynchronous.hub:Hub",
+        "the loop does not sleep while it has work",
+        "transport/poller.py worker/consumer.py worker/node.py",
+        uses="_ready _waker",
+    ),
+    Patch(
+        "kombu.asynchronous.semaphore:LaxBoundedSemaphore",
+        "jobs that outlive a lost connection keep their slots",
+        "worker/consumer.py",
+        replaces="value",
+    ),
+    Patch(
+        "kombu.connection:Connection",
+        "Kombu's retries of a publish would block the loop",
+        "worker/consumer.py",
+        replaces="ensure",
+    ),
+    Patch(
+        "kombu.pidbox:Node",
+        "commands that write are refused, and patterns that take too long",
+        "worker/remote.py",
+        replaces="handle_message handlers",
+    ),
+    Patch(
+        "celery.worker.consumer.mingle:Mingle",
+        "a reply to a hello ends no worker and revokes no task",
+        "worker/remote.py",
+        replaces="on_revoked_received send_hello",
+    ),
+    # --- the transport ------------------------------------------------------------------------
+    Patch(
+        "kombu.transport.redis:Channel",
+        "fair queues are served by scripts, and a lost connection is opened again in place; Kombu"
+        " itself tells subclasses to define `_delete`, `_get`, `_purge`, `_put` and `_size`",
+        "broker/broker.py transport/adoption.py transport/channel.py transport/channel_part.py"
+        " transport/stock.py transport/taking.py transport/waiting.py",
+        overrides="_basic_cancel _brpop_read _brpop_start _create_client _delete _get _lookup"
+        " _purge _put _put_fanout _queue_bind _receive _receive_one _size",
+        uses="_brpop_sent_at _closing _disconnect_pools _get_publish_topics _in_listen _in_poll"
+        " _q_for_pri _queue_cycle _tag_to_queue",
+    ),
+    Patch(
+        "kombu.transport.redis:SentinelChannel",
+        "the next Sentinel is asked at once when one is down",
+        "transport/sentinel.py",
+        overrides="_sentinel_managed_pool",
+    ),
+    Patch(
+        "kombu.transport.redis:MultiChannelPoller",
+        "the loop says what is due on every turn",
+        "transport/poller.py",
+        overrides="get on_poll_start",
+        uses="_channels",
+    ),
+    Patch(
+        "kombu.transport.redis:PublishBatch",
+        "a batch with messages for fair queues fails as a whole",
+        "transport/publish_batch.py",
+        uses="_failed",
+    ),
+    Patch(
+        "kombu.transport.redis:QoS",
+        "leases take the place of Kombu's list of unacknowledged messages",
+        "transport/qos.py transport/quarantine.py",
+        uses="_delivered _dirty _quick_ack",
+    ),
+    Patch(
+        "kombu.transport.redis:Transport",
+        "what the channel has taken is delivered as if Kombu had read it",
+        "transport/taking.py transport/waiting.py",
+        uses="_callbacks _deliver",
+    ),
+    Patch(
+        "kombu.transport.virtual.base:Message",
+        "unpacked within a limit; JSON is read directly; put aside as it came",
+        "transport/message.py transport/taking.py",
+        overrides="_decode",
+        uses="_raw",
+    ),
+    # --- beat and checks ----------------------------------------------------------------------
+    Patch(
+        "celery.beat:Scheduler",
+        "a beat that does not lead sends nothing, and waits for no broker",
+        "beat/scheduler.py",
+        overrides="_ensure_connected",
+        uses="_heap",
+    ),
+    Patch(
+        "celery.schedules:BaseSchedule",
+        "due times are counted from the last one, on PostgreSQL's clock",
+        "beat/due.py jobs/system/beat.py",
+        replaces="nowfun",
+    ),
+    Patch(
+        "django_celery_beat.schedulers:ModelEntry",
+        "entries are due by PostgreSQL's clock",
+        "jobs/system/beat.py",
+        overrides="_default_now",
+    ),
+    Patch(
+        "django_celery_beat.schedulers:DatabaseScheduler",
+        "entries are read again when another beat has led",
+        "jobs/system/beat.py",
+        uses="_dirty _initial_read _last_timestamp _schedule",
+    ),
+    Patch(
+        "celery.utils.dispatch.signal:Signal",
+        "`check --deploy` looks for a receiver of `worker_init`",
+        "jobs/checks/wiring.py",
+        uses="_live_receivers",
+    ),
+    Patch(
+        "celery.local:Proxy",
+        "the app or the task behind Celery's proxy",
+        "jobs/catalog/arguments.py jobs/checks/wiring.py jobs/runs/dispatch.py",
+        uses="_get_current_object",
+    ),
+)

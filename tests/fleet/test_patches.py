@@ -1,0 +1,174 @@
+"""fleet/patches.py: its table names what we touch of Celery, billiard and Kombu, and no more."""
+
+import ast
+import functools
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from pkgutil import resolve_name, walk_packages
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fleet.patches import PATCHES, Patch
+from tests.docs.pages import PROJECT, read
+
+THEIRS = ("celery", "billiard", "kombu", "django_celery_beat")
+OTHERS = {
+    *("_asdict", "_exit", "_replace"),  # Python
+    *("_default_manager", "_meta"),  # Django
+    *("_normalize_name", "_options"),  # tornado, in fleet/flower.py
+    "_sock",  # redis-py
+    *("_fairshift_ends_copies", "_fairshift_guarded", "_fairshift_roles", "_hear"),  # our own
+}
+SELF = {"self", "cls", "super()"}
+
+
+def paths(patch: Patch) -> list[str]:
+    """Return a row's files, from the project's folder."""
+    return [name if name.startswith("jobs/") else f"fleet/{name}" for name in patch.files.split()]
+
+
+def names(patch: Patch) -> list[str]:
+    return f"{patch.replaces} {patch.overrides} {patch.uses}".split()
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and name.strip("_") != "" and not name.startswith("__")
+
+
+def is_theirs(thing: Any) -> bool:
+    return thing.__module__.partition(".")[0] in THEIRS
+
+
+@functools.cache
+def source(thing: Any) -> str:
+    try:
+        return inspect.getsource(thing)
+    except OSError:
+        return ""  # a class that a function of theirs has made
+
+
+def has(thing: Any, name: str) -> bool:
+    """Say whether a module, or a class with its bases, has a name; also on its instances alone."""
+    if hasattr(thing, name):
+        return True
+    bases = thing.__mro__ if isinstance(thing, type) else ()
+    return any(re.search(rf"\b{name}\b", source(base)) for base in bases if is_theirs(base))
+
+
+@pytest.mark.parametrize(
+    ("of", "name"), [(patch.of, name) for patch in PATCHES for name in names(patch)]
+)
+def test_the_installed_versions_have_each_name(of: str, name: str) -> None:
+    """A version that lacks one fails here, by that name, and not in a worker."""
+    assert has(resolve_name(of), name), f"{of} has no {name}"
+
+
+def test_a_name_that_is_gone_is_noticed() -> None:
+    """Of a class, of its bases and of a module; what only instances have counts."""
+    pool, loops = resolve_name("celery.concurrency.asynpool:AsynPool"), "celery.worker.loops"
+    assert has(pool, "_putlock") and not has(pool, "_putlocks")
+    assert has(import_module(loops), "_timer_entries")
+    assert not has(import_module(loops), "_timer_entry")
+
+
+def our_modules() -> list[ModuleType]:
+    """Return the modules of fleet and jobs; not Flower's, which ends a process without Flower."""
+    found = [
+        each.name
+        for top in ("fleet", "jobs")
+        for each in walk_packages([f"{PROJECT}/{top}"], f"{top}.")
+    ]
+    return [
+        import_module(name)
+        for name in found
+        if ".migrations" not in name and name != "fleet.flower"
+    ]
+
+
+def subclasses(cls: type) -> Iterator[type]:
+    yield cls
+    for each in type.__subclasses__(cls):
+        yield from subclasses(each)
+
+
+def inherited(cls: type, used: set[str]) -> set[str]:
+    """Return those names that a class, or what it is mixed into, has from a base of theirs."""
+    bases = {base for each in subclasses(cls) for base in each.__mro__ if is_theirs(base)}
+    return {name for name in used if any(has(base, name) for base in bases)}
+
+
+def on_self(tree: ast.AST) -> set[str]:
+    """Return the private names that a class defines, or asks itself for."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in SELF:
+            found.add(node.attr)
+    return {name for name in found if is_private(name)}
+
+
+def on_others(tree: ast.AST) -> set[str]:
+    """Return the private names of other objects and modules, whether by dot, by text or import."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value, name) if ast.unparse(value) not in SELF:
+                found.add(name)
+            case ast.Call(ast.Name("getattr" | "hasattr" | "setattr"), [_, ast.Constant(name), *_]):
+                found.add(name)
+            case ast.Subscript(ast.Attribute(_, "__dict__"), ast.Constant(name)):
+                found.add(name)
+            case ast.ImportFrom(module, imported) if f"{module}".startswith(THEIRS):
+                found |= {each.name for each in imported}
+    return {name for name in found if is_private(name)} - OTHERS
+
+
+def test_the_search_sees_each_way_to_a_private_name() -> None:
+    """By dot, by text, past a property, by import; a name on `self` is not another object's."""
+    code = """
+from celery._state import _task_stack
+job._job = self._own = getattr(job, "_cache", None) or request.__dict__["_payload"]
+"""
+    assert on_others(ast.parse(code)) == {"_task_stack", "_job", "_cache", "_payload"}
+    assert on_self(ast.parse(code)) == {"_own"}
+
+
+def touched(module: ModuleType) -> set[str]:
+    """Return the private names of Celery, billiard and Kombu in one module of ours."""
+    tree = ast.parse(source(module))
+    own = on_self(tree)
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    found = on_others(tree) - own
+    for node in classes:
+        cls = getattr(module, node.name, None)
+        if isinstance(cls, type):
+            found |= inherited(cls, on_self(node))
+    return {name for name in found if f"celery.{name}" not in {patch.of for patch in PATCHES}}
+
+
+@pytest.mark.parametrize("module", our_modules(), ids=lambda module: module.__name__)
+def test_each_private_name_in_our_code_has_a_row(module: ModuleType) -> None:
+    """By file; and a row names no file that has stopped using its names."""
+    path = Path(str(module.__file__)).relative_to(PROJECT).as_posix()
+    rows = [patch for patch in PATCHES if path in paths(patch)]
+    listed = {name for patch in rows for name in names(patch)}
+    assert touched(module) <= listed, "a row of fleet/patches.py is missing"
+    text = source(module)
+    for patch in rows:
+        assert any(re.search(rf"\b{name}\b", text) for name in names(patch)), patch.of
+
+
+def test_each_name_is_in_one_of_its_files() -> None:
+    """A name that our code has stopped using leaves the table."""
+    for patch in PATCHES:
+        text = "\n".join(read(path) for path in paths(patch))
+        gone = [name for name in names(patch) if not re.search(rf"\b{name}\b", text)]
+        assert not gone, (patch.of, gone)
