@@ -48,7 +48,15 @@ def check_feeds(**_arguments: Any) -> list[CheckMessage]:
 def check_versions(**_arguments: Any) -> list[CheckMessage]:
     """Warn of versions of Celery, billiard and Kombu on which a worker does not boot."""
     problem = fleet.untested_versions()
-    return [Caution(problem, id="fairshift.W021")] if problem else []
+    if not problem:
+        return []
+    return [
+        Caution(
+            f"No worker of fair queues boots: {problem}",
+            hint="Install versions that were tested.",
+            id="fairshift.W021",
+        )
+    ]
 
 
 def _not_this_project(app: Celery) -> Iterator[CheckMessage]:
