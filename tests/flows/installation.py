@@ -125,6 +125,6 @@ def installed(folder: Path, *, runs: bool = True) -> Iterator[Installation]:
         remove_state_dir(state_dir)
 
 
-def _last(seconds: float) -> None:
+def last(seconds: float) -> None:
     """Let a fault last: the one wait here that is for a time, because the time is the fault."""
     time.sleep(seconds)
