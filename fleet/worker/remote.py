@@ -18,6 +18,7 @@ from celery.exceptions import ImproperlyConfigured
 from celery.worker import control
 from celery.worker import state as worker_state
 from celery.worker.consumer.control import Control
+from celery.worker.consumer.gossip import Gossip
 from celery.worker.consumer.mingle import Mingle
 from celery.worker.control import Panel
 
@@ -83,6 +84,9 @@ def limit(consumer: Any, given: Mapping[str, Command], opened: Collection[str] =
             step.send_hello = say_hello
             if not _shares_revoked(opened):
                 step.on_revoked_received = _ignore_revoked
+        elif isinstance(step, Gossip) and "election" not in opened:
+            # Nobody asks for an election: who asks for many would fill the worker's memory.
+            step.event_handlers = {}
 
 
 def masked(value: Any) -> Any:

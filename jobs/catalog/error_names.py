@@ -36,7 +36,8 @@ def refuse_unknown_names(option: str, names: Iterable[str]) -> None:
             continue
         _known.update(_loaded())
         if name not in _known:
-            near = get_close_matches(name, sorted(_known), n=1, cutoff=NEAR)
+            public = [one for one in sorted(_known) if not one.startswith("_")]
+            near = get_close_matches(name, public, n=1, cutoff=NEAR)
             hint = f"did you mean {near[0]}? Else name" if near else "name"
             raise OptionError(
                 option,

@@ -154,6 +154,9 @@ def test_a_worker_follows_no_order(
     for command, arguments in orders.items():
         refused = stranger.ask(command, **arguments)
         assert "FAIRSHIFT_REMOTE_COMMANDS" in refused["error"], command
+    with stranger.app.connection_for_write() as connection:
+        asks = stranger.app.events.Dispatcher(connection, hostname="x@y")
+        asks.send("worker-elect", id="made-up", topic="task", action={}, cver=1)
     stranger.ask("hello", from_node="x@y", revoked=["made-up"])
     assert stranger.ask("revoked") == []
     assert stranger.ask("ping") == {"ok": "pong"}
@@ -162,6 +165,8 @@ def test_a_worker_follows_no_order(
     assert stranger.ask("ping", SYSTEM) is None
     assert ended(submit("tests.add", x=1, y=2, owner=owner)).result_value == 3
     assert worker.children() == children and system.is_alive
+    assert "worker-elect" in {event["type"] for event in stranger.events}
+    assert "worker-elect-ack" not in {event["type"] for event in stranger.events}
 
 
 def test_a_setting_opens_commands_by_name(

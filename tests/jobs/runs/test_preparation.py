@@ -89,6 +89,13 @@ def test_an_error_that_no_class_has_is_refused(option: str) -> None:
         preparation.checked_options({option: [known]})
 
 
+def test_no_private_class_is_proposed() -> None:
+    """Nobody waits for an error that a library keeps to itself."""
+    _hidden = type("_HiddenTrouble", (Exception,), {})
+    with pytest.raises(OptionError, match="is loaded here; name it"):
+        preparation.options({"retry_on": ["HiddenTrouble"]})
+
+
 def test_an_endless_bulk_is_read_to_the_limit() -> None:
     """At most one element more than allowed is read, and the error says the limit."""
     read = count()
