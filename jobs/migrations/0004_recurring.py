@@ -333,5 +333,4 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.RunSQL(statement("migrations/0004_recurring"), migrations.RunSQL.noop),
-        migrations.RunSQL(statement("migrations/0004_second_intervals"), migrations.RunSQL.noop),
     ]
