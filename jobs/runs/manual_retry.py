@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -12,13 +13,17 @@ from django.db.models.functions import Now
 from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
-from jobs.models import AuditEntry, Run
+from jobs.models import AuditEntry, Run, Submission
 from jobs.runs import gate
 from jobs.runs.recording import move
 from jobs.runs.result_backend import forget
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
+
+CHUNK: Final = 1_000
+BUDGET_SECONDS: Final = 20.0
+"""No request takes much longer."""
 
 
 def reopen_runs(
@@ -49,6 +54,39 @@ def reopen_runs(
             for run in Run.objects.filter(id__in=moved).select_related("owner"):
                 AuditEntry.write("retry", on=run, actor=actor, reason=reason)
     return moved
+
+
+def reopen_failed(
+    submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> tuple[int, int]:
+    """Queue the failed runs of a submission again; return how many, and how many there was no
+    time for.
+
+    Those that fail meanwhile stay failed. Repeating it does the rest.
+    """
+    until = time.monotonic() + BUDGET_SECONDS
+    moved = 0
+    failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by("pk")
+    last = failed.values_list("pk", flat=True).last()
+    rest = failed.filter(pk__lte=last) if last else failed.none()
+    AuditEntry.write(
+        "retry failed runs", on=submission, actor=actor, reason=reason, matched=rest.count()
+    )
+    while runs := list(rest.values_list("pk", flat=True)[:CHUNK]):
+        if time.monotonic() > until:
+            return moved, rest.count()
+        moved += _reopened(runs, reason)
+        rest = rest.filter(pk__gt=runs[-1])
+    return moved, 0
+
+
+def _reopened(run_ids: Sequence[UUID], reason: str) -> int:
+    try:
+        with transaction.atomic():
+            return len(reopen_runs(run_ids, reason=reason))
+    except StateConflict:
+        # The only one of its chunk, which another operator has retried meanwhile.
+        return 0
 
 
 def _gated(run_ids: Sequence[UUID]) -> list[UUID]:
