@@ -14,7 +14,7 @@ from jobs.admin.kit import html
 from jobs.admin.kit.verbs import Act, CertainUntilForm, Verb, always
 from jobs.models import IdempotencyKey, Job, Run
 from jobs.recurring.pause import pause_jobs, resume_jobs
-from jobs.runs.manual_run import run_job_once
+from jobs.runs.submission import run_job_once
 
 
 def _run_now(keys: Sequence[int], act: Act) -> int:
