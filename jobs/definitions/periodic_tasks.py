@@ -29,8 +29,8 @@ def sync_after_commit(job_ids: Iterable[int]) -> None:
 
     A failure is logged: the comparison repairs it.
     """
-    if ids := list(job_ids):
-        transaction.on_commit(lambda: _sync(ids), robust=True)
+    ids = list(job_ids)
+    transaction.on_commit(lambda: _sync(ids), robust=True)
 
 
 def sync_periodic_tasks() -> list[int]:
@@ -60,7 +60,7 @@ def _differing(job_ids: Sequence[int] | None) -> list[dict[str, Any]]:
 def _write(rows: Collection[dict[str, Any]]) -> None:
     wanted = [row for row in rows if row["interval_seconds"] is not None]
     gone = [_name(row) for row in rows if row["interval_seconds"] is None]
-    intervals = _intervals({row["interval_seconds"] for row in wanted})
+    intervals = {every: _interval(every) for every in {row["interval_seconds"] for row in wanted}}
     queue = setting("SYSTEM_QUEUE")
     fields = {field.name for field in PeriodicTask._meta.concrete_fields}
     PeriodicTask.objects.bulk_create(
@@ -92,12 +92,8 @@ def _name(row: dict[str, Any]) -> str:
     return f"fairshift job {row['id']}"
 
 
-def _intervals(seconds: set[int]) -> dict[int, IntervalSchedule]:
-    """Return the oldest row of each interval, and create those that are missing."""
-    rows = IntervalSchedule.objects.filter(period=IntervalSchedule.SECONDS, every__in=seconds)
-    found = {row.every: row for row in rows.order_by("-id")}
-    new = [
-        IntervalSchedule(every=every, period=IntervalSchedule.SECONDS)
-        for every in seconds - found.keys()
-    ]
-    return found | {row.every: row for row in IntervalSchedule.objects.bulk_create(new)}
+def _interval(seconds: int) -> IntervalSchedule:
+    """Return the oldest row of an interval, which may have several, or a new one."""
+    wanted = {"every": seconds, "period": IntervalSchedule.SECONDS}
+    rows = IntervalSchedule.objects.filter(**wanted).order_by("id")
+    return rows.first() or IntervalSchedule.objects.create(**wanted)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.db import transaction
 
@@ -19,9 +19,6 @@ from jobs.core.conf import setting
 from jobs.models import Owner
 from jobs.runs import unblocking
 from jobs.runs.dispatch import owners
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 

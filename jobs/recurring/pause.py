@@ -16,33 +16,18 @@ if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
 
 
+@transaction.atomic
 def pause_jobs(
     job_ids: Sequence[int],
     *,
-    until: datetime,
+    until: datetime | None,
     actor: AbstractBaseUser | None = None,
     reason: str = "",
 ) -> int:
-    """Pause jobs until a time; return how many there are. They can still be run by hand."""
-    return _set_pause("pause", job_ids, until=until, actor=actor, reason=reason)
+    """Pause jobs until a time, or resume them (None); return how many there are.
 
-
-def resume_jobs(
-    job_ids: Sequence[int], *, actor: AbstractBaseUser | None = None, reason: str = ""
-) -> int:
-    """End the pauses of jobs now; return how many jobs there are."""
-    return _set_pause("resume", job_ids, until=None, actor=actor, reason=reason)
-
-
-@transaction.atomic
-def _set_pause(
-    action: str,
-    job_ids: Sequence[int],
-    *,
-    until: datetime | None,
-    actor: AbstractBaseUser | None,
-    reason: str,
-) -> int:
+    A paused job can still be run by hand.
+    """
     rows = Job.objects.select_related("owner").select_for_update(of=("self",))
     jobs = list(rows.filter(pk__in=job_ids).order_by("pk"))
     locked = [job.pk for job in jobs]
@@ -50,6 +35,11 @@ def _set_pause(
     record_pauses(locked)
     Job.objects.filter(pk__in=locked).update(paused_until=until, changed_at=Now())
     record_pauses(locked)
-    facts = {"until": until and until.isoformat()}
-    AuditEntry.write_all(action, on=jobs, actor=actor, reason=reason, **facts)
+    AuditEntry.write_all(
+        "pause" if until else "resume",
+        on=jobs,
+        actor=actor,
+        reason=reason,
+        until=until and until.isoformat(),
+    )
     return len(jobs)

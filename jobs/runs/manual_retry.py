@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -59,34 +60,24 @@ def reopen_runs(
 def reopen_failed(
     submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
 ) -> tuple[int, int]:
-    """Queue the failed runs of a submission again; return how many, and how many there was no
-    time for.
+    """Queue the failed runs of a submission again; return how many, and how many are left.
 
-    Those that fail meanwhile stay failed. Repeating it does the rest.
+    Those that fail meanwhile stay failed. Repeating it does those that there was no time for.
     """
     until = time.monotonic() + BUDGET_SECONDS
-    moved = 0
     failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by("pk")
-    last = failed.values_list("pk", flat=True).last()
-    rest = failed.filter(pk__lte=last) if last else failed.none()
+    ids = list(failed.values_list("pk", flat=True))
     AuditEntry.write(
-        "retry failed runs", on=submission, actor=actor, reason=reason, matched=rest.count()
+        "retry failed runs", on=submission, actor=actor, reason=reason, matched=len(ids)
     )
-    while runs := list(rest.values_list("pk", flat=True)[:CHUNK]):
+    moved = 0
+    for start in range(0, len(ids), CHUNK):
         if time.monotonic() > until:
-            return moved, rest.count()
-        moved += _reopened(runs, reason)
-        rest = rest.filter(pk__gt=runs[-1])
+            return moved, len(ids) - start
+        # The only run of a chunk may have been retried by another operator meanwhile.
+        with suppress(StateConflict), transaction.atomic():
+            moved += len(reopen_runs(ids[start : start + CHUNK], reason=reason))
     return moved, 0
-
-
-def _reopened(run_ids: Sequence[UUID], reason: str) -> int:
-    try:
-        with transaction.atomic():
-            return len(reopen_runs(run_ids, reason=reason))
-    except StateConflict:
-        # The only one of its chunk, which another operator has retried meanwhile.
-        return 0
 
 
 def _gated(run_ids: Sequence[UUID]) -> list[UUID]:

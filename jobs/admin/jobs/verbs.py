@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit import html
 from jobs.admin.kit.verbs import Act, CertainUntilForm, Verb, always
 from jobs.models import IdempotencyKey, Job, Run
-from jobs.recurring.pause import pause_jobs, resume_jobs
+from jobs.recurring.pause import pause_jobs
 from jobs.runs.submission import run_job_once
 
 
@@ -31,11 +31,8 @@ def _link_to_run(job: Job, act: Act) -> Any:
 
 
 def _pause(keys: Sequence[int], act: Act) -> int:
-    return pause_jobs(keys, until=act.data["until"], actor=act.actor, reason=act.reason)
-
-
-def _resume(keys: Sequence[int], act: Act) -> int:
-    return resume_jobs(keys, actor=act.actor, reason=act.reason)
+    """Pause jobs until the time in the form; the form of a resume has none."""
+    return pause_jobs(keys, until=act.data.get("until"), actor=act.actor, reason=act.reason)
 
 
 RUN_NOW = Verb(
@@ -71,7 +68,7 @@ RESUME = Verb(
     label=_("Resume"),
     permission="jobs.pause_job",
     applies=_paused,
-    act=_resume,
+    act=_pause,
     done=_("resumed"),
     refused=always(_("This job is not paused.")),
 )

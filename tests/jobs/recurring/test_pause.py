@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Job, Owner
-from jobs.recurring.pause import pause_jobs, resume_jobs
+from jobs.recurring.pause import pause_jobs
 from tests.jobs.recurring.scenes import recurring
 
 
@@ -21,7 +21,7 @@ def test_jobs_are_paused_and_resumed(acme: Owner) -> None:
     assert pause_jobs(ids, until=until, actor=ann, reason="rollout") == 2
     assert list(Job.objects.values_list("paused_until", flat=True)) == [until, until]
     assert not Job.objects.filter(paused_from=None).exists()
-    assert resume_jobs([*ids, ids[-1] + 1]) == 2
+    assert pause_jobs([*ids, ids[-1] + 1], until=None) == 2
     assert not Job.objects.exclude(paused_until=None).exists()
     entries = AuditEntry.objects.filter(object_id=str(ids[0])).order_by("pk")
     written = [(it.action, it.actor_name, it.reason, it.details["until"]) for it in entries]
