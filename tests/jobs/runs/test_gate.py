@@ -73,7 +73,7 @@ def gating_is_busy() -> Iterator[None]:
     somebody = connection.copy()
     try:
         with somebody.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(1720, hashtext('gate_changed'))")
+            cursor.execute("SELECT pg_advisory_lock(1720, hashtext('jobs.runs.gate.gate_changed'))")
             yield
             cursor.execute("SELECT pg_advisory_unlock_all()")
     finally:
