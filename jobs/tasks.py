@@ -16,7 +16,7 @@ from jobs.catalog.builtin import http_request, management_command
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.sql import alone
-from jobs.definitions import inbox
+from jobs.definitions import inbox, periodic_tasks
 from jobs.recurring import late_commits, misfire, second_intervals
 from jobs.recurring.backfill import make_pending_runs
 from jobs.recurring.pulse import make_ticks
@@ -77,9 +77,9 @@ def backfill() -> int:
 @shared_task(name="fairshift.system.settle", send_events=False)
 @alone
 def settle() -> dict[str, int]:
-    """Record pauses that are over, and repair PeriodicTasks that differ from their jobs."""
-    pauses = misfire.record_pauses()
-    return {"pauses": pauses, "mended": len(second_intervals.sync_periodic_tasks())}
+    """Record pauses that are over, and sync PeriodicTasks that differ from their jobs."""
+    synced = periodic_tasks.sync_periodic_tasks()
+    return {"pauses": misfire.record_pauses(), "mended": len(synced)}
 
 
 @shared_task(name="fairshift.system.promote", send_events=False)

@@ -100,17 +100,11 @@ def close_connection() -> None:
 
 def leave_clean() -> None:
     """Drop connections that a task has left inside a transaction, or closed by hand."""
-    for open_connection in connections.all(initialized_only=True):
-        raw = open_connection.connection
-        is_closed = getattr(raw, "closed", False)
-        is_ruined = raw is not None and (is_closed or not open_connection.autocommit)
-        if open_connection.in_atomic_block or open_connection.closed_in_transaction or is_ruined:
-            open_connection.in_atomic_block = False
-            open_connection.savepoint_ids = []
-            open_connection.atomic_blocks = []
-            open_connection.needs_rollback = False
-            open_connection.closed_in_transaction = False
-            open_connection.run_on_commit = []
-            if open_connection.connection is not None:
-                open_connection.connection.close()
-                open_connection.connection = None
+    for left in connections.all(initialized_only=True):
+        raw = left.connection
+        is_ruined = raw is not None and (getattr(raw, "closed", False) or not left.autocommit)
+        if left.in_atomic_block or left.closed_in_transaction or is_ruined:
+            if raw is not None:
+                raw.close()
+            # Django makes another one when it is asked for next.
+            del connections[left.alias]

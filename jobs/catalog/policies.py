@@ -36,15 +36,6 @@ def _seconds(minimum: float) -> Callable[[str, Any], float]:
     return checked
 
 
-def _one_of(*choices: str) -> Callable[[str, Any], str]:
-    def checked(option: str, value: Any) -> str:
-        if value not in choices:
-            raise OptionError(option, f"is one of: {', '.join(choices)}")
-        return str(value)
-
-    return checked
-
-
 def _error_names(option: str, value: Any) -> tuple[str, ...]:
     """Return the names of exception classes that are given as classes or as names."""
     given: Collection[Any] = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
@@ -77,7 +68,6 @@ CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = MappingProxyType(
         "soft_time_limit_seconds": _seconds(0.1),
         "time_limit_seconds": _seconds(0.1),
         "deadline_seconds": _seconds(0.1),
-        "history": _one_of("full", "none"),
     }
 )
 

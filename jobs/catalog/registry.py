@@ -42,6 +42,7 @@ REPLACED: Final = {
     "dont_autoretry_for": "give_up_on",
     "retry_backoff": "backoff_seconds",
     "retry_backoff_max": "backoff_cap_seconds",
+    "expires": "deadline_seconds",
     "time_limit": "time_limit_seconds",
     "soft_time_limit": "soft_time_limit_seconds",
 }
@@ -50,12 +51,16 @@ BEHIND_THE_ROW: Final = frozenset(
     {"acks_late", "acks_on_failure_or_timeout", "acks_on_failure", "acks_on_timeout"}
     | {"reject_on_worker_lost", "retry_on_worker_lost"}
 )
+# Celery's options that only a plain Celery call reads.
+PLAIN_ONLY: Final = frozenset(
+    {"queue", "routing_key", "exchange", "serializer", "compression"}
+    | {"retry_kwargs", "retry_jitter"}
+)
 CELERY_OPTIONS: Final = frozenset(
-    {"name", "base", "bind", "typing", "queue", "routing_key", "exchange", "shadow_name"}
+    {"name", "base", "bind", "typing", "shadow_name"}
     | {"pydantic", "pydantic_strict", "pydantic_context", "pydantic_dump_kwargs"}
     | {"ignore_result", "store_errors_even_if_ignored", "track_started", "throws", "trail"}
-    | {"serializer", "compression", "rate_limit", "send_events", "retry_kwargs", "retry_jitter"}
-    | {"default_retry_delay", "expires"}
+    | {"rate_limit", "send_events", "default_retry_delay"}
 )
 
 
@@ -122,12 +127,17 @@ def job(
     """
     if isinstance(function, str):
         raise OptionError("name", f"is a keyword: @job(name={function!r})")
-    refuse_unknown(options, known={*CHECKS, *CELERY_OPTIONS, *REPLACED, *BEHIND_THE_ROW})
+    refuse_unknown(
+        options, known={*CHECKS, *CELERY_OPTIONS, *REPLACED, *BEHIND_THE_ROW, *PLAIN_ONLY}
+    )
     policy = checked_policy({name: value for name, value in options.items() if name in CHECKS})
     celery_options = {name: value for name, value in options.items() if name not in CHECKS}
     for name in () if plain else celery_options:
         if name in REPLACED:
             problem = f"is for plain Celery calls; use {REPLACED[name]}, or plain=True"
+            raise OptionError(name, problem)
+        if name in PLAIN_ONLY:
+            problem = "has no effect on a run; leave it out, or use plain=True"
             raise OptionError(name, problem)
         if name in BEHIND_THE_ROW:
             problem = (

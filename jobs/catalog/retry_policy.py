@@ -28,7 +28,6 @@ class RetryPolicy:
     max_attempts: int
     backoff_seconds: float
     backoff_cap_seconds: float
-    jitter: bool = True
     retry_on: tuple[str, ...] = ()
     give_up_on: tuple[str, ...] = ()
 
@@ -43,7 +42,7 @@ def backoff(
     """
     # 2 ** 60 seconds is past any cap; a larger exponent would overflow a float.
     full = min(policy.backoff_cap_seconds, policy.backoff_seconds * 2.0 ** min(attempt - 1, 60))
-    return full * (0.5 + rand() / 2) if policy.jitter else full
+    return full * (0.5 + rand() / 2)
 
 
 def gives_up(

@@ -19,7 +19,7 @@ class LockClass(IntEnum):
     LOCK_KEY = 1719
     """Key: a run's lock key. Who counts its holders."""
     VERB = 1720
-    """Key: a function's qualified name. Who runs a verb that is made with `database.alone`."""
+    """Key: a function's module and qualified name. Who runs a verb made with `sql.alone`."""
     SHARING = 1721
     """Key 0: who sends owners' limits to the fair queues."""
     OWNER_CALENDARS = 1722

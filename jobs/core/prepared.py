@@ -5,13 +5,15 @@ than it takes to move fifty runs. The runs of a batch are nearly always of one d
 alone a plan holds for every batch. Runs of several days, or of one without a
 partition, go the long way.
 
+In their files `{runs}` stands for the table or its partition, and `{is_one_day}` for true or false.
+See docs/planner.md.
+
 A plan that was made while its partition was small may read the whole of it, and PostgreSQL makes
 another only after its next look at the table. What took long is planned anew, for the size of now.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -25,9 +27,6 @@ from django.db import ProgrammingError, connection
 from jobs.core import sql as database
 from jobs.core.ids import time_of
 
-_TABLE: Final = re.compile(r"\bjobs_run\b")
-# Beside the row's own id, which an index is asked for: it would sort the array for each row.
-_NARROWING: Final = re.compile(r"^.* -- of these partitions only\n", re.MULTILINE)
 _ONLY_WHEN_ASKED: Final = 2**31
 SLOW_SECONDS: Final = 0.05
 """A statement that took longer is planned anew the next time, for a millisecond or two."""
@@ -43,7 +42,7 @@ def run(
     """
     partition = _partition(ids)
     if partition is None:
-        return database.run(name, parameters)
+        return database.query(_statement(name), parameters)
     try:
         return _run(_statement(name, partition), parameters, waits=waits)
     except ProgrammingError:
@@ -95,8 +94,9 @@ def _partition(ids: Collection[UUID]) -> str | None:
 
 
 @cache
-def _statement(name: str, partition: str) -> str:
-    return _TABLE.sub(partition, _NARROWING.sub("", database.statement(name)))
+def _statement(name: str, partition: str | None = None) -> str:
+    text = database.statement(name).replace("{runs}", partition or "jobs_run")
+    return text.replace("{is_one_day}", "true" if partition else "false")
 
 
 def partition_of(moment: datetime) -> str:

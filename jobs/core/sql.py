@@ -73,7 +73,7 @@ def alone(verb: Callable[P, R]) -> Callable[P, R | None]:
     A call that meets another one returns None at once: a round that takes longer than the
     time between two is not overtaken by the next.
     """
-    key = [LockClass.VERB, verb.__qualname__]
+    key = [LockClass.VERB, f"{verb.__module__}.{verb.__qualname__}"]
 
     @wraps(verb)
     def sole(*args: P.args, **kwargs: P.kwargs) -> R | None:

@@ -21,7 +21,7 @@ from jobs.runs.options import Options
 from jobs.schedules import schedule
 from jobs.schedules.expressions import LONGEST
 
-POLICIES: Final = tuple(name for name in CHECKS if name != "history")
+POLICIES: Final = tuple(CHECKS)
 NAME_LIMIT: Final = 200
 CAP_LIMIT: Final = 100_000
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")

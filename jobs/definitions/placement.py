@@ -26,11 +26,11 @@ def place_of(job: Job) -> tuple[int | None, int | None]:
 
 
 def found_jobs(rows: Mapping[JobKey, Any]) -> dict[JobKey, dict[str, Any]]:
-    """Return what is there already, and where in time it stands."""
+    """Return what is there already: its schedule, and where in time it stands."""
     owners, keys = [owner for owner, _ in rows], [key for _, key in rows]
     found = sql.query(
-        "SELECT j.owner_id, j.key, j.interval_minutes, j.phase, j.shard FROM jobs_job j "
-        "JOIN unnest(%s::bigint[], %s::text[]) AS p(owner_id, key) "
+        "SELECT j.owner_id, j.key, j.schedule, j.interval_minutes, j.phase, j.shard "
+        "FROM jobs_job j JOIN unnest(%s::bigint[], %s::text[]) AS p(owner_id, key) "
         "ON j.owner_id = p.owner_id AND j.key = p.key",
         [owners, keys],
     )

@@ -18,9 +18,10 @@ from jobs.core import sql
 from jobs.core.crypto import CLEAR
 from jobs.core.errors import BatchError, FairshiftError, OptionError
 from jobs.core.inputs import KEY_LIMIT, refuse_text
+from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.definitions.placement import JobKey, assign_placement, found_jobs
 from jobs.definitions.spec import JobSpec, JobSpecs
-from jobs.models import Owner
+from jobs.models import Owner, ScheduleKind
 from jobs.runs import preparation
 from jobs.runs.targets import targets_of
 
@@ -118,11 +119,16 @@ def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
         found = found_jobs(waiting)
         assign_placement(waiting, found)
         new = {job_key: row for job_key, row in waiting.items() if job_key not in found}
-        updated += len(
-            _written("definitions/update", [waiting[job_key] for job_key in sorted(found)])
-        )
+        changed = _written("definitions/update", [waiting[job_key] for job_key in sorted(found)])
         made = _written("definitions/insert", list(new.values()))
+        updated += len(changed)
         created += len(made)
+        sync_after_commit(
+            job_id
+            for job_key, job_id in (changed | made).items()
+            if ScheduleKind.SECONDS
+            in (waiting[job_key]["schedule"], found.get(job_key, {}).get("schedule"))
+        )
         waiting = {job_key: row for job_key, row in new.items() if job_key not in made}
     return Upserted(created, updated, len(jobs) - created - updated)
 
@@ -134,7 +140,9 @@ def remove(job_keys: Iterable[JobKey]) -> int:
         return 0
     owners, keys = [owner for owner, _ in doomed], [key for _, key in doomed]
     locked = sql.run("definitions/lock_for_delete", {"owners": owners, "keys": keys})
-    return len(sql.run("definitions/delete", {"ids": [row["id"] for row in locked]}))
+    gone = sql.run("definitions/delete", {"ids": [row["id"] for row in locked]})
+    sync_after_commit(row["id"] for row in gone if row["schedule"] == ScheduleKind.SECONDS)
+    return len(gone)
 
 
 def _refuse_size(option: str, elements: Sequence[Any]) -> None:
@@ -166,9 +174,9 @@ def _row(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any
     }
 
 
-def _written(statement: str, rows: Sequence[Mapping[str, Any]]) -> set[JobKey]:
-    """Return the places of the rows that a statement has written."""
+def _written(statement: str, rows: Sequence[Mapping[str, Any]]) -> dict[JobKey, int]:
+    """Return the ids of the rows that a statement has written."""
     if not rows:
-        return set()
+        return {}
     written = sql.run(statement, {"rows": json.dumps(rows, default=str)})
-    return {(row["owner_id"], row["key"]) for row in written}
+    return {(row["owner_id"], row["key"]): row["id"] for row in written}

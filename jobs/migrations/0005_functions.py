@@ -6,7 +6,6 @@ SQL = Path(__file__).parent / "sql"
 FILES = (
     "0005_audit",
     "0005_due_jobs",
-    "0005_second_intervals",
     "0005_calendars",
     "0005_calendar_changes",
     "0005_known_tasks",

@@ -1,9 +1,4 @@
-"""Jobs with an interval in seconds: PeriodicTasks of django-celery-beat, kept in step.
-
-The table of jobs keeps each one's PeriodicTask `fairshift job <id>` by itself, in the transaction
-that writes the job, at its end (jobs/migrations/sql/0005_second_intervals.sql). What celery-beat
-sends comes here.
-"""
+"""Jobs with an interval in seconds: what celery-beat sends for their PeriodicTasks comes here."""
 
 from __future__ import annotations
 
@@ -28,10 +23,3 @@ def trigger_second_interval(job_id: int) -> int:
         pairs = [(job_id, row["slot"]) for row in sql.run("recurring/due_seconds", {"id": job_id})]
         made = make_runs(apply_overlap(pairs).chosen)
     return made + send_hints(pairs)
-
-
-@transaction.atomic
-def sync_periodic_tasks() -> list[int]:
-    """Put PeriodicTasks back in step that somebody has changed; return the ids of their jobs."""
-    sql.bound_waits()
-    return [row["id"] for row in sql.run("recurring/sync_periodic_tasks", {})]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -12,13 +14,17 @@ from django.db.models.functions import Now
 from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
-from jobs.models import AuditEntry, Run
+from jobs.models import AuditEntry, Run, Submission
 from jobs.runs import gate
 from jobs.runs.recording import move
 from jobs.runs.result_backend import forget
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
+
+CHUNK: Final = 1_000
+BUDGET_SECONDS: Final = 20.0
+"""No request takes much longer."""
 
 
 def reopen_runs(
@@ -49,6 +55,29 @@ def reopen_runs(
             for run in Run.objects.filter(id__in=moved).select_related("owner"):
                 AuditEntry.write("retry", on=run, actor=actor, reason=reason)
     return moved
+
+
+def reopen_failed(
+    submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> tuple[int, int]:
+    """Queue the failed runs of a submission again; return how many, and how many are left.
+
+    Those that fail meanwhile stay failed. Repeating it does those that there was no time for.
+    """
+    until = time.monotonic() + BUDGET_SECONDS
+    failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by("pk")
+    ids = list(failed.values_list("pk", flat=True))
+    AuditEntry.write(
+        "retry failed runs", on=submission, actor=actor, reason=reason, matched=len(ids)
+    )
+    moved = 0
+    for start in range(0, len(ids), CHUNK):
+        if time.monotonic() > until:
+            return moved, len(ids) - start
+        # The only run of a chunk may have been retried by another operator meanwhile.
+        with suppress(StateConflict), transaction.atomic():
+            moved += len(reopen_runs(ids[start : start + CHUNK], reason=reason))
+    return moved, 0
 
 
 def _gated(run_ids: Sequence[UUID]) -> list[UUID]:

@@ -16,7 +16,7 @@ from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_naive,
 FARTHEST: Final = timedelta(days=366)
 
 # What each run of a task may differ in from the task's own policy.
-POLICY_OPTIONS: Final = frozenset(CHECKS) - {"priority", "history", "deadline_seconds"}
+POLICY_OPTIONS: Final = frozenset(CHECKS) - {"priority", "deadline_seconds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

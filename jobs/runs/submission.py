@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -23,11 +23,14 @@ from jobs.catalog.registry import resolve
 from jobs.core.crypto import open_bytes
 from jobs.core.errors import OptionError
 from jobs.core.ids import new_ids
-from jobs.models import Job, Owner, Run, Submission
+from jobs.models import AuditEntry, Job, Owner, Run, Submission
 from jobs.runs import idempotency, preparation
 from jobs.runs.celery_callbacks import begin_chord, embed_of
 from jobs.runs.options import POLICY_OPTIONS, Options, own_policy
 from jobs.runs.storage import NewRun, store
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
 
 
 def submit(
@@ -211,3 +214,18 @@ def _make(checked: _Checked, owner: Owner, *, submission_id: int | None = None) 
 
 asubmit = sync_to_async(submit)
 asubmit_many = sync_to_async(submit_many)
+
+
+@transaction.atomic
+def run_job_once(
+    job: Job, *, idempotency_key: str, actor: AbstractBaseUser | None = None, reason: str = ""
+) -> Run | None:
+    """Submit one run of a job now, and audit it; None when the key has made a run before."""
+    payload = open_bytes(job.payload, key=job.payload_key)
+    claim = idempotency.claim(job.owner, idempotency_key, job.task, [payload])
+    if claim is None or claim.run_id is not None:
+        return None
+    run = run_job(job)
+    claim.store(run_id=run.id)
+    AuditEntry.write("run now", on=job, actor=actor, reason=reason, run=str(run.id))
+    return run

@@ -179,7 +179,7 @@ def changed_before_its_lock(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """Have somebody change a run's row when a worker's statement has begun, and has no lock yet."""
     text_of = prepared._statement
 
-    def waiting(name: str, partition: str) -> str:
+    def waiting(name: str, partition: str | None = None) -> str:
         text, found = re.subn(
             r"ORDER BY id\) AS (h|p)\b", r", pg_sleep(0.5) \g<0>", text_of(name, partition)
         )

@@ -227,8 +227,8 @@ ADMITTING: Final = (
         "a run is written where it was found",
         "batches of the I/O thread",
         ADMIT,
-        "    WHERE r.ctid = j.place\n      AND r.id = j.id AND",
-        "    WHERE r.ctid = j.place AND r.id = j.id\n      AND",
+        "    WHERE r.ctid = j.place\n      AND (",
+        "    WHERE r.ctid = j.place AND r.id = j.id\n      AND (",
         (f"{BY_ID}[admit-60]",),
     ),
     Mutation(
@@ -262,7 +262,7 @@ ADMITTING: Final = (
         "whether a row is held is asked of the batch's partitions only",
         "batches of the I/O thread",
         ADMIT,
-        "              AND q.id = ANY(%(ids)s) -- of these partitions only\n",
+        "              AND ({is_one_day} OR q.id = ANY(%(ids)s))\n",
         "",
         (
             "tests/jobs/core/test_prepared.py::test_runs_of_two_days_are_looked_for_in_two_partitions",

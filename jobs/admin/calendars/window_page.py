@@ -35,7 +35,6 @@ from jobs.models import Calendar, Window, WindowEffect
 @admin.register(Window)
 class WindowAdmin(CalendarPages):
     owner_path = "calendar__owner"
-    calendar_path = "calendar__"
     verb_roles = APPROVES
     verbs = (APPROVE, REJECT, REVOKE)
     form = WindowForm

@@ -36,7 +36,8 @@ from jobs.admin.kit.filters import OwnerFilter
 from jobs.admin.kit.verb_pages import VerbalAdmin
 from jobs.core.errors import ScheduleError
 from jobs.definitions.fields import SCHEDULE
-from jobs.models import Job, Missed
+from jobs.definitions.periodic_tasks import sync_after_commit
+from jobs.models import Job, Missed, ScheduleKind
 from jobs.runs.counts import last_results
 from jobs.runs.search import search_beginnings
 from jobs.schedules import in_words
@@ -104,6 +105,11 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
         form: Any = super().get_form(request, obj, change, **kwargs)
         form.may_see_arguments = self._may_see_arguments(request)
         return form
+
+    def save_model(self, request: HttpRequest, obj: Job, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if ScheduleKind.SECONDS in (obj.schedule, form.initial.get("schedule")):
+            sync_after_commit([obj.pk])
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Show the stored arguments where there is no form to hold them."""

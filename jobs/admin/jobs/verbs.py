@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.html import format_html
@@ -14,29 +12,16 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit import html
 from jobs.admin.kit.verbs import Act, CertainUntilForm, Verb, always
-from jobs.core.crypto import open_bytes
-from jobs.models import AuditEntry, IdempotencyKey, Job, Run
-from jobs.recurring.misfire import record_pauses
-from jobs.runs import idempotency
-from jobs.runs.submission import run_job
+from jobs.models import IdempotencyKey, Job, Run
+from jobs.recurring.pause import pause_jobs
+from jobs.runs.submission import run_job_once
 
 
 def _run_now(keys: Sequence[int], act: Act) -> int:
     jobs = Job.objects.select_related("owner").filter(pk__in=keys, enabled=True)
-    return sum(_run_once(job, act) is not None for job in jobs)
-
-
-def _run_once(job: Job, act: Act) -> Run | None:
-    """Run a job now; None when this very form has done so before."""
-    with transaction.atomic():
-        payload = open_bytes(job.payload, key=job.payload_key)
-        claim = idempotency.claim(job.owner, act.key_of(job), job.task, [payload])
-        if claim.run_id is not None:
-            return None
-        run = run_job(job)
-        claim.store(run_id=run.id)
-        AuditEntry.write("run now", on=job, actor=act.actor, reason=act.reason, run=str(run.id))
-        return run
+    given: dict[str, Any] = {"actor": act.actor, "reason": act.reason}
+    runs = [run_job_once(job, idempotency_key=act.key_of(job), **given) for job in jobs]
+    return sum(run is not None for run in runs)
 
 
 def _link_to_run(job: Job, act: Act) -> Any:
@@ -46,30 +31,8 @@ def _link_to_run(job: Job, act: Act) -> Any:
 
 
 def _pause(keys: Sequence[int], act: Act) -> int:
-    return _set_pause(keys, act, action="pause", until=act.data["until"])
-
-
-def _resume(keys: Sequence[int], act: Act) -> int:
-    return _set_pause(keys, act, action="resume", until=None)
-
-
-def _set_pause(keys: Sequence[int], act: Act, *, action: str, until: datetime | None) -> int:
-    with transaction.atomic():
-        rows = Job.objects.select_related("owner").select_for_update(of=("self",))
-        jobs = list(rows.filter(pk__in=keys).order_by("pk"))
-        locked = [job.pk for job in jobs]
-        # Before: the pause that is over. After: the one that ends here.
-        record_pauses(locked)
-        Job.objects.filter(pk__in=locked).update(paused_until=until, changed_at=Now())
-        record_pauses(locked)
-        AuditEntry.write_all(
-            action,
-            on=jobs,
-            actor=act.actor,
-            reason=act.reason,
-            until=until and until.isoformat(),
-        )
-    return len(jobs)
+    """Pause jobs until the time in the form; the form of a resume has none."""
+    return pause_jobs(keys, until=act.data.get("until"), actor=act.actor, reason=act.reason)
 
 
 RUN_NOW = Verb(
@@ -104,7 +67,7 @@ RESUME = Verb(
     label=_("Resume"),
     permission="jobs.pause_job",
     applies=_paused,
-    act=_resume,
+    act=_pause,
     done=_("resumed"),
     refused=always(_("This job is not paused.")),
 )

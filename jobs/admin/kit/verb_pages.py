@@ -26,7 +26,7 @@ from jobs.admin.kit.bulk import act_on_many
 from jobs.admin.kit.verbs import Act, Verb, fresh, sign, unsign
 from jobs.core.counting import CAP, RoundCount, within
 from jobs.core.errors import FairshiftError
-from jobs.models import access
+from jobs.models import Role, access
 
 SAMPLE: Final = 10
 COUNT_MILLISECONDS: Final = 3_000
@@ -36,6 +36,7 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
     """A page whose rows know verbs. Mix in before other admin classes."""
 
     verbs: ClassVar[tuple[Verb, ...]] = ()
+    verb_roles: ClassVar[frozenset[Role]] = access.OPERATES
 
     class Media:
         css = {"all": ("jobs/admin.css",)}
@@ -48,12 +49,12 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
         if not user.has_perm(verb.permission):
             return False
         if row is None:
-            return access.has_some_role(user, access.OPERATES)
-        return access.has_role(user, self.owner_of(row), access.OPERATES)
+            return access.has_some_role(user, self.verb_roles)
+        return access.has_role(user, self.owner_of(row), self.verb_roles)
 
     def _ready(self, verb: Verb, rows: models.QuerySet[Any], request: HttpRequest) -> Any:
         mine = access.narrowed(
-            rows, request.user, path=self.owner_path or "owner", roles=access.OPERATES
+            rows, request.user, path=self.owner_path or "owner", roles=self.verb_roles
         )
         return verb.applies(mine)
 

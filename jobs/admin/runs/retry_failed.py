@@ -2,66 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.verbs import Act, Verb, always
-from jobs.core.errors import StateConflict
 from jobs.core.states import State
-from jobs.models import AuditEntry, Run, Submission
-from jobs.runs.manual_retry import reopen_runs
-
-CHUNK: Final = 1_000
-BUDGET_SECONDS: Final = 20.0
-"""No request takes much longer; what is left then is said, and the verb does it once more."""
+from jobs.models import Run, Submission
+from jobs.runs.manual_retry import reopen_failed
 
 
 def _with_failed_runs(submissions: QuerySet[Any]) -> QuerySet[Any]:
-    return submissions.filter(Exists(_failed().filter(submission=OuterRef("pk"))))
-
-
-def _failed() -> QuerySet[Run]:
-    return Run.objects.filter(state=State.FAILED)
+    failed = Run.objects.filter(state=State.FAILED, submission=OuterRef("pk"))
+    return submissions.filter(Exists(failed))
 
 
 def _retry_failed(keys: Sequence[int], act: Act) -> int:
-    """Queue the failed runs of these submissions again; those that fail meanwhile stay failed."""
-    until = time.monotonic() + BUDGET_SECONDS
-    moved = left = 0
-    for submission in Submission.objects.select_related("owner").filter(pk__in=keys):
-        failed = _failed().filter(submission=submission).order_by("pk")
-        last = failed.values_list("pk", flat=True).last()
-        rest = failed.filter(pk__lte=last) if last else failed.none()
-        AuditEntry.write(
-            "retry failed runs",
-            on=submission,
-            actor=act.actor,
-            reason=act.reason,
-            matched=rest.count(),
-        )
-        while runs := list(rest.values_list("pk", flat=True)[:CHUNK]):
-            if time.monotonic() > until:
-                left += rest.count()
-                break
-            moved += _reopened(runs, act.reason)
-            rest = rest.filter(pk__gt=runs[-1])
+    [submission] = Submission.objects.select_related("owner").filter(pk__in=keys)
+    moved, left = reopen_failed(submission, actor=act.actor, reason=act.reason)
     act.results.append((moved, left))
     return moved
-
-
-def _reopened(runs: Sequence[Any], reason: str) -> int:
-    try:
-        with transaction.atomic():
-            return len(reopen_runs(runs, reason=reason))
-    except StateConflict:
-        # The only one of its chunk, which somebody else has retried meanwhile.
-        return 0
 
 
 def _in_words(row: Any, act: Act) -> str:

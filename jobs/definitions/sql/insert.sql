@@ -1,6 +1,6 @@
 -- Insert jobs that were not there a moment ago.
 -- Parameters: rows json, as update.sql takes it.
--- Result: owner_id and key of each job that was made; somebody else has made the others meanwhile.
+-- Result: id, owner_id and key of each job that was made; somebody else has made the others meanwhile.
 -- Keeps true: jobs are inserted in the order of owner and key, so two bulks do not deadlock.
 INSERT INTO jobs_job (
     owner_id, key, name, task, queue, payload, payload_key, target_id, labels, schedule,
@@ -28,4 +28,4 @@ FROM json_to_recordset(%(rows)s::json) AS n(
         lock_key text, history_policy text, enabled boolean, phase integer, shard smallint)
 ORDER BY n.owner_id, n.key COLLATE "C"
 ON CONFLICT (owner_id, key) DO NOTHING
-RETURNING owner_id, key
+RETURNING id, owner_id, key

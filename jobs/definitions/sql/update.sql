@@ -1,7 +1,7 @@
 -- Write jobs that are there already, where they differ from what is given.
 -- Parameters: rows json (an array of objects, of jobs each at most once; payload in base64;
 -- phase and shard: the place to take where the schedule has none of its own yet).
--- Result: owner_id and key of each job that was changed.
+-- Result: id, owner_id and key of each job that was changed.
 -- Keeps true: jobs are locked in the order of their ids, so two bulks do not deadlock; a job that is
 -- equal is neither locked nor written; its place stays as long as the interval (or a smooth
 -- schedule's kind) does; a pause is the operators' and is not touched.
@@ -57,4 +57,4 @@ UPDATE jobs_job j SET
     shard = CASE WHEN n.keeps THEN n.old_shard ELSE n.shard END
 FROM placed n
 WHERE j.id = n.id
-RETURNING j.owner_id, j.key
+RETURNING j.id, j.owner_id, j.key

@@ -1,7 +1,6 @@
 -- Remove all that 0005_functions.py has made. CASCADE removes the triggers that call a function.
 DROP FUNCTION jobs_audit_is_append_only, jobs_audit_by_database, jobs_audit_is_not_truncated,
     jobs_job_is_changed, jobs_job_begins_paused, jobs_scheduled_id,
-    jobs_keep_in_step, jobs_job_keeps_in_step,
     jobs_calendars, jobs_gate, jobs_ends, jobs_needed,
     jobs_mark_stale, jobs_window_changed, jobs_decision_changed, jobs_calendar_changed,
     jobs_attachment_changed, jobs_group_changed, jobs_known_tasks CASCADE;

@@ -27,10 +27,10 @@ WITH hint AS (
     LEFT JOIN LATERAL (
         SELECT r.ctid AS place, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count,
             r.job_id, r.target_id, r.policy, r.window_policy
-        FROM jobs_run r
+        FROM {runs} r
         WHERE r.id = h.id AND r.task = h.task AND r.state || '' = 'queued'
           AND EXISTS (SELECT FROM node)
-          AND r.id = ANY(%(ids)s) -- of these partitions only
+          AND ({is_one_day} OR r.id = ANY(%(ids)s))
         FOR UPDATE SKIP LOCKED
     ) AS found ON true
 ), now AS MATERIALIZED (
@@ -74,7 +74,7 @@ WITH hint AS (
         END AS verdict
     FROM gated g
 ), moved AS (
-    UPDATE jobs_run r SET
+    UPDATE {runs} r SET
         state = coalesce(next.state, r.state),
         blocked_by = CASE WHEN j.verdict IN ('paused', 'lock', 'cap') THEN j.verdict ELSE '' END,
         token = r.token + (j.verdict = '')::int,
@@ -96,7 +96,7 @@ WITH hint AS (
         ('window', 'held', 'window closed')
     ) AS next (verdict, state, cause) ON next.verdict = j.verdict
     WHERE r.ctid = j.place
-      AND r.id = j.id AND r.id = ANY(%(ids)s) -- of these partitions only
+      AND ({is_one_day} OR r.id = j.id AND r.id = ANY(%(ids)s))
     RETURNING r.id, j.verdict, j.is_limited,
         extract(epoch FROM j.not_after - now.at)::float8 AS start_within,
         extract(epoch FROM j.soft_at - now.at)::float8 AS soft_close,
@@ -116,9 +116,9 @@ SELECT l.id,
         WHEN NOT EXISTS (SELECT FROM node) THEN 'stale'
         -- Not EXISTS, for which a plan may read all that are queued: it is asked of few, or of none.
         WHEN (
-            SELECT true FROM jobs_run q
+            SELECT true FROM {runs} q
             WHERE q.id = l.id AND q.task = l.task AND q.state || '' = 'queued'
-              AND q.id = ANY(%(ids)s) -- of these partitions only
+              AND ({is_one_day} OR q.id = ANY(%(ids)s))
         ) THEN 'busy'
         ELSE 'gone'
     END,

@@ -10,12 +10,12 @@ WITH hint AS (
     SELECT queue, task FROM jobs_known_tasks(%(lease)s)
 ), locked AS MATERIALIZED (
     SELECT r.id, r.queue, r.task
-    FROM jobs_run r JOIN hint h ON h.id = r.id AND h.task = r.task
+    FROM {runs} r JOIN hint h ON h.id = r.id AND h.task = r.task
     WHERE r.id = ANY(%(ids)s) AND r.state = 'queued'
     ORDER BY r.id
     FOR UPDATE OF r SKIP LOCKED
 ), blocked AS (
-    UPDATE jobs_run r SET blocked_by = 'task'
+    UPDATE {runs} r SET blocked_by = 'task'
     FROM locked l
     WHERE r.id = l.id AND r.id = ANY(%(ids)s)
       AND (l.queue, l.task) NOT IN (SELECT queue, task FROM known)
@@ -25,7 +25,7 @@ WITH hint AS (
 SELECT h.id, CASE
     WHEN EXISTS (SELECT FROM blocked b WHERE b.id = h.id) THEN 'task'
     WHEN EXISTS (
-        SELECT FROM jobs_run r
+        SELECT FROM {runs} r
         WHERE r.id = h.id AND r.id = ANY(%(ids)s) AND r.task = h.task AND r.state = 'queued'
     ) THEN 'busy'
     ELSE 'gone'

@@ -13,9 +13,9 @@ FROM (
     SELECT DISTINCT wanted.owner_id, wanted.lock_key, wanted.space, hashtext(wanted.name) AS key
     FROM unnest(%(ids)s::uuid[]) AS asked (id)
     CROSS JOIN LATERAL (
-        SELECT r.owner_id, r.lock_key FROM jobs_run r
+        SELECT r.owner_id, r.lock_key FROM {runs} r
         WHERE r.id = asked.id
-          AND r.id = ANY(%(ids)s) -- of these partitions only
+          AND ({is_one_day} OR r.id = ANY(%(ids)s))
         OFFSET 0
     ) AS r
     CROSS JOIN LATERAL (

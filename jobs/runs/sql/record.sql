@@ -29,12 +29,12 @@ WITH report AS (
     LEFT JOIN LATERAL (
         SELECT r.ctid AS place, r.state AS before,
             to_timestamp((r.history -> -1 ->> 1)::float8) AS moved_at
-        FROM jobs_run r
+        FROM {runs} r
         WHERE r.id = p.id AND r.token = p.token
           AND r.state || '' IN ('admitted', 'running', 'cancelling')
           AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
                OR (r.state = 'admitted' AND p.started_age IS NULL))
-          AND r.id = ANY(%(ids)s) -- of these partitions only
+          AND ({is_one_day} OR r.id = ANY(%(ids)s))
         FOR UPDATE SKIP LOCKED
     ) AS found ON true
 ), judged AS (
@@ -53,7 +53,7 @@ WITH report AS (
     FROM locked l
     CROSS JOIN (SELECT clock_timestamp() AS at) AS now
 ), moved AS (
-    UPDATE jobs_run r SET
+    UPDATE {runs} r SET
         state = j.after,
         started_at = coalesce(
             r.started_at, CASE WHEN j.is_start OR j.started_age IS NOT NULL THEN j.started_at END),
@@ -81,7 +81,7 @@ WITH report AS (
                 ELSE '[]' END
     FROM judged j
     WHERE r.ctid = j.place
-      AND r.id = j.id AND r.id = ANY(%(ids)s) -- of these partitions only
+      AND ({is_one_day} OR r.id = j.id AND r.id = ANY(%(ids)s))
     RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.earlier_attempts,
         r.worker_id, r.admitted_at, r.started_at,
         -- With what is written of the attempt: joined again, each would be looked for among all.
@@ -115,9 +115,9 @@ WHERE l.id NOT IN (SELECT m.id FROM moved m)
   -- sees: its token is not an old one. Asked of nothing else; with EXISTS a plan may read all that
   -- are active.
   AND (
-    SELECT true FROM jobs_run r
+    SELECT true FROM {runs} r
     WHERE r.id = l.id AND r.token = l.token
-      AND r.id = ANY(%(ids)s) -- of these partitions only
+      AND ({is_one_day} OR r.id = ANY(%(ids)s))
       AND r.state || '' IN ('admitted', 'running', 'cancelling')
       AND (l.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
            OR (r.state = 'admitted' AND l.started_age IS NULL))

@@ -22,7 +22,6 @@ from jobs.core.errors import OptionError
         ("backoff_seconds", float("nan"), "from 0 to 2592000"),
         ("time_limit_seconds", 0, "from 0.1 to 2592000"),
         ("time_limit_seconds", "60", "from 0.1 to 2592000"),
-        ("history", "some", "full, none"),
         ("retry_on", [int], "exception classes"),
         ("give_up_on", "no name", "exception classes"),
         ("retry_on", ["E"] * 101, "at most 100 names; these are 101"),

@@ -10,7 +10,7 @@ from celery import Celery, Task, chain, current_app, group, shared_task
 from pytest_django import Settings
 
 from jobs.catalog.arguments import ArgumentSchema
-from jobs.catalog.registry import job, offer_of, offered, resolve
+from jobs.catalog.registry import PLAIN_ONLY, job, offer_of, offered, resolve
 from jobs.core.errors import OptionError, RowRequired, UnknownTask
 
 
@@ -146,6 +146,12 @@ def test_a_job_is_an_ordinary_celery_task() -> None:
         ({"max_attempts": 0}, "max_attempts: is a whole number from 1 to 100"),
         ({"max_retries": 3}, "max_retries: .* use max_attempts, or plain=True"),
         ({"queues": "x"}, "queues: is unknown; did you mean queue?"),
+        ({"history": "none"}, "history: is unknown"),
+        ({"expires": 60}, "expires: .* use deadline_seconds, or plain=True"),
+        *(
+            ({option: None}, f"{option}: has no effect on a run; .* plain=True")
+            for option in sorted(PLAIN_ONLY)
+        ),
         *(
             ({option: value}, f"{option}: would move messages behind the row's back.*plain=True")
             for option in ("acks_late", "acks_on_failure_or_timeout")

@@ -173,8 +173,8 @@ def test_what_took_long_is_planned_for_the_size_of_now(
 def test_runs_of_two_days_are_looked_for_in_two_partitions(name: str, acme: Owner) -> None:
     """A plan over all of them takes longer than what it plans, and locks each."""
     ids = [queued_at(acme, days=days) for days in (0, 1)]
-    values = dict.fromkeys(re.findall(r"%\((\w+)\)s", database.statement(name)))
-    sql = f"EXPLAIN {database.statement(name)}"
+    sql = f"EXPLAIN {prepared._statement(name)}"
+    values = dict.fromkeys(re.findall(r"%\((\w+)\)s", sql))
     plan = "\n".join(
         row["QUERY PLAN"] for row in database.query(sql, {**values, "ids": ids, "lease": 30.0})
     )

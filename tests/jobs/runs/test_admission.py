@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from fleet import Admission, AdmissionRequest, Kind, Refusal
 from jobs import submit
-from jobs.core import prepared, sql
+from jobs.core import prepared
 from jobs.core.sql import now
 from jobs.models import Owner, Run
 from jobs.owners.limits import pause_owner
@@ -321,7 +321,7 @@ def test_a_deadline_that_passes_behind_a_cap_is_kept(committed: None, acme: Owne
     [run] = submitted(acme, deadline_seconds=60)
     worker = living_worker()
     with behind(lambda: ask(worker, [run])) as (begin, outcomes):
-        sql.run("runs/lock_limits", {"ids": [run.id]})
+        prepared.run("runs/lock_limits", [run.id], {"ids": [run.id]})
         begin()
         Run.objects.filter(id=run.id).update(deadline_at=now())
     assert outcomes == [[GONE]]

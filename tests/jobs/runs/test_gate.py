@@ -18,7 +18,7 @@ from jobs import submit, submit_many
 from jobs.calendars import changes
 from jobs.calendars.approvals import approve, revoke
 from jobs.calendars.windows import change_window
-from jobs.core import sql
+from jobs.core import prepared, sql
 from jobs.core.errors import OptionError
 from jobs.core.sql import now
 from jobs.core.states import State
@@ -72,7 +72,7 @@ def gating_is_busy() -> Iterator[None]:
     somebody = connection.copy()
     try:
         with somebody.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(1720, hashtext('gate_changed'))")
+            cursor.execute("SELECT pg_advisory_lock(1720, hashtext('jobs.runs.gate.gate_changed'))")
             yield
             cursor.execute("SELECT pg_advisory_unlock_all()")
     finally:
@@ -218,7 +218,7 @@ def test_an_admission_that_waited_past_the_close_admits_nothing(acme: Owner) -> 
     assert run.state == State.QUEUED
     worker = living_worker()
     with behind(lambda: ask(worker, [run])) as (begin, outcomes):
-        sql.run("runs/lock_limits", {"ids": [run.id]})
+        prepared.run("runs/lock_limits", [run.id], {"ids": [run.id]})
         begin()
         wait_for(lambda: not Opening.objects.filter(closes_at__gt=now()).exists(), what="the close")
     assert outcomes == [[Refusal.WAITS]]
@@ -564,7 +564,7 @@ def test_owners_without_calendars_do_not_pay(acme: Owner, northwind: Owner) -> N
     """Their admissions ask for no calendar, no opening and no lock of one."""
     calendar_of(acme)
     gated, free = held(acme), held(northwind)
-    assert sql.run("runs/lock_limits", {"ids": [free.id]}) == []
+    assert prepared.run("runs/lock_limits", [free.id], {"ids": [free.id]}) == []
     assert called_by(free) == set()
     assert called_by(gated) == {"jobs_calendars", "jobs_gate"}
 

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, TestCase
 from django.urls import reverse
 from django.utils import timezone
+from django_celery_beat.models import PeriodicTask
 from pytest_django import Settings
 
 from jobs.admin.jobs.schedule import next_due, timetable_of, timetable_of_job
@@ -84,6 +85,19 @@ def test_each_kind_of_schedule_and_policy_is_saved(
     """In its normal form: a time within a minute means its end, an expression has one spelling."""
     job = made(as_root, acme, **changes)
     assert {name: getattr(job, name) for name in columns} == columns
+
+
+def test_a_job_in_seconds_that_is_saved_has_a_periodic_task(as_root: Client, acme: Owner) -> None:
+    """At once; and none when it is saved with another schedule."""
+    seconds = {"schedule": "seconds", "interval_seconds": "7"}
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        job = made(as_root, acme, **seconds)
+    entries = PeriodicTask.objects.filter(name=f"fairshift job {job.pk}")
+    assert entries.get().interval.every == 7
+    address = reverse("admin:jobs_job_change", args=[job.pk])
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        assert as_root.post(address, fields(acme, schedule="manual")).status_code == 302
+    assert not entries.exists()
 
 
 @pytest.mark.parametrize(
