@@ -151,11 +151,15 @@ class World:
         """
 
         def busy() -> list[str]:
-            bodies = self.look()
-            names = [name for name in self.workers if bodies.of(self.processes[name].pid)]
+            names = self.now_at_work()
             return names if len(names) >= least else []
 
         return wait_for(busy, seconds=60, what=f"{least} workers at work")
+
+    def now_at_work(self) -> list[str]:
+        """Return the names of the workers in which bodies are alive."""
+        bodies = self.look()
+        return [name for name in self.workers if bodies.of(self.processes[name].pid)]
 
     def drained(self, *, seconds: float = 120) -> None:
         """Wait until every run has ended."""
