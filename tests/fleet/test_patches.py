@@ -19,7 +19,7 @@ from tests.docs.pages import PROJECT, read
 THEIRS = ("celery", "billiard", "kombu", "django_celery_beat")
 OTHERS = {
     *("_asdict", "_exit", "_replace"),  # Python
-    *("_default_manager", "_meta"),  # Django
+    *("_default_manager", "_meta", "_raw_delete"),  # Django
     *("_normalize_name", "_options"),  # tornado, in fleet/flower.py
     "_sock",  # redis-py
     *("_fairshift_ends_copies", "_fairshift_guarded", "_fairshift_roles", "_hear"),  # our own
