@@ -115,12 +115,12 @@ def test_a_payload_that_cannot_be_read_fails_its_run_alone(stack: Processes) -> 
 
 def test_a_row_that_somebody_holds_keeps_nobody_else(stack: Processes, verdict: Any) -> None:
     """Its neighbours are recorded and new runs admitted; it is recorded when it is free."""
-    held, other = (submit("tests.record", n=n, seconds=0.5, owner="acme") for n in range(2))
-    for run in (held, other):
-        reached(run, State.RUNNING)
+    # Long enough to be held before its end, on however busy a machine.
+    held = reached(submit("tests.record", n=0, seconds=3, owner="acme"), State.RUNNING)
     with _holding(held):
-        other = ended(other, seconds=4)
+        other = ended(submit("tests.record", n=1, seconds=0.5, owner="acme"), seconds=4)
         later = ended(submit("tests.record", n=3, owner="acme"), seconds=4)
+        wait_for(lambda: len(bodies(stack.tasks, held)) == 2, what="the end of the held run's body")
         # Longer than a lease: its worker lives, and so nobody takes it back.
         _beats(times=int(QUICK["LEASE_SECONDS"] / QUICK["HEARTBEAT_SECONDS"]) + 2)
         assert Run.objects.get(id=held.id).state == State.RUNNING

@@ -93,7 +93,7 @@ def test_no_private_class_is_proposed() -> None:
     """Nobody waits for an error that a library keeps to itself."""
     _hidden = type("_HiddenTrouble", (Exception,), {})
     with pytest.raises(OptionError, match="is loaded here; name it"):
-        preparation.options({"retry_on": ["HiddenTrouble"]})
+        preparation.checked_options({"retry_on": ["HiddenTrouble"]})
 
 
 def test_an_endless_bulk_is_read_to_the_limit() -> None:
