@@ -154,7 +154,8 @@ def test_the_run_list_is_quick_on_a_long_history(browse: Browse) -> None:
         "/admin/jobs/run/?p=90",
         f"/admin/jobs/run/{failed.id}/change/",
     ):
-        best = min(_server_seconds(page, path) for _ in range(3))
+        # The machine may have other work for a moment.
+        best = min(_server_seconds(page, path) for _ in range(8))
         print(f"{best * 1000:.0f} ms {path}")
         if best > 0.3:
             slow[path] = best
