@@ -65,12 +65,14 @@ class AdmittedRun:
 
 
 def admission_request_of(headers: Mapping[str, Any]) -> AdmissionRequest | None:
-    """Return what a hint asks for; None when it names no run, or what can be no job's."""
+    """Return what a hint asks for; None when it names no run, no task, or what can be no job's."""
     try:
         run_id = str(uuid.UUID(headers.get("id")))
     except (ValueError, AttributeError, TypeError):
         return None
     task, facts = headers["task"], headers[HEADER]
+    if not is_task_name(task):
+        return None
     if facts.get("job") is None:
         return AdmissionRequest(run_id, task)
     job, token = facts["job"], facts.get("token")
@@ -84,6 +86,14 @@ def admission_request_of(headers: Mapping[str, Any]) -> AdmissionRequest | None:
         return None
     owner = route_of(headers).owner
     return AdmissionRequest(run_id, task, job, owner, submission, attempt=retries + 1, token=token)
+
+
+def is_task_name(task: object) -> bool:
+    """Say whether PostgreSQL can be asked of this: one hint must not fail a batch of them."""
+    if not isinstance(task, str) or "\0" in task:
+        return False
+    # JSON has halves of characters, which are no UTF-8.
+    return task.encode("utf-8", "replace").decode() == task
 
 
 def apply_admission(request: Request, admission: Admission) -> None:

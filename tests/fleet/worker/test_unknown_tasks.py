@@ -169,6 +169,18 @@ def test_a_hint_without_an_id_is_dropped(node: OldNode) -> None:
     assert known() == []
 
 
+@pytest.mark.parametrize("task", [1.5, 7, True, None, "half \ud800", "with \0"])
+def test_a_hint_whose_task_is_no_name_is_dropped(node: OldNode, acme: Owner, task: Any) -> None:
+    """PostgreSQL could not be asked of it, nor of any other run of the same batch."""
+    knowing_worker()
+    submit(double, 1, owner=acme)
+    message = node.channel.basic_get("jobs")
+    message.headers["task"] = task
+    node.consumer.on_unknown_task(None, message, KeyError(task))
+    node.has_settled(message)
+    assert known() == []
+
+
 def test_a_run_without_a_row_stays_in_the_queue(node: OldNode, acme: Owner) -> None:
     """No row would bring its hint again."""
     hint = due_hint(job_without_history(acme))
