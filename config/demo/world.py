@@ -108,10 +108,10 @@ def make_checks(devices: Sequence[str]) -> None:
 
 
 def end_world() -> None:
-    """Have nothing asked any more, and cancel what waits: nobody else knows the demo's tasks.
+    """Switch the demo's jobs off and cancel its waiting runs: no other worker knows its tasks.
 
-    It uses a connection of its own, that of another thread: an interrupt may have left ours in the
-    middle of a statement.
+    This happens on a new connection, in another thread: an interrupt may have left the current one
+    in the middle of a statement.
     """
     with ThreadPoolExecutor(1) as apart:
         apart.submit(_end_world).result()

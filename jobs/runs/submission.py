@@ -223,7 +223,7 @@ def run_job_once(
     """Submit one run of a job now, and audit it; None when the key has made a run before."""
     payload = open_bytes(job.payload, key=job.payload_key)
     claim = idempotency.claim(job.owner, idempotency_key, job.task, [payload])
-    if claim is None or claim.run_id is not None:
+    if claim.run_id is not None:
         return None
     run = run_job(job)
     claim.store(run_id=run.id)
