@@ -172,7 +172,6 @@ ROWS: Final = (
             f"{RUNS_GATE}an_admission_waits_for_a_change_and_sees_it",
             f"{RUNS_GATE}what_a_change_closes_admits_nothing_from_its_commit_on",
         ),
-        is_quick=True,
     ),
     Mutation(
         "an admission reads the clock when it has waited, and not before",
