@@ -7,6 +7,7 @@ consumer anew, for which Redis must answer some 60 times in a row.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from time import monotonic
 from typing import Any, Final
 
@@ -55,20 +56,25 @@ class Poller(redis.MultiChannelPoller):
         self._lost_since = None
 
     def on_readable(self, fileno: int) -> Any:
-        """Have a reply read, from the connection whose descriptor this is."""
-        # What came before it in the same batch of events may have opened connections again, one
-        # with the number of another: to read from the wrong one would never end.
-        if self._open_descriptors().get(fileno) == self._fd_to_chan.get(fileno):
+        """Have a reply read, if there is one and this is the connection that brings it.
+
+        What came before in the same batch of events may have read it, or opened connections again,
+        one with the number of another: the loop would stand still in a read that brings nothing.
+        """
+        if self._fd_to_chan.get(fileno) in self._with_replies(fileno):
             return super().on_readable(fileno)
         return None
 
-    def _open_descriptors(self) -> dict[int, tuple[Any, str]]:
-        """Return whose each descriptor is, of the connections that still have it."""
-        return {
-            sock.fileno(): (channel, kind)
-            for (channel, client, kind), sock in self._chan_to_sock.items()
-            if client.connection is not None and client.connection._sock is sock
-        }
+    def _with_replies(self, fileno: int) -> Iterator[tuple[Any, str]]:
+        """Yield whose this descriptor is, of the open connections that have something to read."""
+        for (channel, client, kind), sock in self._chan_to_sock.items():
+            connection = client.connection
+            if sock.fileno() == fileno and connection is not None and connection._sock is sock:
+                try:
+                    if connection.can_read(timeout=0):
+                        yield channel, kind
+                except self._connection_errors():
+                    yield channel, kind  # a loss, which whoever reads deals with
 
     def _client_registered(self, channel: Any, client: Any, cmd: str) -> bool:
         """Say whether what is polled is the open connection, and not one from before a loss."""
