@@ -1,1 +1,1 @@
-"""What pages show of calendars: a month, a status, the times of a window."""
+"""What pages show of calendars: `month`, `status`, and the times and state of a window."""
