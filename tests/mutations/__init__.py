@@ -1,1 +1,1 @@
-"""Every guard broken once: a table of them, and the tests that must notice."""
+"""Guards of statements and scripts, each broken once: a table, and the tests that must notice."""

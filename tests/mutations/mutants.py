@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from tests.mutations.mutation import Mutation
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 COPIED: Final = ("config", "fleet", "jobs", "tests", "manage.py", "pyproject.toml")
+MARK: Final = "-- guard: "
 TESTS_FAILED: Final = 1
 PATIENCE_SECONDS: Final = 240
 
@@ -41,12 +42,23 @@ def copied(folder: Path) -> Path:
     return folder
 
 
+def guards(folder: Path) -> Iterator[tuple[str, Path, int]]:
+    """Find each comment `-- guard: …`: its words, its file, the index of the guarded line."""
+    for path in sorted((*folder.rglob("jobs/*/sql/*.sql"), *folder.rglob("fleet/**/*.lua"))):
+        lines = path.read_text().splitlines()
+        for at, line in enumerate(lines):
+            if line.lstrip().startswith(MARK):
+                below = range(at + 1, len(lines))
+                guarded = next(n for n in below if not lines[n].lstrip().startswith("--"))
+                yield line.lstrip().removeprefix(MARK), path, guarded
+
+
 def break_guard(mutation: Mutation, folder: Path) -> None:
-    """Replace the guard in a copy; an AssertionError says when it is not there exactly once."""
-    path = folder / mutation.file
-    before = path.read_text()
-    assert before.count(mutation.text) == 1, f"{mutation.guard}: not once in {mutation.file}"
-    path.write_text(before.replace(mutation.text, mutation.instead))
+    """Replace the guarded line in a copy."""
+    path, at = next((path, at) for name, path, at in guards(folder) if name == mutation.guard)
+    lines = path.read_text().splitlines()
+    lines[at] = mutation.instead
+    path.write_text("\n".join(lines) + "\n")
 
 
 def play(folder: Path, tests: Sequence[str], *, servers: Mapping[str, str]) -> Verdict:

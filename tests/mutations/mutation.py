@@ -1,4 +1,4 @@
-"""One row of the table: a guard, how it is broken, and who must notice."""
+"""One row of the table: a guard, the line that breaks it, and the tests that must notice."""
 
 from __future__ import annotations
 
@@ -11,25 +11,22 @@ ASSERTION: Final = "AssertionError"
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A guard of one file, replaced by something that does not guard."""
+    """The line below a comment `-- guard: …` of a statement or script, replaced."""
 
     guard: str
-    """What the guard does, in words; the row's name."""
+    """The comment's words; the row's name."""
 
     holds: str
     """The promise that rests on it: its number, or the idea."""
 
-    file: str
-    text: str
-    """Stands in the file exactly once."""
-
     instead: str
+    """The line that takes the guarded line's place."""
+
     tests: tuple[str, ...]
     """All of them fail when the guard is broken."""
 
     fails_with: str = ASSERTION
-    """A part of what each of them then says: an assertion, unless the guard is one against an
-    error."""
+    """A part of what each of them then says."""
 
     is_quick: bool = False
     """Played in every run of the suite, and not only with the whole table."""

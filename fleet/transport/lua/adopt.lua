@@ -4,6 +4,7 @@
 -- Result   1, or 0 when somebody else has it or its id is known
 -- Keeps    it is in the list or in the queue, never in both or in neither
 -- Cost     O(log n) for bytes at the left end of their list
+-- guard: what is adopted stays in the list until it is put in
 if not call('LPOS', ARGV[2], ARGV[3]) then
     return 0
 end

@@ -39,6 +39,7 @@ local lines, packed, fresh = {}, {}, {}
 
 local function put_in_line(at, id)
     local owner, submission, deadline = ARGV[at + 2], ARGV[at + 3], ARGV[at + 7]
+    -- guard: a hint has a deadline of its own
     deadline = deadline == '' and 0 or now + deadline
     local name = owner .. '|' .. submission
     local line = lines[name]
@@ -87,6 +88,7 @@ for number, id in ipairs(ids) do
     local at = first + (number - 1) * 8
     if ARGV[at + 5] ~= '0' or ARGV[at + 6] ~= '' then
         put_elsewhere(at, id)
+    -- guard: a hint that is known is not put in again
     elseif known[number] or fresh[id] then
         count('duplicates')
         -- Its worker may be about to drop it without a run: see `drop`.

@@ -20,6 +20,7 @@ for at = 3, #ARGV, 12 do
         end
         state.lease = math.max(state.lease, number)
         if ran_for then
+            -- guard: what runs counts again after a flush
             resume_lease(worker, message, number, expected, now - ran_for)
         else
             call('HSET', held, message.id, cmsgpack.pack(number))

@@ -4,6 +4,7 @@
 -- Result   how many messages went back; call again until there are fewer than the limit
 -- Keeps    nothing is held by a worker that is forgotten
 -- Cost     O(log n) for each
+-- guard: a worker that leaves holds nothing
 local returned = put_back_some(ARGV[2], tonumber(ARGV[3]))
 count('given_back', returned)
 local had_watch = end_watch(ARGV[2])

@@ -4,6 +4,7 @@
 -- Result   1, or 0 when another epoch has begun meanwhile
 -- Keeps    a queue that forgets in the middle is told again
 -- Cost     O(1)
+-- guard: a flush in the middle of a rebuild begins it again
 if state.epoch ~= tonumber(ARGV[2]) then
     return 0
 end

@@ -5,6 +5,7 @@
 -- Result   {how many messages it holds, epoch, 1 when it is told}
 -- Keeps    an epoch that has begun wakes who sleeps through it
 -- Cost     O(log n)
+-- guard: a worker that renews keeps what it holds
 call('ZADD', key.workers, now, ARGV[2])
 if meet_epoch(tonumber(ARGV[3]) or 0, tonumber(ARGV[4]) or 0) then
     call('RPUSH', key.wake, '1')

@@ -59,6 +59,7 @@ end
 local room = tonumber(ARGV[2]) - #keys_from(wrong_base)
 for _, name in ipairs(wrong) do
     local rest = name:sub(1, #base) == base and name:sub(#base + 1) or name
+    -- guard: what is put aside is bounded
     if room > 0 then
         call('RENAME', name, wrong_base .. rest)
         call('EXPIRE', wrong_base .. rest, ARGV[1])
@@ -181,6 +182,7 @@ repeat
     cursor = reply[1]
     for at = 1, #reply[2], 2 do
         local id, raw = reply[2][at], reply[2][at + 1]
+        -- guard: what is leased is not published again by who mends
         if not leases[id] then
             call('HDEL', key.body, id)
             if raw ~= '' and not is_hint(raw) then
@@ -212,6 +214,7 @@ for id, lease in pairs(leases) do
     if lease.owner then
         local owner = running[lease.owner] or {count = 0, expected = 0, ran = 0}
         running[lease.owner] = owner
+        -- guard: who mends counts what runs
         owner.count, owner.expected = owner.count + 1, owner.expected + lease.expected
         owner.ran = owner.ran + now - lease.at
         if lease.lock ~= '' then

@@ -23,6 +23,7 @@ call('ZREM', key.sleepers, worker)
 local known_epoch = tonumber(ARGV[8])
 if known_epoch then
     local is_other = meet_epoch(known_epoch, tonumber(ARGV[9]))
+    -- guard: what has forgotten gives nothing out
     if is_other or not is_open() then
         settle()
         return {confirmed, 100, 0, {}, state.epoch, is_told() and 1 or 0}
@@ -40,6 +41,7 @@ if last then
         refuse('a take')
     end
 end
+-- guard: what was taken for a reply that was lost goes back
 if take_number ~= confirmed then
     for _, lease in ipairs(leases_held(worker)) do
         if lease.number >= first_lease then
@@ -52,9 +54,11 @@ end
 local long_ago = '(' .. exact(now - lease_us)
 local gone = call('ZRANGEBYSCORE', key.workers, '-inf', long_ago, 'LIMIT', 0, 1)[1]
 if gone then
+    -- guard: what a worker that is gone held goes back
     count('rescued', put_back_some(gone, 100))
 end
 
+-- guard: what is delayed waits for its time
 for _, id in ipairs(call('ZRANGEBYSCORE', key.delayed, '-inf', now, 'LIMIT', 0, 100)) do
     call('ZREM', key.delayed, id)
     local message = message_of(id)

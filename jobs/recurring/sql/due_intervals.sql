@@ -22,6 +22,7 @@ CROSS JOIN LATERAL (
 ) AS due
 JOIN jobs_owner AS o ON o.id = due.owner_id
 CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
+-- guard: due times: a schedule holds from when it was written
 WHERE due.effective_from <= moment.at
     AND (due.start_at IS NULL OR due.start_at <= moment.at)
     AND (due.end_at IS NULL OR due.end_at >= moment.at)

@@ -51,6 +51,7 @@ made AS (
         %(tasks)s::text[], %(policies)s::text[], %(attempts)s::int[], %(priorities)s::int[],
         %(deadlines)s::float8[]
     ) AS offer (task, policy, max_attempts, priority, deadline_seconds) ON offer.task = j.task
+    -- guard: due times: a due time has one row
     ON CONFLICT DO NOTHING
     RETURNING id, owner_id, task, queue, priority, state
 )

@@ -40,6 +40,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
 WHERE due.at >= %(first_slot)s AND due.at < %(end_slot)s AND tick.first_slot <= due.at
     AND tick.kind = %(kind)s
+    -- guard: due times: what a tick has seen is not triggered again
     AND NOT pg_visible_in_snapshot(c.changed_xid, tick.seen)
     AND c.effective_from <= moment.at
     AND (c.start_at IS NULL OR c.start_at <= moment.at)

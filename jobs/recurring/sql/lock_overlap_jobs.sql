@@ -6,4 +6,5 @@
 SELECT id, overlap, false AS is_locked FROM jobs_job
 WHERE id = ANY(%(job_ids)s) AND overlap <> 'allow' AND history_policy = 'full'
 ORDER BY id
+-- guard: due times: the jobs of two ticks are judged one after the other
 FOR NO KEY UPDATE

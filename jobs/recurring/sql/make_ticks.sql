@@ -10,9 +10,11 @@ WITH cursor AS MATERIALIZED (
     SELECT id, slot, floor(extract(epoch FROM clock_timestamp()) * 2)::bigint + 1 AS upto
     FROM jobs_cursor ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
 ), moved AS (
+    -- guard: due times: the cursor moves in the statement that makes the ticks
     UPDATE jobs_cursor c SET slot = greatest(cursor.slot, cursor.upto), beat_at = clock_timestamp()
     FROM cursor WHERE c.id = cursor.id
 ), late AS (
+    -- guard: due times: what is older than the grace is judged
     SELECT least(greatest(slot, upto - %(grace)s), greatest(slot, upto)) AS until FROM cursor
 ), made AS (
     INSERT INTO jobs_tick (first_slot, end_slot, kind, after_job, created_at, sent_at)

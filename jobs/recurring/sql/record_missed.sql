@@ -8,4 +8,5 @@ SELECT j.id, j.owner_id, span.first_at, span.last_at, span.count, span.reason
 FROM unnest(%(job_ids)s::bigint[], %(first_ats)s::timestamptz[], %(last_ats)s::timestamptz[],
     %(counts)s::int[], %(reasons)s::text[]) AS span (job_id, first_at, last_at, count, reason)
 JOIN jobs_job AS j ON j.id = span.job_id
+-- guard: due times: a span is recorded once
 ON CONFLICT DO NOTHING

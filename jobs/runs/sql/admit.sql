@@ -20,6 +20,7 @@ WITH hint AS (
     -- A worker that was frozen past its lease must beat before it may admit again.
     SELECT id FROM jobs_worker
     WHERE id = %(worker)s AND stopped_at IS NULL
+      -- guard: a worker that was frozen past its lease admits nothing
       AND heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
 ), locked AS MATERIALIZED (
     SELECT h.id, h.task, found.*
@@ -28,24 +29,32 @@ WITH hint AS (
         SELECT r.ctid AS place, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count,
             r.job_id, r.target_id, r.policy, r.window_policy
         FROM {runs} r
+        -- guard: only what is queued is admitted
+        -- guard: the row names the task
         WHERE r.id = h.id AND r.task = h.task AND r.state || '' = 'queued'
           AND EXISTS (SELECT FROM node)
           AND ({is_one_day} OR r.id = ANY(%(ids)s))
         FOR UPDATE SKIP LOCKED
     ) AS found ON true
 ), now AS MATERIALIZED (
+    -- guard: an admission reads the clock when it has waited, and not before
     SELECT clock_timestamp() AS at FROM (SELECT count(*) FROM locked) AS after_the_locks
 ), gated AS (
     SELECT l.id, l.place, l.owner_id, o.slug, l.lock_key, l.priority, room.most,
         nullif(gate.until, 'infinity') - jobs_needed(l.policy) AS not_after, gate.soft_at, gate.hard_at,
         CASE
+            -- guard: past its deadline a run expires
             WHEN l.deadline_at <= now.at AND l.attempt_count = 0 THEN 'expired'
+            -- guard: a paused owner's runs wait
             WHEN o.paused_at IS NOT NULL
              AND (o.paused_until IS NULL OR o.paused_until > now.at) THEN 'paused'
+            -- guard: an admission outside its windows is refused
             WHEN NOT coalesce(now.at <= gate.until - jobs_needed(l.policy), applying.ids IS NULL)
               OR l.window_policy = 'required' AND coalesce(applying.ids, '{}') = '{}' THEN 'window'
             WHEN l.lock_key <> '' AND (
+                -- guard: a lock that somebody holds is taken
                 l.lock_key = ANY(%(held_locks)s::text[])
+                -- guard: of one batch one run gets a lock
                 OR row_number() OVER (PARTITION BY l.lock_key ORDER BY l.priority DESC, l.id) > 1
             ) THEN 'lock'
             ELSE ''
@@ -69,6 +78,7 @@ WITH hint AS (
         CASE
             WHEN g.verdict = '' AND g.most IS NOT NULL
              AND count(*) FILTER (WHERE g.verdict = '') OVER (
+                    -- guard: a batch fills a cap and no more
                     PARTITION BY g.owner_id ORDER BY g.priority DESC, g.id) > g.most THEN 'cap'
             ELSE g.verdict
         END AS verdict
@@ -77,7 +87,9 @@ WITH hint AS (
     UPDATE {runs} r SET
         state = coalesce(next.state, r.state),
         blocked_by = CASE WHEN j.verdict IN ('paused', 'lock', 'cap') THEN j.verdict ELSE '' END,
+        -- guard: a token is handed out once
         token = r.token + (j.verdict = '')::int,
+        -- guard: an admission spends an attempt
         attempt_count = r.attempt_count + (j.verdict = '')::int,
         worker_id = CASE j.verdict WHEN '' THEN %(worker)s ELSE r.worker_id END,
         admitted_at = CASE j.verdict WHEN '' THEN now.at ELSE r.admitted_at END,
@@ -119,10 +131,12 @@ SELECT l.id,
             SELECT true FROM {runs} q
             WHERE q.id = l.id AND q.task = l.task AND q.state || '' = 'queued'
               AND ({is_one_day} OR q.id = ANY(%(ids)s))
+        -- guard: a hint whose row is held is given back, not dropped
         ) THEN 'busy'
         ELSE 'gone'
     END,
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM locked l
 -- What was locked in a newer version than this statement sees is not moved either.
+-- guard: a row that has just changed is admitted the next time
 WHERE l.id NOT IN (SELECT m.id FROM moved m)

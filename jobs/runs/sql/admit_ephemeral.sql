@@ -24,12 +24,16 @@ WITH hint AS (
 )
 SELECT h.key,
     CASE
+        -- guard: without history: a paused job has no run
         WHEN j.id IS NULL OR NOT j.enabled OR j.paused_until > now.at THEN 'gone'
         WHEN h.is_timed AND now.at >=
             h.due_at + make_interval(secs => coalesce(j.deadline_seconds, h.deadline)) THEN 'gone'
+        -- guard: without history: a worker that was frozen past its lease starts nothing
         WHEN NOT EXISTS (SELECT FROM node) THEN 'busy'
+        -- guard: without history: a paused owner's hint waits
         WHEN o.paused_at IS NOT NULL
          AND (o.paused_until IS NULL OR o.paused_until > now.at) THEN 'busy'
+        -- guard: without history, too, nothing starts outside its windows
         WHEN NOT coalesce(now.at <= gate.until - needed.span, applying.ids IS NULL) THEN 'window'
         ELSE ''
     END AS verdict,
@@ -41,6 +45,7 @@ SELECT h.key,
     j.soft_time_limit_seconds, j.time_limit_seconds
 FROM hint h
 CROSS JOIN now
+-- guard: without history: a job with a history needs a row
 LEFT JOIN jobs_job j ON j.id = h.job_id AND j.task = h.task AND j.history_policy = 'none'
 LEFT JOIN jobs_owner o ON o.id = j.owner_id
 CROSS JOIN LATERAL (SELECT

@@ -18,6 +18,7 @@ WITH hint AS (
     UPDATE {runs} r SET blocked_by = 'task'
     FROM locked l
     WHERE r.id = l.id AND r.id = ANY(%(ids)s)
+      -- guard: a run waits for its task only where no live worker knows it
       AND (l.queue, l.task) NOT IN (SELECT queue, task FROM known)
       AND (l.queue, '*') NOT IN (SELECT queue, task FROM known)
     RETURNING r.id

@@ -7,6 +7,7 @@
 SELECT o.id AS owner_id, NULL AS lock_key,
     o.max_running - (
         SELECT count(*) FROM jobs_run a
+        -- guard: what is admitted and not yet started counts under a cap
         WHERE a.owner_id = o.id AND a.state IN ('admitted', 'running', 'cancelling')) AS room
 FROM jobs_owner o
 WHERE o.id = ANY(%(owners)s) AND o.max_running IS NOT NULL

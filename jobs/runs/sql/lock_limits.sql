@@ -8,6 +8,7 @@
 -- Result: a row per limit: owner_id or lock_key; neither for an owner with calendars.
 SELECT limited.owner_id, limited.lock_key, CASE WHEN limited.space = 1722
     THEN pg_advisory_xact_lock_shared(1722, limited.key)
+    -- guard: who counts under a cap waits for who counts before it
     ELSE pg_advisory_xact_lock(limited.space, limited.key) END
 FROM (
     SELECT DISTINCT wanted.owner_id, wanted.lock_key, wanted.space, hashtext(wanted.name) AS key
@@ -23,6 +24,7 @@ FROM (
         WHERE id = r.owner_id OFFSET 0
     ) AS o
     CROSS JOIN LATERAL (VALUES
+        -- guard: an admission waits for who changes its owner's calendars
         (NULL::bigint, NULL::text, 1722, CASE WHEN o.calendar_version > 0 THEN o.slug END),
         (o.id, NULL, 1718, CASE WHEN o.max_running IS NOT NULL THEN o.slug END),
         (NULL, r.lock_key, 1719, NULLIF(r.lock_key, ''))

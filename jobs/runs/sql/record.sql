@@ -30,9 +30,12 @@ WITH report AS (
         SELECT r.ctid AS place, r.state AS before,
             to_timestamp((r.history -> -1 ->> 1)::float8) AS moved_at
         FROM {runs} r
+        -- guard: only the newest token writes
         WHERE r.id = p.id AND r.token = p.token
+          -- guard: what has ended is not written again
           AND r.state || '' IN ('admitted', 'running', 'cancelling')
           AND (p.kind IS DISTINCT FROM 'given back' OR r.state = 'cancelling'
+               -- guard: what has started is not given back
                OR (r.state = 'admitted' AND p.started_age IS NULL))
           AND ({is_one_day} OR r.id = ANY(%(ids)s))
         FOR UPDATE SKIP LOCKED
@@ -41,11 +44,13 @@ WITH report AS (
     -- A worker's ages are its own; clipped, so that no move comes before the one it follows.
     SELECT l.*,
         l.before = 'admitted' AND (l.started_age IS NOT NULL OR l.kind = 'succeeded') AS is_start,
+        -- guard: a worker's ages are clipped
         greatest(now.at - make_interval(secs => l.started_age), l.moved_at) AS started_at,
         greatest(now.at - make_interval(secs => coalesce(l.ended_age, 0)),
                  now.at - make_interval(secs => l.started_age), l.moved_at) AS ended_at,
         CASE
             WHEN l.kind IS NULL THEN CASE l.before WHEN 'admitted' THEN 'running' ELSE l.before END
+            -- guard: what ends while it is cancelled is cancelled
             WHEN l.before = 'cancelling' AND l.kind <> 'succeeded' THEN 'cancelled'
             WHEN l.kind = 'given back' THEN 'queued'
             ELSE l.kind
@@ -64,6 +69,8 @@ WITH report AS (
         queued_at = CASE j.after WHEN 'queued' THEN clock_timestamp() ELSE r.queued_at END,
         hint_check_at = CASE j.after WHEN 'queued'
             THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.hint_check_at END,
+        -- guard: an attempt that did nothing is not spent
+        -- guard: what is given back has spent no attempt
         attempt_count = r.attempt_count - (j.after = 'queued' OR j.cause = 'not begun')::int,
         result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
         error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,

@@ -13,9 +13,11 @@ SELECT r.id::text AS run_id, r.task, r.queue, o.slug AS owner, r.submission_id A
         SELECT (q.move ->> 1)::float8 - extract(epoch FROM clock_timestamp())::float8
         FROM jsonb_array_elements(r.history) WITH ORDINALITY AS q(move, at)
         WHERE q.move ->> 0 = 'queued'
+            -- guard: what is given back keeps its place
             AND (q.at = 1 OR r.history -> (q.at - 2)::int ->> 0 <> 'admitted')
         ORDER BY q.at DESC LIMIT 1
     ) ELSE 0 END AS delay_seconds
 FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
+-- guard: only queued runs are published
 WHERE r.id = ANY(%(ids)s) AND r.state = 'queued'
 ORDER BY r.priority DESC, CASE WHEN r.not_after IS NOT NULL THEN jobs_needed(r.policy) END NULLS FIRST, r.id

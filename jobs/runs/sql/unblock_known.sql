@@ -7,6 +7,7 @@ WITH known AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT r.id FROM jobs_run r
     WHERE r.state = 'queued' AND r.blocked_by = 'task' AND r.blocked_by <> ''
+      -- guard: the sweep frees runs of a task that a worker of their queue knows, and no others
       AND ((r.queue, r.task) IN (SELECT queue, task FROM known)
            OR (r.queue, '*') IN (SELECT queue, task FROM known))
     ORDER BY r.id

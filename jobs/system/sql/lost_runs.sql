@@ -20,10 +20,16 @@ SELECT r.id, r.state, r.token, r.attempt_count, r.max_attempts, r.policy,
 FROM jobs_run r LEFT JOIN jobs_worker w ON w.id = r.worker_id
 WHERE r.state IN ('admitted', 'running', 'cancelling')
   AND (w.id IS NULL
+       -- guard: a worker that has left is gone at once
        OR w.stopped_at IS NOT NULL
+       -- guard: a worker that is silent for a lease is gone
+       -- guard: only workers that are silent for a lease are gone
        OR w.heartbeat_at < clock_timestamp() - make_interval(secs => %(lease)s)
+       -- guard: what never reached its worker is taken back
        OR (r.worker_id = %(worker)s::uuid
+           -- guard: an answer that is on its way has a lease of time
            AND r.admitted_at < clock_timestamp() - make_interval(secs => %(lease)s)
+           -- guard: what a living worker holds is not taken back
            AND NOT r.id = ANY(%(held)s::uuid[])))
 ORDER BY r.id
 LIMIT %(most)s

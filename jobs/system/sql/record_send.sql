@@ -6,6 +6,7 @@
 WITH led AS (
     -- Locked: nobody takes the lease over between this look and the commit.
     SELECT FROM jobs_leader
+    -- guard: beats: who does not hold the lease notes nothing
     WHERE name = %(leader)s AND holder = %(holder)s AND until > clock_timestamp()
     FOR SHARE),
 noted AS (

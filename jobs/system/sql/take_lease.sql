@@ -11,6 +11,7 @@ WITH led AS (
         since = CASE WHEN l.holder = EXCLUDED.holder THEN l.since ELSE clock_timestamp() END,
         -- After the wait for the row, if there was one.
         until = clock_timestamp() + make_interval(secs => %(seconds)s)
+    -- guard: beats: a lease has one holder until its end
     WHERE l.holder = EXCLUDED.holder OR l.until <= clock_timestamp()
     RETURNING l.name)
 SELECT EXISTS (SELECT FROM led) AS is_led, clock_timestamp() AS now

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty
 from types import SimpleNamespace
 
 import pytest
+from celery import current_app
+from kombu import Consumer, Exchange, Queue
+from redis import Redis
 
 from fleet.transport import poller
 from fleet.transport.leases import Leases
@@ -82,3 +88,45 @@ def test_what_answers_next_may_be_another_server(clock: Clock) -> None:
     channel.leases._met = {("jobs", channel.holder), ("jobs", "another")}
     assert one.outlives(LOST)
     assert channel.leases._met == {("jobs", "another")}
+
+
+@pytest.mark.parametrize("is_listener_first", [False, True])
+def test_connections_that_come_back_are_read_by_their_own_descriptors(
+    broker: Redis, is_listener_first: bool
+) -> None:
+    """Each may get the number of the other, and a read from the wrong one would never end."""
+    heard: list[str] = []
+    said = Exchange("said", type="fanout")
+    queues = [Queue("jobs"), Queue("hears", said, auto_delete=True)]
+    with current_app.connection_for_read() as connection:
+        channel = connection.default_channel
+        cycle = channel.connection.cycle
+        cycle.is_in_loop = True
+        with Consumer(channel, queues, on_message=lambda message: heard.append(message.payload)):
+
+            def turn(seconds: float = 0.1) -> None:
+                cycle.on_poll_start()
+                for number, event in cycle.poller.poll(seconds) or ():
+                    with suppress(Empty):
+                        cycle.handle_event(number, event)
+
+            turn()
+            turn()
+            for kind in ("normal", "pubsub"):
+                for client in broker.client_list(_type=kind):
+                    if client["cmd"] in ("brpop", "subscribe", "psubscribe"):
+                        broker.client_kill_filter(_id=client["id"])
+            lost = cycle.poller.poll(1)
+            assert len(lost) == 2
+            by_kind = {cycle._fd_to_chan[number][1]: (number, event) for number, event in lost}
+            for kind in ("LISTEN", "BRPOP") if is_listener_first else ("BRPOP", "LISTEN"):
+                with suppress(Empty):
+                    cycle.handle_event(*by_kind[kind])
+            time.sleep(poller.REST_SECONDS)
+            turn()
+            with current_app.connection_for_write() as other:
+                other.Producer().publish("hello", exchange=said, declare=[said])
+            until = time.monotonic() + 5
+            while not heard and time.monotonic() < until:
+                turn()
+    assert heard == ["hello"]

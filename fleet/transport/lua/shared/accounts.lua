@@ -69,7 +69,9 @@ local function effective(owner)
 end
 
 local function may_run(owner)
+    -- guard: a cap is kept in the queue
     local has_room = owner.cap == 0 or owner.running < owner.cap
+    -- guard: a paused owner is not chosen
     return owner.ready > 0 and owner.paused == 0 and has_room
 end
 
@@ -78,6 +80,7 @@ local function rests_until(owner)
         return 0
     end
     local free_at = owner.tat - (owner.burst - 1) * 1000000 / owner.rate
+    -- guard: a rate lets its owner rest
     return free_at > now and free_at or 0
 end
 

@@ -16,6 +16,7 @@ end
 -- Meet a caller that knows this epoch (0 for none) and has heard of leases up to this number; true
 -- when what it knows is of another one.
 local function meet_epoch(known, lease)
+    -- guard: an older copy is known by its epoch
     local is_older = known > state.epoch or (known == state.epoch and lease > state.lease)
     if state.epoch == 0 or is_older then
         begin_epoch(math.max(known, state.epoch))

@@ -34,6 +34,7 @@ local function leases_named(worker, width)
     local named, seen = {}, {}
     for index, packed in ipairs(fields_of(key.held .. worker, ids)) do
         local id, at = ids[index], 3 + (index - 1) * width
+        -- guard: what is said twice in one call counts once
         local lease = packed and not seen[id] and read_lease(worker, id, packed)
         if lease and lease.number == tonumber(ARGV[at + 1]) then
             seen[id] = true
@@ -111,9 +112,11 @@ local function put_back(lease, delay, is_rejected)
     end
     if is_rejected then
         state.sequence = math.max(now, state.sequence + 1)
+        -- guard: a rejected message goes behind its line
         message.order = state.sequence - message.priority * AGEING
     end
     if is_rejected or not message.returned then
+        -- guard: a message that comes again says so
         message.returned = true
         call('HSET', key.meta, message.id, pack_message(message))
     end
@@ -147,6 +150,7 @@ local function drop(leases)
         if not lease.is_finished then
             unstart_run(owner_of(lease.owner))
         end
+        -- guard: what is published while its worker drops it is ready again
         if not lease.is_finished and call('HEXISTS', key.again, lease.id) == 1 then
             put_back(lease)
         else
@@ -156,6 +160,7 @@ local function drop(leases)
     end
     if #ids > 0 then
         -- In this order: what has a body and no lease is published again by `repair.lua`.
+        -- guard: a message is forgotten before its lease
         forget(ids)
         delete_fields(key.held .. leases[1].worker, ids)
     end

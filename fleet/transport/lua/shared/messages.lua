@@ -94,6 +94,7 @@ end
 -- Make a message ready, or park it when its lock is taken. One that was rejected comes after the
 -- owner's other submissions as well.
 local function make_ready(message, is_rejected)
+    -- guard: what is published behind a taken lock is parked
     if is_locked(message.lock) then
         park(message)
         return
@@ -156,6 +157,7 @@ local function remove_ready(message)
     if not take_out(message) then
         return false
     end
+    -- guard: who is let to a lock and goes lets the next one
     if message.lock ~= '' and not is_locked(message.lock) then
         let_next(message.lock, message.owner)
     end
@@ -213,6 +215,7 @@ end
 local function put_in(values, at)
     local sequence = state.sequence
     local message, body, delay = read_group(values, at)
+    -- guard: the same attempt published twice is one
     if call('HSETNX', key.meta, message.id, pack_message(message)) == 0 then
         state.sequence = sequence
         count('duplicates')
@@ -220,6 +223,7 @@ local function put_in(values, at)
         call('HSET', key.again, message.id, 1)
         return
     end
+    -- guard: a body is stored when all else has been
     bodies[#bodies + 1] = message.id
     bodies[#bodies + 1] = body
     owner_of(message.owner)

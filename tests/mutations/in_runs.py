@@ -1,0 +1,254 @@
+"""Guards of admission, recording and publishing, in `jobs/runs/sql`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.mutation import Mutation
+
+GATE: Final = "tests/fleet/worker/test_gate.py::test_"
+GATE_EPHEMERAL: Final = "tests/fleet/worker/test_gate_ephemeral.py::test_"
+UNKNOWN_TASKS: Final = "tests/fleet/worker/test_unknown_tasks.py::test_"
+ADMISSION: Final = "tests/jobs/runs/test_admission.py::test_"
+CANCELLATION: Final = "tests/jobs/runs/test_cancellation.py::test_"
+CLOSING: Final = "tests/jobs/runs/test_closing.py::test_"
+DISPATCH: Final = "tests/jobs/runs/test_dispatch.py::test_"
+EPHEMERAL: Final = "tests/jobs/runs/test_ephemeral.py::test_"
+RUNS_GATE: Final = "tests/jobs/runs/test_gate.py::test_"
+RECORDING: Final = "tests/jobs/runs/test_recording.py::test_"
+UNBLOCKING: Final = "tests/jobs/runs/test_unblocking.py::test_"
+RESCUE: Final = "tests/jobs/system/test_rescue.py::test_"
+
+ROWS: Final = (
+    Mutation(
+        "only what is queued is admitted",
+        "G3, G17",
+        "WHERE r.id = h.id AND r.task = h.task",
+        (
+            f"{ADMISSION}what_is_not_queued_is_gone",
+            f"{ADMISSION}the_same_hint_again_finds_nothing_to_do",
+            f"{CANCELLATION}what_waits_is_cancelled_and_never_starts",
+        ),
+        is_quick=True,
+    ),
+    Mutation(
+        "a hint whose row is held is given back, not dropped",
+        "G1",
+        ") THEN 'gone'",
+        (f"{ADMISSION}a_row_that_somebody_holds_is_busy",),
+    ),
+    Mutation(
+        "the row names the task",
+        "G8",
+        "WHERE r.id = h.id AND r.state || '' = 'queued'",
+        (f"{ADMISSION}a_hint_that_names_another_task_is_gone",),
+    ),
+    Mutation(
+        "a worker that was frozen past its lease admits nothing",
+        "G3",
+        "",
+        (f"{ADMISSION}a_stale_worker_admits_nothing",),
+    ),
+    Mutation(
+        "a paused owner's runs wait",
+        "may it run now",
+        "WHEN false",
+        (f"{ADMISSION}a_paused_owner_s_runs_wait",),
+    ),
+    Mutation(
+        "a batch fills a cap and no more",
+        "G16",
+        "PARTITION BY g.owner_id ORDER BY g.priority DESC, g.id) > g.most + 1 THEN 'cap'",
+        (
+            f"{ADMISSION}a_cap_holds_against_workers_at_once",
+            f"{ADMISSION}under_a_cap_higher_priority_goes_first",
+        ),
+    ),
+    Mutation(
+        "what is admitted and not yet started counts under a cap",
+        "G16",
+        "WHERE a.owner_id = o.id AND a.state IN ('running', 'cancelling')) AS room",
+        (f"{ADMISSION}a_cap_holds_against_workers_at_once",),
+    ),
+    Mutation(
+        "who counts under a cap waits for who counts before it",
+        "G16",
+        "ELSE NULL END",
+        (f"{ADMISSION}a_deadline_that_passes_behind_a_cap_is_kept",),
+    ),
+    Mutation(
+        "a lock that somebody holds is taken",
+        "G16",
+        "false",
+        (f"{ADMISSION}a_lock_lets_one_run_at_a_time",),
+        fails_with="MultipleObjectsReturned",
+    ),
+    Mutation(
+        "of one batch one run gets a lock",
+        "G16",
+        "",
+        (f"{ADMISSION}a_lock_lets_one_run_at_a_time",),
+        fails_with="MultipleObjectsReturned",
+    ),
+    Mutation(
+        "past its deadline a run expires",
+        "G14",
+        "WHEN false THEN 'expired'",
+        (f"{ADMISSION}past_its_deadline_a_run_expires",),
+    ),
+    Mutation(
+        "a token is handed out once",
+        "G4",
+        "token = greatest(r.token, (j.verdict = '')::int),",
+        (f"{RECORDING}an_older_token_is_fenced_off", f"{RESCUE}the_second_attempt_comes_at_once"),
+    ),
+    Mutation(
+        "an admission spends an attempt",
+        "G7",
+        "attempt_count = r.attempt_count,",
+        (f"{ADMISSION}an_admission_brings_token_payload_and_context",),
+    ),
+    Mutation(
+        "a row that has just changed is admitted the next time",
+        "G1",
+        "WHERE l.place IS NULL",
+        (f"{ADMISSION}a_row_that_somebody_has_just_changed_is_busy",),
+        fails_with="KeyError",
+    ),
+    Mutation(
+        "only the newest token writes",
+        "G4",
+        "WHERE r.id = p.id",
+        (
+            f"{RECORDING}an_older_token_is_fenced_off",
+            f"{RECORDING}tokens_of_the_future_and_unknown_runs_are_nobody_s",
+            f"{RESCUE}the_second_attempt_comes_at_once",
+        ),
+    ),
+    Mutation(
+        "what has ended is not written again",
+        "G18",
+        "AND true",
+        (f"{RECORDING}a_repeated_batch_is_harmless",),
+        fails_with="duplicate key",
+    ),
+    Mutation(
+        "what has started is not given back",
+        "G3",
+        "OR p.started_age IS NULL)",
+        (f"{RECORDING}what_has_started_cannot_be_given_back",),
+    ),
+    Mutation(
+        "what ends while it is cancelled is cancelled",
+        "G17",
+        "",
+        (f"{RECORDING}what_ends_while_it_is_cancelled_is_cancelled",),
+    ),
+    Mutation(
+        "a worker's ages are clipped",
+        "G19",
+        "now.at - make_interval(secs => l.started_age) AS started_at,",
+        (f"{RECORDING}a_worker_s_clock_cannot_turn_history_around",),
+    ),
+    Mutation(
+        "what is given back has spent no attempt",
+        "G20",
+        "attempt_count = r.attempt_count - (false OR j.cause = 'not begun')::int,",
+        (f"{RECORDING}what_is_given_back_has_spent_no_attempt",),
+    ),
+    Mutation(
+        "what is given back keeps its place",
+        "G20",
+        "",
+        (f"{RECORDING}what_is_given_back_keeps_its_place",),
+    ),
+    Mutation(
+        "an admission outside its windows is refused",
+        "G14",
+        "WHEN false",
+        (
+            f"{RUNS_GATE}an_admission_outside_is_refused_whatever_the_queue_says",
+            f"{RUNS_GATE}nothing_starts_within_the_cut_off",
+            f"{RUNS_GATE}an_admission_waits_for_a_change_and_sees_it",
+            f"{RUNS_GATE}what_a_change_closes_admits_nothing_from_its_commit_on",
+        ),
+    ),
+    Mutation(
+        "an admission reads the clock when it has waited, and not before",
+        "G14",
+        "SELECT now() AS at FROM (SELECT count(*) FROM locked) AS after_the_locks",
+        (f"{RUNS_GATE}an_admission_that_waited_past_the_close_admits_nothing",),
+    ),
+    Mutation(
+        "an admission waits for who changes its owner's calendars",
+        "G14",
+        "(NULL::bigint, NULL::text, 1722, NULL),",
+        (f"{RUNS_GATE}an_admission_waits_for_a_change_and_sees_it",),
+    ),
+    Mutation(
+        "without history, too, nothing starts outside its windows",
+        "G14",
+        "WHEN NOT coalesce(now.at <= gate.until - needed.span, applying.ids IS NULL) THEN ''",
+        (
+            f"{EPHEMERAL}what_comes_outside_its_windows_is_recorded",
+            f"{EPHEMERAL}what_does_not_fit_is_recorded_too",
+        ),
+    ),
+    Mutation(
+        "an attempt is stopped only earlier than it was told",
+        "end behaviour",
+        "SELECT a.id, ends.at AS stop_at",
+        (f"{CLOSING}a_change_that_takes_nothing_from_it_stops_nothing",),
+    ),
+    Mutation(
+        "an attempt that did nothing is not spent",
+        "G1",
+        "attempt_count = r.attempt_count - (j.after = 'queued')::int,",
+        (f"{GATE}a_last_attempt_whose_moment_has_passed_is_tried_again",),
+    ),
+    Mutation(
+        "only queued runs are published",
+        "G17",
+        "WHERE r.id = ANY(%(ids)s)",
+        (f"{DISPATCH}only_queued_runs_are_published",),
+    ),
+    Mutation(
+        "a run waits for its task only where no live worker knows it",
+        "G1",
+        "",
+        (f"{UNKNOWN_TASKS}a_hint_goes_back_to_the_queue_when_another_worker_knows_its_task",),
+    ),
+    Mutation(
+        "the sweep frees runs of a task that a worker of their queue knows, and no others",
+        "G1",
+        "AND (true",
+        (f"{UNBLOCKING}a_run_that_waits_for_its_task_is_freed_by_a_worker_that_knows_it",),
+    ),
+    Mutation(
+        "without history: a paused job has no run",
+        "history none",
+        "WHEN j.id IS NULL OR NOT j.enabled THEN 'gone'",
+        (f"{EPHEMERAL}a_job_that_wants_no_such_run_has_none",),
+    ),
+    Mutation(
+        "without history: a job with a history needs a row",
+        "G8",
+        "LEFT JOIN jobs_job j ON j.id = h.job_id AND j.task = h.task",
+        (f"{EPHEMERAL}a_job_that_wants_no_such_run_has_none",),
+    ),
+    Mutation(
+        "without history: a paused owner's hint waits",
+        "history none",
+        "WHEN false",
+        (
+            f"{EPHEMERAL}a_paused_owner_s_hint_waits",
+            f"{GATE_EPHEMERAL}a_paused_owner_s_hint_goes_back",
+        ),
+    ),
+    Mutation(
+        "without history: a worker that was frozen past its lease starts nothing",
+        "G3",
+        "WHEN false THEN 'busy'",
+        (f"{EPHEMERAL}a_worker_that_was_frozen_past_its_lease_starts_nothing",),
+    ),
+)
