@@ -1,8 +1,7 @@
 """All that Fairshift does to Celery, billiard and Kombu: private names, and what is replaced.
 
 `tests/fleet/test_patches.py` fails with the name that an installed version lacks, and with a
-private name in our code that no row has. `make docs` writes the table into
-`docs/understand/patches.md`. Pure data.
+private name in our code that no row has. Pure data.
 """
 
 from __future__ import annotations

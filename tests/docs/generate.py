@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from fleet.patches import PATCHES
 from jobs.core import errors
 from jobs.core.conf import RULES, Kind, Rule
 from jobs.core.states import FIRST, MOVES
@@ -20,12 +19,7 @@ from tests.docs.pages import PROJECT, code_words, read
 
 _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 UNSAID: Final = "(say here what it is for)"
-PAGES: Final = (
-    "docs/operate/settings.md",
-    "docs/understand/patches.md",
-    "docs/understand/states.md",
-    "docs/use/errors.md",
-)
+PAGES: Final = ("docs/operate/settings.md", "docs/understand/states.md", "docs/use/errors.md")
 
 
 def generated(page: str) -> str:
@@ -73,16 +67,6 @@ def states(_before: str) -> str:
         lines += ["", *(f"    {source} --> {target}" for target in MOVES if target in targets)]
     ends = [f"    {source} --> [*]" for source, targets in MOVES.items() if not targets]
     return "\n".join(["```mermaid", "stateDiagram-v2", *lines, *ends, "```"])
-
-
-def patches(_before: str) -> str:
-    """Return a row for each of the patches of Celery, billiard and Kombu."""
-    head = ["| of | replaces | overrides | uses | files | why |", "|---|---|---|---|---|---|"]
-    for each in PATCHES:
-        lists = (each.of, each.replaces, each.overrides, each.uses, each.files)
-        cells = [*(" ".join(f"`{word}`" for word in text.split()) for text in lists), each.why]
-        head.append("|".join(["", *(f" {cell} " if cell else " " for cell in cells), ""]))
-    return "\n".join(head)
 
 
 def exceptions(_before: str) -> str:
@@ -156,7 +140,6 @@ def _named(path: Path) -> dict[str, str]:
 PARTS: Final[dict[str, Callable[[str], str]]] = {
     "settings": settings,
     "states": states,
-    "patches": patches,
     "exceptions": exceptions,
     "checks": checks,
 }
