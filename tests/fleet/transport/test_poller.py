@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from queue import Empty
+from threading import Thread
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from celery import current_app
 from kombu import Consumer, Exchange, Queue
+from kombu.utils.eventio import READ
 from redis import Redis
 
 from fleet.transport import poller
@@ -90,43 +93,77 @@ def test_what_answers_next_may_be_another_server(clock: Clock) -> None:
     assert channel.leases._met == {("jobs", "another")}
 
 
-@pytest.mark.parametrize("is_listener_first", [False, True])
+class Listening:
+    """A channel in an event loop that waits for a fair queue and listens to what is said to all."""
+
+    def __init__(self, connection: Any) -> None:
+        self.said = Exchange("said", type="fanout")
+        self.heard: list[str] = []
+        channel = connection.default_channel
+        self.cycle = channel.connection.cycle
+        self.cycle.is_in_loop = True
+        queues = [Queue("jobs"), Queue("hears", self.said, auto_delete=True)]
+        hear = Consumer(channel, queues, on_message=lambda message: self.hear(message.payload))
+        hear.consume()
+        for _ in range(2):
+            self.turn()
+
+    def hear(self, word: str) -> None:
+        self.heard.append(word)
+
+    def turn(self) -> None:
+        self.cycle.on_poll_start()
+        self.handle(self.cycle.poller.poll(0.1) or ())
+
+    def handle(self, events: Iterable[tuple[int, int]]) -> None:
+        for number, event in events:
+            with suppress(Empty):
+                self.cycle.handle_event(number, event)
+
+    def number(self, kind: str) -> int:
+        """Return the descriptor of one of its connections."""
+        [number] = [n for n, (_, of) in self.cycle._fd_to_chan.items() if of == kind]
+        return number
+
+    def hears(self, word: str) -> bool:
+        """Say this to all, and whether it is heard in five seconds."""
+        with current_app.connection_for_write() as other:
+            other.Producer().publish(word, exchange=self.said, declare=[self.said])
+        until = time.monotonic() + 5
+        while word not in self.heard and time.monotonic() < until:
+            self.turn()
+        return word in self.heard
+
+
+@pytest.fixture
+def listening() -> Iterator[Listening]:
+    with current_app.connection_for_read() as connection:
+        yield Listening(connection)
+
+
+@pytest.mark.parametrize("order", [("BRPOP", "LISTEN"), ("LISTEN", "BRPOP")])
 def test_connections_that_come_back_are_read_by_their_own_descriptors(
-    broker: Redis, is_listener_first: bool
+    broker: Redis, listening: Listening, order: Sequence[str]
 ) -> None:
     """Each may get the number of the other, and a read from the wrong one would never end."""
-    heard: list[str] = []
-    said = Exchange("said", type="fanout")
-    queues = [Queue("jobs"), Queue("hears", said, auto_delete=True)]
-    with current_app.connection_for_read() as connection:
-        channel = connection.default_channel
-        cycle = channel.connection.cycle
-        cycle.is_in_loop = True
-        with Consumer(channel, queues, on_message=lambda message: heard.append(message.payload)):
+    for kind in ("normal", "pubsub"):
+        for client in broker.client_list(_type=kind):
+            if client["cmd"] in ("brpop", "psubscribe"):
+                broker.client_kill_filter(_id=client["id"])
+    numbers = [listening.number(kind) for kind in order]
+    lost = dict(listening.cycle.poller.poll(1))
+    assert sorted(lost) == sorted(numbers)
+    listening.handle((number, lost[number]) for number in numbers)
+    until = time.monotonic() + 5
+    while not broker.pubsub_numpat() and time.monotonic() < until:
+        listening.turn()
+    assert listening.hears("hello")
 
-            def turn(seconds: float = 0.1) -> None:
-                cycle.on_poll_start()
-                for number, event in cycle.poller.poll(seconds) or ():
-                    with suppress(Empty):
-                        cycle.handle_event(number, event)
 
-            turn()
-            turn()
-            for kind in ("normal", "pubsub"):
-                for client in broker.client_list(_type=kind):
-                    if client["cmd"] in ("brpop", "subscribe", "psubscribe"):
-                        broker.client_kill_filter(_id=client["id"])
-            lost = cycle.poller.poll(1)
-            assert len(lost) == 2
-            by_kind = {cycle._fd_to_chan[number][1]: (number, event) for number, event in lost}
-            for kind in ("LISTEN", "BRPOP") if is_listener_first else ("BRPOP", "LISTEN"):
-                with suppress(Empty):
-                    cycle.handle_event(*by_kind[kind])
-            time.sleep(poller.REST_SECONDS)
-            turn()
-            with current_app.connection_for_write() as other:
-                other.Producer().publish("hello", exchange=said, declare=[said])
-            until = time.monotonic() + 5
-            while not heard and time.monotonic() < until:
-                turn()
-    assert heard == ["hello"]
+def test_a_message_that_is_not_there_is_not_waited_for(listening: Listening) -> None:
+    """The loop would stand still until somebody says something to all."""
+    read = Thread(target=listening.handle, args=[[(listening.number("LISTEN"), READ)]], daemon=True)
+    read.start()
+    read.join(timeout=5)
+    assert not read.is_alive()
+    assert listening.hears("hello")
