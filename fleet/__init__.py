@@ -1,7 +1,7 @@
 """How work is shared and run: Celery, Kombu, Redis. Knows neither Django nor jobs.
 
-This is the front door; `use_fair_transport`, `route_calls` and `install` are called once, in
-`config/celery.py`.
+Other packages import from here. `config/celery.py` calls `use_fair_transport`, `route_calls` and
+`install` once. Everything that is changed in Celery is listed in `patches`.
 """
 
 from __future__ import annotations

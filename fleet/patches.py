@@ -1,7 +1,7 @@
 """All that Fairshift does to Celery, billiard and Kombu: private names, and what is replaced.
 
 `tests/fleet/test_patches.py` fails with the name that an installed version lacks, and with a
-private name in our code that no row has. `docs/understand/patches.md` shows the table. Pure data.
+private name in our code that no row has. Pure data.
 """
 
 from __future__ import annotations

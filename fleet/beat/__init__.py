@@ -1,1 +1,1 @@
-"""celery-beat, of which any number may run: one of them sends."""
+"""A celery-beat of which any number may run: one of them leads and sends."""

@@ -1,1 +1,1 @@
-"""What web processes and commands ask of Redis: publish hints, look at queues, set owners."""
+"""What web processes and commands do in Redis: publish hints, look at queues, set limits."""

@@ -1,4 +1,7 @@
-"""The admin of Fairshift: one module a model, on the stock Django admin."""
+"""The admin of Fairshift, on the stock Django admin.
+
+Each model has a `page` module, such as `runs/page.py`, with the columns and filters of its list.
+"""
 
 from importlib import import_module
 

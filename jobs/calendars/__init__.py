@@ -1,4 +1,8 @@
-"""Calendars: windows, approvals, openings, and whether a run may start now."""
+"""Calendars: windows, approvals, openings, and whether a run may start now.
+
+`windows`, `approvals` and `changes` write calendars; `gate` decides for runs. `hours` turns rows
+into the values of `jobs/windows`. `reads` computes what pages show: `reads/month.py` a month.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,1 +1,4 @@
-"""What every other package uses: settings, errors, ids, states, SQL, checks of inputs."""
+"""What every other package uses: settings, errors, ids, states, SQL, checks of inputs.
+
+`conf` validates the settings, each with its limits; `jobs/checks` checks that they fit together.
+"""

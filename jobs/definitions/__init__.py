@@ -1,1 +1,4 @@
-"""Jobs as callers define them: checks, upserts, imports from files, from beat and by message."""
+"""Jobs as callers define them: by call, from files, from celery-beat and by message.
+
+`spec` checks one job, `upsert` writes many.
+"""

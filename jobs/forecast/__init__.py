@@ -1,1 +1,1 @@
-"""When will it be done? A simulation of what waits, by owners' shares and calendars."""
+"""When will it be done? A simulation of the waiting runs, by owners' shares and calendars."""

@@ -1,4 +1,8 @@
-"""The models of jobs, one file an idea."""
+"""The models, one file for each idea.
+
+`access` decides who may see and do what; `verbs` connects methods such as `run.cancel()` with the
+packages above.
+"""
 
 from jobs.models.audit import AuditEntry
 from jobs.models.calendar import (

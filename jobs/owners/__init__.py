@@ -1,4 +1,7 @@
-"""Owners: their weights, limits and pauses, and what the fair queue is told of them."""
+"""Owners: `limits` sets weights, limits and pauses.
+
+`fair_queue` reads them from the rows and sends them to the fair queues.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""The recurring engine: which due times have passed, and the runs that are made of them.
+"""The recurring engine: it finds due times that have passed, and makes their runs.
 
-`pulse` makes the ticks, `tick` finds what is due, `trigger` makes the runs; `misfire` and `missed`
-deal with due times that were not met, `overlap` with runs that have not ended, `pause` with jobs
-that must not run for a while.
+`pulse` makes ticks, `tick` finds the jobs that are due, `trigger` makes the runs. `misfire` and
+`missed` handle due times that were missed, `overlap` earlier runs that have not ended, `pause`
+paused jobs.
 """

@@ -1,7 +1,9 @@
-"""Runs: one file a step of a run's journey.
+"""Runs: one file for each step of a run's journey.
 
 `submission` takes the call, `preparation` checks it, `storage` writes the rows, `dispatch`
-publishes the hints after the commit. A worker asks `admission` before it starts a run and tells
-`recording` what became of it. `gate` and `unblocking` move what waits. `cancellation`,
-`manual_retry` and `override` are what people do to a run.
+publishes the hints after the commit. A worker asks `admission` (the statement is `sql/admit.sql`)
+before it starts a run, and reports the outcome to `recording`. `gate` and `unblocking` move waiting
+runs. `cancellation`, `manual_retry` and `override` are the actions of an operator. A chord is
+opened in `celery_callbacks`; `result_backend` starts its body. Retries are decided in
+`jobs/catalog/retry_policy.py`.
 """

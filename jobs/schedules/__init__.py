@@ -1,4 +1,8 @@
-"""When is a job due? Pure: the time is passed in, and nothing here knows Django."""
+"""When is a job due? Pure: the time is passed in, and nothing here knows Django.
+
+`due` lists the due times of a schedule. `cron` does it for a cron expression, also where a zone's
+clock skips or repeats a time. `misfire` decides on due times that were missed.
+"""
 
 from jobs.core.errors import ScheduleError
 from jobs.schedules.cron import cron_minutes

@@ -1,4 +1,9 @@
-"""When may something start? Pure: the time is passed in, and nothing here knows Django."""
+"""When may something start? Pure: the time is passed in, and nothing here knows Django.
+
+A window is an `entries.Entry`. `validation` checks it, `occurrences` computes its spans in UTC,
+`openings` combines calendars, `gate` answers for one run. Changes of a zone's clock are handled in
+`wall_clock`. CONTRIBUTING.md lists the files that a new option of a window touches.
+"""
 
 from jobs.core.errors import WindowError
 from jobs.windows.amount import MOST_OPENINGS, first_beyond

@@ -1,4 +1,4 @@
-"""Settings, states, errors and checks: the generated parts of docs/ are those of the code."""
+"""The generated parts of docs/ are those of the code."""
 
 import re
 

@@ -5,13 +5,33 @@ import re
 from tests.docs.pages import PROJECT, code_words, entries, read, table
 
 PAGE = "docs/understand/guarantees.md"
+TESTS = PROJECT / "tests"
+ROWS = table(read(PAGE), after="# What is promised, and how it is proven")
+"""Of each promise: its number, its words, its tests, its plays."""
+
+
+def test_no_promise_is_missing() -> None:
+    """G1 to G25 each have a row, or are named as not built; each row names a test or a play."""
+    sentence = read(PAGE).partition("\nNot built yet")[2].partition("\n\n")[0]
+    numbers = {number for number, *_ in ROWS if number} | set(re.findall(r"G\d+", sentence))
+    assert numbers == {f"G{number}" for number in range(1, 26)}
+    assert all(code_words(row[2] + row[3]) for row in ROWS)
 
 
 def test_tests_are_there() -> None:
     """Every path that a promise names is a test, or a folder of tests."""
-    rows = table(read(PAGE), after="# What is promised, and how it is proven")
-    paths = [word for row in rows for word in code_words(row[2]) if not word.startswith("make ")]
-    assert [word for word in paths if not list((PROJECT / "tests").glob(f"{word}*"))] == []
+    paths = [word for row in ROWS for word in code_words(row[2]) if not word.startswith("make ")]
+    missing = [path for path in paths if not (TESTS / path).is_dir()]
+    assert [path for path in missing if not (TESTS / f"{path}.py").is_file()] == []
+
+
+def test_plays_are_there() -> None:
+    """`make chaos WHAT=` finds every play that a promise names: a file or a function."""
+    files = [path for path in TESTS.rglob("test_*.py") if "mark.chaos" in path.read_text()]
+    names = " ".join(f"{path} {path.read_text()}" for path in files)
+    cells = [word for row in ROWS for word in code_words(row[3]) if not word.startswith("make ")]
+    plays = [play for cell in cells for play in cell.split(" or ")]
+    assert [play for play in plays if not re.search(rf"test_\w*{play}", names)] == []
 
 
 def test_the_last_plays_are_of_promises() -> None:

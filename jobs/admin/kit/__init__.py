@@ -1,1 +1,1 @@
-"""What the pages of every model share: lists, filters, verbs with a confirmation, HTML."""
+"""Shared by the pages of all models: lists, filters, verbs with a confirmation, HTML."""

@@ -1,1 +1,1 @@
-"""Runs and submissions: lists, stories, retry, override, the form to submit."""
+"""Runs (list in `page`) and submissions: history, retry, override, the form to submit."""

@@ -1,1 +1,1 @@
-"""What pages show of calendars: a month, a status, the times of a window."""
+"""Reads of calendars for pages: a month (days in `month_layout`), a status, a window's times."""

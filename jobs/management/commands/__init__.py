@@ -1,1 +1,1 @@
-"""The commands; each is one file."""
+"""The commands, one file each."""

@@ -1,20 +1,9 @@
-"""patches.md shows fleet/patches.py; pools.md shows the tested versions."""
+"""docs/operate/pools.md shows the tested versions of Celery, billiard and Kombu."""
 
 import re
 
-from fleet.patches import PATCHES
 from fleet.versions import TESTED
 from tests.docs.pages import code_words, read, table
-
-
-def test_the_page_shows_what_is_changed() -> None:
-    """One row for each of the module's, in its order; the last cell says why."""
-    rows = table(read("docs/understand/patches.md"), after="# What Fairshift changes in Celery")
-    shown = [[*(" ".join(code_words(cell)) for cell in row[:-1]), row[-1]] for row in rows]
-    assert shown == [
-        [each.of, each.replaces, each.overrides, each.uses, each.files, each.why]
-        for each in PATCHES
-    ]
 
 
 def test_the_page_has_the_tested_versions() -> None:
