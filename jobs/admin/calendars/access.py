@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from django.db import models
 from django.http import HttpRequest
 
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.calendars.approvals import ROLES
 from jobs.calendars.visibility import visible_rows
 from jobs.models import Calendar, access
@@ -15,7 +15,7 @@ from jobs.models import Calendar, access
 APPROVES: Final = frozenset(ROLES)
 
 
-class CalendarPages(VerbalAdmin):
+class CalendarPages(VerbAdmin):
     """Pages of calendars, or of rows that belong to one. Mix in before other admin classes."""
 
     owner_path: ClassVar[str] = "owner"

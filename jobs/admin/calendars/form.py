@@ -12,7 +12,7 @@ from django.db import models
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs.admin.kit.stale_form import SeenForm, digest
+from jobs.admin.kit.stale_form import StaleCheckForm, digest
 from jobs.models import Attachment, Calendar, Job, Owner, Target, TargetGroup, access
 
 OPTIONS: Final = (
@@ -46,7 +46,7 @@ def _field(name: str, to: type[models.Model]) -> forms.ModelMultipleChoiceField:
     )
 
 
-class CalendarForm(SeenForm):
+class CalendarForm(StaleCheckForm):
     """A calendar with what it applies to."""
 
     user: ClassVar[Any] = None

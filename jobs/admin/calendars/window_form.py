@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs.admin.kit.stale_form import SeenForm, digest
+from jobs.admin.kit.stale_form import StaleCheckForm, digest
 from jobs.calendars.windows import check_amount
 from jobs.core.errors import WindowError
 from jobs.core.zones import zone_names
@@ -73,7 +73,7 @@ class WallTime(forms.MultiValueField):
         return datetime.combine(*data_list) if data_list else None
 
 
-class WindowForm(SeenForm):
+class WindowForm(StaleCheckForm):
     """A window or freeze, checked as a whole."""
 
     starts = WallTime(

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter, linked
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
 from jobs.admin.runs.submission_page import cancelled_in_words
 from jobs.core.states import ENDED, State
@@ -55,7 +55,7 @@ class BackfillOwnerFilter(OwnerFilter):
 
 
 @admin.register(Backfill)
-class BackfillAdmin(VerbalAdmin, RecordAdmin):
+class BackfillAdmin(VerbAdmin, RecordAdmin):
     owner_path = "job__owner"
     verbs = (CANCEL,)
     list_display = (

@@ -1,31 +1,20 @@
-"""Missed spans: due times that were not run, and why. Read only, newest first."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Missed spans: consecutive due times that were not run, and why. Read-only, newest first."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
-from jobs.admin.kit.filters import OwnerFilter, linked
+from jobs.admin.kit.filters import ChoiceFilter, OwnerFilter, linked
 from jobs.models import Job, Missed, MissReason
 
 
-class ReasonFilter(admin.SimpleListFilter):
+class ReasonFilter(ChoiceFilter):
     title = _("reason")
     parameter_name = "reason"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(MissReason.choices)
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        value = self.value()
-        return queryset.filter(reason=value) if value in MissReason.values else queryset
+    choices_of_column = MissReason.choices
 
 
 @admin.register(Missed)

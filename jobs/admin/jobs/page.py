@@ -33,7 +33,7 @@ from jobs.admin.jobs.preview import preview
 from jobs.admin.jobs.verbs import PAUSE, RESUME, RUN_NOW
 from jobs.admin.kit import html
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.core.errors import ScheduleError
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.periodic_tasks import sync_after_commit
@@ -47,7 +47,7 @@ KNOWN_LATER = frozenset({"life", "results", "place", "missed_spans"})
 
 
 @admin.register(Job)
-class JobAdmin(JobImportAdmin, VerbalAdmin):
+class JobAdmin(JobImportAdmin, VerbAdmin):
     form = JobForm
     verbs = (RUN_NOW, PAUSE, RESUME, BACKFILL)
     list_display = (

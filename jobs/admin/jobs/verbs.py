@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit import html
-from jobs.admin.kit.verbs import Act, CertainUntilForm, Verb, always
+from jobs.admin.kit.verbs import Act, RequiredUntilForm, Verb, always
 from jobs.models import IdempotencyKey, Job, Run
 from jobs.recurring.pause import pause_jobs
 from jobs.runs.submission import run_job_once
@@ -54,7 +54,7 @@ PAUSE = Verb(
     done=_("paused"),
     refused=always(_("This job cannot be paused.")),
     warning=_("Its schedule makes no runs until then. It can still be run by hand."),
-    form=CertainUntilForm,
+    form=RequiredUntilForm,
 )
 
 

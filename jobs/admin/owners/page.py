@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit import html
 from jobs.admin.kit.filters import PausedFilter
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, UntilForm, Verb, always
 from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, access
@@ -82,7 +82,7 @@ def _edits(request: HttpRequest, owner: Owner | None) -> bool:
 
 
 @admin.register(Owner)
-class OwnerAdmin(VerbalAdmin):
+class OwnerAdmin(VerbAdmin):
     owner_path = "pk"
     verbs = (PAUSE, RESUME)
     inlines = (MembershipInline,)

@@ -19,7 +19,7 @@ from jobs.admin.calendars.links import calendars_by, links_to
 from jobs.admin.kit import html
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.kit.stale_form import SeenForm, digest
+from jobs.admin.kit.stale_form import StaleCheckForm, digest
 from jobs.calendars import changes
 from jobs.models import Target, TargetGroup, access
 from jobs.models.fields import no_nul
@@ -29,7 +29,7 @@ NAMED: Final = 10
 MOST_NAMES: Final = 50_000
 
 
-class TargetGroupForm(SeenForm):
+class TargetGroupForm(StaleCheckForm):
     """A group, its targets, and more of them by name."""
 
     user: ClassVar[Any] = None

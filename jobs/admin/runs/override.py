@@ -20,7 +20,7 @@ from jobs.runs.override import override_submission, override_windows
 PERMISSION = "jobs.override_window"
 
 
-class CertainReasonForm(ReasonForm):
+class RequiredReasonForm(ReasonForm):
     """Why, which must be said."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -60,7 +60,7 @@ OVERRIDE = Verb(
     done=lazy("let start outside their windows"),
     refused=always(lazy("This run does not wait, or may start outside its windows already.")),
     warning=lazy("They start whatever calendars and freezes say. Owner's limits and locks stay."),
-    form=CertainReasonForm,
+    form=RequiredReasonForm,
 )
 OVERRIDE_SUBMISSION = Verb(
     name="override",
@@ -74,7 +74,7 @@ OVERRIDE_SUBMISSION = Verb(
         "Every run of it that waits starts whatever calendars and freezes say. "
         "Owner's limits and locks stay."
     ),
-    form=CertainReasonForm,
+    form=RequiredReasonForm,
 )
 
 

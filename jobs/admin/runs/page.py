@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import AgeFilter, OwnerFilter, StateFilter, linked
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb
 from jobs.admin.runs.override import OVERRIDE
 from jobs.admin.runs.run_task import FAIL, MOVE
@@ -59,7 +59,7 @@ RETRY = Verb(
 
 
 @admin.register(Run)
-class RunAdmin(VerbalAdmin, RecordAdmin):
+class RunAdmin(VerbAdmin, RecordAdmin):
     verbs = (CANCEL, RETRY, OVERRIDE, MOVE, FAIL)
     change_form_template = "admin/jobs/run/change_form.html"
 

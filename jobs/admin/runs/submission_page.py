@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
 from jobs.admin.runs.forecast import rest_in_words
 from jobs.admin.runs.override import OVERRIDE_SUBMISSION
@@ -67,7 +67,7 @@ CANCEL = Verb(
 
 
 @admin.register(Submission)
-class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
+class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
     verbs = (CANCEL, RETRY_FAILED, OVERRIDE_SUBMISSION)
     list_display = ("name", "task_name", "progress", "owner_link", "submitted", "number")
     list_select_related = ("owner",)
