@@ -1,4 +1,4 @@
-"""The admin of Fairshift: one module a model, on the stock Django admin."""
+"""The admin of Fairshift: one module for each model, on Django's stock admin."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Jobs: made from the tasks on offer, run by hand, paused; their last results at a glance."""
+"""Jobs: made from offered tasks, run by hand, paused; with their last results."""
 
 # ruff: noqa: ARG002  Django's signatures
 
@@ -32,6 +32,7 @@ from jobs.admin.jobs.health_filter import HealthFilter
 from jobs.admin.jobs.preview import preview
 from jobs.admin.jobs.verbs import PAUSE, RESUME, RUN_NOW
 from jobs.admin.kit import html
+from jobs.admin.kit.base import with_fields
 from jobs.admin.kit.filters import OwnerFilter
 from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.core.errors import ScheduleError
@@ -42,8 +43,8 @@ from jobs.runs.counts import last_results
 from jobs.runs.search import search_beginnings
 from jobs.schedules import in_words
 
-KNOWN_LATER = frozenset({"life", "results", "place", "missed_spans"})
-"""Columns that say nothing of a job that is not made yet."""
+EMPTY_WHEN_NEW = ("life", "results", "place", "missed_spans")
+"""Columns that have nothing to show for a job that is not saved yet."""
 
 
 @admin.register(Job)
@@ -65,8 +66,8 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
     list_filter = (HealthFilter, ScheduleFilter, TaskFilter, EnabledFilter, OwnerFilter)
     list_defer = ("payload",)
     search_fields = ("key", "name")
-    search_help_text = _("How the key or the name begins.")
-    # The order of an index: owners stand in the order in which they were made.
+    search_help_text = _("The beginning of the key or the name.")
+    # The order of an index, so owners are in the order of their keys.
     ordering = ("owner_id", "key")
     sortable_by = ()
     autocomplete_fields = ("owner", "target")
@@ -80,7 +81,7 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
             _("How it runs"),
             {
                 "fields": ("queue", *POLICY_FIELDS, "lock_key"),
-                "description": _("What is left empty is as the task says, then as the settings."),
+                "description": _("An empty field has the task's value, else that of the settings."),
                 "classes": ("collapse",),
             },
         ),
@@ -99,10 +100,8 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
             raise PermissionDenied
         return preview(request, jobs=self.get_queryset(request))
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form: Any = super().get_form(request, obj, change, **kwargs)
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form: Any = super().get_form(request, *args, **kwargs)
         form.may_see_arguments = self._may_see_arguments(request)
         return form
 
@@ -112,29 +111,19 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
             sync_after_commit([obj.pk])
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the stored arguments where there is no form to hold them."""
+        """Show the stored arguments as text to a person who may not change the job."""
         sets = super().get_fieldsets(request, obj)
         if obj is None:
-            return [
-                (
-                    name,
-                    {**options, "fields": [f for f in options["fields"] if f not in KNOWN_LATER]},
-                )
-                for name, options in sets
-            ]
+            return with_fields(sets, dict.fromkeys(EMPTY_WHEN_NEW))
         if self.has_change_permission(request, obj):
             return sets
         shown = "stored" if self._may_see_arguments(request) else "hidden_arguments"
-        return [
-            (name, {**options, "fields": [shown if f == "arguments" else f for f in fields]})
-            for name, options in sets
-            for fields in [options["fields"]]
-        ]
+        return with_fields(sets, {"arguments": shown})
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         shown = ["life", "results", "timetable", "place", "missed_spans"]
         shown += ["stored", "hidden_arguments"]
-        # Runs, targets and locks of one owner do not go over to another.
+        # A job's runs, target and lock belong to its owner, so the owner stays.
         return [*shown, "owner", "key"] if obj else shown
 
     def get_search_results(
@@ -210,12 +199,11 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
 
     @html.column(_("missed spans"))
     def missed_spans(self, job: Job) -> str:
-        spans = schedule.last_missed(job)
-        lines = (
+        lines = [
             (html.between(each.first_at, each.last_at), each.count, each.get_reason_display())
-            for each in spans
-        )
-        if not spans:
+            for each in schedule.last_missed(job)
+        ]
+        if not lines:
             return html.NOTHING
         return format_html(
             '<ul class="fs-sample">{}</ul>{}',

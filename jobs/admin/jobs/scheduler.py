@@ -1,4 +1,4 @@
-"""The scheduler: one row that says whether what is due is triggered. Read only."""
+"""The scheduler: one row that says whether due jobs are triggered. Read-only."""
 
 # ruff: noqa: ARG002  Django's signatures
 
@@ -22,12 +22,13 @@ from jobs.schedules import moment_of
 from jobs.schedules.phases import SLOT
 
 SILENT: Final = timedelta(seconds=10)
-"""A pulse comes each second; who has not beaten for so long does not."""
+"""Without a pulse for this time the scheduler counts as stopped; it beats once a second."""
 
 
 @admin.register(Cursor)
 class SchedulerAdmin(RecordAdmin):
     owner_path = None
+    completes_object = True
     list_display = ("verdict", "pulse", "until", "open_ticks", "behind", "leader")
     list_display_links = None
     sortable_by = ()
@@ -35,28 +36,14 @@ class SchedulerAdmin(RecordAdmin):
     readonly_fields = list_display
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        for row in rows:
-            self._gather(row)
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        row = super().get_object(request, object_id, from_field)
-        if row is not None:
-            self._gather(row)
-        return row
-
-    def _gather(self, cursor: Cursor) -> None:
-        """Attach what the columns tell: the open ticks, what is late, and who leads the beats.
-
-        By PostgreSQL's clock, which wrote all of it.
-        """
-        shown: Any = cursor
+        # All times in these rows are from PostgreSQL's clock.
         at = now()
-        shown.page_silence = at - cursor.beat_at
-        shown.page_ticks = capped_count(Tick.objects.filter(done_at__isnull=True))
-        spans = owed(now=at)
-        first = min((span.first_slot for span in spans), default=None)
-        shown.page_behind = None if first is None else at - moment_of(first)
-        shown.page_leader = Leader.objects.filter(until__gt=at).order_by("name").first()
+        for row in rows:
+            row.page_silence = at - row.beat_at
+            row.page_ticks = capped_count(Tick.objects.filter(done_at__isnull=True))
+            first = min((span.first_slot for span in owed(now=at)), default=None)
+            row.page_behind = None if first is None else at - moment_of(first)
+            row.page_leader = Leader.objects.filter(until__gt=at).order_by("name").first()
 
     @html.column(_("state"))
     def verdict(self, cursor: Any) -> str:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.apps import apps
@@ -203,6 +203,16 @@ class RecordAdmin(OwnedAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+def with_fields(fieldsets: Any, replaced: Mapping[str, str | None]) -> list[tuple[Any, Any]]:
+    """Return fieldsets with some fields replaced, or removed by None; without empty fieldsets."""
+    made = []
+    for title, options in fieldsets:
+        fields = [replaced.get(name, name) for name in options["fields"]]
+        if kept := [name for name in fields if name is not None]:
+            made.append((title, {**options, "fields": kept}))
+    return made
 
 
 def _is_reverse(query: QueryDict) -> bool:

@@ -1,4 +1,4 @@
-"""Targets: what runs act on, and what happened to each."""
+"""Targets: what runs act on, with the runs of each."""
 
 # ruff: noqa: ARG002  Django's signatures
 
@@ -22,7 +22,7 @@ from jobs.runs.search import search_beginnings
 
 
 class TargetForm(forms.ModelForm):
-    """A target whose labels are few and short, as those of jobs and runs."""
+    """A target; its labels have the limits of those of jobs and runs."""
 
     def clean_labels(self) -> Any:
         labels = self.cleaned_data["labels"]
@@ -42,7 +42,7 @@ class TargetAdmin(OwnedAdmin):
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)
     search_fields = ("name",)
-    search_help_text = _("How the name begins.")
+    search_help_text = _("The beginning of the name.")
     ordering = ("owner_id", "name")
     sortable_by = ()
     autocomplete_fields = ("owner",)

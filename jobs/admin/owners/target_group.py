@@ -1,4 +1,4 @@
-"""Groups of targets: chosen one by one, or pasted by their names."""
+"""Groups of targets, which are chosen one by one or pasted as a list of names."""
 
 # ruff: noqa: ARG002  Django's signatures
 
@@ -26,21 +26,22 @@ from jobs.models.fields import no_nul
 from jobs.runs.search import search_beginnings
 
 NAMED: Final = 10
+"""Names that an error lists."""
 MOST_NAMES: Final = 50_000
 
 
 class TargetGroupForm(StaleCheckForm):
-    """A group, its targets, and more of them by name."""
+    """A group and its targets, chosen or named."""
 
     user: ClassVar[Any] = None
-    """Set by the admin: whose targets are offered."""
+    """Set by the admin: the person whose targets are offered."""
 
     names = forms.CharField(
-        label=lazy("And by name"),
+        label=lazy("Also by name"),
         required=False,
         strip=False,
         validators=[no_nul],
-        help_text=lazy("A target's name a line: they are added to the group."),
+        help_text=lazy("One name a line. These targets are added to the group."),
         widget=forms.Textarea(attrs={"rows": 6, "cols": 60, "spellcheck": "false"}),
     )
 
@@ -71,8 +72,8 @@ class TargetGroupForm(StaleCheckForm):
         if unknown := sorted(wanted - set(named.values_list("name", flat=True))):
             more = _(" and %d more") % (len(unknown) - NAMED) if len(unknown) > NAMED else ""
             names = ", ".join(unknown[:NAMED]) + more
-            said = _("%(owner)s has no targets of these names: %(names)s.")
-            self.add_error("names", said % _facts(owner, names))
+            problem = _("%(owner)s has no targets of these names: %(names)s.")
+            self.add_error("names", problem % _facts(owner, names))
         if not self.errors:
             cleaned["targets"] = chosen | named
         return cleaned
@@ -89,11 +90,12 @@ def _facts(owner: Any, names: str) -> dict[str, str]:
 @admin.register(TargetGroup)
 class TargetGroupAdmin(OwnedAdmin):
     form = TargetGroupForm
+    completes_object = True
     list_display = ("name", "owner_link", "count", "applying")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)
     search_fields = ("name",)
-    search_help_text = lazy("How the name begins.")
+    search_help_text = lazy("The beginning of the name.")
     ordering = ("owner_id", "name")
     sortable_by = ()
     autocomplete_fields = ("owner", "targets")
@@ -109,10 +111,8 @@ class TargetGroupAdmin(OwnedAdmin):
             return ["owner", "name", "targets", "applying"]
         return self.fields
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form: Any = super().get_form(request, obj, change, **kwargs)
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form: Any = super().get_form(request, *args, **kwargs)
         form.user = request.user
         return form
 
@@ -135,12 +135,6 @@ class TargetGroupAdmin(OwnedAdmin):
         for row in rows:
             row.page_count = counts.get(row.pk, 0)
             row.page_calendars = applying.get(row.pk, [])
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        found = super().get_object(request, object_id, from_field)
-        if found is not None:
-            self.complete([found], request)
-        return found
 
     @html.column(lazy("targets"))
     def count(self, group: Any) -> str:

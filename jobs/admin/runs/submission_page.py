@@ -1,4 +1,4 @@
-"""Submissions: how far each has come, and what went wrong in it."""
+"""Submissions: the progress and the errors of each."""
 
 # ruff: noqa: ARG002  Django's signatures
 
@@ -28,7 +28,7 @@ from jobs.core.states import ENDED, State
 from jobs.models import Run, Submission
 from jobs.runs.counts import states_by
 
-OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
+CANCELLABLE = sorted(set(State) - ENDED - {State.CANCELLING})
 
 
 def _cancel(keys: Sequence[int], act: Act) -> int:
@@ -39,18 +39,24 @@ def _cancel(keys: Sequence[int], act: Act) -> int:
 
 
 def cancelled_in_words(row: Any, act: Act) -> str:
-    """Say of how many runs a submission or a backfill was cancelled."""
+    """Return the message about a cancelled submission or backfill, with the numbers of runs."""
     [moved] = act.results
-    said = _("%(row)s: %(cancelled)s of its runs cancelled, %(stopping)s asked to stop.")
-    return said % {
-        "row": row,
-        "cancelled": f"{moved.cancelled:,}",
-        "stopping": f"{moved.stopping:,}",
-    }
+    facts = {"cancelled": f"{moved.cancelled:,}", "stopping": f"{moved.stopping:,}"}
+    message = _("%(row)s: %(cancelled)s of its runs cancelled, %(stopping)s asked to stop.")
+    return message % {"row": row, **facts}
+
+
+def progress_of(row: Any, submission: Submission, *, total: int) -> str:
+    """Return a bar of a submission's runs; a link to them if the list had no time to count."""
+    counts = row.page_counts if hasattr(row, "page_counts") else submission.progress.counts
+    if counts is None:
+        return html.runs_link(_("see its runs"), submission=submission.pk)
+    return html.progress_bar(counts, total=total)
 
 
 def _with_open_runs(submissions: QuerySet[Any]) -> QuerySet[Any]:
-    return submissions.filter(Exists(Run.objects.filter(submission=OuterRef("pk"), state__in=OPEN)))
+    open_runs = Run.objects.filter(submission=OuterRef("pk"), state__in=CANCELLABLE)
+    return submissions.filter(Exists(open_runs))
 
 
 CANCEL = Verb(
@@ -74,7 +80,7 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
     list_filter = (OwnerFilter,)
     list_per_page = 25
     search_fields = ("=id", "label__startswith")
-    search_help_text = _("A submission's number, or how its label begins.")
+    search_help_text = _("A submission's number, or the beginning of its label.")
     ordering = ("-id",)
     sortable_by = ()
     fields = (
@@ -111,12 +117,7 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
 
     @html.column(_("progress"))
     def progress(self, submission: Submission) -> str:
-        counts = getattr(submission, "page_counts", _NOT_A_PAGE)
-        if counts is _NOT_A_PAGE:
-            counts = submission.progress.counts
-        if counts is None:
-            return html.runs_link(_("see its runs"), submission=submission.pk)
-        return html.progress_bar(counts, total=submission.run_count)
+        return progress_of(submission, submission, total=submission.run_count)
 
     @html.column(_("ended"))
     def pace(self, submission: Submission) -> str:
@@ -158,6 +159,3 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
         )
         lines = [(count, name or _("without a name")) for name, count in rows]
         return format_html_join("", "<div>{} × <code>{}</code></div>", lines) or html.NOTHING
-
-
-_NOT_A_PAGE: Any = object()
