@@ -1,4 +1,4 @@
-"""Which calendars a person sees, and who changes them and decides on their windows."""
+"""Which calendars a person sees, and who may change them and decide on their windows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CalendarPages(VerbAdmin):
     verb_roles = access.EDITS
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
-        # Not by owner alone, as the pages of other rows: a shared calendar has none.
+        # Not by owner only, as on other pages: a shared calendar has no owner.
         rows: models.QuerySet[Any] = self.model._default_manager.all()
         ordering = self.get_ordering(request)
         rows = rows.order_by(*ordering) if ordering else rows
@@ -31,3 +31,7 @@ class CalendarPages(VerbAdmin):
     def owner_of(self, row: Any) -> int | None:
         calendar: Calendar = row if isinstance(row, Calendar) else row.calendar
         return calendar.owner_id
+
+    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+        for row in queryset:
+            self.delete_model(request, row)

@@ -29,7 +29,7 @@ APPLIES_TO: Final[dict[str, type[models.Model]]] = {
     "groups": TargetGroup,
 }
 _LABELS: Final = {
-    "owners": lazy("All that is of the owners"),
+    "owners": lazy("All runs of the owners"),
     "jobs": lazy("Jobs"),
     "targets": lazy("Targets"),
     "groups": lazy("Groups of targets"),
@@ -47,10 +47,10 @@ def _field(name: str, to: type[models.Model]) -> forms.ModelMultipleChoiceField:
 
 
 class CalendarForm(StaleCheckForm):
-    """A calendar with what it applies to."""
+    """A calendar and its attachments: the rows that it applies to."""
 
     user: ClassVar[Any] = None
-    """Set by the admin: whose rows are offered."""
+    """Set by the admin: the person whose rows are offered."""
 
     owners = _field("owners", Owner)
     jobs = _field("jobs", Job)
@@ -73,7 +73,7 @@ class CalendarForm(StaleCheckForm):
                 self.initial[name] = list(attached_to(self.instance, name))
 
     def _offer(self, owner: str) -> None:
-        """Offer what is of the calendar's owner; a shared one applies to anybody's."""
+        """Offer rows of the calendar's owner; for a shared calendar, rows of all owners."""
         for name, to in APPLIES_TO.items():
             if name not in self.fields:
                 continue
@@ -96,19 +96,20 @@ class CalendarForm(StaleCheckForm):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         if "owner" not in self.fields:
-            # What a form has not all fields of, Django does not check.
+            # Django does not check a unique constraint if the form lacks one of its fields.
             same = Calendar.objects.filter(name=cleaned.get("name"), owner=self.instance.owner)
             if same.exclude(pk=self.instance.pk).exists():
                 self.add_error("name", _("There is a calendar of this name already."))
         return cleaned
 
     def changes(self) -> Iterator[tuple[str, set[Any], set[Any]]]:
-        """Yield, by kind, the rows that are to be attached, and the keys of those that are not."""
+        """Yield each kind, the rows to attach, and the keys of the rows to detach."""
         for name in APPLIES_TO:
             if name in self.cleaned_data:
                 wanted = {row.pk: row for row in self.cleaned_data[name]}
-                there = set(attached_to(self.instance, name))
-                yield name, {wanted[key] for key in wanted.keys() - there}, there - wanted.keys()
+                attached = set(attached_to(self.instance, name))
+                new = {wanted[key] for key in wanted.keys() - attached}
+                yield name, new, attached - wanted.keys()
 
 
 def attached_to(calendar: Calendar, name: str) -> Any:

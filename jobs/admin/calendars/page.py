@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from django.contrib import admin
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -194,10 +193,6 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
 
     def delete_model(self, request: HttpRequest, obj: Calendar) -> None:
         changes.delete(obj)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        for calendar in queryset:
-            changes.delete(calendar)
 
 
 def _page(calendar: Calendar) -> Any:

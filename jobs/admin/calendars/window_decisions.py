@@ -1,4 +1,4 @@
-"""Approve, reject and revoke: all occurrences of a window or one of the next, with a reason."""
+"""The verbs that approve, reject and revoke all occurrences of a window, or a coming one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OFFERED: Final = 20
 
 
 class WhichForm(ReasonForm):
-    """All occurrences, or one of the next."""
+    """Which occurrences: all, or one of the next."""
 
     occurrence = forms.ChoiceField(label=_("Which"), required=False)
     field_order: Any = ("occurrence", "until", "reason")
@@ -42,18 +42,18 @@ class WhichForm(ReasonForm):
 
 
 class StandingForm(UntilForm):
-    """All occurrences, until when."""
+    """All occurrences, and the end of the approval."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["until"].label = now_in_words("Approved until")
         self.fields["until"].help_text = now_in_words(
-            "What starts later does not count. Empty: without an end."
+            "Later occurrences are not approved. Empty: without an end."
         )
 
 
 class ApproveForm(WhichForm, StandingForm):
-    """All occurrences until when, or one."""
+    """All occurrences, with an end of the approval, or one."""
 
     field_order = WhichForm.field_order
 
@@ -74,13 +74,13 @@ def _form_of(form: type[WhichForm]) -> Callable[[Window], type[WhichForm]]:
 def _next_of(entry: Entry) -> list[tuple[str, str]]:
     zone = ZoneInfo(entry.zone)
     found = next_occurrences(entry, after=timezone.now(), count=OFFERED)
-    # By the start of the whole occurrence, in UTC: that is what approvals go by.
+    # An approval names an occurrence by the start of the whole occurrence, in UTC.
     return [(one.start.astimezone(UTC).isoformat(), clock(one.span, zone)) for one in found]
 
 
 def _decide(decide: Callable[..., WindowDecision]) -> Callable[[Sequence[int], Act], int]:
     def act(keys: Sequence[int], act: Act) -> int:
-        """Decide on all of them or, when one is refused, on none."""
+        """Decide on all windows, or on none if one is refused."""
         occurrence = act.data.get("occurrence")
         given: dict[str, Any] = {"actor": act.actor, "reason": act.reason}
         given["occurrence_at"] = datetime.fromisoformat(occurrence) if occurrence else None
@@ -107,8 +107,8 @@ APPROVE = Verb(
     done=_("approved"),
     refused=always(_("This needs no approval.")),
     warning=_(
-        "What waits may start in it. A change that may open more asks for approval again;"
-        " one that only narrows it does not."
+        "Waiting runs may start in it. A change that may open more needs a new approval;"
+        " a change that only narrows it does not."
     ),
     form=StandingForm,
     form_of=_form_of(ApproveForm),
@@ -121,7 +121,7 @@ REJECT = Verb(
     applies=to_be_approved,
     act=_decide(approvals.reject),
     done=_("rejected"),
-    refused=always(_("This has been decided on, or needs no approval.")),
+    refused=always(_("This is decided already, or needs no approval.")),
     form_of=_form_of(WhichForm),
     mark=_mark,
 )
@@ -133,7 +133,7 @@ REVOKE = Verb(
     act=_decide(approvals.revoke),
     done=_("revoked"),
     refused=always(_("This is not approved.")),
-    warning=_("It counts no more. What runs in it ends as its calendar says for the close."),
+    warning=_("It no longer counts. Its active runs end as the calendar says for a close."),
     form_of=_form_of(WhichForm),
     mark=_mark,
 )

@@ -1,4 +1,4 @@
-"""Windows and freezes: typed in and previewed, approved, rejected and revoked."""
+"""Windows and freezes: edited, previewed, approved, rejected and revoked."""
 
 # ruff: noqa: ARG002  Django's signatures
 
@@ -103,7 +103,7 @@ class WindowAdmin(CalendarPages):
     def why(self, window: Window) -> str:
         return html.cut(window.reason, hint=window.reason)
 
-    @html.column(_("asked for"))
+    @html.column(_("requested"))
     def asked(self, window: Window) -> str:
         return html.moment(window.requested_at)
 
@@ -113,18 +113,14 @@ class WindowAdmin(CalendarPages):
         return ["calendar"] if obj else []
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show no fields to who may only look: the page says in words what they hold."""
+        """Show only the calendar to a person who may not change it: the page has the rest."""
         if obj is not None and not self.has_change_permission(request, obj):
             return [(None, {"fields": ("calendar",)})]
         return super().get_fieldsets(request, obj)
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        # The other fields are the form's own: what is typed there is no column yet.
-        return super().get_form(
-            request, obj, change, **{**kwargs, "fields": WindowForm.Meta.fields}
-        )
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        # The form declares the other fields itself: they are not columns as they are typed.
+        return super().get_form(request, *args, **{**kwargs, "fields": WindowForm.Meta.fields})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         asked = super().get_changeform_initial_data(request)
@@ -134,7 +130,7 @@ class WindowAdmin(CalendarPages):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         window, form = kwargs.get("obj"), context["adminform"].form
-        # Django has written what was typed to the row in hand.
+        # Read anew, because Django has copied the typed values to `window`.
         stored = self.get_object(request, str(window.pk)) if window is not None else None
         is_typed = form.is_bound and isinstance(form, WindowForm)
         context |= {
@@ -153,18 +149,8 @@ class WindowAdmin(CalendarPages):
 
     def save_model(self, request: HttpRequest, obj: Window, form: Any, change: bool) -> None:
         entry, actor = form.entry, _person(request)
-        given = {
-            "effect": entry.effect.value,
-            "starts": entry.starts,
-            "duration": entry.duration,
-            "zone": entry.zone,
-            "rule": entry.rule,
-            "excluded": entry.excluded,
-            "added": entry.added,
-            "valid_from": entry.valid_from,
-            "valid_until": entry.valid_until,
-            "reason": entry.reason,
-        }
+        names = ("starts", "duration", "zone", "rule", *EXCEPTIONS, "reason")
+        given = {name: getattr(entry, name) for name in names} | {"effect": entry.effect.value}
         if change:
             stored = Window.objects.get(pk=obj.pk)
             saved = windows.change_window(stored, actor=actor, **given)
@@ -176,12 +162,8 @@ class WindowAdmin(CalendarPages):
     def delete_model(self, request: HttpRequest, obj: Window) -> None:
         windows.remove_window(obj, actor=_person(request))
 
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        for window in queryset:
-            windows.remove_window(window, actor=_person(request))
-
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Name the windows; what was decided on them goes with them, and stays in the audit."""
+        """List the windows. Their decisions are deleted with them, but stay in the audit."""
         rows = list(objs)
         missing = {
             self.opts.verbose_name for row in rows if not self.has_delete_permission(request, row)
@@ -189,32 +171,25 @@ class WindowAdmin(CalendarPages):
         counts = {self.opts.verbose_name_plural: len(rows)}
         return [html.link(row) for row in rows], counts, missing, _last_ones(rows)
 
-    # The verbs write the audit themselves.
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        return admin.ModelAdmin.log_addition(self, request, obj, message)
-
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        return admin.ModelAdmin.log_change(self, request, obj, message)
-
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        return admin.ModelAdmin.log_deletions(self, request, queryset)
+    def audit(self, action: str, row: Any, request: HttpRequest, **details: Any) -> None:
+        """Write nothing: the functions of `jobs.calendars.windows` write the audit."""
 
     # --- deciding on many --------------------------------------------------------------------
 
     def confirm_many(
         self, request: HttpRequest, verb: Verb, selected: QuerySet[Any]
     ) -> HttpResponse | None:
-        """Leave out of an approval what the person has asked for: four eyes are wanted."""
+        """Leave out of an approval the windows that the same person has requested."""
         if verb is APPROVE:
             own = selected.filter(asked_by(request.user))
             count = 0 if "confirmed" in request.POST else own.count()
             if count:
-                said = ngettext(
-                    "%d window that you have asked for is left out: another person approves it.",
-                    "%d windows that you have asked for are left out: others approve them.",
+                text = ngettext(
+                    "%d window that you requested is left out: another person must approve it.",
+                    "%d windows that you requested are left out: other persons must approve them.",
                     count,
                 )
-                messages.warning(request, said % count)
+                messages.warning(request, text % count)
             selected = selected.exclude(asked_by(request.user))
         return super().confirm_many(request, verb, selected)
 
@@ -228,7 +203,7 @@ def _line(window: Any) -> Any:
 
 
 def _last_ones(rows: Sequence[Window]) -> list[str]:
-    """Say which calendars would be without a window, and so always open, without these."""
+    """Return an error for each calendar that would have no window left, and so be always open."""
     given = {row.pk for row in rows if row.effect == WindowEffect.WINDOW}
     concerned = Calendar.objects.filter(windows__in=given).distinct()
     others = Window.objects.filter(calendar__in=concerned, effect=WindowEffect.WINDOW)

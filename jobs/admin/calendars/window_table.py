@@ -1,4 +1,4 @@
-"""The windows and freezes of a calendar, listed on its page with state and next occurrence."""
+"""The table of windows and freezes on a calendar's page, with state and next occurrence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A window as a line of a table; `words` tells what is wrong with a broken one."""
+    """A window as a line of the table; of a broken one `words` has the error."""
 
     link: str
     effect: str
@@ -34,7 +34,7 @@ class Line:
 
 
 def line_of(window: Window, *, now: datetime) -> Line:
-    """Return the line of a window; one that cannot be read says so."""
+    """Return the line of a window, or of its error if it cannot be read."""
     try:
         entry, state = entry_of(window), state_of(window, now=now)
         words = in_words(entry)
@@ -57,7 +57,7 @@ def line_of(window: Window, *, now: datetime) -> Line:
 
 
 def table_of(calendar: Calendar, *, now: datetime) -> str:
-    """Return the table of a calendar's windows, in four queries however many there are."""
+    """Return the table of a calendar's windows. Four queries, for any number of windows."""
     if calendar.pk is None:
         return html.NOTHING
     rows: Any = calendar.windows.select_related("calendar", "requested_by")

@@ -99,7 +99,7 @@ class JobForm(forms.ModelForm):
             "smooth": lazy("Starts are spread over the minute, not all in its first second."),
             "misfire": lazy("Due times that are not run are recorded as missed."),
             "misfire_cap": lazy(
-                "With “all”: at most this many missed due times are run, the newest."
+                "For “run all”: the number of due times, the newest, that are run."
             ),
             "misfire_deadline_seconds": lazy("Later due times are not run. Empty: no limit."),
             "retry_on": lazy(

@@ -1,1 +1,1 @@
-"""Runs and submissions: lists, stories, retry, override, the form to submit."""
+"""Runs and submissions: lists, the page of a run, retry, override, the form to submit."""

@@ -1,4 +1,4 @@
-"""Runs: found by what an index answers, told from submit to end, cancelled and retried."""
+"""Runs: found by indexed filters, shown from submit to end, cancelled and retried."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CANCEL = Verb(
     act=_cancel,
     done=_("cancelled"),
     refused=lambda run: _("This run is %s and cannot be cancelled.") % run.state,
-    warning=_("What waits never starts. What a worker has started is asked to stop."),
+    warning=_("Waiting runs never start. Runs that a worker has started are asked to stop."),
     audits_bulk=True,
 )
 RETRY = Verb(
@@ -86,7 +86,7 @@ class RunAdmin(VerbAdmin, RecordAdmin):
         linked("target", Target),
         linked("worker", Worker),
     )
-    # Arguments, results and history may be long, and no list shows them.
+    # These may be long, and the list does not show them.
     list_defer = ("payload", "result", "history", "policy", "options")
     list_per_page = 100
     search_fields = ("id",)
@@ -104,9 +104,8 @@ class RunAdmin(VerbAdmin, RecordAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         run: Any = kwargs.get("obj")
-        may_see_arguments = request.user.has_perm("jobs.view_arguments")
-        context["story"] = story_of(run, with_arguments=may_see_arguments)
-        context |= {"title": _("Run"), "subtitle": None}
+        story = story_of(run, with_arguments=request.user.has_perm("jobs.view_arguments"))
+        context |= {"story": story, "title": _("Run"), "subtitle": None}
         return super().render_change_form(request, context, *args, **kwargs)
 
     @html.column(_("state"))

@@ -67,7 +67,7 @@ CANCEL = Verb(
     act=_cancel,
     done=_("cancelled"),
     refused=always(_("Every run of this submission has ended.")),
-    warning=_("Every run of it that has not ended is cancelled."),
+    warning=_("All of its runs that have not ended are cancelled."),
     message=cancelled_in_words,
 )
 
@@ -150,12 +150,7 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
 
     @html.column(_("errors"))
     def errors(self, submission: Submission) -> str:
-        rows = (
-            Run.objects.filter(submission=submission, state=State.FAILED)
-            .order_by()
-            .values_list("error_type")
-            .annotate(count=Count("*"))
-            .order_by("-count")[:10]
-        )
-        lines = [(count, name or _("without a name")) for name, count in rows]
+        failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by()
+        counts = failed.values_list("error_type").annotate(count=Count("*")).order_by("-count")
+        lines = [(count, name or _("without a name")) for name, count in counts[:10]]
         return format_html_join("", "<div>{} × <code>{}</code></div>", lines) or html.NOTHING
