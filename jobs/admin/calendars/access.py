@@ -6,13 +6,20 @@ from typing import Any, ClassVar, Final
 
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
+from jobs.admin.kit import html
 from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.calendars.approvals import ROLES
 from jobs.calendars.visibility import visible_rows
-from jobs.models import Calendar, access
+from jobs.models import Calendar, Owner, access
 
 APPROVES: Final = frozenset(ROLES)
+
+
+def owner_or_shared(owner: Owner | None) -> str:
+    """Return a link to a calendar's owner; a shared calendar has none."""
+    return html.link(owner) if owner is not None else str(_("shared"))
 
 
 class CalendarPages(VerbAdmin):

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.calendars.access import CalendarPages
+from jobs.admin.calendars.access import CalendarPages, owner_or_shared
 from jobs.admin.calendars.feed import FeedUrls
 from jobs.admin.calendars.filters import ApprovalsFilter, SharedOwnerFilter
 from jobs.admin.calendars.form import APPLIES_TO, OPTIONS, CalendarForm
@@ -84,9 +84,7 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
             return format_html("{} {} {}", badge, word, html.moment(at))
         return format_html("{} {}", badge, "" if found.is_open else found.problem)
 
-    @html.column(_("owner"))
-    def owner_link(self, calendar: Calendar) -> str:
-        return html.link(calendar.owner) if calendar.owner_id else str(_("shared"))
+    owner_link = html.column_of(_("owner"), "owner", owner_or_shared)
 
     @html.column(_("to be approved"))
     def asked(self, calendar: Calendar) -> str:

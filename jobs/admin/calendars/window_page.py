@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.calendars.access import APPROVES, CalendarPages
+from jobs.admin.calendars.access import APPROVES, CalendarPages, owner_or_shared
 from jobs.admin.calendars.filters import CalendarOwnerFilter, DecisionFilter, EffectFilter
 from jobs.admin.calendars.window_decisions import APPROVE, REJECT, REVOKE
 from jobs.admin.calendars.window_form import EXCEPTIONS, REPEATS_OF, TIMES, WindowForm
@@ -78,34 +78,21 @@ class WindowAdmin(CalendarPages):
         for row in rows:
             row.page_line = line_of(row, now=timezone.now())
 
-    @html.column(_("when"))
-    def words(self, window: Window) -> str:
-        return _line(window).words
+    words = html.column_of(_("when"), "page_line.words", str)
 
     @html.column(_("state"))
-    def state(self, window: Window) -> str:
-        return format_html("{} {}", _line(window).state, _line(window).more)
+    def state(self, window: Any) -> str:
+        return format_html("{} {}", window.page_line.state, window.page_line.more)
 
-    @html.column(_("calendar"))
-    def calendar_link(self, window: Window) -> str:
-        return html.link(window.calendar)
-
-    @html.column(_("owner"))
-    def owner_link(self, window: Window) -> str:
-        owner = window.calendar.owner
-        return html.link(owner) if owner is not None else str(_("shared"))
-
-    @html.column(_("next"))
-    def next(self, window: Window) -> str:
-        return _line(window).next
+    calendar_link = html.column_of(_("calendar"), "calendar", html.link)
+    owner_link = html.column_of(_("owner"), "calendar.owner", owner_or_shared)
+    next = html.column_of(_("next"), "page_line.next", str)
 
     @html.column(_("reason"))
     def why(self, window: Window) -> str:
         return html.cut(window.reason, hint=window.reason)
 
-    @html.column(_("requested"))
-    def asked(self, window: Window) -> str:
-        return html.moment(window.requested_at)
+    asked = html.column_of(_("requested"), "requested_at", html.moment)
 
     # --- the page ----------------------------------------------------------------------------
 
@@ -196,10 +183,6 @@ class WindowAdmin(CalendarPages):
 
 def _person(request: HttpRequest) -> Any:
     return request.user
-
-
-def _line(window: Any) -> Any:
-    return window.page_line
 
 
 def _last_ones(rows: Sequence[Window]) -> list[str]:

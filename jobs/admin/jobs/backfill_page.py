@@ -111,18 +111,7 @@ class BackfillAdmin(VerbAdmin, RecordAdmin):
     def progress(self, backfill: Backfill) -> str:
         return progress_of(backfill, backfill.submission, total=backfill.count)
 
-    @html.column(_("job"))
-    def job_link(self, backfill: Backfill) -> str:
-        return html.link(backfill.job)
-
-    @html.column(_("owner"))
-    def owner_link(self, backfill: Backfill) -> str:
-        return html.link(backfill.job.owner)
-
-    @html.column(_("submission"))
-    def submission_link(self, backfill: Backfill) -> str:
-        return html.link(backfill.submission)
-
-    @html.column(_("begun"))
-    def begun(self, backfill: Backfill) -> str:
-        return html.moment(backfill.created_at)
+    job_link = html.column_of(_("job"), "job", html.link)
+    owner_link = html.column_of(_("owner"), "job.owner", html.link)
+    submission_link = html.column_of(_("submission"), "submission", html.link)
+    begun = html.column_of(_("begun"), "created_at", html.moment)

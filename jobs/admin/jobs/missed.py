@@ -33,26 +33,13 @@ class MissedAdmin(RecordAdmin):
     def span(self, missed: Missed) -> str:
         return html.between(missed.first_at, missed.last_at)
 
-    @html.column(_("first due"))
-    def first(self, missed: Missed) -> str:
-        return html.exact(missed.first_at)
-
-    @html.column(_("last due"))
-    def last(self, missed: Missed) -> str:
-        return html.exact(missed.last_at)
-
-    @html.column(_("due times"))
-    def due_times(self, missed: Missed) -> str:
-        return f"{missed.count:,}"
+    first = html.column_of(_("first due"), "first_at", html.exact)
+    last = html.column_of(_("last due"), "last_at", html.exact)
+    due_times = html.column_of(_("due times"), "count", "{:,}".format)
 
     @html.column(_("reason"))
     def why(self, missed: Missed) -> str:
         return missed.get_reason_display()
 
-    @html.column(_("job"))
-    def job_link(self, missed: Missed) -> str:
-        return html.link(missed.job)
-
-    @html.column(_("recorded"))
-    def recorded(self, missed: Missed) -> str:
-        return html.moment(missed.created_at)
+    job_link = html.column_of(_("job"), "job", html.link)
+    recorded = html.column_of(_("recorded"), "created_at", html.moment)

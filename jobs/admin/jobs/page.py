@@ -157,9 +157,7 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
             return format_html("{} {}", html.badge(_("paused"), "held"), until)
         return html.badge(_("enabled"), "succeeded")
 
-    @html.column(_("target"))
-    def target_link(self, job: Job) -> str:
-        return html.link(job.target)
+    target_link = html.column_of(_("target"), "target", html.link)
 
     @html.column(_("last results"))
     def results(self, job: Job) -> str:

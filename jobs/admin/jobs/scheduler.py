@@ -53,17 +53,13 @@ class SchedulerAdmin(RecordAdmin):
             return html.badge(_("behind: ticks are not done"), "expired")
         return html.badge(_("healthy"), "succeeded")
 
-    @html.column(_("last pulse"))
-    def pulse(self, cursor: Cursor) -> str:
-        return html.moment(cursor.beat_at)
+    pulse = html.column_of(_("last pulse"), "beat_at", html.moment)
 
     @html.column(_("handed out until"))
     def until(self, cursor: Cursor) -> str:
         return html.exact(moment_of(cursor.slot))
 
-    @html.column(_("open ticks"))
-    def open_ticks(self, cursor: Any) -> str:
-        return str(cursor.page_ticks)
+    open_ticks = html.column_of(_("open ticks"), "page_ticks", str)
 
     @html.column(_("behind by"))
     def behind(self, cursor: Any) -> str:

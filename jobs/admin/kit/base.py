@@ -92,13 +92,8 @@ class OwnedAdmin(admin.ModelAdmin):
         shared = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
         return TemplateResponse(request, template, {**shared, **context}, status=status)
 
-    @html.column(lazy("owner"))
-    def owner_link(self, row: Any) -> str:
-        return html.link(row.owner)
-
-    @html.column(lazy("task"))
-    def task_name(self, row: Any) -> str:
-        return html.task(row.task)
+    owner_link = html.column_of(lazy("owner"), "owner", html.link)
+    task_name = html.column_of(lazy("task"), "task", html.task)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         title = capfirst(self.opts.verbose_name_plural)

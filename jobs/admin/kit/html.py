@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import wraps
+from operator import attrgetter
 from typing import Any, Final
 
 from django.contrib import admin
@@ -56,9 +57,7 @@ BAR_ORDER: Final = (
 )
 
 
-def column(
-    title: Any, *, order: str | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def column(title: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a method a column; a row that it cannot show reads "unreadable"."""
 
     def made(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,9 +70,20 @@ def column(
                 logger.warning("%s of %r cannot be shown", method.__name__, row.pk, exc_info=True)
                 return format_html('<em class="fs-unreadable">{}</em>', _("unreadable"))
 
-        return admin.display(description=title, ordering=order, empty_value=NOTHING)(shown)
+        return admin.display(description=title, empty_value=NOTHING)(shown)
 
     return made
+
+
+def column_of(title: Any, path: str, show: Callable[[Any], Any]) -> Any:
+    """Make a column of what `show` returns for an attribute of the row, such as "job.owner"."""
+    value = attrgetter(path)
+
+    def shown(_page: Any, row: Any) -> Any:
+        return show(value(row))
+
+    shown.__name__ = path
+    return column(title)(shown)
 
 
 def badge(word: Any, kind: str | None = None) -> SafeString:

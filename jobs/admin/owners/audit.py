@@ -73,13 +73,8 @@ class AuditEntryAdmin(RecordAdmin):
     )
     readonly_fields = fields
 
-    @html.column(_("when"))
-    def when(self, entry: AuditEntry) -> str:
-        return html.moment(entry.at)
-
-    @html.column(_("when"))
-    def when_exactly(self, entry: AuditEntry) -> str:
-        return html.exact(entry.at)
+    when = html.column_of(_("when"), "at", html.moment)
+    when_exactly = html.column_of(_("when"), "at", html.exact)
 
     @html.column(_("on"))
     def subject(self, entry: AuditEntry) -> str:

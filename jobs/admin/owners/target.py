@@ -59,9 +59,7 @@ class TargetAdmin(OwnedAdmin):
     ) -> tuple[Any, bool]:
         return search_beginnings(queryset, search_term, exact="name"), False
 
-    @html.column(_("labels"))
-    def label_marks(self, target: Target) -> str:
-        return html.pairs(target.labels)
+    label_marks = html.column_of(_("labels"), "labels", html.pairs)
 
     @html.column(_("runs"))
     def runs(self, target: Target) -> str:
@@ -75,6 +73,4 @@ class TargetAdmin(OwnedAdmin):
     def applying(self, target: Target) -> str:
         return calendars_of_target(target)
 
-    @html.column(_("created"))
-    def created(self, target: Target) -> str:
-        return html.moment(target.created_at) if target.pk else html.NOTHING
+    created = html.column_of(_("created"), "created_at", html.moment)

@@ -136,13 +136,8 @@ class TargetGroupAdmin(OwnedAdmin):
             row.page_count = counts.get(row.pk, 0)
             row.page_calendars = applying.get(row.pk, [])
 
-    @html.column(lazy("targets"))
-    def count(self, group: Any) -> str:
-        return f"{group.page_count:,}"
-
-    @html.column(lazy("calendars"))
-    def applying(self, group: Any) -> str:
-        return links_to(group.page_calendars)
+    count = html.column_of(lazy("targets"), "page_count", "{:,}".format)
+    applying = html.column_of(lazy("calendars"), "page_calendars", links_to)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         with changes.changing_group(form.instance):

@@ -113,27 +113,18 @@ class WorkerAdmin(RecordAdmin):
             return html.badge(text, "failed")
         return html.badge(_("alive"), "succeeded")
 
-    @html.column(_("last heartbeat"))
-    def heartbeat(self, worker: Worker) -> str:
-        return html.moment(worker.heartbeat_at)
+    heartbeat = html.column_of(_("last heartbeat"), "heartbeat_at", html.moment)
 
     @html.column(_("runs / slots"))
     def held(self, worker: Any) -> str:
         text = f"{worker.page_held} / {worker.slots}"
         return html.runs_link(text, worker=worker.pk, state="active")
 
-    @html.column(_("queues"))
-    def queue_names(self, worker: Worker) -> str:
-        return ", ".join(worker.queues)
+    queue_names = html.column_of(_("queues"), "queues", ", ".join)
 
     @html.column(_("tasks"))
     def task_names(self, worker: Worker) -> str:
         return html.NOTHING if worker.tasks is None else ", ".join(worker.tasks)
 
-    @html.column(_("started"))
-    def started(self, worker: Worker) -> str:
-        return html.moment(worker.started_at)
-
-    @html.column(_("stopped"))
-    def stopped(self, worker: Worker) -> str:
-        return html.moment(worker.stopped_at)
+    started = html.column_of(_("started"), "started_at", html.moment)
+    stopped = html.column_of(_("stopped"), "stopped_at", html.moment)

@@ -108,17 +108,9 @@ class RunAdmin(VerbAdmin, RecordAdmin):
         context |= {"story": story, "title": _("Run"), "subtitle": None}
         return super().render_change_form(request, context, *args, **kwargs)
 
-    @html.column(_("state"))
-    def state_mark(self, run: Run) -> str:
-        return html.badge(run.state)
-
-    @html.column(_("id"))
-    def id_link(self, run: Run) -> str:
-        return html.short_identifier(run.id)
-
-    @html.column(_("target"))
-    def target_name(self, run: Run) -> str:
-        return html.link(run.target)
+    state_mark = html.column_of(_("state"), "state", html.badge)
+    id_link = html.column_of(_("id"), "id", html.short_identifier)
+    target_name = html.column_of(_("target"), "target", html.link)
 
     @html.column(_("from"))
     def origin(self, run: Run) -> str:
@@ -128,9 +120,7 @@ class RunAdmin(VerbAdmin, RecordAdmin):
     def tries(self, run: Run) -> str:
         return f"{run.attempt_number}/{run.last_attempt_number}"
 
-    @html.column(_("submitted"))
-    def submitted(self, run: Run) -> str:
-        return html.moment(run.created_at)
+    submitted = html.column_of(_("submitted"), "created_at", html.moment)
 
     @html.column(_("took"))
     def took(self, run: Run) -> str:

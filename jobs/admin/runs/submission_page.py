@@ -111,9 +111,7 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
     def number(self, submission: Submission) -> int:
         return submission.pk
 
-    @html.column(_("task"))
-    def task_full(self, submission: Submission) -> str:
-        return html.code(submission.task)
+    task_full = html.column_of(_("task"), "task", html.code)
 
     @html.column(_("progress"))
     def progress(self, submission: Submission) -> str:
@@ -129,9 +127,7 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
     def took(self, submission: Submission) -> str:
         return took(pace_of(submission, now=now()))
 
-    @html.column(_("submitted"))
-    def submitted(self, submission: Submission) -> str:
-        return html.moment(submission.created_at)
+    submitted = html.column_of(_("submitted"), "created_at", html.moment)
 
     @html.column(_("runs"))
     def runs(self, submission: Submission) -> str:
