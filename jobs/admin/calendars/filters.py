@@ -1,7 +1,5 @@
 """Filters of the lists of calendars and of windows."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from typing import Any

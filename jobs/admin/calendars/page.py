@@ -1,7 +1,5 @@
 """Calendars: open or closed, what they apply to, their windows, and a link to the month."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence

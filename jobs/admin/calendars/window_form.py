@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -18,6 +19,7 @@ from jobs.core.zones import zone_names
 from jobs.models import Window
 from jobs.models.fields import no_nul
 from jobs.windows import Effect, Entry, checked, text
+from jobs.windows.rules import DAYS
 from jobs.windows.wall_clock import moment_at, shown_at
 from jobs.windows.words import length_in_words
 
@@ -29,15 +31,7 @@ REPEATS: Final = (
     (text.MONTHLY_BY_WEEKDAY, lazy("every month, on its weekday (as the 2nd Tuesday)")),
     (text.BY_RULE, lazy("by a rule of my own")),
 )
-WEEKDAYS: Final = (
-    ("MO", lazy("Mon")),
-    ("TU", lazy("Tue")),
-    ("WE", lazy("Wed")),
-    ("TH", lazy("Thu")),
-    ("FR", lazy("Fri")),
-    ("SA", lazy("Sat")),
-    ("SU", lazy("Sun")),
-)
+WEEKDAYS: Final = tuple(zip(DAYS, WEEKDAYS_ABBR.values(), strict=True))
 TIMES: Final = ("starts", "duration", "zone", "repeat", "weekdays", "rule")
 EXCEPTIONS: Final = ("excluded", "added", "valid_from", "valid_until")
 STORED: Final = ("effect", "starts", "duration_seconds", "zone", "rule", *EXCEPTIONS, "reason")

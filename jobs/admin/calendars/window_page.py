@@ -1,7 +1,5 @@
 """Windows and freezes: edited, previewed, approved, rejected and revoked."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -124,7 +122,7 @@ class WindowAdmin(CalendarPages):
             "stored": stored,
             "line": stored and line_of(stored, now=timezone.now()),
             "decisions": stored and list(stored.decisions.order_by("-pk")[:100]),
-            "times": times_in(form) if is_typed else stored and times_now(stored),
+            "timetable": times_in(form) if is_typed else stored and times_now(stored),
             "address": reverse("admin:jobs_window_preview"),
             "repeats_of": REPEATS_OF,
             "zones": sorted(zone_names()),

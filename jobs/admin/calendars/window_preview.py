@@ -18,7 +18,8 @@ def preview(request: HttpRequest) -> HttpResponse:
     form = WindowForm(request.GET)
     # The preview is the same for each calendar.
     del form.fields["calendar"]
-    return render(request, "admin/jobs/window/times.html", {"times": times_in(form)})
+    context = {"timetable": times_in(form), "is_window": True}
+    return render(request, "admin/jobs/timetable.html", context)
 
 
 def times_in(form: WindowForm) -> Timetable:

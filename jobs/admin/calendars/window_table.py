@@ -58,8 +58,6 @@ def line_of(window: Window, *, now: datetime) -> Line:
 
 def table_of(calendar: Calendar, *, now: datetime) -> str:
     """Return the table of a calendar's windows. Four queries, for any number of windows."""
-    if calendar.pk is None:
-        return html.NOTHING
     rows: Any = calendar.windows.select_related("calendar", "requested_by")
     windows = list(rows.prefetch_related("decisions").order_by("pk")[: MOST + 1])
     context = {

@@ -1,7 +1,5 @@
 """Backfills and their progress. They are cancelled here and begun on the page of a job."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Filters of the list of jobs. An index answers each."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,5 @@
 """The filter of jobs that need attention."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from typing import Any

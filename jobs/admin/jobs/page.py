@@ -1,7 +1,5 @@
 """Jobs: made from offered tasks, run by hand, paused; with their last results."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -146,8 +144,6 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
 
     @html.column(_("state"))
     def life(self, job: Job) -> str:
-        if job.pk is None:
-            return html.NOTHING
         if not job.enabled:
             return html.badge(_("disabled"), "cancelled")
         if schedule.is_broken(job):
@@ -161,8 +157,6 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
 
     @html.column(_("last results"))
     def results(self, job: Job) -> str:
-        if job.pk is None:
-            return html.NOTHING
         found = getattr(job, "page_results", None)
         if found is None:
             found = last_results([job.pk]).get(job.pk, [])

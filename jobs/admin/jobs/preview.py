@@ -52,7 +52,7 @@ def preview(request: HttpRequest, *, jobs: QuerySet[Any]) -> HttpResponse:
     else:
         [(field, [problem, *_others]), *_rest] = form.errors.items()
         timetable = Timetable(words="", problem=problem_of(ScheduleError(field, str(problem))))
-    return render(request, "admin/jobs/job/timetable.html", {"timetable": timetable})
+    return render(request, "admin/jobs/timetable.html", {"timetable": timetable})
 
 
 def _timetable(given: Schedule, key: int | None, jobs: QuerySet[Any]) -> Timetable:

@@ -1,7 +1,5 @@
 """The scheduler: one row that says whether due jobs are triggered. Read-only."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What the pages of all models share: rows of one's own owners, quick counts, audit of edits."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Filters of lists. An index answers each; the number of choices is bounded."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -28,33 +28,21 @@ logger = logging.getLogger(__name__)
 
 NOTHING: Final = "–"
 LINE_LIMIT: Final = 60
+# Succeeded runs first, waiting runs last: a bar fills from the left.
 LETTERS: Final = {
-    State.SCHEDULED: "S",
-    State.HELD: "H",
-    State.QUEUED: "Q",
-    State.ADMITTED: "A",
-    State.RUNNING: "R",
-    State.CANCELLING: "…",
-    State.RETRYING: "↻",
     State.SUCCEEDED: "✓",
     State.FAILED: "F",
-    State.CANCELLED: "C",
     State.EXPIRED: "E",
+    State.CANCELLED: "C",
+    State.RUNNING: "R",
+    State.ADMITTED: "A",
+    State.CANCELLING: "…",
+    State.RETRYING: "↻",
+    State.QUEUED: "Q",
+    State.HELD: "H",
+    State.SCHEDULED: "S",
 }
-# Succeeded runs first, waiting runs last: the bar fills from the left.
-BAR_ORDER: Final = (
-    State.SUCCEEDED,
-    State.FAILED,
-    State.EXPIRED,
-    State.CANCELLED,
-    State.RUNNING,
-    State.ADMITTED,
-    State.CANCELLING,
-    State.RETRYING,
-    State.QUEUED,
-    State.HELD,
-    State.SCHEDULED,
-)
+BAR_ORDER: Final = tuple(LETTERS)
 
 
 def column(title: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -1,7 +1,5 @@
 """Verbs in the admin: their buttons, their bulk actions and their confirmation pages."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Callable

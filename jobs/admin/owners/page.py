@@ -1,7 +1,5 @@
 """Owners: their share, their runs and their members; paused and resumed."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence

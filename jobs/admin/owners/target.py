@@ -1,7 +1,5 @@
 """Targets: what runs act on, with the runs of each."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from typing import Any
@@ -63,7 +61,7 @@ class TargetAdmin(OwnedAdmin):
 
     @html.column(_("runs"))
     def runs(self, target: Target) -> str:
-        return html.runs_link(_("its runs"), target=target.pk) if target.pk else html.NOTHING
+        return html.runs_link(_("its runs"), target=target.pk)
 
     @html.column(_("groups"))
     def in_groups(self, target: Target) -> str:

@@ -1,7 +1,5 @@
 """Groups of targets, which are chosen one by one or pasted as a list of names."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Workers: which are alive, what each can run, and how many runs it has now."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence

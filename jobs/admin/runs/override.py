@@ -28,7 +28,7 @@ class RequiredReasonForm(ReasonForm):
 
 
 def _waiting(runs: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the runs that may wait for a calendar; an owner may never have had one."""
+    """Return the waiting runs that a calendar may delay, or that require one."""
     waiting = runs.filter(state__in=sorted(WAITING)).exclude(window_policy=WindowPolicy.OVERRIDDEN)
     required = Q(window_policy=WindowPolicy.REQUIRED)
     return waiting.filter(required | Q(owner__calendar_version__gt=0))

@@ -1,7 +1,5 @@
 """Submissions: the progress and the errors of each."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from collections.abc import Sequence
