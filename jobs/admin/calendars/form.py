@@ -15,33 +15,21 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.admin.kit.stale_form import StaleCheckForm, digest
 from jobs.models import Attachment, Calendar, Job, Owner, Target, TargetGroup, access
 
-OPTIONS: Final = (
-    "cut_off_seconds",
-    "end",
-    "spread_seconds",
-    "needs_approval",
-    "four_eyes",
-)
+OPTIONS: Final = ("cut_off_seconds", "end", "spread_seconds", "needs_approval", "four_eyes")
 APPLIES_TO: Final[dict[str, type[models.Model]]] = {
     "owners": Owner,
     "jobs": Job,
     "targets": Target,
     "groups": TargetGroup,
 }
-_LABELS: Final = {
-    "owners": lazy("All runs of the owners"),
-    "jobs": lazy("Jobs"),
-    "targets": lazy("Targets"),
-    "groups": lazy("Groups of targets"),
-}
 
 
-def _field(name: str, to: type[models.Model]) -> forms.ModelMultipleChoiceField:
+def _field(name: str, label: Any) -> forms.ModelMultipleChoiceField:
     field: Any = Attachment._meta.get_field(name.removesuffix("s"))
     return forms.ModelMultipleChoiceField(
-        queryset=to._default_manager.none(),
+        queryset=APPLIES_TO[name]._default_manager.none(),
         required=False,
-        label=_LABELS[name],
+        label=label,
         widget=AutocompleteSelectMultiple(field, admin.site),
     )
 
@@ -52,10 +40,10 @@ class CalendarForm(StaleCheckForm):
     user: ClassVar[Any] = None
     """Set by the admin: the person whose rows are offered."""
 
-    owners = _field("owners", Owner)
-    jobs = _field("jobs", Job)
-    targets = _field("targets", Target)
-    groups = _field("groups", TargetGroup)
+    owners = _field("owners", lazy("All runs of the owners"))
+    jobs = _field("jobs", lazy("Jobs"))
+    targets = _field("targets", lazy("Targets"))
+    groups = _field("groups", lazy("Groups of targets"))
 
     class Meta:
         model = Calendar

@@ -8,9 +8,9 @@ from django import forms
 from django.contrib import messages
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -107,7 +107,7 @@ class IcalUrls(OwnedAdmin):
             messages.error(
                 request, _("The preview of this file is too old. Upload the file again.")
             )
-            return HttpResponseRedirect(request.path)
+            return redirect(request.path)
         try:
             report = import_ical(calendar, **given, actor=request.user)
         except (IcalError, OptionError):
@@ -115,7 +115,7 @@ class IcalUrls(OwnedAdmin):
             messages.error(request, _("Something has changed since. Nothing was imported."))
             return self._ical_page(request, calendar, _foreseen(calendar, given))
         messages.success(request, _summary(report))
-        return HttpResponseRedirect(reverse("admin:jobs_calendar_change", args=[calendar.pk]))
+        return redirect("admin:jobs_calendar_change", calendar.pk)
 
     def _ical_page(
         self, request: HttpRequest, calendar: Calendar, context: dict[str, Any]

@@ -133,7 +133,8 @@ class WindowAdmin(CalendarPages):
     # --- saving ------------------------------------------------------------------------------
 
     def save_model(self, request: HttpRequest, obj: Window, form: Any, change: bool) -> None:
-        entry, actor = form.entry, _person(request)
+        actor: Any = request.user
+        entry = form.entry
         names = ("starts", "duration", "zone", "rule", *EXCEPTIONS, "reason")
         given = {name: getattr(entry, name) for name in names} | {"effect": entry.effect.value}
         if change:
@@ -145,7 +146,8 @@ class WindowAdmin(CalendarPages):
         obj.refresh_from_db()
 
     def delete_model(self, request: HttpRequest, obj: Window) -> None:
-        windows.remove_window(obj, actor=_person(request))
+        actor: Any = request.user
+        windows.remove_window(obj, actor=actor)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """List the windows. Their decisions are deleted with them, but stay in the audit."""
@@ -177,10 +179,6 @@ class WindowAdmin(CalendarPages):
                 messages.warning(request, text % count)
             selected = selected.exclude(asked_by(request.user))
         return super().confirm_many(request, verb, selected)
-
-
-def _person(request: HttpRequest) -> Any:
-    return request.user
 
 
 def _last_ones(rows: Sequence[Window]) -> list[str]:

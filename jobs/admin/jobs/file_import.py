@@ -10,8 +10,9 @@ from django.contrib import admin, messages
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -64,7 +65,7 @@ class ImportForm(forms.Form):
 
 
 class JobImportAdmin(OwnedAdmin):
-    """The pages of the import, beside those of jobs. Mix in before other admin classes."""
+    """Adds the pages of the import. Mix in before other admin classes."""
 
     change_list_template = "admin/jobs/job/change_list.html"
 
@@ -91,15 +92,13 @@ class JobImportAdmin(OwnedAdmin):
             raise PermissionDenied
         status = 200
         form = ImportForm(request.POST or None, request.FILES or None)
-        owners = access.narrowed(
-            Owner.objects.all(), request.user, path="pk", roles=access.EDITS
-        ).order_by("slug")
+        owners = Owner.objects.order_by("slug")
+        owners = access.narrowed(owners, request.user, path="pk", roles=access.EDITS)
         form.fields["owner"].queryset = owners  # type: ignore[attr-defined]
         if request.method == "POST" and form.is_valid():
             kept = _open(form, request.user)
             if kept is not None:
-                address = reverse("admin:jobs_job_import_confirm", args=[kept.pk])
-                return HttpResponseRedirect(address)
+                return redirect("admin:jobs_job_import_confirm", kept.pk)
             status = 400
         context = {"form": form, "columns": COLUMNS, "title": _("Import jobs")}
         return self.page(request, "admin/jobs/job/import.html", context, status=status)
@@ -115,7 +114,7 @@ class JobImportAdmin(OwnedAdmin):
                 if report.upserted is not None:
                     kept.delete()
                     messages.success(request, _summary(report))
-                    return HttpResponseRedirect(reverse("admin:jobs_job_changelist"))
+                    return redirect("admin:jobs_job_changelist")
                 store(kept, report)
             messages.error(request, _("Something has changed since. Nothing was imported."))
         else:

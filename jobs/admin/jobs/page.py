@@ -100,7 +100,7 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
 
     def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         form: Any = super().get_form(request, *args, **kwargs)
-        form.may_see_arguments = self._may_see_arguments(request)
+        form.may_see_arguments = request.user.has_perm("jobs.view_arguments")
         return form
 
     def save_model(self, request: HttpRequest, obj: Job, form: Any, change: bool) -> None:
@@ -115,8 +115,8 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
             return with_fields(sets, dict.fromkeys(EMPTY_WHEN_NEW))
         if self.has_change_permission(request, obj):
             return sets
-        shown = "stored" if self._may_see_arguments(request) else "hidden_arguments"
-        return with_fields(sets, {"arguments": shown})
+        may_see = request.user.has_perm("jobs.view_arguments")
+        return with_fields(sets, {"arguments": "stored" if may_see else "hidden_arguments"})
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         shown = ["life", "results", "timetable", "place", "missed_spans"]
@@ -133,10 +133,6 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
         results = last_results([row.pk for row in rows])
         for row in rows:
             row.page_results = results.get(row.pk, [])
-
-    def _may_see_arguments(self, request: HttpRequest) -> bool:
-        user: Any = request.user
-        return bool(user.has_perm("jobs.view_arguments"))
 
     @html.column(_("job"))
     def title(self, job: Job) -> str:

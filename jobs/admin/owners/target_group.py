@@ -56,9 +56,8 @@ class TargetGroupForm(StaleCheckForm):
         owner = cleaned.get("owner") or (self.instance.owner if self.instance.pk else None)
         if owner is None or not {"targets", "names"} <= cleaned.keys():
             return cleaned
-        mine = access.narrowed(
-            Target.objects.filter(owner=owner), self.user, path="owner", roles=access.EDITS
-        )
+        of_owner = Target.objects.filter(owner=owner)
+        mine = access.narrowed(of_owner, self.user, path="owner", roles=access.EDITS)
         chosen, wanted = cleaned["targets"], _names(cleaned["names"])
         if others := [one for one in chosen if one.owner_id != owner.pk]:
             names = ", ".join(str(one) for one in others[:NAMED])

@@ -8,8 +8,9 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -88,11 +89,9 @@ class SubmitPage(OwnedAdmin):
                 )
         link = html.link(submission)
         messages.success(request, format_html("{} {}", _("Submitted:"), link))
-        return HttpResponseRedirect(
-            reverse("admin:jobs_submission_change", args=[submission.pk])
-            if self.has_view_permission(request)
-            else reverse("admin:jobs_submission_submit")
-        )
+        if self.has_view_permission(request):
+            return redirect("admin:jobs_submission_change", submission.pk)
+        return redirect("admin:jobs_submission_submit")
 
     def _page(
         self, request: HttpRequest, form: SubmitForm, foreseen: Forecast | None = None
