@@ -104,9 +104,7 @@ class IcalUrls(OwnedAdmin):
     def _confirmed(self, request: HttpRequest, calendar: Calendar) -> HttpResponse:
         given = _unsign(request.POST["kept"], scope=[calendar.pk, request.user.pk])
         if given is None:
-            messages.error(
-                request, _("The preview of this file is too old. Upload the file again.")
-            )
+            messages.error(request, _("This preview is too old. Upload the file again."))
             return redirect(request.path)
         try:
             report = import_ical(calendar, **given, actor=request.user)

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as now_in_words
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.verbs import Act, ReasonForm, UntilForm, Verb, always
 from jobs.calendars import approvals
@@ -27,7 +27,7 @@ OFFERED: Final = 20
 class WhichForm(ReasonForm):
     """Which occurrences: all, or one of the next."""
 
-    occurrence = forms.ChoiceField(label=_("Which"), required=False)
+    occurrence = forms.ChoiceField(label=lazy("Which"), required=False)
     field_order: Any = ("occurrence", "until", "reason")
 
     announcement: Any = ""
@@ -36,7 +36,7 @@ class WhichForm(ReasonForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["occurrence"].choices = [  # type: ignore[attr-defined]
-            ("", now_in_words("all of them")),
+            ("", _("all of them")),
             *self.choices,
         ]
 
@@ -46,8 +46,8 @@ class StandingForm(UntilForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["until"].label = now_in_words("Approved until")
-        self.fields["until"].help_text = now_in_words(
+        self.fields["until"].label = _("Approved until")
+        self.fields["until"].help_text = _(
             "Later occurrences are not approved. Empty: without an end."
         )
 
@@ -65,7 +65,7 @@ def _form_of(form: type[WhichForm]) -> Callable[[Window], type[WhichForm]]:
             facts = {"announcement": in_words(entry), "choices": _next_of(entry)}
         # Rows may be written by raw SQL.
         except Exception as error:
-            facts = {"announcement": now_in_words("cannot be read (%s)") % error}
+            facts = {"announcement": _("cannot be read (%s)") % error}
         return type(f"{form.__name__}OfWindow", (form,), facts)
 
     return made
@@ -100,13 +100,13 @@ def _mark(window: Window) -> str:
 
 APPROVE = Verb(
     name="approve",
-    label=_("Approve"),
+    label=lazy("Approve"),
     permission=approvals.PERMISSION,
     applies=needing_approval,
     act=_decide(approvals.approve),
-    done=_("approved"),
-    refused=always(_("This needs no approval.")),
-    warning=_(
+    done=lazy("approved"),
+    refused=always(lazy("This needs no approval.")),
+    warning=lazy(
         "Waiting runs may start in it. A change that may open more needs a new approval;"
         " a change that only narrows it does not."
     ),
@@ -116,24 +116,24 @@ APPROVE = Verb(
 )
 REJECT = Verb(
     name="reject",
-    label=_("Reject"),
+    label=lazy("Reject"),
     permission=approvals.PERMISSION,
     applies=to_be_approved,
     act=_decide(approvals.reject),
-    done=_("rejected"),
-    refused=always(_("This is decided already, or needs no approval.")),
+    done=lazy("rejected"),
+    refused=always(lazy("This is decided already, or needs no approval.")),
     form_of=_form_of(WhichForm),
     mark=_mark,
 )
 REVOKE = Verb(
     name="revoke",
-    label=_("Revoke"),
+    label=lazy("Revoke"),
     permission=approvals.PERMISSION,
     applies=with_approval,
     act=_decide(approvals.revoke),
-    done=_("revoked"),
-    refused=always(_("This is not approved.")),
-    warning=_("It no longer counts. Its active runs end as the calendar says for a close."),
+    done=lazy("revoked"),
+    refused=always(lazy("This is not approved.")),
+    warning=lazy("It no longer counts. Its active runs end as the calendar says for a close."),
     form_of=_form_of(WhichForm),
     mark=_mark,
 )

@@ -27,9 +27,9 @@ REPEATS: Final = (
     (text.ONCE, lazy("once")),
     (text.DAILY, lazy("every day")),
     (text.WEEKLY, lazy("every week, on the days below")),
-    (text.MONTHLY, lazy("every month, on the day of the first one (as the 15th)")),
-    (text.MONTHLY_BY_WEEKDAY, lazy("every month, on its weekday (as the 2nd Tuesday)")),
-    (text.BY_RULE, lazy("by a rule of my own")),
+    (text.MONTHLY, lazy("every month, on the day of the first one (such as the 15th)")),
+    (text.MONTHLY_BY_WEEKDAY, lazy("every month, on its weekday (such as the 2nd Tuesday)")),
+    (text.BY_RULE, lazy("by a custom rule")),
 )
 WEEKDAYS: Final = tuple(zip(DAYS, WEEKDAYS_ABBR.values(), strict=True))
 TIMES: Final = ("starts", "duration", "zone", "repeat", "weekdays", "rule")

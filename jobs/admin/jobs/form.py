@@ -85,9 +85,7 @@ class JobForm(forms.ModelForm):
         help_texts = {
             "key": lazy("Your own name of the job, unique for the owner: 1 to %d characters.")
             % KEY_LIMIT,
-            "interval_minutes": lazy(
-                "1 to 525,600. Fairshift chooses its minute and second, once."
-            ),
+            "interval_minutes": lazy("1 to 525,600. Fairshift chooses its minute and second."),
             "interval_seconds": lazy("1 to 86,400, but no whole minutes: give these as minutes."),
             "cron": lazy(
                 "Five fields, such as 5 4 * * MON-FRI, or @hourly, @daily, @weekly …"
@@ -98,9 +96,7 @@ class JobForm(forms.ModelForm):
             "zone": lazy("An IANA name, such as Europe/Berlin. Empty: UTC."),
             "smooth": lazy("Starts are spread over the minute, not all in its first second."),
             "misfire": lazy("Due times that are not run are recorded as missed."),
-            "misfire_cap": lazy(
-                "For “run all”: the number of due times, the newest, that are run."
-            ),
+            "misfire_cap": lazy("For “run all”: the number of newest due times to run."),
             "misfire_deadline_seconds": lazy("Later due times are not run. Empty: no limit."),
             "retry_on": lazy(
                 "Names of exceptions, separated by commas, with or without their module:"
@@ -123,9 +119,8 @@ class JobForm(forms.ModelForm):
                 choices.append((self.instance.task, self.instance.task))
             self.fields["task"].choices = [("", "---------"), *choices]  # type: ignore[attr-defined]
         if "queue" in self.fields:
-            self.fields["queue"].help_text = _(
-                "Empty: the default queue. Known queues: %s."
-            ) % ", ".join(_queues())
+            text = _("Empty: the default queue. Known queues: %s.")
+            self.fields["queue"].help_text = text % ", ".join(_queues())
         if "arguments" in self.fields:
             self._show_arguments()
 

@@ -182,7 +182,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
             form = verb.form(initial=request.POST.dict())
         last = rows.order_by("-pk").values_list("pk", flat=True).first()
         if last is None:
-            messages.warning(request, _("Nothing among the selected can be %s.") % verb.done)
+            messages.warning(request, _("None of the selected rows can be %s.") % verb.done)
             return None
         shown = shown or fresh(until=str(last))
         is_across = request.POST.get("select_across") == "1"

@@ -58,10 +58,13 @@ class TargetGroupForm(StaleCheckForm):
             return cleaned
         of_owner = Target.objects.filter(owner=owner)
         mine = access.narrowed(of_owner, self.user, path="owner", roles=access.EDITS)
-        chosen, wanted = cleaned["targets"], _names(cleaned["names"])
+        chosen = cleaned["targets"]
+        wanted = {line.strip() for line in cleaned["names"].splitlines()} - {""}
         if others := [one for one in chosen if one.owner_id != owner.pk]:
             names = ", ".join(str(one) for one in others[:NAMED])
-            self.add_error("targets", _("Not of %(owner)s: %(names)s.") % _facts(owner, names))
+            self.add_error(
+                "targets", _("Not owned by %(owner)s: %(names)s.") % _facts(owner, names)
+            )
         if len(wanted) > MOST_NAMES:
             self.add_error("names", _("At most %s names at once.") % f"{MOST_NAMES:,}")
             return cleaned
@@ -70,18 +73,10 @@ class TargetGroupForm(StaleCheckForm):
             more = _(" and %d more") % (len(unknown) - NAMED) if len(unknown) > NAMED else ""
             names = ", ".join(unknown[:NAMED]) + more
             problem = _("%(owner)s has no targets of these names: %(names)s.")
-            self.add_error("names", problem % _facts(owner, names))
+            self.add_error("names", problem % {"owner": owner, "names": names})
         if not self.errors:
             cleaned["targets"] = chosen | named
         return cleaned
-
-
-def _names(text: str) -> set[str]:
-    return {line.strip() for line in text.splitlines()} - {""}
-
-
-def _facts(owner: Any, names: str) -> dict[str, str]:
-    return {"owner": str(owner), "names": names}
 
 
 @admin.register(TargetGroup)

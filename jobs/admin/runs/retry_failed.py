@@ -42,7 +42,7 @@ RETRY_FAILED = Verb(
     act=_retry_failed,
     done=lazy("queued again"),
     refused=always(lazy("No run of this submission has failed.")),
-    warning=lazy("Each of its failed runs is queued again with a new set of attempts."),
+    warning=lazy("Each of its failed runs is queued again with a fresh set of attempts."),
     message=_in_words,
     is_for_many=False,
 )
