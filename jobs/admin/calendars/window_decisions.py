@@ -35,10 +35,8 @@ class WhichForm(ReasonForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["occurrence"].choices = [  # type: ignore[attr-defined]
-            ("", _("all of them")),
-            *self.choices,
-        ]
+        choices = [("", _("all of them")), *self.choices]
+        self.fields["occurrence"].choices = choices  # type: ignore[attr-defined]
 
 
 class StandingForm(UntilForm):
@@ -46,10 +44,9 @@ class StandingForm(UntilForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["until"].label = _("Approved until")
-        self.fields["until"].help_text = _(
-            "Later occurrences are not approved. Empty: without an end."
-        )
+        until = self.fields["until"]
+        until.label = _("Approved until")
+        until.help_text = _("Later occurrences are not approved. Empty: without an end.")
 
 
 class ApproveForm(WhichForm, StandingForm):
@@ -82,8 +79,8 @@ def _decide(decide: Callable[..., WindowDecision]) -> Callable[[Sequence[int], A
     def act(keys: Sequence[int], act: Act) -> int:
         """Decide on all windows, or on none if one is refused."""
         occurrence = act.data.get("occurrence")
-        given: dict[str, Any] = {"actor": act.actor, "reason": act.reason}
-        given["occurrence_at"] = datetime.fromisoformat(occurrence) if occurrence else None
+        at = datetime.fromisoformat(occurrence) if occurrence else None
+        given = {"actor": act.actor, "reason": act.reason, "occurrence_at": at}
         if "until" in act.data:
             given["expires_at"] = act.data["until"]
         with transaction.atomic():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from celery import current_app
@@ -48,6 +49,7 @@ KINDS_OF: Final = {
 """The kinds of schedule that use a field; the form's script hides it for other kinds."""
 HINTS: Final = 10
 """Tasks whose arguments the help text lists while no task is chosen."""
+NO_CHOICE: Final = ("", "---------")
 
 
 class JobForm(forms.ModelForm):
@@ -114,10 +116,10 @@ class JobForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self._offers = {item.name: item for item in offered()}
         if "task" in self.fields:
-            choices = [(name, choice(item)) for name, item in self._offers.items()]
+            choices = [NO_CHOICE, *map(choice_of, self._offers.values())]
             if self.instance.task and self.instance.task not in self._offers:
                 choices.append((self.instance.task, self.instance.task))
-            self.fields["task"].choices = [("", "---------"), *choices]  # type: ignore[attr-defined]
+            self.fields["task"].choices = choices  # type: ignore[attr-defined]
         if "queue" in self.fields:
             text = _("Empty: the default queue. Known queues: %s.")
             self.fields["queue"].help_text = text % ", ".join(_queues())
@@ -126,7 +128,8 @@ class JobForm(forms.ModelForm):
 
     def _show_arguments(self) -> None:
         field = self.fields["arguments"]
-        field.help_text = _("A JSON object of argument names and values. ") + self._hint()
+        hint = hint_of(self._offers, self.data.get("task") or self.instance.task)
+        field.help_text = _("A JSON object of argument names and values. ") + hint
         if self.instance.pk is None:
             self.initial["arguments"] = "{}"
         elif not self.may_see_arguments:
@@ -137,12 +140,6 @@ class JobForm(forms.ModelForm):
             # Rows may be written by raw SQL or with a key that is not here: the form still opens.
             except Exception as error:
                 field.help_text = _("The stored arguments cannot be read (%s).") % error
-
-    def _hint(self) -> str:
-        """Return the arguments of the chosen task; while none is chosen, of the first tasks."""
-        chosen = self._offers.get(self.data.get("task") or self.instance.task)
-        shown = [chosen] if chosen else list(self._offers.values())[:HINTS]
-        return " ".join(takes(item) for item in shown)
 
     # --- checks ------------------------------------------------------------------------------
 
@@ -228,11 +225,18 @@ def _given(value: Any) -> Any:
     return None if value in (None, "", [], ()) else value
 
 
-def choice(item: OfferedTask) -> str:
-    return f"{item.offer.title} ({item.name})"
+def choice_of(item: OfferedTask) -> tuple[str, str]:
+    """Return a task as a choice of a form field."""
+    return item.name, f"{item.offer.title} ({item.name})"
 
 
-def takes(item: OfferedTask) -> str:
+def hint_of(offers: Mapping[str, OfferedTask], name: str | None) -> str:
+    """Return the arguments of the chosen task; while none is chosen, of the first tasks."""
+    chosen = offers.get(name or "")
+    return " ".join(map(_takes, [chosen] if chosen else list(offers.values())[:HINTS]))
+
+
+def _takes(item: OfferedTask) -> str:
     """Return a sentence with the arguments of a task; a star marks the required ones."""
     schema = ArgumentSchema.of(item.task)
     fields = schema.model.model_fields

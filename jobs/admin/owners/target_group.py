@@ -62,9 +62,8 @@ class TargetGroupForm(StaleCheckForm):
         wanted = {line.strip() for line in cleaned["names"].splitlines()} - {""}
         if others := [one for one in chosen if one.owner_id != owner.pk]:
             names = ", ".join(str(one) for one in others[:NAMED])
-            self.add_error(
-                "targets", _("Not owned by %(owner)s: %(names)s.") % _facts(owner, names)
-            )
+            problem = _("Not owned by %(owner)s: %(names)s.")
+            self.add_error("targets", problem % {"owner": owner, "names": names})
         if len(wanted) > MOST_NAMES:
             self.add_error("names", _("At most %s names at once.") % f"{MOST_NAMES:,}")
             return cleaned

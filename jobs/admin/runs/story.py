@@ -42,7 +42,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class AttemptLine:
     """One attempt, as the page shows it."""
 
     number: int
@@ -65,8 +65,8 @@ class Story:
     facts: list[tuple[str, Any]]
     """Each a label and its value."""
     steps: list[Step]
-    tries: list[Try]
-    hidden_tries: int
+    attempts: list[AttemptLine]
+    hidden_attempts: int
     arguments: str | None
     result: str | None
     is_hidden: bool
@@ -84,8 +84,9 @@ def story_of(run: Run, *, with_arguments: bool) -> Story:
         why=_readable(run.why_waiting),
         facts=_facts(run),
         steps=_readable(lambda: _steps(run), otherwise=[]),
-        tries=[_try(attempt, workers) for attempt in shown] + _current_try(run, workers),
-        hidden_tries=max(0, run.token - len(shown)) if len(attempts) > ATTEMPT_LIMIT else 0,
+        attempts=[_attempt_line(attempt, workers) for attempt in shown]
+        + _current_attempt(run, workers),
+        hidden_attempts=max(0, run.token - len(shown)) if len(attempts) > ATTEMPT_LIMIT else 0,
         arguments=_readable(lambda: _arguments(run)) if with_arguments else None,
         result=_readable(lambda: _result(run)) if with_arguments else None,
         is_hidden=not with_arguments,
@@ -100,7 +101,7 @@ def _facts(run: Run) -> list[tuple[str, Any]]:
         (_("Submission"), lambda: html.link(run.submission)),
         (_("Target"), lambda: html.link(run.target)),
         (_("Worker"), lambda: html.link(run.worker)),
-        (_("Attempts"), lambda: _tries_in_words(run)),
+        (_("Attempts"), lambda: _attempts_in_words(run)),
         (_("Submitted"), lambda: html.exact(run.created_at)),
         (_("Due"), lambda: html.exact(run.due_at)),
         (_("Start before"), lambda: html.exact(run.deadline_at)),
@@ -120,7 +121,7 @@ def _facts(run: Run) -> list[tuple[str, Any]]:
     return [(label, value) for label, value in facts if value not in ("", None, html.NOTHING)]
 
 
-def _tries_in_words(run: Run) -> str:
+def _attempts_in_words(run: Run) -> str:
     text = _("%d of at most %d") % (run.attempt_number, run.last_attempt_number)
     if run.earlier_attempts:
         text += _(", %d of them before the last retry") % run.earlier_attempts
@@ -157,10 +158,10 @@ def _steps(run: Run) -> list[Step]:
     ]
 
 
-def _try(attempt: Attempt, workers: dict[Any, Worker]) -> Try:
+def _attempt_line(attempt: Attempt, workers: dict[Any, Worker]) -> AttemptLine:
     took = attempt.ended_at - attempt.started_at if attempt.started_at else None
     label = attempt.get_outcome_display()
-    return Try(
+    return AttemptLine(
         number=attempt.number,
         token=attempt.token,
         outcome=html.badge(label, KINDS.get(AttemptOutcome(attempt.outcome), "failed")),
@@ -174,13 +175,13 @@ def _try(attempt: Attempt, workers: dict[Any, Worker]) -> Try:
     )
 
 
-def _current_try(run: Run, workers: dict[Any, Worker]) -> list[Try]:
+def _current_attempt(run: Run, workers: dict[Any, Worker]) -> list[AttemptLine]:
     """Return the attempt in progress, which has no row yet."""
     if run.state not in ACTIVE:
         return []
     since = run.started_at if run.state != State.ADMITTED else None
     return [
-        Try(
+        AttemptLine(
             number=run.attempt_number,
             token=run.token,
             outcome=html.badge(run.state),

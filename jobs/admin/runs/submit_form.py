@@ -12,7 +12,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs.admin.jobs.form import choice, takes
+from jobs.admin.jobs.form import NO_CHOICE, choice_of, hint_of
 from jobs.admin.kit.json_object import parsed
 from jobs.catalog.placeholders import TARGET_LIMIT
 from jobs.catalog.registry import offered, resolve
@@ -25,8 +25,6 @@ from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT
 
 TARGET: Final = "{target}"
 """Placeholder for a target's name in the arguments, also inside a longer text."""
-HINTS: Final = 10
-"""Tasks whose arguments the help text lists while no task is chosen."""
 BYTES_LIMIT: Final = 64 * 2**20
 """Limit of the arguments of all runs, in bytes: the web process has them in memory at once."""
 OPTIONS: Final = ("priority", "deadline_seconds")
@@ -129,28 +127,14 @@ class SubmitForm(forms.Form):
         super().__init__(*args, **kwargs)
         offers = {item.name: item for item in offered()}
         fields: Any = self.fields
-        fields["owner"].queryset = access.narrowed(
-            Owner.objects.order_by("slug"), user, path="pk", roles=access.OPERATES
-        )
-        fields["group"].queryset = access.narrowed(
-            TargetGroup.objects.select_related("owner").order_by("owner__slug", "name"),
-            user,
-            path="owner",
-            roles=access.OPERATES,
-        )
-        fields["task"].choices = [
-            ("", "---------"),
-            *((name, choice(item)) for name, item in offers.items()),
-        ]
-        chosen = offers.get(self.data.get("task", ""))
-        shown = [chosen] if chosen else list(offers.values())[:HINTS]
-        fields["arguments"].help_text = " ".join(
-            [
-                _("A JSON object of argument names and values; %s in a text is the target's name.")
-                % TARGET,
-                *map(takes, shown),
-            ]
-        )
+        owners = Owner.objects.order_by("slug")
+        groups = TargetGroup.objects.select_related("owner").order_by("owner__slug", "name")
+        roles = access.OPERATES
+        fields["owner"].queryset = access.narrowed(owners, user, path="pk", roles=roles)
+        fields["group"].queryset = access.narrowed(groups, user, path="owner", roles=roles)
+        fields["task"].choices = [NO_CHOICE, *map(choice_of, offers.values())]
+        text = _("A JSON object of argument names and values; %s in a text is the target's name.")
+        fields["arguments"].help_text = f"{text % TARGET} {hint_of(offers, self.data.get('task'))}"
 
     # --- checks ------------------------------------------------------------------------------
 
@@ -214,11 +198,10 @@ class SubmitForm(forms.Form):
     def _arguments(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         try:
             found = parsed(cleaned.get("arguments") or "")
+            has_target = _filled(found, "") != found
         except ValueError as error:
             self.add_error("arguments", str(error))
             return {}
-        try:
-            has_target = _filled(found, "") != found
         except RecursionError:
             self.add_error("arguments", _("This is nested too deeply."))
             return {}
