@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.calendars.ical_feed import forget_secret, new_secret
-from jobs.models import Calendar
 from jobs.pages.ical_feed import MOUNT, feed_path
 
 
@@ -27,27 +26,23 @@ class FeedUrls(OwnedAdmin):
         calendar = get_object_or_404(self.get_queryset(request).select_related("owner"), pk=pk)
         if not self.has_change_permission(request, calendar):
             raise PermissionDenied
+        # Any secret shows whether the project has mounted the feeds.
+        is_mounted = feed_path("secret") is not None
         address = ""
-        if request.method == "POST" and "forget" in request.POST:
+        if "forget" in request.POST:
             forget_secret(calendar, actor=request.user)
             messages.success(request, _("The feed has no address now."))
-            return HttpResponseRedirect(request.path)
-        if request.method == "POST" and "new" in request.POST:
-            address = self._new_address(request, calendar)
+            return redirect(request.path)
+        if "new" in request.POST and is_mounted:
+            path_of_feed = feed_path(new_secret(calendar, actor=request.user))
+            address = request.build_absolute_uri(path_of_feed)
         context = {
             "calendar": calendar,
             "address": address,
-            # Any secret shows whether the project has mounted the feeds.
-            "mount": "" if feed_path("secret") else MOUNT,
+            "mount": "" if is_mounted else MOUNT,
             "title": _("Feed"),
         }
         response = self.page(request, "admin/jobs/calendar/feed.html", context)
         # The address is shown once, so no cache may store it.
         response["Cache-Control"] = "no-store"
         return response
-
-    def _new_address(self, request: HttpRequest, calendar: Calendar) -> str:
-        """Return a new address; "", and the old one stays, where feeds are not mounted."""
-        if feed_path("secret") is None:
-            return ""
-        return request.build_absolute_uri(feed_path(new_secret(calendar, actor=request.user)))

@@ -21,7 +21,7 @@ from jobs.core.errors import IcalError, OptionError
 from jobs.models import Calendar, WindowEffect, access
 from jobs.models.fields import no_nul
 
-KEPT_SECONDS: Final = 86_400
+PREVIEW_SECONDS: Final = 86_400
 SHOWN: Final = 1_000
 SALT: Final = "fairshift.ical"
 MAY: Final = ("jobs.add_window", "jobs.change_window", "jobs.delete_window")
@@ -147,7 +147,7 @@ def _sign(given: dict[str, Any], *, scope: list[Any]) -> str:
 
 def _unsign(text: str, *, scope: list[Any]) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = signing.loads(text, salt=SALT, max_age=KEPT_SECONDS)
+        found: dict[str, Any] = signing.loads(text, salt=SALT, max_age=PREVIEW_SECONDS)
     except signing.BadSignature:
         return None
     if found.pop("scope") != scope:

@@ -48,7 +48,6 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     search_fields = ("name",)
     search_help_text = _("A part of the name.")
     ordering = ("name", "pk")
-    sortable_by = ()
     autocomplete_fields = ("owner",)
     fieldsets = (
         (None, {"fields": ("owner", "name", "status", "seen")}),

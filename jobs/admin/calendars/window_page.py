@@ -44,7 +44,6 @@ class WindowAdmin(CalendarPages):
     search_fields = ("reason",)
     search_help_text = _("A part of the reason.")
     ordering = ("-pk",)
-    sortable_by = ()
     autocomplete_fields = ("calendar",)
     fieldsets = (
         (None, {"fields": ("calendar", "effect", "reason", "seen")}),

@@ -25,7 +25,6 @@ class Line:
     """A window as a line of the table; of a broken one `words` has the error."""
 
     link: str
-    effect: str
     words: str
     state: str
     more: str
@@ -47,7 +46,6 @@ def line_of(window: Window, *, now: datetime) -> Line:
         mark = html.badge(_("broken"), "failed")
     return Line(
         link=html.link(window, window.get_effect_display()),
-        effect=window.effect,
         words=words,
         state=mark,
         more=more,

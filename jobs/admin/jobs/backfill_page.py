@@ -68,7 +68,6 @@ class BackfillAdmin(VerbAdmin, RecordAdmin):
     list_defer = ("job__payload",)
     list_per_page = 25
     ordering = ("-id",)
-    sortable_by = ()
     fields = (
         "span",
         "life",
@@ -79,7 +78,6 @@ class BackfillAdmin(VerbAdmin, RecordAdmin):
         "submission_link",
         "begun",
     )
-    readonly_fields = fields
 
     def owner_of(self, row: Backfill) -> int | None:
         return row.job.owner_id

@@ -96,9 +96,9 @@ class JobImportAdmin(OwnedAdmin):
         owners = access.narrowed(owners, request.user, path="pk", roles=access.EDITS)
         form.fields["owner"].queryset = owners  # type: ignore[attr-defined]
         if request.method == "POST" and form.is_valid():
-            kept = _open(form, request.user)
-            if kept is not None:
-                return redirect("admin:jobs_job_import_confirm", kept.pk)
+            job_import = _open(form, request.user)
+            if job_import is not None:
+                return redirect("admin:jobs_job_import_confirm", job_import.pk)
             status = 400
         context = {"form": form, "columns": COLUMNS, "title": _("Import jobs")}
         return self.page(request, "admin/jobs/job/import.html", context, status=status)
@@ -107,21 +107,24 @@ class JobImportAdmin(OwnedAdmin):
         """Show what the import would change; import it on a POST."""
         if request.method == "POST":
             with transaction.atomic():
-                kept = self._kept(request, pk, is_last=True)
+                job_import = self._open_import(request, pk, is_locked=True)
                 report = import_jobs(
-                    content_of(kept), owner=kept.owner, actor=request.user, name=kept.name
+                    content_of(job_import),
+                    owner=job_import.owner,
+                    actor=request.user,
+                    name=job_import.name,
                 )
                 if report.upserted is not None:
-                    kept.delete()
+                    job_import.delete()
                     messages.success(request, _summary(report))
                     return redirect("admin:jobs_job_changelist")
-                store(kept, report)
+                store(job_import, report)
             messages.error(request, _("Something has changed since. Nothing was imported."))
         else:
-            kept = self._kept(request, pk)
-            report = report_of(kept)
+            job_import = self._open_import(request, pk)
+            report = report_of(job_import)
         context = {
-            "kept": kept,
+            "kept": job_import,
             "report": report,
             "problems": report.problems[:SHOWN],
             "more": max(0, len(report.problems) - SHOWN),
@@ -131,30 +134,30 @@ class JobImportAdmin(OwnedAdmin):
 
     def problems_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Return all problems as CSV."""
-        kept = self._kept(request, pk)
+        job_import = self._open_import(request, pk)
         response = HttpResponse(content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = 'attachment; filename="problems.csv"'
         writer = csv.writer(response)
         writer.writerow(["row", "field", "problem"])
-        for problem in report_of(kept).problems:
+        for problem in report_of(job_import).problems:
             cells = (problem.field, problem.problem)
             writer.writerow([problem.row or "", *map(neutral, cells)])
         return response
 
-    def _kept(self, request: HttpRequest, pk: int, *, is_last: bool = False) -> JobImport:
-        """Return the person's open import; `is_last` locks it, with its file, to be imported."""
+    def _open_import(self, request: HttpRequest, pk: int, *, is_locked: bool = False) -> JobImport:
+        """Return the person's open import; `is_locked` also locks its row and loads its file."""
         if not self.has_import_permission(request):
             raise PermissionDenied
         rows = JobImport.objects.filter(report__isnull=False).select_related("owner")
         # The second of a double click waits for the lock, and then finds no row.
-        rows = rows.select_for_update(of=("self",)) if is_last else rows.defer("content")
+        rows = rows.select_for_update(of=("self",)) if is_locked else rows.defer("content")
         user: Any = request.user
-        kept = rows.filter(pk=pk, user=user).first()
-        if kept is None:
+        job_import = rows.filter(pk=pk, user=user).first()
+        if job_import is None:
             raise Http404(_("This import is done or too old. Begin again."))
-        if not access.has_role(user, kept.owner_id, access.EDITS):
+        if not access.has_role(user, job_import.owner_id, access.EDITS):
             raise PermissionDenied
-        return kept
+        return job_import
 
 
 def _open(form: ImportForm, user: Any) -> JobImport | None:

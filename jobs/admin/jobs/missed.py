@@ -25,9 +25,7 @@ class MissedAdmin(RecordAdmin):
     list_filter = (ReasonFilter, OwnerFilter, linked("job", Job))
     list_defer = ("job__payload",)
     ordering = ("-id",)
-    sortable_by = ()
     fields = ("job_link", "owner_link", "first", "last", "due_times", "why", "recorded")
-    readonly_fields = fields
 
     @html.column(_("missed"))
     def span(self, missed: Missed) -> str:

@@ -67,7 +67,6 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
     search_help_text = _("The beginning of the key or the name.")
     # The order of an index, so owners are in the order of their keys.
     ordering = ("owner_id", "key")
-    sortable_by = ()
     autocomplete_fields = ("owner", "target")
     fieldsets = (
         (None, {"fields": ("owner", "key", "name", "enabled", "life", "results")}),

@@ -29,9 +29,7 @@ class SchedulerAdmin(RecordAdmin):
     completes_object = True
     list_display = ("verdict", "pulse", "until", "open_ticks", "behind", "leader")
     list_display_links = None
-    sortable_by = ()
     fields = list_display
-    readonly_fields = list_display
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         # All times in these rows are from PostgreSQL's clock.

@@ -74,6 +74,7 @@ class OwnedAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER
     list_per_page = 50
     list_max_show_all = 200
+    sortable_by: ClassVar[tuple[str, ...]] = ()
     empty_value_display = "–"
 
     class Media:
@@ -143,15 +144,13 @@ class OwnedAdmin(admin.ModelAdmin):
             return access.has_some_role(request.user, access.EDITS)
         return access.has_role(request.user, self.owner_of(obj), access.EDITS)
 
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+    def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> Any:
         """Offer only owners for whom the person may edit, and rows of these owners."""
         to = db_field.remote_field.model
-        path = "pk" if to is Owner else "owner" if hasattr(to, "owner") else None
-        if path is not None:
-            kwargs["queryset"] = access.narrowed(
-                to._default_manager.all(), request.user, path=path, roles=access.EDITS
-            )
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if to is not Owner and not hasattr(to, "owner"):
+            return super().get_field_queryset(db, db_field, request)
+        rows, path = to._default_manager.all(), "pk" if to is Owner else "owner"
+        return access.narrowed(rows, request.user, path=path, roles=access.EDITS)
 
     def audit(self, action: str, row: Any, request: HttpRequest, **details: Any) -> None:
         """Write an edit of a row to the audit."""
@@ -187,6 +186,9 @@ class OwnedAdmin(admin.ModelAdmin):
 
 class RecordAdmin(OwnedAdmin):
     """Read-only pages of rows that only the system writes."""
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields or ()
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return False

@@ -185,6 +185,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
             messages.warning(request, _("None of the selected rows can be %s.") % verb.done)
             return None
         shown = shown or fresh(until=str(last))
+        count = within(COUNT_MILLISECONDS, rows.count)
         is_across = request.POST.get("select_across") == "1"
         keys = [""] if is_across else request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
         return self._confirmation(
@@ -192,7 +193,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
             verb,
             form,
             rows=list(rows.order_by("-pk")[:SAMPLE]),
-            count=_counted(rows),
+            count=RoundCount(CAP + 1, _("very many")) if count is None else count,
             back=request.get_full_path(),
             hidden={
                 "confirmed": sign(verb, request, shown),
@@ -269,11 +270,6 @@ def _action(verb: Verb) -> Callable[..., HttpResponse | None]:
         return admin.confirm_many(request, verb, rows)
 
     return act
-
-
-def _counted(rows: models.QuerySet[Any]) -> int:
-    count = within(COUNT_MILLISECONDS, rows.count)
-    return RoundCount(CAP + 1, _("very many")) if count is None else count
 
 
 def _act(request: HttpRequest, form: forms.Form, *, nonce: str, is_bulk: bool) -> Act:

@@ -60,7 +60,6 @@ class AuditEntryAdmin(RecordAdmin):
     search_fields = ("=object_id", "=actor_name")
     search_help_text = _("The id of the object, or a person's name.")
     ordering = ("-id",)
-    sortable_by = ()
     fields = (
         "when_exactly",
         "actor_name",
@@ -71,7 +70,6 @@ class AuditEntryAdmin(RecordAdmin):
         "facts",
         "database_role",
     )
-    readonly_fields = fields
 
     when = html.column_of(_("when"), "at", html.moment)
     when_exactly = html.column_of(_("when"), "at", html.exact)

@@ -42,7 +42,6 @@ class TargetAdmin(OwnedAdmin):
     search_fields = ("name",)
     search_help_text = _("The beginning of the name.")
     ordering = ("owner_id", "name")
-    sortable_by = ()
     autocomplete_fields = ("owner",)
     fields = ("owner", "name", "labels", "in_groups", "applying", "runs", "created")
 

@@ -88,7 +88,6 @@ class TargetGroupAdmin(OwnedAdmin):
     search_fields = ("name",)
     search_help_text = lazy("The beginning of the name.")
     ordering = ("owner_id", "name")
-    sortable_by = ()
     autocomplete_fields = ("owner", "targets")
     fields = ("owner", "name", "targets", "names", "applying", "seen")
 
@@ -111,12 +110,6 @@ class TargetGroupAdmin(OwnedAdmin):
         self, request: HttpRequest, queryset: Any, search_term: str
     ) -> tuple[Any, bool]:
         return search_beginnings(queryset, search_term, exact="name"), False
-
-    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        kwargs["queryset"] = access.narrowed(
-            Target.objects.all(), request.user, path="owner", roles=access.EDITS
-        )
-        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         keys = [row.pk for row in rows]

@@ -59,7 +59,6 @@ class WorkerAdmin(RecordAdmin):
     search_fields = ("hostname__startswith",)
     search_help_text = _("The beginning of the node name.")
     ordering = ("-started_at",)
-    sortable_by = ()
     fields = (
         "id",
         "hostname",
@@ -74,7 +73,6 @@ class WorkerAdmin(RecordAdmin):
         "started",
         "stopped",
     )
-    readonly_fields = fields
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         # These counts include the runs of all owners.

@@ -92,7 +92,6 @@ class RunAdmin(VerbAdmin, RecordAdmin):
     search_fields = ("id",)
     search_help_text = HELP
     ordering = ("-id",)
-    sortable_by = ()
     fields = ()
 
     def get_search_results(

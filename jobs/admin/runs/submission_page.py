@@ -80,7 +80,6 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
     search_fields = ("=id", "label__startswith")
     search_help_text = _("A submission's number, or the beginning of its label.")
     ordering = ("-id",)
-    sortable_by = ()
     fields = (
         "label",
         "owner_link",
@@ -94,7 +93,6 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
         "forecast",
         "errors",
     )
-    readonly_fields = fields
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         counts = states_by("submission", [row.pk for row in rows])
