@@ -97,7 +97,7 @@ class IcalUrls(OwnedAdmin):
                 "effect": form.cleaned_data["effect"],
                 "source": form.cleaned_data["source"],
             }
-            context |= _foreseen(calendar, given)
+            context |= _preview_of(calendar, given)
             context["kept"] = _sign(given, scope=[calendar.pk, request.user.pk])
         return self._ical_page(request, calendar, context)
 
@@ -111,7 +111,7 @@ class IcalUrls(OwnedAdmin):
         except (IcalError, OptionError):
             # Valid in the preview, invalid now; the page says why.
             messages.error(request, _("Something has changed since. Nothing was imported."))
-            return self._ical_page(request, calendar, _foreseen(calendar, given))
+            return self._ical_page(request, calendar, _preview_of(calendar, given))
         messages.success(request, _summary(report))
         return redirect("admin:jobs_calendar_change", calendar.pk)
 
@@ -122,7 +122,7 @@ class IcalUrls(OwnedAdmin):
         return self.page(request, "admin/jobs/calendar/import.html", context)
 
 
-def _foreseen(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
+def _preview_of(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
     """Return what the page shows of a file: the changes, or its problems."""
     try:
         report = preview_ical(calendar, **given)

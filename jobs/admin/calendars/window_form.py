@@ -208,7 +208,7 @@ class WindowForm(StaleCheckForm):
             return None
 
     def field_of(self, error: WindowError) -> str | None:
-        """Return the field of the form that an error is about; None if it is about no single field."""
+        """Return the form field that an error is about; None if it is about no single field."""
         if error.field == "rule" and self.cleaned_data.get("repeat") != text.BY_RULE:
             return "repeat"
         return error.field if error.field in self.fields else None

@@ -74,8 +74,8 @@ class BackfillForm(ReasonForm):
         name = self.add_prefix("counted")
         if self.data.get(name) != facts:
             self.data = {**self.data.dict(), name: facts}
-            said = ngettext("This makes %s run.", "This makes %s runs.", count) % f"{count:,}"
-            self.announcement = said + gettext(" Confirm it with the same button.")
+            text = ngettext("This makes %s run.", "This makes %s runs.", count) % f"{count:,}"
+            self.announcement = text + gettext(" Confirm it with the same button.")
 
     def is_valid(self) -> bool:
         return super().is_valid() and not self.announcement

@@ -51,13 +51,13 @@ class SubmitPage(OwnedAdmin):
             initial = {"nonce": secrets.token_urlsafe(16)}
             return self._page(request, SubmitForm(user=request.user, initial=initial))
         form = SubmitForm(request.POST, user=request.user)
-        foreseen = None
+        forecast = None
         if form.is_valid():
             is_shown = form.cleaned_data["foreseen"] == form.bulk.mark
             try:
                 if is_shown and "submit" in request.POST:
                     return self._submit(request, form)
-                foreseen = _foreseen(form.bulk)
+                forecast = _forecast_of(form.bulk)
             except FairshiftError as error:
                 form.refuse(error)
             else:
@@ -65,7 +65,7 @@ class SubmitPage(OwnedAdmin):
                     text = _("The form has changed since its forecast. Nothing is submitted.")
                     messages.warning(request, text)
                 form.data = {**request.POST.dict(), "foreseen": form.bulk.mark}
-        return self._page(request, form, foreseen)
+        return self._page(request, form, forecast)
 
     def _submit(self, request: HttpRequest, form: SubmitForm) -> HttpResponse:
         bulk, user = form.bulk, request.user
@@ -94,12 +94,12 @@ class SubmitPage(OwnedAdmin):
         return redirect("admin:jobs_submission_submit")
 
     def _page(
-        self, request: HttpRequest, form: SubmitForm, foreseen: Forecast | None = None
+        self, request: HttpRequest, form: SubmitForm, forecast: Forecast | None = None
     ) -> HttpResponse:
-        facts = list(facts_of(foreseen)) if foreseen else []
-        context = {"title": _("Submit"), "form": form, "forecast": foreseen, "facts": facts}
+        facts = list(facts_of(forecast)) if forecast else []
+        context = {"title": _("Submit"), "form": form, "forecast": forecast, "facts": facts}
         return self.page(request, "admin/jobs/submission/submit.html", context)
 
 
-def _foreseen(bulk: Bulk) -> Forecast:
+def _forecast_of(bulk: Bulk) -> Forecast:
     return will_it_fit(bulk.task, owner=bulk.owner, targets=bulk.targets, **bulk.options)
