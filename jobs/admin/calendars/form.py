@@ -65,10 +65,8 @@ class CalendarForm(StaleCheckForm):
         for name, to in APPLIES_TO.items():
             if name not in self.fields:
                 continue
-            path = "pk" if to is Owner else "owner"
-            rows = access.narrowed(
-                to._default_manager.all(), self.user, path=path, roles=access.EDITS
-            )
+            rows, path = to._default_manager.all(), "pk" if to is Owner else "owner"
+            rows = access.narrowed(rows, self.user, path=path, roles=access.EDITS)
             if owner:
                 is_key = owner.isascii() and owner.isdigit() and len(owner) < 19
                 key = int(owner) if is_key else None

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.stale_form import StaleCheckForm, digest
+from jobs.admin.kit.widgets import date_and_time
 from jobs.calendars.windows import check_amount
 from jobs.core.errors import WindowError
 from jobs.core.zones import zone_names
@@ -43,12 +44,7 @@ class WallTime(forms.MultiValueField):
     """A date and a time without a zone."""
 
     def __init__(self, **kwargs: Any) -> None:
-        widget = forms.SplitDateTimeWidget(
-            date_attrs={"type": "date"},
-            time_attrs={"type": "time", "step": "1"},
-            date_format="%Y-%m-%d",
-            time_format="%H:%M:%S",
-        )
+        widget = date_and_time(step="1")
         fields = (forms.DateField(), forms.TimeField())
         super().__init__(fields=fields, widget=widget, require_all_fields=True, **kwargs)
 

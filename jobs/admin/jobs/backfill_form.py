@@ -15,22 +15,11 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit import html
 from jobs.admin.kit.verbs import Act, ReasonForm, Verb, always
+from jobs.admin.kit.widgets import date_and_time
 from jobs.core.errors import OptionError, ScheduleError
 from jobs.models import Backfill, HistoryPolicy, IdempotencyKey, Job, ScheduleKind
 from jobs.recurring.backfill import backfill, count_backfill
 from jobs.runs import idempotency
-
-
-def _moment(label: Any) -> forms.SplitDateTimeField:
-    return forms.SplitDateTimeField(
-        label=label,
-        widget=forms.SplitDateTimeWidget(
-            date_attrs={"type": "date"},
-            time_attrs={"type": "time", "step": "1"},
-            date_format="%Y-%m-%d",
-            time_format="%H:%M:%S",
-        ),
-    )
 
 
 class BackfillForm(ReasonForm):
@@ -40,8 +29,8 @@ class BackfillForm(ReasonForm):
     data: Any
     announcement: Any = ""
 
-    start = _moment(_("From"))
-    end = _moment(_("Until"))
+    start = forms.SplitDateTimeField(label=_("From"), widget=date_and_time(step="1"))
+    end = forms.SplitDateTimeField(label=_("Until"), widget=date_and_time(step="1"))
     counted = forms.CharField(required=False, widget=forms.HiddenInput)
     field_order = ("start", "end", "reason")
 

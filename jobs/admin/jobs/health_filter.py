@@ -42,9 +42,8 @@ class HealthFilter(admin.SimpleListFilter):
         else:
             return queryset
         if not found.is_complete:
-            messages.warning(
-                request, _("There may be more: the search is limited in time and in number.")
-            )
+            text = _("There may be more: the search is limited in time and in number.")
+            messages.warning(request, text)
         return queryset.filter(pk__in=sorted(found.keys)[:MOST])
 
 

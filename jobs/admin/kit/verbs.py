@@ -19,6 +19,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from jobs.admin.kit.widgets import date_and_time
 from jobs.models.fields import no_nul
 
 SALT: Final = "fairshift.admin.verb"
@@ -46,9 +47,7 @@ class UntilForm(ReasonForm):
         label=_("Until"),
         required=False,
         help_text=_("Empty: until a person resumes it."),
-        widget=forms.SplitDateTimeWidget(
-            date_attrs={"type": "date"}, time_attrs={"type": "time"}, date_format="%Y-%m-%d"
-        ),
+        widget=date_and_time(),
     )
     field_order = ("until", "reason")
 
