@@ -41,6 +41,7 @@ from jobs.runs.counts import last_results
 from jobs.runs.search import search_beginnings
 from jobs.schedules import in_words
 
+MISSED_SHOWN = 10
 EMPTY_WHEN_NEW = ("life", "results", "place", "missed_spans")
 """Columns that have nothing to show for a job that is not saved yet."""
 
@@ -188,7 +189,7 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
     def missed_spans(self, job: Job) -> str:
         lines = [
             (html.between(each.first_at, each.last_at), each.count, each.get_reason_display())
-            for each in schedule.last_missed(job)
+            for each in Missed.objects.filter(job=job).order_by("-first_at")[:MISSED_SHOWN]
         ]
         if not lines:
             return html.NOTHING

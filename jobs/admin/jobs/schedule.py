@@ -1,8 +1,7 @@
-"""The schedule of a job on its pages: in words, the next times, and what was missed."""
+"""The schedule of a job on its pages: in words, with its place and its next times."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,13 +14,12 @@ from django.utils.translation import gettext as _
 from jobs.admin.kit import html
 from jobs.calendars.reads.occurrence_list import Occurrence, Timetable
 from jobs.definitions.fields import SCHEDULE
-from jobs.models import Job, Missed, ScheduleKind
+from jobs.models import Job, ScheduleKind
 from jobs.schedules import Schedule, ScheduleError, checked, in_words, next_times, notes
 from jobs.schedules.spans import schedule_of
 
 NEXT: Final = 10
 PREVIEWED: Final = 5
-SPANS: Final = 10
 
 
 def of_job(job: Job) -> Schedule:
@@ -73,11 +71,6 @@ def place_in_words(job: Job) -> str:
         facts = {"phase": job.phase, "of": job.interval_minutes, "second": second}
         return _("minute %(phase)s of %(of)s, second %(second)s") % facts
     return _("second %s of its minute") % second if job.smooth else html.NOTHING
-
-
-def last_missed(job: Job) -> Sequence[Missed]:
-    """Return the latest spans of due times that were not run."""
-    return list(Missed.objects.filter(job=job).order_by("-first_at")[:SPANS])
 
 
 def timetable_of(schedule: Schedule, *, after: datetime, count: int) -> Timetable:

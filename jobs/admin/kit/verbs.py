@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from django import forms
@@ -152,17 +152,14 @@ def fresh(*, mark: str = "", until: str = "") -> Confirmed:
 
 def sign(verb: Verb, request: HttpRequest, shown: Confirmed) -> str:
     """Return the signed field of a confirmation page."""
-    facts = [verb.name, request.user.pk, shown.nonce, shown.mark, shown.until, shown.after]
-    return signing.dumps(facts, salt=SALT)
+    return signing.dumps([verb.name, request.user.pk, asdict(shown)], salt=SALT)
 
 
 def unsign(verb: Verb, request: HttpRequest, text: str) -> Confirmed | None:
     """Read the signed field; None if it is forged, of another person or verb, or too old."""
     try:
-        name, user, *facts = signing.loads(text, salt=SALT, max_age=AGE_SECONDS)
-        nonce, mark, until, after = facts
+        name, user, facts = signing.loads(text, salt=SALT, max_age=AGE_SECONDS)
+        shown = Confirmed(**facts)
     except (signing.BadSignature, ValueError, TypeError):
         return None
-    if name != verb.name or user != request.user.pk:
-        return None
-    return Confirmed(nonce=nonce, mark=mark, until=until, after=after)
+    return shown if (name, user) == (verb.name, request.user.pk) else None
