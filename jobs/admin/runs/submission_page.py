@@ -103,10 +103,7 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
     def name(self, submission: Submission) -> str:
         return str(submission)
 
-    @html.column(_("number"))
-    def number(self, submission: Submission) -> int:
-        return submission.pk
-
+    number = html.column_of(_("number"), "pk", int)
     task_full = html.column_of(_("task"), "task", html.code)
 
     @html.column(_("progress"))
