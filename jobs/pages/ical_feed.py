@@ -1,4 +1,4 @@
-"""The address of an .ics feed: who has its secret may read it, and nobody else learns anything."""
+"""The .ics feed of a calendar, at a secret address that needs no login."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MOUNT: Final = 'path("fairshift/", include("jobs.urls"))'
 
 @require_safe
 def calendar_feed(request: HttpRequest, secret: str) -> HttpResponse:
-    """Give the last week and the coming ones of a calendar; 304 when a program has them."""
+    """Return the last week and the coming weeks of a calendar; 304 if the client has them."""
     calendar = calendar_of(secret)
     if calendar is None:
-        # The same answer to all, also while DEBUG shows much more of a page that is not there.
+        # The same answer to all clients: with DEBUG, Http404 would reveal more.
         return HttpResponse("There is no such calendar.\n", status=404, content_type="text/plain")
     # Round to whole days, so that the ETag stays the same between polls.
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)

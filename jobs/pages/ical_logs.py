@@ -1,4 +1,4 @@
-"""Takes the secret of a calendar's feed out of log lines that hold the path of a request."""
+"""Masks the secret of a calendar's feed in log lines with the path of a request."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ LOGGERS: Final = (
     "uvicorn.access",
     "uvicorn.error",
 )
-"""Those that log paths. A filter is for the lines of its own logger, not of loggers below it."""
-# As in jobs/urls.py, wherever a project has mounted that.
+"""Loggers of paths. A logger's filter does not see the lines of its child loggers."""
+# The path in jobs/urls.py, at any mount point.
 _SECRET: Final = re.compile(r"(calendars/)[^/\s]+(\.ics)")
 
 
 def hide_feed_secrets() -> None:
-    """Have these loggers write `calendars/….ics`; repeating the call changes nothing."""
+    """Make these loggers write `calendars/….ics`; repeating the call changes nothing."""
     for name in LOGGERS:
-        # The same function each time: a logger adds a filter once.
+        # A logger adds the same function only once.
         logging.getLogger(name).addFilter(without_secret)
 
 
 def without_secret(record: logging.LogRecord) -> bool:
-    """Mask secrets in a line's text and in its values, which keep their number and names."""
+    """Mask secrets in a line's text and arguments; return True, so that the line is logged."""
     record.msg = _masked(record.msg)
     if isinstance(record.args, tuple):
         record.args = tuple(map(_masked, record.args))

@@ -1,4 +1,4 @@
-"""Which calendars a person sees, and who changes them and decides on their windows."""
+"""Which calendars a person sees, and who may change them and decide on their windows."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ from typing import Any, ClassVar, Final
 
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit import html
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.calendars.approvals import ROLES
 from jobs.calendars.visibility import visible_rows
-from jobs.models import Calendar, access
+from jobs.models import Calendar, Owner, access
 
 APPROVES: Final = frozenset(ROLES)
 
 
-class CalendarPages(VerbalAdmin):
+def owner_or_shared(owner: Owner | None) -> str:
+    """Return a link to a calendar's owner; a shared calendar has none."""
+    return html.link(owner) if owner is not None else str(_("shared"))
+
+
+class CalendarPages(VerbAdmin):
     """Pages of calendars, or of rows that belong to one. Mix in before other admin classes."""
 
     owner_path: ClassVar[str] = "owner"
     verb_roles = access.EDITS
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
-        # Not by owner alone, as the pages of other rows: a shared calendar has none.
+        # Not by owner only, as on other pages: a shared calendar has no owner.
         rows: models.QuerySet[Any] = self.model._default_manager.all()
         ordering = self.get_ordering(request)
         rows = rows.order_by(*ordering) if ordering else rows
@@ -31,3 +38,7 @@ class CalendarPages(VerbalAdmin):
     def owner_of(self, row: Any) -> int | None:
         calendar: Calendar = row if isinstance(row, Calendar) else row.calendar
         return calendar.owner_id
+
+    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+        for row in queryset:
+            self.delete_model(request, row)

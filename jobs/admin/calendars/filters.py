@@ -1,7 +1,5 @@
 """Filters of the lists of calendars and of windows."""
 
-# ruff: noqa: ARG002  Django's signatures
-
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +9,7 @@ from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.kit.filters import OwnerFilter
+from jobs.admin.kit.filters import ChoiceFilter, OwnerFilter
 from jobs.calendars.reads.window_state import (
     needing_approval,
     to_be_approved,
@@ -36,13 +34,13 @@ class SharedOwnerFilter(OwnerFilter):
 
 
 class CalendarOwnerFilter(SharedOwnerFilter):
-    """The same, of the calendar of a window."""
+    """By the owner of a window's calendar."""
 
     column = "calendar__owner_id"
 
 
 class ApprovalsFilter(admin.SimpleListFilter):
-    """Calendars with windows that nobody has decided on."""
+    """Calendars with windows that wait for approval."""
 
     title = _("approval")
     parameter_name = "approval"
@@ -58,7 +56,7 @@ class ApprovalsFilter(admin.SimpleListFilter):
 
 
 class DecisionFilter(admin.SimpleListFilter):
-    """Windows by what was decided last on them as they are now."""
+    """Windows by the last decision on their present revision."""
 
     title = _("approval")
     parameter_name = "approval"
@@ -79,13 +77,7 @@ class DecisionFilter(admin.SimpleListFilter):
         return with_decision(queryset, value) if value in Decision.values else queryset
 
 
-class EffectFilter(admin.SimpleListFilter):
+class EffectFilter(ChoiceFilter):
     title = _("effect")
     parameter_name = "effect"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(effect.value, effect.label) for effect in WindowEffect]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        value = self.value()
-        return queryset.filter(effect=value) if value in WindowEffect.values else queryset
+    choices_of_column = WindowEffect.choices

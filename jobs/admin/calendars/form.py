@@ -12,50 +12,38 @@ from django.db import models
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs.admin.kit.stale_form import SeenForm, digest
+from jobs.admin.kit.stale_form import StaleCheckForm, digest
 from jobs.models import Attachment, Calendar, Job, Owner, Target, TargetGroup, access
 
-OPTIONS: Final = (
-    "cut_off_seconds",
-    "end",
-    "spread_seconds",
-    "needs_approval",
-    "four_eyes",
-)
+OPTIONS: Final = ("cut_off_seconds", "end", "spread_seconds", "needs_approval", "four_eyes")
 APPLIES_TO: Final[dict[str, type[models.Model]]] = {
     "owners": Owner,
     "jobs": Job,
     "targets": Target,
     "groups": TargetGroup,
 }
-_LABELS: Final = {
-    "owners": lazy("All that is of the owners"),
-    "jobs": lazy("Jobs"),
-    "targets": lazy("Targets"),
-    "groups": lazy("Groups of targets"),
-}
 
 
-def _field(name: str, to: type[models.Model]) -> forms.ModelMultipleChoiceField:
+def _field(name: str, label: Any) -> forms.ModelMultipleChoiceField:
     field: Any = Attachment._meta.get_field(name.removesuffix("s"))
     return forms.ModelMultipleChoiceField(
-        queryset=to._default_manager.none(),
+        queryset=APPLIES_TO[name]._default_manager.none(),
         required=False,
-        label=_LABELS[name],
+        label=label,
         widget=AutocompleteSelectMultiple(field, admin.site),
     )
 
 
-class CalendarForm(SeenForm):
-    """A calendar with what it applies to."""
+class CalendarForm(StaleCheckForm):
+    """A calendar and its attachments: the rows that it applies to."""
 
     user: ClassVar[Any] = None
-    """Set by the admin: whose rows are offered."""
+    """Set by the admin: the person whose rows are offered."""
 
-    owners = _field("owners", Owner)
-    jobs = _field("jobs", Job)
-    targets = _field("targets", Target)
-    groups = _field("groups", TargetGroup)
+    owners = _field("owners", lazy("All runs of the owners"))
+    jobs = _field("jobs", lazy("Jobs"))
+    targets = _field("targets", lazy("Targets"))
+    groups = _field("groups", lazy("Groups of targets"))
 
     class Meta:
         model = Calendar
@@ -73,14 +61,12 @@ class CalendarForm(SeenForm):
                 self.initial[name] = list(attached_to(self.instance, name))
 
     def _offer(self, owner: str) -> None:
-        """Offer what is of the calendar's owner; a shared one applies to anybody's."""
+        """Offer rows of the calendar's owner; for a shared calendar, rows of all owners."""
         for name, to in APPLIES_TO.items():
             if name not in self.fields:
                 continue
-            path = "pk" if to is Owner else "owner"
-            rows = access.narrowed(
-                to._default_manager.all(), self.user, path=path, roles=access.EDITS
-            )
+            rows, path = to._default_manager.all(), "pk" if to is Owner else "owner"
+            rows = access.narrowed(rows, self.user, path=path, roles=access.EDITS)
             if owner:
                 is_key = owner.isascii() and owner.isdigit() and len(owner) < 19
                 key = int(owner) if is_key else None
@@ -96,19 +82,20 @@ class CalendarForm(SeenForm):
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         if "owner" not in self.fields:
-            # What a form has not all fields of, Django does not check.
+            # Django does not check a unique constraint if the form lacks one of its fields.
             same = Calendar.objects.filter(name=cleaned.get("name"), owner=self.instance.owner)
             if same.exclude(pk=self.instance.pk).exists():
                 self.add_error("name", _("There is a calendar of this name already."))
         return cleaned
 
     def changes(self) -> Iterator[tuple[str, set[Any], set[Any]]]:
-        """Yield, by kind, the rows that are to be attached, and the keys of those that are not."""
+        """Yield each kind, the rows to attach, and the keys of the rows to detach."""
         for name in APPLIES_TO:
             if name in self.cleaned_data:
                 wanted = {row.pk: row for row in self.cleaned_data[name]}
-                there = set(attached_to(self.instance, name))
-                yield name, {wanted[key] for key in wanted.keys() - there}, there - wanted.keys()
+                attached = set(attached_to(self.instance, name))
+                new = {wanted[key] for key in wanted.keys() - attached}
+                yield name, new, attached - wanted.keys()
 
 
 def attached_to(calendar: Calendar, name: str) -> Any:

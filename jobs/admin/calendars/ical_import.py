@@ -1,4 +1,4 @@
-"""Importing an iCalendar file into a calendar: looked at first, then confirmed."""
+"""Importing an iCalendar file into a calendar: previewed first, then confirmed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from django import forms
 from django.contrib import messages
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -21,14 +21,14 @@ from jobs.core.errors import IcalError, OptionError
 from jobs.models import Calendar, WindowEffect, access
 from jobs.models.fields import no_nul
 
-KEPT_SECONDS: Final = 86_400
+PREVIEW_SECONDS: Final = 86_400
 SHOWN: Final = 1_000
 SALT: Final = "fairshift.ical"
 MAY: Final = ("jobs.add_window", "jobs.change_window", "jobs.delete_window")
 
 
 class IcalForm(forms.Form):
-    """A file, what it is for, and by which name it is known again."""
+    """A file, the effect of its events, and the name of its source."""
 
     file = forms.FileField(label=lazy("File"), help_text=lazy("iCalendar (.ics), at most 1 MB."))
     effect = forms.ChoiceField(
@@ -43,7 +43,7 @@ class IcalForm(forms.Form):
         max_length=SOURCE_LIMIT,
         validators=[no_nul],
         help_text=lazy(
-            "The same source again takes the place of what it brought before. "
+            "A later file of the same source replaces the windows of the earlier one. "
             "Empty: the name of the file."
         ),
     )
@@ -51,7 +51,7 @@ class IcalForm(forms.Form):
     def clean_file(self) -> Any:
         file = self.cleaned_data["file"]
         if file.size > SIZE_LIMIT:
-            raise forms.ValidationError(_("This file has more than 1 MB. Split it."))
+            raise forms.ValidationError(_("This file is larger than 1 MB. Split it."))
         return file
 
     def clean(self) -> dict[str, Any]:
@@ -62,14 +62,14 @@ class IcalForm(forms.Form):
 
 
 class IcalUrls(OwnedAdmin):
-    """The page of the import, beside those of calendars. Mix in before other admin classes."""
+    """Adds the page of the import. Mix in before other admin classes."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.ical_view)
         return [path("<int:pk>/import/", view, name="jobs_calendar_import"), *super().get_urls()]
 
     def has_import_permission(self, request: HttpRequest, calendar: Calendar) -> bool:
-        """Say whether a person may make, change and remove all windows of a calendar."""
+        """Say whether the person may add, change and remove windows of a calendar."""
         user: Any = request.user
         return user.has_perms(MAY) and access.has_role(user, calendar.owner_id, access.EDITS)
 
@@ -82,8 +82,10 @@ class IcalUrls(OwnedAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def ical_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Take a file, show what it would do, and do that when it is confirmed."""
-        calendar = self._calendar(request, pk)
+        """Take a file and show what it would change; import it when it is confirmed."""
+        calendar = get_object_or_404(self.get_queryset(request).select_related("owner"), pk=pk)
+        if not self.has_import_permission(request, calendar):
+            raise PermissionDenied
         if "kept" in request.POST:
             return self._confirmed(request, calendar)
         is_sent = request.method == "POST"
@@ -95,50 +97,33 @@ class IcalUrls(OwnedAdmin):
                 "effect": form.cleaned_data["effect"],
                 "source": form.cleaned_data["source"],
             }
-            context |= _foreseen(calendar, given)
+            context |= _preview_of(calendar, given)
             context["kept"] = _sign(given, scope=[calendar.pk, request.user.pk])
         return self._ical_page(request, calendar, context)
 
     def _confirmed(self, request: HttpRequest, calendar: Calendar) -> HttpResponse:
         given = _unsign(request.POST["kept"], scope=[calendar.pk, request.user.pk])
         if given is None:
-            messages.error(request, _("This file was looked at too long ago. Give it once more."))
-            return HttpResponseRedirect(request.path)
+            messages.error(request, _("This preview is too old. Upload the file again."))
+            return redirect(request.path)
         try:
             report = import_ical(calendar, **given, actor=request.user)
         except (IcalError, OptionError):
-            # What was right when it was looked at is wrong by now; the page says what.
-            messages.error(request, _("Something has changed meanwhile. Nothing was imported."))
-            return self._ical_page(request, calendar, _foreseen(calendar, given))
+            # Valid in the preview, invalid now; the page says why.
+            messages.error(request, _("Something has changed since. Nothing was imported."))
+            return self._ical_page(request, calendar, _preview_of(calendar, given))
         messages.success(request, _summary(report))
-        return HttpResponseRedirect(reverse("admin:jobs_calendar_change", args=[calendar.pk]))
-
-    def _calendar(self, request: HttpRequest, pk: int) -> Calendar:
-        rows = self.get_queryset(request).select_related("owner")
-        # Keys in an address may be larger than any column holds.
-        calendar: Calendar | None = rows.filter(pk=pk).first() if pk < 2**63 else None
-        if calendar is None:
-            raise Http404
-        if not self.has_import_permission(request, calendar):
-            raise PermissionDenied
-        return calendar
+        return redirect("admin:jobs_calendar_change", calendar.pk)
 
     def _ical_page(
         self, request: HttpRequest, calendar: Calendar, context: dict[str, Any]
     ) -> HttpResponse:
-        request.current_app = self.admin_site.name
-        shared = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "media": self.media,
-            "calendar": calendar,
-            "title": _("Import windows"),
-        }
-        return TemplateResponse(request, "admin/jobs/calendar/import.html", {**shared, **context})
+        context |= {"calendar": calendar, "title": _("Import windows")}
+        return self.page(request, "admin/jobs/calendar/import.html", context)
 
 
-def _foreseen(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what the page says of a file."""
+def _preview_of(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page shows of a file: the changes, or its problems."""
     try:
         report = preview_ical(calendar, **given)
     except IcalError as error:
@@ -155,14 +140,14 @@ def _foreseen(calendar: Calendar, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sign(given: dict[str, Any], *, scope: list[Any]) -> str:
-    """Return a file as what the page sends back: signed, for one person and calendar."""
+    """Return the signed form field that holds a file, for one person and calendar."""
     text = given["data"].decode("latin-1")
     return signing.dumps({**given, "data": text, "scope": scope}, salt=SALT, compress=True)
 
 
 def _unsign(text: str, *, scope: list[Any]) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = signing.loads(text, salt=SALT, max_age=KEPT_SECONDS)
+        found: dict[str, Any] = signing.loads(text, salt=SALT, max_age=PREVIEW_SECONDS)
     except signing.BadSignature:
         return None
     if found.pop("scope") != scope:

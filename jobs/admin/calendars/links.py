@@ -1,4 +1,4 @@
-"""Links to the calendars that apply, for the pages of what they apply to."""
+"""Links to the calendars that apply to a row, for the row's page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobs.models import Calendar, Target
 
 
 def calendars_by(kind: str, keys: Sequence[int], user: Any) -> dict[int, list[Calendar]]:
-    """Return the calendars attached to targets or groups that a person sees, by their keys."""
+    """Return the calendars attached to targets or groups, by their keys, that a person may see."""
     path = f"attachments__{kind}"
     rows = visible_rows(Calendar.objects.filter(**{f"{path}__in": keys}), user)
     found: dict[int, list[Calendar]] = {}
@@ -27,12 +27,12 @@ def calendars_by(kind: str, keys: Sequence[int], user: Any) -> dict[int, list[Ca
 
 
 def links_to(rows: Iterable[Any]) -> str:
-    """Return links to rows, one after the other."""
+    """Return links to rows, separated by commas."""
     return format_html_join(", ", "{}", ((html.link(row),) for row in rows)) or html.NOTHING
 
 
 def calendars_of_target(target: Target) -> str:
-    """Return links to all that applies to a target, by its owner and groups too; and its month."""
+    """Return links to a target's month and its calendars, also those of its owner and groups."""
     keys = gate.calendars_of(target.owner_id, job_id=None, target_ids=[target.pk])[target.pk]
     found = links_to(Calendar.objects.filter(pk__in=keys).order_by("name", "pk"))
     month = reverse("admin:jobs_calendar_month_of", args=["target", target.pk])

@@ -1,22 +1,19 @@
-"""Calendars: open or not, what they apply to, their windows, and a month at a glance."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Calendars: open or closed, what they apply to, their windows, and a link to the month."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import admin
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.calendars.access import CalendarPages
+from jobs.admin.calendars.access import CalendarPages, owner_or_shared
 from jobs.admin.calendars.feed import FeedUrls
 from jobs.admin.calendars.filters import ApprovalsFilter, SharedOwnerFilter
 from jobs.admin.calendars.form import APPLIES_TO, OPTIONS, CalendarForm
@@ -24,16 +21,25 @@ from jobs.admin.calendars.ical_import import IcalUrls
 from jobs.admin.calendars.month import MonthPage
 from jobs.admin.calendars.window_table import table_of
 from jobs.admin.kit import html
+from jobs.admin.kit.base import with_fields
 from jobs.calendars import changes
 from jobs.calendars.reads import status
 from jobs.models import Attachment, Calendar, Window, access
 
-KNOWN_LATER = frozenset({"status", "window_table"})
+EMPTY_WHEN_NEW = ("status", "window_table")
+"""Fields that have nothing to show for a calendar that is not saved yet."""
+READ_ONLY_FIELDS: Final[dict[str, str | None]] = {
+    "seen": None,
+    **dict.fromkeys(APPLIES_TO),
+    "owners": "attached",
+}
+"""What replaces the fields of the form for a person who may not change the calendar."""
 
 
 @admin.register(Calendar)
 class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     form = CalendarForm
+    completes_object = True
     change_form_template = "admin/jobs/calendar/change_form.html"
     list_display = ("name", "status", "owner_link", "asked", "applies_to", "month_link", "problem")
     list_display_links = ("name",)
@@ -42,7 +48,6 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     search_fields = ("name",)
     search_help_text = _("A part of the name.")
     ordering = ("name", "pk")
-    sortable_by = ()
     autocomplete_fields = ("owner",)
     fieldsets = (
         (None, {"fields": ("owner", "name", "status", "seen")}),
@@ -51,9 +56,7 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
             _("Applies to"),
             {
                 "fields": tuple(APPLIES_TO),
-                "description": _(
-                    "What has several calendars starts only while all of them are open."
-                ),
+                "description": _("With several calendars, runs start only while all are open."),
             },
         ),
         (_("Windows and freezes"), {"fields": ("window_table",)}),
@@ -71,16 +74,14 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     def status(self, calendar: Calendar) -> str:
         found = _page(calendar).page_status
         if found.is_open:
-            until = html.moment(found.closes_at) if found.closes_at else ""
-            said = format_html("{} {}", _("closes"), until) if until else ""
-            return format_html("{} {}", html.badge(_("open"), "succeeded"), said)
-        opens = html.moment(found.opens_at) if found.opens_at else ""
-        said = format_html("{} {}", _("opens"), opens) if opens else found.problem
-        return format_html("{} {}", html.badge(_("closed"), "held"), said)
+            badge, word, at = html.badge(_("open"), "succeeded"), _("closes"), found.closes_at
+        else:
+            badge, word, at = html.badge(_("closed"), "held"), _("opens"), found.opens_at
+        if at is not None:
+            return format_html("{} {} {}", badge, word, html.moment(at))
+        return format_html("{} {}", badge, "" if found.is_open else found.problem)
 
-    @html.column(_("owner"))
-    def owner_link(self, calendar: Calendar) -> str:
-        return html.link(calendar.owner) if calendar.owner_id else str(_("shared"))
+    owner_link = html.column_of(_("owner"), "owner", owner_or_shared)
 
     @html.column(_("to be approved"))
     def asked(self, calendar: Calendar) -> str:
@@ -92,9 +93,11 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     @html.column(_("applies to"))
     def applies_to(self, calendar: Calendar) -> str:
         shown, count = _page(calendar).page_attached
-        links = [format_html("{} {}", row._meta.verbose_name, html.link(row)) for row in shown]
+        links: list[str] = [
+            format_html("{} {}", row._meta.verbose_name, html.link(row)) for row in shown
+        ]
         if count > len(shown):
-            links.append(format_html("{}", _("and %d more") % (count - len(shown))))
+            links.append(_("and %d more") % (count - len(shown)))
         return format_html_join(", ", "{}", ((link,) for link in links)) or html.NOTHING
 
     @html.column(_("month"))
@@ -121,38 +124,16 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         sets: Any = super().get_fieldsets(request, obj)
         if obj is not None and not self.has_change_permission(request, obj):
-            fields = {"seen": None, **dict.fromkeys(APPLIES_TO), "owners": "attached"}
-            return [
-                (
-                    name,
-                    {
-                        **options,
-                        "fields": [
-                            fields.get(field, field)
-                            for field in options["fields"]
-                            if fields.get(field, field)
-                        ],
-                    },
-                )
-                for name, options in sets
-            ]
-        if obj is not None:
-            return sets
-        left = [
-            (name, {**options, "fields": [f for f in options["fields"] if f not in KNOWN_LATER]})
-            for name, options in sets
-        ]
-        return [(name, options) for name, options in left if options["fields"]]
+            return with_fields(sets, READ_ONLY_FIELDS)
+        return sets if obj is not None else with_fields(sets, dict.fromkeys(EMPTY_WHEN_NEW))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         shown = ["status", "window_table", "attached"]
-        # Attachments are to what is of the owner: a calendar does not go over to another one.
+        # A calendar is attached to rows of its owner, so the owner stays.
         return [*shown, "owner"] if obj else shown
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form: Any = super().get_form(request, obj, change, **kwargs)
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form: Any = super().get_form(request, *args, **kwargs)
         form.user = request.user
         if "owner" in form.base_fields and not access.sees_all(request.user):
             form.base_fields["owner"].required = True
@@ -166,7 +147,6 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         found = super().get_object(request, object_id, from_field)
         if found is not None:
-            self.complete([found], request)
             status.find_far_opening(found, now=timezone.now())
         return found
 
@@ -192,7 +172,7 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     # --- deleting ----------------------------------------------------------------------------
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Count what goes with a calendar: its openings alone may be thousands."""
+        """Count what is deleted with a calendar, without listing its thousands of openings."""
         rows = list(objs)
         windows = Window.objects.filter(calendar__in=rows).count()
         attachments = Attachment.objects.filter(calendar__in=rows).count()
@@ -208,10 +188,6 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
 
     def delete_model(self, request: HttpRequest, obj: Calendar) -> None:
         changes.delete(obj)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        for calendar in queryset:
-            changes.delete(calendar)
 
 
 def _page(calendar: Calendar) -> Any:

@@ -1,4 +1,4 @@
-"""Approve, reject and revoke: all occurrences of a window or one of the next, with a reason."""
+"""The verbs that approve, reject and revoke all occurrences of a window, or a coming one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as now_in_words
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.verbs import Act, ReasonForm, UntilForm, Verb, always
 from jobs.calendars import approvals
@@ -25,9 +25,9 @@ OFFERED: Final = 20
 
 
 class WhichForm(ReasonForm):
-    """All occurrences, or one of the next."""
+    """Which occurrences: all, or one of the next."""
 
-    occurrence = forms.ChoiceField(label=_("Which"), required=False)
+    occurrence = forms.ChoiceField(label=lazy("Which"), required=False)
     field_order: Any = ("occurrence", "until", "reason")
 
     announcement: Any = ""
@@ -35,25 +35,22 @@ class WhichForm(ReasonForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["occurrence"].choices = [  # type: ignore[attr-defined]
-            ("", now_in_words("all of them")),
-            *self.choices,
-        ]
+        choices = [("", _("all of them")), *self.choices]
+        self.fields["occurrence"].choices = choices  # type: ignore[attr-defined]
 
 
 class StandingForm(UntilForm):
-    """All occurrences, until when."""
+    """All occurrences, and the end of the approval."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["until"].label = now_in_words("Approved until")
-        self.fields["until"].help_text = now_in_words(
-            "What starts later does not count. Empty: without an end."
-        )
+        until = self.fields["until"]
+        until.label = _("Approved until")
+        until.help_text = _("Later occurrences are not approved. Empty: without an end.")
 
 
 class ApproveForm(WhichForm, StandingForm):
-    """All occurrences until when, or one."""
+    """All occurrences, with an end of the approval, or one."""
 
     field_order = WhichForm.field_order
 
@@ -65,7 +62,7 @@ def _form_of(form: type[WhichForm]) -> Callable[[Window], type[WhichForm]]:
             facts = {"announcement": in_words(entry), "choices": _next_of(entry)}
         # Rows may be written by raw SQL.
         except Exception as error:
-            facts = {"announcement": now_in_words("cannot be read (%s)") % error}
+            facts = {"announcement": _("cannot be read (%s)") % error}
         return type(f"{form.__name__}OfWindow", (form,), facts)
 
     return made
@@ -74,16 +71,16 @@ def _form_of(form: type[WhichForm]) -> Callable[[Window], type[WhichForm]]:
 def _next_of(entry: Entry) -> list[tuple[str, str]]:
     zone = ZoneInfo(entry.zone)
     found = next_occurrences(entry, after=timezone.now(), count=OFFERED)
-    # By the start of the whole occurrence, in UTC: that is what approvals go by.
+    # An approval names an occurrence by the start of the whole occurrence, in UTC.
     return [(one.start.astimezone(UTC).isoformat(), clock(one.span, zone)) for one in found]
 
 
 def _decide(decide: Callable[..., WindowDecision]) -> Callable[[Sequence[int], Act], int]:
     def act(keys: Sequence[int], act: Act) -> int:
-        """Decide on all of them or, when one is refused, on none."""
+        """Decide on all windows, or on none if one is refused."""
         occurrence = act.data.get("occurrence")
-        given: dict[str, Any] = {"actor": act.actor, "reason": act.reason}
-        given["occurrence_at"] = datetime.fromisoformat(occurrence) if occurrence else None
+        at = datetime.fromisoformat(occurrence) if occurrence else None
+        given = {"actor": act.actor, "reason": act.reason, "occurrence_at": at}
         if "until" in act.data:
             given["expires_at"] = act.data["until"]
         with transaction.atomic():
@@ -100,15 +97,15 @@ def _mark(window: Window) -> str:
 
 APPROVE = Verb(
     name="approve",
-    label=_("Approve"),
+    label=lazy("Approve"),
     permission=approvals.PERMISSION,
     applies=needing_approval,
     act=_decide(approvals.approve),
-    done=_("approved"),
-    refused=always(_("This needs no approval.")),
-    warning=_(
-        "What waits may start in it. A change that may open more asks for approval again;"
-        " one that only narrows it does not."
+    done=lazy("approved"),
+    refused=always(lazy("This needs no approval.")),
+    warning=lazy(
+        "Waiting runs may start in it. A change that may open more needs a new approval;"
+        " a change that only narrows it does not."
     ),
     form=StandingForm,
     form_of=_form_of(ApproveForm),
@@ -116,24 +113,24 @@ APPROVE = Verb(
 )
 REJECT = Verb(
     name="reject",
-    label=_("Reject"),
+    label=lazy("Reject"),
     permission=approvals.PERMISSION,
     applies=to_be_approved,
     act=_decide(approvals.reject),
-    done=_("rejected"),
-    refused=always(_("This has been decided on, or needs no approval.")),
+    done=lazy("rejected"),
+    refused=always(lazy("This is decided already, or needs no approval.")),
     form_of=_form_of(WhichForm),
     mark=_mark,
 )
 REVOKE = Verb(
     name="revoke",
-    label=_("Revoke"),
+    label=lazy("Revoke"),
     permission=approvals.PERMISSION,
     applies=with_approval,
     act=_decide(approvals.revoke),
-    done=_("revoked"),
-    refused=always(_("This is not approved.")),
-    warning=_("It counts no more. What runs in it ends as its calendar says for the close."),
+    done=lazy("revoked"),
+    refused=always(lazy("This is not approved.")),
+    warning=lazy("It no longer counts. Its active runs end as the calendar says for a close."),
     form_of=_form_of(WhichForm),
     mark=_mark,
 )

@@ -1,4 +1,4 @@
-"""The form of a window or freeze: all of its times are by the clock of its own zone."""
+"""The form of a window or freeze: all of its times are in its own zone."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs.admin.kit.stale_form import SeenForm, digest
+from jobs.admin.kit.stale_form import StaleCheckForm, digest
+from jobs.admin.kit.widgets import date_and_time
 from jobs.calendars.windows import check_amount
 from jobs.core.errors import WindowError
 from jobs.core.zones import zone_names
-from jobs.models import Calendar, Window
+from jobs.models import Window
 from jobs.models.fields import no_nul
 from jobs.windows import Effect, Entry, checked, text
+from jobs.windows.rules import DAYS
 from jobs.windows.wall_clock import moment_at, shown_at
 from jobs.windows.words import length_in_words
 
@@ -25,47 +28,23 @@ REPEATS: Final = (
     (text.ONCE, lazy("once")),
     (text.DAILY, lazy("every day")),
     (text.WEEKLY, lazy("every week, on the days below")),
-    (text.MONTHLY, lazy("every month, on the day of the first one (as the 15th)")),
-    (text.MONTHLY_BY_WEEKDAY, lazy("every month, on its weekday (as the 2nd Tuesday)")),
-    (text.BY_RULE, lazy("by a rule of my own")),
+    (text.MONTHLY, lazy("every month, on the day of the first one (such as the 15th)")),
+    (text.MONTHLY_BY_WEEKDAY, lazy("every month, on its weekday (such as the 2nd Tuesday)")),
+    (text.BY_RULE, lazy("by a custom rule")),
 )
-WEEKDAYS: Final = (
-    ("MO", lazy("Mon")),
-    ("TU", lazy("Tue")),
-    ("WE", lazy("Wed")),
-    ("TH", lazy("Thu")),
-    ("FR", lazy("Fri")),
-    ("SA", lazy("Sat")),
-    ("SU", lazy("Sun")),
-)
+WEEKDAYS: Final = tuple(zip(DAYS, WEEKDAYS_ABBR.values(), strict=True))
 TIMES: Final = ("starts", "duration", "zone", "repeat", "weekdays", "rule")
 EXCEPTIONS: Final = ("excluded", "added", "valid_from", "valid_until")
-STORED: Final = (
-    "effect",
-    "starts",
-    "duration_seconds",
-    "zone",
-    "rule",
-    "excluded",
-    "added",
-    "valid_from",
-    "valid_until",
-    "reason",
-)
+STORED: Final = ("effect", "starts", "duration_seconds", "zone", "rule", *EXCEPTIONS, "reason")
 REPEATS_OF: Final = {"weekdays": text.WEEKLY, "rule": text.BY_RULE}
-"""The choice of recurrence that a field belongs to; the script of the form shows no others."""
+"""The recurrence that uses a field; the form's script hides it for other recurrences."""
 
 
 class WallTime(forms.MultiValueField):
-    """A date and a time without a zone: what a clock shows."""
+    """A date and a time without a zone."""
 
     def __init__(self, **kwargs: Any) -> None:
-        widget = forms.SplitDateTimeWidget(
-            date_attrs={"type": "date"},
-            time_attrs={"type": "time", "step": "1"},
-            date_format="%Y-%m-%d",
-            time_format="%H:%M:%S",
-        )
+        widget = date_and_time(step="1")
         fields = (forms.DateField(), forms.TimeField())
         super().__init__(fields=fields, widget=widget, require_all_fields=True, **kwargs)
 
@@ -73,16 +52,14 @@ class WallTime(forms.MultiValueField):
         return datetime.combine(*data_list) if data_list else None
 
 
-class WindowForm(SeenForm):
+class WindowForm(StaleCheckForm):
     """A window or freeze, checked as a whole."""
 
-    starts = WallTime(
-        label=lazy("First one starts"), help_text=lazy("By the clock of its time zone.")
-    )
+    starts = WallTime(label=lazy("First one starts"), help_text=lazy("In its time zone."))
     duration = forms.CharField(
         label=lazy("Lasts"),
         max_length=40,
-        help_text=lazy("Such as 6 h, 1 d 6 h, 90 min or 4:30. By the clock, over midnight too."),
+        help_text=lazy("Such as 6 h, 1 d 6 h, 90 min or 4:30, by the clock. It may pass midnight."),
     )
     zone = forms.CharField(
         label=lazy("Time zone"),
@@ -105,7 +82,7 @@ class WindowForm(SeenForm):
     excluded = forms.CharField(
         label=lazy("But not on"),
         required=False,
-        help_text=lazy("A day a line, 2026-12-24, or with its time: 2026-12-24 22:00."),
+        help_text=lazy("One a line: a day, 2026-12-24, or a day and time, 2026-12-24 22:00."),
         widget=forms.Textarea(attrs={"rows": 3, "cols": 30}),
     )
     added = forms.CharField(
@@ -116,19 +93,19 @@ class WindowForm(SeenForm):
     )
     valid_from = WallTime(label=lazy("Valid from"), required=False)
     valid_until = WallTime(
-        label=lazy("Valid until"), required=False, help_text=lazy("What is later does not count.")
+        label=lazy("Valid until"), required=False, help_text=lazy("Later occurrences do not count.")
     )
     reason = forms.CharField(
         label=lazy("Reason"),
         required=False,
         max_length=500,
         validators=[no_nul],
-        help_text=lazy("Shown in the month, and beside what waits for it."),
+        help_text=lazy("Shown in the month, and beside runs that wait for it."),
         widget=forms.TextInput(attrs={"size": 60}),
     )
 
     entry: Entry | None = None
-    """What was typed, when it is right."""
+    """The checked window; None until the form is valid."""
 
     class Meta:
         model = Window
@@ -142,11 +119,11 @@ class WindowForm(SeenForm):
             self.initial["zone"] = self._usual_zone()
 
     def _usual_zone(self) -> str:
-        """Return the zone of the calendar's owner, for a window that is begun from its page."""
+        """Return the zone of the calendar's owner, for a new window, or UTC."""
         key = str(self.initial.get("calendar") or "")
         if "calendar" not in self.fields or not (key.isascii() and key.isdigit()):
             return "UTC"
-        # Of those that the person may choose, so that the zone tells nothing of others.
+        # Only calendars that the person may choose, so that the zone reveals nothing of others.
         offered: Any = self.fields["calendar"]
         found = offered.queryset.filter(pk=min(int(key), 2**63 - 1), owner__isnull=False)
         return found.values_list("owner__zone", flat=True).first() or "UTC"
@@ -171,12 +148,13 @@ class WindowForm(SeenForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
-        # The time zone of all other fields, so it is looked at first.
+        # Checked first: the other fields are in this time zone.
         if cleaned.get("zone", "UTC") in zone_names():
-            self.entry = self._entry(cleaned)
-            self._refuse_too_many(
-                cleaned.get("calendar") or getattr(self.instance, "calendar", None)
-            )
+            entry = self.entry = self._entry(cleaned)
+            calendar = cleaned.get("calendar") or getattr(self.instance, "calendar", None)
+            if entry is not None and calendar is not None:
+                # A calendar's windows have a common limit of openings.
+                self._refuse(lambda: check_amount(calendar, entry, instead_of=self.instance.pk))
         elif "zone" in cleaned:
             self._refuse(lambda: checked(_only_zone(cleaned["zone"])))
         return cleaned
@@ -217,30 +195,23 @@ class WindowForm(SeenForm):
             )
         )
 
-    def _refuse_too_many(self, calendar: Calendar | None) -> None:
-        """Refuse what would give its calendar more openings than any may make."""
-        entry = self.entry
-        if entry is not None and calendar is not None:
-            self._refuse(lambda: check_amount(calendar, entry, instead_of=self.instance.pk))
-
     def _refuse(self, check: Callable[[], Entry | None]) -> Entry | None:
-        """Return what a check does; its refusal stands beside the field."""
+        """Return the result of a check; add its error to the field that it is about."""
         try:
-            found = check()
+            return check()
         except WindowError as error:
             self.add_error(self.field_of(error), error.problem)
             return None
-        return found
 
     def field_of(self, error: WindowError) -> str | None:
-        """Return the field of the form that an error is about; None for no single one."""
+        """Return the form field that an error is about; None if it is about no single field."""
         if error.field == "rule" and self.cleaned_data.get("repeat") != text.BY_RULE:
             return "repeat"
         return error.field if error.field in self.fields else None
 
 
 def initial_of(window: Window) -> dict[str, Any]:
-    """Return what the form shows of a stored window; what cannot be read is left empty."""
+    """Return the form's values of a stored window; most are absent if it cannot be read."""
     try:
         starts = datetime.fromisoformat(window.starts)
         repeat, weekdays = text.repeat_of(window.rule, starts=starts)

@@ -1,6 +1,4 @@
-"""Windows and freezes: typed in and previewed, approved, rejected and revoked."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Windows and freezes: edited, previewed, approved, rejected and revoked."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.calendars.access import APPROVES, CalendarPages
+from jobs.admin.calendars.access import APPROVES, CalendarPages, owner_or_shared
 from jobs.admin.calendars.filters import CalendarOwnerFilter, DecisionFilter, EffectFilter
 from jobs.admin.calendars.window_decisions import APPROVE, REJECT, REVOKE
 from jobs.admin.calendars.window_form import EXCEPTIONS, REPEATS_OF, TIMES, WindowForm
@@ -46,7 +44,6 @@ class WindowAdmin(CalendarPages):
     search_fields = ("reason",)
     search_help_text = _("A part of the reason.")
     ordering = ("-pk",)
-    sortable_by = ()
     autocomplete_fields = ("calendar",)
     fieldsets = (
         (None, {"fields": ("calendar", "effect", "reason", "seen")}),
@@ -78,34 +75,21 @@ class WindowAdmin(CalendarPages):
         for row in rows:
             row.page_line = line_of(row, now=timezone.now())
 
-    @html.column(_("when"))
-    def words(self, window: Window) -> str:
-        return _line(window).words
+    words = html.column_of(_("when"), "page_line.words", str)
 
     @html.column(_("state"))
-    def state(self, window: Window) -> str:
-        return format_html("{} {}", _line(window).state, _line(window).more)
+    def state(self, window: Any) -> str:
+        return format_html("{} {}", window.page_line.state, window.page_line.more)
 
-    @html.column(_("calendar"))
-    def calendar_link(self, window: Window) -> str:
-        return html.link(window.calendar)
-
-    @html.column(_("owner"))
-    def owner_link(self, window: Window) -> str:
-        owner = window.calendar.owner
-        return html.link(owner) if owner is not None else str(_("shared"))
-
-    @html.column(_("next"))
-    def next(self, window: Window) -> str:
-        return _line(window).next
+    calendar_link = html.column_of(_("calendar"), "calendar", html.link)
+    owner_link = html.column_of(_("owner"), "calendar.owner", owner_or_shared)
+    next = html.column_of(_("next"), "page_line.next", str)
 
     @html.column(_("reason"))
     def why(self, window: Window) -> str:
         return html.cut(window.reason, hint=window.reason)
 
-    @html.column(_("asked for"))
-    def asked(self, window: Window) -> str:
-        return html.moment(window.requested_at)
+    asked = html.column_of(_("requested"), "requested_at", html.moment)
 
     # --- the page ----------------------------------------------------------------------------
 
@@ -113,18 +97,14 @@ class WindowAdmin(CalendarPages):
         return ["calendar"] if obj else []
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show no fields to who may only look: the page says in words what they hold."""
+        """Show only the calendar to a person who may not change it: the page has the rest."""
         if obj is not None and not self.has_change_permission(request, obj):
             return [(None, {"fields": ("calendar",)})]
         return super().get_fieldsets(request, obj)
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        # The other fields are the form's own: what is typed there is no column yet.
-        return super().get_form(
-            request, obj, change, **{**kwargs, "fields": WindowForm.Meta.fields}
-        )
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        # The form declares the other fields itself: they are not columns as they are typed.
+        return super().get_form(request, *args, **{**kwargs, "fields": WindowForm.Meta.fields})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         asked = super().get_changeform_initial_data(request)
@@ -134,14 +114,14 @@ class WindowAdmin(CalendarPages):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         window, form = kwargs.get("obj"), context["adminform"].form
-        # Django has written what was typed to the row in hand.
+        # Read anew, because Django has copied the typed values to `window`.
         stored = self.get_object(request, str(window.pk)) if window is not None else None
         is_typed = form.is_bound and isinstance(form, WindowForm)
         context |= {
             "stored": stored,
             "line": stored and line_of(stored, now=timezone.now()),
             "decisions": stored and list(stored.decisions.order_by("-pk")[:100]),
-            "times": times_in(form) if is_typed else stored and times_now(stored),
+            "timetable": times_in(form) if is_typed else stored and times_now(stored),
             "address": reverse("admin:jobs_window_preview"),
             "repeats_of": REPEATS_OF,
             "zones": sorted(zone_names()),
@@ -152,19 +132,10 @@ class WindowAdmin(CalendarPages):
     # --- saving ------------------------------------------------------------------------------
 
     def save_model(self, request: HttpRequest, obj: Window, form: Any, change: bool) -> None:
-        entry, actor = form.entry, _person(request)
-        given = {
-            "effect": entry.effect.value,
-            "starts": entry.starts,
-            "duration": entry.duration,
-            "zone": entry.zone,
-            "rule": entry.rule,
-            "excluded": entry.excluded,
-            "added": entry.added,
-            "valid_from": entry.valid_from,
-            "valid_until": entry.valid_until,
-            "reason": entry.reason,
-        }
+        actor: Any = request.user
+        entry = form.entry
+        names = ("starts", "duration", "zone", "rule", *EXCEPTIONS, "reason")
+        given = {name: getattr(entry, name) for name in names} | {"effect": entry.effect.value}
         if change:
             stored = Window.objects.get(pk=obj.pk)
             saved = windows.change_window(stored, actor=actor, **given)
@@ -174,14 +145,11 @@ class WindowAdmin(CalendarPages):
         obj.refresh_from_db()
 
     def delete_model(self, request: HttpRequest, obj: Window) -> None:
-        windows.remove_window(obj, actor=_person(request))
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        for window in queryset:
-            windows.remove_window(window, actor=_person(request))
+        actor: Any = request.user
+        windows.remove_window(obj, actor=actor)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Name the windows; what was decided on them goes with them, and stays in the audit."""
+        """List the windows. Their decisions are deleted with them, but stay in the audit."""
         rows = list(objs)
         missing = {
             self.opts.verbose_name for row in rows if not self.has_delete_permission(request, row)
@@ -189,46 +157,31 @@ class WindowAdmin(CalendarPages):
         counts = {self.opts.verbose_name_plural: len(rows)}
         return [html.link(row) for row in rows], counts, missing, _last_ones(rows)
 
-    # The verbs write the audit themselves.
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        return admin.ModelAdmin.log_addition(self, request, obj, message)
-
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        return admin.ModelAdmin.log_change(self, request, obj, message)
-
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        return admin.ModelAdmin.log_deletions(self, request, queryset)
+    def audit(self, action: str, row: Any, request: HttpRequest, **details: Any) -> None:
+        """Write nothing: the functions of `jobs.calendars.windows` write the audit."""
 
     # --- deciding on many --------------------------------------------------------------------
 
     def confirm_many(
         self, request: HttpRequest, verb: Verb, selected: QuerySet[Any]
     ) -> HttpResponse | None:
-        """Leave out of an approval what the person has asked for: four eyes are wanted."""
+        """Leave out of an approval the windows that the same person has requested."""
         if verb is APPROVE:
             own = selected.filter(asked_by(request.user))
             count = 0 if "confirmed" in request.POST else own.count()
             if count:
-                said = ngettext(
-                    "%d window that you have asked for is left out: another person approves it.",
-                    "%d windows that you have asked for are left out: others approve them.",
+                text = ngettext(
+                    "%d window that you requested is left out: another person must approve it.",
+                    "%d windows that you requested are left out: other persons must approve them.",
                     count,
                 )
-                messages.warning(request, said % count)
+                messages.warning(request, text % count)
             selected = selected.exclude(asked_by(request.user))
         return super().confirm_many(request, verb, selected)
 
 
-def _person(request: HttpRequest) -> Any:
-    return request.user
-
-
-def _line(window: Any) -> Any:
-    return window.page_line
-
-
 def _last_ones(rows: Sequence[Window]) -> list[str]:
-    """Say which calendars would be without a window, and so always open, without these."""
+    """Return an error for each calendar that would have no window left, and so be always open."""
     given = {row.pk for row in rows if row.effect == WindowEffect.WINDOW}
     concerned = Calendar.objects.filter(windows__in=given).distinct()
     others = Window.objects.filter(calendar__in=concerned, effect=WindowEffect.WINDOW)

@@ -1,4 +1,4 @@
-"""What the window in a form means: asked for while somebody types it. Changes nothing."""
+"""The preview of the window in a form, requested while a person types. Changes nothing."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from jobs.models import Window
 
 
 def preview(request: HttpRequest) -> HttpResponse:
-    """Return a piece of a page: the window in words and its next occurrences, or what is wrong."""
+    """Return a part of a page: the window in words and its next occurrences, or its error."""
     form = WindowForm(request.GET)
-    # Which calendar it is of does not change what it means.
+    # The preview is the same for each calendar.
     del form.fields["calendar"]
-    return render(request, "admin/jobs/window/times.html", {"times": times_in(form)})
+    context = {"timetable": times_in(form), "is_window": True}
+    return render(request, "admin/jobs/timetable.html", context)
 
 
 def times_in(form: WindowForm) -> Timetable:
-    """Return what was typed, or what is wrong with it first; without approvals."""
-    for field, problems in form.errors.items():
-        if form.entry is None:
-            label = form.fields[field].label if field in form.fields else _("window")
-            return Timetable(words="", problem=f"{label}: {next(iter(problems))}")
-    if form.entry is None:
-        return Timetable(words="")
-    return times_of(form.entry, after=timezone.now())
+    """Return the timetable of the window in a form, without approvals, or its first error."""
+    errors = form.errors
+    if form.entry is not None:
+        return times_of(form.entry, after=timezone.now())
+    for field, problems in errors.items():
+        label = form.fields[field].label if field in form.fields else _("window")
+        return Timetable(words="", problem=f"{label}: {problems[0]}")
+    return Timetable(words="")
 
 
 def times_now(window: Window) -> Timetable:
-    """Return a stored window; one that cannot be read says so."""
+    """Return the timetable of a stored window, or an error if it cannot be read."""
     try:
         return times_of(entry_of(window), after=timezone.now())
     # Rows may be written by raw SQL.

@@ -1,4 +1,4 @@
-"""The windows and freezes of a calendar, listed on its page with state and next occurrence."""
+"""The table of windows and freezes on a calendar's page, with state and next occurrence."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ MOST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A window as a line of a table; `words` tells what is wrong with a broken one."""
+    """A window as a line of the table; of a broken one `words` has the error."""
 
     link: str
-    effect: str
     words: str
     state: str
     more: str
@@ -34,7 +33,7 @@ class Line:
 
 
 def line_of(window: Window, *, now: datetime) -> Line:
-    """Return the line of a window; one that cannot be read says so."""
+    """Return the line of a window, or of its error if it cannot be read."""
     try:
         entry, state = entry_of(window), state_of(window, now=now)
         words = in_words(entry)
@@ -47,7 +46,6 @@ def line_of(window: Window, *, now: datetime) -> Line:
         mark = html.badge(_("broken"), "failed")
     return Line(
         link=html.link(window, window.get_effect_display()),
-        effect=window.effect,
         words=words,
         state=mark,
         more=more,
@@ -57,9 +55,7 @@ def line_of(window: Window, *, now: datetime) -> Line:
 
 
 def table_of(calendar: Calendar, *, now: datetime) -> str:
-    """Return the table of a calendar's windows, in four queries however many there are."""
-    if calendar.pk is None:
-        return html.NOTHING
+    """Return the table of a calendar's windows. Four queries, for any number of windows."""
     rows: Any = calendar.windows.select_related("calendar", "requested_by")
     windows = list(rows.prefetch_related("decisions").order_by("pk")[: MOST + 1])
     context = {

@@ -1,4 +1,4 @@
-"""Backfill a job: a range is asked for, then counted, then confirmed with a reason."""
+"""The verb that backfills a job: a range is typed, then counted, then confirmed."""
 
 from __future__ import annotations
 
@@ -15,33 +15,22 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit import html
 from jobs.admin.kit.verbs import Act, ReasonForm, Verb, always
+from jobs.admin.kit.widgets import date_and_time
 from jobs.core.errors import OptionError, ScheduleError
 from jobs.models import Backfill, HistoryPolicy, IdempotencyKey, Job, ScheduleKind
 from jobs.recurring.backfill import backfill, count_backfill
 from jobs.runs import idempotency
 
 
-def _moment(label: Any) -> forms.SplitDateTimeField:
-    return forms.SplitDateTimeField(
-        label=label,
-        widget=forms.SplitDateTimeWidget(
-            date_attrs={"type": "date"},
-            time_attrs={"type": "time", "step": "1"},
-            date_format="%Y-%m-%d",
-            time_format="%H:%M:%S",
-        ),
-    )
-
-
 class BackfillForm(ReasonForm):
-    """A range of the past, and why. Right only when its count has been shown before."""
+    """A range of the past, and a reason. Valid only after it has shown the number of runs."""
 
     job: ClassVar[Job]
     data: Any
     announcement: Any = ""
 
-    start = _moment(_("From"))
-    end = _moment(_("Until"))
+    start = forms.SplitDateTimeField(label=_("From"), widget=date_and_time(step="1"))
+    end = forms.SplitDateTimeField(label=_("Until"), widget=date_and_time(step="1"))
     counted = forms.CharField(required=False, widget=forms.HiddenInput)
     field_order = ("start", "end", "reason")
 
@@ -63,28 +52,26 @@ class BackfillForm(ReasonForm):
         except ScheduleError as error:
             self.add_error(None, str(error))
         else:
-            self._hold_to(f"{start.isoformat()} {end.isoformat()} {count}", count)
+            self._require_shown(f"{start.isoformat()} {end.isoformat()} {count}", count)
         return cleaned
 
-    def _hold_to(self, facts: str, count: int) -> None:
-        """Ask again unless the very same was shown: another count may mean another schedule."""
-        if self.data.get(self.add_prefix("counted")) == facts:
-            return
-        self.data = {**self.data.dict(), self.add_prefix("counted"): facts}
-        self.announcement = (
-            ngettext("This makes %s run.", "This makes %s runs.", count) % f"{count:,}"
-        ) + gettext(" Confirm it with the same button.")
+    def _require_shown(self, facts: str, count: int) -> None:
+        """Announce the count, unless the form before showed this range with this count.
+
+        A changed count may mean a changed schedule, so it is confirmed anew.
+        """
+        name = self.add_prefix("counted")
+        if self.data.get(name) != facts:
+            self.data = {**self.data.dict(), name: facts}
+            text = ngettext("This makes %s run.", "This makes %s runs.", count) % f"{count:,}"
+            self.announcement = text + gettext(" Confirm it with the same button.")
 
     def is_valid(self) -> bool:
         return super().is_valid() and not self.announcement
 
 
-def _form_of(job: Job) -> type[BackfillForm]:
-    return type("BackfillFormOfJob", (BackfillForm,), {"job": job})
-
-
 def _backfill(keys: Sequence[int], act: Act) -> int:
-    """Begin a backfill of one job; 0 when this very form has done so before."""
+    """Begin a backfill of one job; 0 if the same form has begun it before."""
     [key] = keys
     with transaction.atomic():
         job = Job.objects.select_related("owner").get(pk=key)
@@ -99,9 +86,9 @@ def _backfill(keys: Sequence[int], act: Act) -> int:
 
 
 def _link(job: Job, act: Act) -> Any:
-    kept = IdempotencyKey.objects.get(owner=job.owner, key=act.key_of(job))
-    made = Backfill.objects.get(submission=kept.submission_id)
-    return format_html("{} {}", _("Begun:"), html.link(made))
+    claimed = IdempotencyKey.objects.get(owner=job.owner, key=act.key_of(job))
+    begun = Backfill.objects.get(submission=claimed.submission_id)
+    return format_html("{} {}", _("Begun:"), html.link(begun))
 
 
 def _can_be_backfilled(jobs: QuerySet[Any]) -> QuerySet[Any]:
@@ -116,10 +103,10 @@ BACKFILL = Verb(
     applies=_can_be_backfilled,
     act=_backfill,
     done=_("backfilled"),
-    refused=always(_("This job has no schedule, no history or is off; or it was begun already.")),
-    warning=_("Its due times in a range of the past are run again, by its schedule of today."),
+    refused=always(_("This job has no schedule, no history or is off; or this form was used.")),
+    warning=_("Its due times in a past range are run again, by its present schedule."),
     form=BackfillForm,
-    form_of=_form_of,
+    form_of=lambda job: type("BackfillFormOfJob", (BackfillForm,), {"job": job}),
     is_for_many=False,
     message=_link,
 )

@@ -1,6 +1,4 @@
-"""Backfills: how far each has come; cancelled here, begun on the page of a job."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Backfills and their progress. They are cancelled here and begun on the page of a job."""
 
 from __future__ import annotations
 
@@ -15,14 +13,11 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter, linked
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
-from jobs.admin.runs.submission_page import cancelled_in_words
-from jobs.core.states import ENDED, State
+from jobs.admin.runs.submission_page import CANCELLABLE, cancelled_in_words, progress_of
 from jobs.models import Backfill, Job, Run
 from jobs.runs.counts import states_by
-
-OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
 
 
 def _cancel(keys: Sequence[int], act: Act) -> int:
@@ -33,7 +28,7 @@ def _cancel(keys: Sequence[int], act: Act) -> int:
 
 
 def _can_be_cancelled(backfills: QuerySet[Any]) -> QuerySet[Any]:
-    open_runs = Run.objects.filter(submission=OuterRef("submission_id"), state__in=OPEN)
+    open_runs = Run.objects.filter(submission=OuterRef("submission_id"), state__in=CANCELLABLE)
     return backfills.filter(Q(done_at__isnull=True) | Exists(open_runs))
 
 
@@ -45,7 +40,7 @@ CANCEL = Verb(
     act=_cancel,
     done=_("cancelled"),
     refused=always(_("Every run of this backfill has ended.")),
-    warning=_("No more runs are made, and those that have not ended are cancelled."),
+    warning=_("No more runs are made, and its runs that have not ended are cancelled."),
     message=cancelled_in_words,
 )
 
@@ -55,7 +50,7 @@ class BackfillOwnerFilter(OwnerFilter):
 
 
 @admin.register(Backfill)
-class BackfillAdmin(VerbalAdmin, RecordAdmin):
+class BackfillAdmin(VerbAdmin, RecordAdmin):
     owner_path = "job__owner"
     verbs = (CANCEL,)
     list_display = (
@@ -73,7 +68,6 @@ class BackfillAdmin(VerbalAdmin, RecordAdmin):
     list_defer = ("job__payload",)
     list_per_page = 25
     ordering = ("-id",)
-    sortable_by = ()
     fields = (
         "span",
         "life",
@@ -84,7 +78,6 @@ class BackfillAdmin(VerbalAdmin, RecordAdmin):
         "submission_link",
         "begun",
     )
-    readonly_fields = fields
 
     def owner_of(self, row: Backfill) -> int | None:
         return row.job.owner_id
@@ -112,28 +105,9 @@ class BackfillAdmin(VerbalAdmin, RecordAdmin):
 
     @html.column(_("progress"))
     def progress(self, backfill: Backfill) -> str:
-        counts = getattr(backfill, "page_counts", _NOT_A_PAGE)
-        if counts is _NOT_A_PAGE:
-            counts = backfill.submission.progress.counts
-        if counts is None:
-            return html.runs_link(_("see its runs"), submission=backfill.submission_id)
-        return html.progress_bar(counts, total=backfill.count)
+        return progress_of(backfill, backfill.submission, total=backfill.count)
 
-    @html.column(_("job"))
-    def job_link(self, backfill: Backfill) -> str:
-        return html.link(backfill.job)
-
-    @html.column(_("owner"))
-    def owner_link(self, backfill: Backfill) -> str:
-        return html.link(backfill.job.owner)
-
-    @html.column(_("submission"))
-    def submission_link(self, backfill: Backfill) -> str:
-        return html.link(backfill.submission)
-
-    @html.column(_("begun"))
-    def begun(self, backfill: Backfill) -> str:
-        return html.moment(backfill.created_at)
-
-
-_NOT_A_PAGE: Any = object()
+    job_link = html.column_of(_("job"), "job", html.link)
+    owner_link = html.column_of(_("owner"), "job.owner", html.link)
+    submission_link = html.column_of(_("submission"), "submission", html.link)
+    begun = html.column_of(_("begun"), "created_at", html.moment)

@@ -1,4 +1,4 @@
-"""Importing jobs: a file or pasted text, looked at first, then confirmed."""
+"""Importing jobs from a file or pasted text: previewed first, then confirmed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.contrib import admin, messages
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -25,17 +25,17 @@ from jobs.models.fields import no_nul
 BYTES_LIMIT: Final = 64 * 2**20
 SHOWN: Final = 1_000
 NAME_LIMIT: Final = 200
-# What a spreadsheet takes for the beginning of a formula, also after white space.
+# First characters of a formula in a spreadsheet, also after white space.
 FORMULA: Final = tuple("=+-@＝＋－＠\t\r\n")
 
 
 class ImportForm(forms.Form):
-    """For whom, and the jobs: as a file or as text."""
+    """An owner and jobs, as a file or as text."""
 
     owner = forms.ModelChoiceField(
         label=lazy("Owner"),
         queryset=Owner.objects.none(),
-        # As in the form of a job: of thousands of owners, the page has none.
+        # As in the form of a job: the page does not list thousands of owners.
         widget=AutocompleteSelect(Job._meta.get_field("owner"), admin.site),
     )
     file = forms.FileField(
@@ -46,7 +46,7 @@ class ImportForm(forms.Form):
         required=False,
         strip=False,
         validators=[no_nul],
-        # Django refuses a form of more than 2.5 MB before anybody sees it.
+        # Django refuses a form of more than 2.5 MB before this form is called.
         help_text=lazy("At most 2 MB; more as a file."),
         widget=forms.Textarea(attrs={"rows": 12, "cols": 100, "spellcheck": "false"}),
     )
@@ -54,18 +54,18 @@ class ImportForm(forms.Form):
     def clean_file(self) -> Any:
         file = self.cleaned_data["file"]
         if file is not None and file.size > BYTES_LIMIT:
-            raise forms.ValidationError(_("This file has more than 64 MB. Split it."))
+            raise forms.ValidationError(_("This file is larger than 64 MB. Split it."))
         return file
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if "file" not in self.errors and bool(cleaned.get("file")) == bool(cleaned.get("text")):
-            raise forms.ValidationError(_("Give a file, or paste text: one of them."))
+            raise forms.ValidationError(_("Give either a file or text."))
         return cleaned
 
 
 class JobImportAdmin(OwnedAdmin):
-    """The pages of the import, beside those of jobs. Mix in before other admin classes."""
+    """Adds the pages of the import. Mix in before other admin classes."""
 
     change_list_template = "admin/jobs/job/change_list.html"
 
@@ -79,7 +79,7 @@ class JobImportAdmin(OwnedAdmin):
         return [path(at, view(act), name=name) for at, act, name in pages] + super().get_urls()
 
     def has_import_permission(self, request: HttpRequest) -> bool:
-        """Say whether a person may make and change jobs, for some owner."""
+        """Say whether the person may add and change jobs of any owner."""
         return self.has_add_permission(request) and self.has_change_permission(request)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
@@ -87,105 +87,91 @@ class JobImportAdmin(OwnedAdmin):
         return super().changelist_view(request, {**may, **(extra_context or {})})
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
-        """Take a file or text; what it would do is on the next page."""
+        """Take a file or text; the next page shows what it would change."""
         if not self.has_import_permission(request):
             raise PermissionDenied
         status = 200
         form = ImportForm(request.POST or None, request.FILES or None)
-        owners = access.narrowed(
-            Owner.objects.all(), request.user, path="pk", roles=access.EDITS
-        ).order_by("slug")
+        owners = Owner.objects.order_by("slug")
+        owners = access.narrowed(owners, request.user, path="pk", roles=access.EDITS)
         form.fields["owner"].queryset = owners  # type: ignore[attr-defined]
         if request.method == "POST" and form.is_valid():
-            kept = _open(form, request.user)
-            if kept is not None:
-                address = reverse("admin:jobs_job_import_confirm", args=[kept.pk])
-                return HttpResponseRedirect(address)
+            job_import = _open(form, request.user)
+            if job_import is not None:
+                return redirect("admin:jobs_job_import_confirm", job_import.pk)
             status = 400
         context = {"form": form, "columns": COLUMNS, "title": _("Import jobs")}
-        return self._page(request, "admin/jobs/job/import.html", context, status=status)
+        return self.page(request, "admin/jobs/job/import.html", context, status=status)
 
     def import_confirm_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show what the import would do, and on a POST do it."""
+        """Show what the import would change; import it on a POST."""
         if request.method == "POST":
             with transaction.atomic():
-                kept = self._kept(request, pk, is_last=True)
+                job_import = self._open_import(request, pk, is_locked=True)
                 report = import_jobs(
-                    content_of(kept), owner=kept.owner, actor=request.user, name=kept.name
+                    content_of(job_import),
+                    owner=job_import.owner,
+                    actor=request.user,
+                    name=job_import.name,
                 )
                 if report.upserted is not None:
-                    kept.delete()
+                    job_import.delete()
                     messages.success(request, _summary(report))
-                    return HttpResponseRedirect(reverse("admin:jobs_job_changelist"))
-                store(kept, report)
-            messages.error(request, _("Something has changed meanwhile. Nothing was imported."))
+                    return redirect("admin:jobs_job_changelist")
+                store(job_import, report)
+            messages.error(request, _("Something has changed since. Nothing was imported."))
         else:
-            kept = self._kept(request, pk)
-            report = report_of(kept)
+            job_import = self._open_import(request, pk)
+            report = report_of(job_import)
         context = {
-            "kept": kept,
+            "kept": job_import,
             "report": report,
             "problems": report.problems[:SHOWN],
             "more": max(0, len(report.problems) - SHOWN),
             "title": _("Import jobs"),
         }
-        return self._page(request, "admin/jobs/job/import_confirm.html", context)
+        return self.page(request, "admin/jobs/job/import_confirm.html", context)
 
     def problems_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Give all problems as CSV."""
-        kept = self._kept(request, pk)
+        """Return all problems as CSV."""
+        job_import = self._open_import(request, pk)
         response = HttpResponse(content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = 'attachment; filename="problems.csv"'
         writer = csv.writer(response)
         writer.writerow(["row", "field", "problem"])
-        for problem in report_of(kept).problems:
+        for problem in report_of(job_import).problems:
             cells = (problem.field, problem.problem)
             writer.writerow([problem.row or "", *map(neutral, cells)])
         return response
 
-    def _kept(self, request: HttpRequest, pk: int, *, is_last: bool = False) -> JobImport:
-        """Return what this very person is about to import."""
+    def _open_import(self, request: HttpRequest, pk: int, *, is_locked: bool = False) -> JobImport:
+        """Return the person's open import; `is_locked` also locks its row and loads its file."""
         if not self.has_import_permission(request):
             raise PermissionDenied
         rows = JobImport.objects.filter(report__isnull=False).select_related("owner")
-        if not is_last:
-            rows = rows.defer("content")
-        if is_last:
-            # A double click waits here, and then finds that it is done.
-            rows = rows.select_for_update(of=("self",))
+        # The second of a double click waits for the lock, and then finds no row.
+        rows = rows.select_for_update(of=("self",)) if is_locked else rows.defer("content")
         user: Any = request.user
-        kept = rows.filter(pk=pk, user=user).first()
-        if kept is None:
-            raise Http404(_("This import has been done or is too old. Begin anew."))
-        if not access.has_role(request.user, kept.owner_id, access.EDITS):
+        job_import = rows.filter(pk=pk, user=user).first()
+        if job_import is None:
+            raise Http404(_("This import is done or too old. Begin again."))
+        if not access.has_role(user, job_import.owner_id, access.EDITS):
             raise PermissionDenied
-        return kept
-
-    def _page(
-        self, request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
-    ) -> HttpResponse:
-        request.current_app = self.admin_site.name
-        common = self.admin_site.each_context(request)
-        return TemplateResponse(
-            request,
-            template,
-            {**common, "opts": self.opts, "media": self.media, **context},
-            status=status,
-        )
+        return job_import
 
 
 def _open(form: ImportForm, user: Any) -> JobImport | None:
-    """Open an import of what was given; None, and the form says why, when it cannot be."""
+    """Store an import; None if it cannot be stored, with an error in the form."""
     file = form.cleaned_data["file"]
     content = file.read() if file else form.cleaned_data["text"].encode()
     name = (file.name if file else "")[:NAME_LIMIT]
     found = opened(content, owner=form.cleaned_data["owner"], user=user, name=name)
     if found is None:
-        form.add_error(None, _("Another file of yours is being read. Try again when it is done."))
+        form.add_error(None, _("Another file of yours is being read. Try again later."))
         return None
     for problem in report_of(found).problems:
         if (problem.row, problem.field) == (None, "file"):
-            # Of a file that cannot be read there is nothing to confirm.
+            # An unreadable file has nothing to confirm.
             found.delete()
             form.add_error("file" if file else "text", problem.problem)
             return None
@@ -200,5 +186,5 @@ def _summary(report: Report) -> str:
 
 
 def neutral(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula."""
+    """Return a cell of CSV that no spreadsheet reads as a formula."""
     return f"'{cell}" if cell.startswith(FORMULA) or cell.lstrip().startswith(FORMULA) else cell

@@ -1,6 +1,4 @@
-"""Filters of the list of jobs. Each is answered by an index."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Filters of the list of jobs. An index answers each."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.kit.filters import CHOICES
+from jobs.admin.kit.filters import CHOICES, ChoiceFilter, without_nul
 from jobs.catalog.registry import offered
 from jobs.models import ScheduleKind
 
@@ -27,31 +25,25 @@ class EnabledFilter(admin.SimpleListFilter):
         return queryset.filter(enabled=value == "yes") if value in ("yes", "no") else queryset
 
 
-class ScheduleFilter(admin.SimpleListFilter):
+class ScheduleFilter(ChoiceFilter):
     title = _("schedule")
     parameter_name = "schedule"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(ScheduleKind.choices)
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        value = self.value()
-        return queryset.filter(schedule=value) if value in ScheduleKind.values else queryset
+    choices_of_column = ScheduleKind.choices
 
 
 class TaskFilter(admin.SimpleListFilter):
-    """By task: those on offer, and the one that the address asks for."""
+    """By task: offers the offered tasks, and the one in the address."""
 
     title = _("task")
     parameter_name = "task"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         found = [(item.name, item.offer.title) for item in offered()][:CHOICES]
-        asked = request.GET.get(self.parameter_name, "").replace("\x00", "")
+        asked = without_nul(request.GET.get(self.parameter_name, ""))
         if asked and asked not in dict(found):
             found.insert(0, (asked, asked))
         return found
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         value = self.value()
-        return queryset.filter(task=value.replace("\x00", "")) if value else queryset
+        return queryset.filter(task=without_nul(value)) if value else queryset

@@ -1,8 +1,9 @@
-"""The form of a job: what it does and when, checked as a whole when it is saved."""
+"""The form of a job: its task, arguments, schedule and policies, checked as a whole."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from celery import current_app
@@ -45,15 +46,17 @@ KINDS_OF: Final = {
     "end_at": "interval seconds cron",
     "smooth": "once cron",
 }
-"""The kinds of schedule that a field belongs to; the script of the form shows no others."""
+"""The kinds of schedule that use a field; the form's script hides it for other kinds."""
 HINTS: Final = 10
+"""Tasks whose arguments the help text lists while no task is chosen."""
+NO_CHOICE: Final = ("", "---------")
 
 
 class JobForm(forms.ModelForm):
     """A job with its arguments, schedule and policies."""
 
     may_see_arguments = True
-    """Set by the admin for the person who asks."""
+    """Set by the admin, by the person's permissions."""
 
     task = forms.ChoiceField(label=_("Task"))
     arguments = forms.CharField(
@@ -82,32 +85,30 @@ class JobForm(forms.ModelForm):
         )
         widgets = {"labels": forms.Textarea(attrs={"rows": 3, "cols": 80})}
         help_texts = {
-            "key": lazy("Your own name of it, once for each owner: 1 to %d characters.")
+            "key": lazy("Your own name of the job, unique for the owner: 1 to %d characters.")
             % KEY_LIMIT,
-            "interval_minutes": lazy("1 to 525,600. Its minute and second are given by us, once."),
-            "interval_seconds": lazy("1 to 86,400, no whole minutes: those are an interval."),
+            "interval_minutes": lazy("1 to 525,600. Fairshift chooses its minute and second."),
+            "interval_seconds": lazy("1 to 86,400, but no whole minutes: give these as minutes."),
             "cron": lazy(
                 "Five fields, such as 5 4 * * MON-FRI, or @hourly, @daily, @weekly …"
                 " At most %d characters."
             )
             % LONGEST,
-            "once_at": lazy("A time within a minute means the end of that minute."),
+            "once_at": lazy("A time with seconds is rounded up to the next minute."),
             "zone": lazy("An IANA name, such as Europe/Berlin. Empty: UTC."),
-            "smooth": lazy("Not all in the minute's first second, but spread over the minute."),
-            "misfire": lazy("What is not run is recorded as missed."),
-            "misfire_cap": lazy("Due times, the newest, when all that was missed is run."),
-            "misfire_deadline_seconds": lazy(
-                "What is later than that is not run. Empty: however late."
-            ),
+            "smooth": lazy("Starts are spread over the minute, not all in its first second."),
+            "misfire": lazy("Due times that are not run are recorded as missed."),
+            "misfire_cap": lazy("For “run all”: the number of newest due times to run."),
+            "misfire_deadline_seconds": lazy("Later due times are not run. Empty: no limit."),
             "retry_on": lazy(
                 "Names of exceptions, separated by commas, with or without their module:"
                 " ConnectionError, requests.exceptions.Timeout. Empty: all."
             ),
             "give_up_on": lazy("Names as above: no further attempt after these."),
-            "overlap": lazy("When a run is due while one before it is open. Needs history."),
+            "overlap": lazy("When a run is due while an earlier one is open. Needs history."),
             "history_policy": lazy(
                 "With “none” there are no rows: no retry history, no durable cancel, no last "
-                "results, and a due run is as durable as the broker, no more."
+                "results, and a due run is only as durable as the broker."
             ),
         }
 
@@ -115,20 +116,20 @@ class JobForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self._offers = {item.name: item for item in offered()}
         if "task" in self.fields:
-            choices = [(name, choice(item)) for name, item in self._offers.items()]
+            choices = [NO_CHOICE, *map(choice_of, self._offers.values())]
             if self.instance.task and self.instance.task not in self._offers:
                 choices.append((self.instance.task, self.instance.task))
-            self.fields["task"].choices = [("", "---------"), *choices]  # type: ignore[attr-defined]
+            self.fields["task"].choices = choices  # type: ignore[attr-defined]
         if "queue" in self.fields:
-            self.fields["queue"].help_text = _("Empty: the usual one. Known are: %s.") % ", ".join(
-                _queues()
-            )
+            text = _("Empty: the default queue. Known queues: %s.")
+            self.fields["queue"].help_text = text % ", ".join(_queues())
         if "arguments" in self.fields:
             self._show_arguments()
 
     def _show_arguments(self) -> None:
         field = self.fields["arguments"]
-        field.help_text = _("A JSON object of argument names and values. ") + self._hint()
+        hint = hint_of(self._offers, self.data.get("task") or self.instance.task)
+        field.help_text = _("A JSON object of argument names and values. ") + hint
         if self.instance.pk is None:
             self.initial["arguments"] = "{}"
         elif not self.may_see_arguments:
@@ -136,27 +137,21 @@ class JobForm(forms.ModelForm):
         else:
             try:
                 self.initial["arguments"] = stored_arguments(self.instance)
-            # Stored by other hands, or with a key that is not here: the form must still open.
+            # Rows may be written by raw SQL or with a key that is not here: the form still opens.
             except Exception as error:
                 field.help_text = _("The stored arguments cannot be read (%s).") % error
-
-    def _hint(self) -> str:
-        """Say what the chosen task takes; before one is chosen, what each takes."""
-        chosen = self._offers.get(self.data.get("task") or self.instance.task)
-        shown = [chosen] if chosen else list(self._offers.values())[:HINTS]
-        return " ".join(takes(item) for item in shown)
 
     # --- checks ------------------------------------------------------------------------------
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         self._check_target(cleaned)
-        self._leave_out(cleaned)
+        self._empty_unused(cleaned)
         given = {name: _given(cleaned.get(name)) for name in SPEC_FIELDS}
         given["key"] = cleaned.get("key") or self.instance.key or "-"
         given["arguments"] = self._arguments(cleaned)
         spec, faults = job_spec(given)
-        # What a field has been refused for already is not said of its default.
+        # A field that has an error already gets none about its default.
         known = set(self.errors)
         for field, problem in map(fault_of, faults):
             name = field.partition(".")[0]
@@ -173,14 +168,14 @@ class JobForm(forms.ModelForm):
         if target is not None and owner is not None and target.owner_id != owner.pk:
             self.add_error("target", _("This target belongs to another owner."))
 
-    def _leave_out(self, cleaned: dict[str, Any]) -> None:
-        """Take away what another kind of schedule has left in the fields of the form.
+    def _empty_unused(self, cleaned: dict[str, Any]) -> None:
+        """Empty the unchanged fields that belong to another kind of schedule.
 
-        What was typed just now is not taken away in silence: it is refused.
+        A changed field keeps its value and is refused later, so that no input is lost in silence.
         """
         for name, kinds in KINDS_OF.items():
-            is_left = name in cleaned and name not in self.changed_data
-            if is_left and cleaned.get("schedule") not in kinds.split():
+            is_unchanged = name in cleaned and name not in self.changed_data
+            if is_unchanged and cleaned.get("schedule") not in kinds.split():
                 empty: Any = {"smooth": False, "cron": ""}
                 cleaned[name] = empty.get(name)
 
@@ -206,11 +201,11 @@ class JobForm(forms.ModelForm):
 SPEC_FIELDS: Final = tuple(
     name for name in JobForm.Meta.fields if name not in {"owner", "key", "target"}
 )
-"""Those of the form that `job_spec` checks as they are: the owner and the target are rows here."""
+"""Fields that `job_spec` checks as they are; the owner and the target are rows here."""
 
 
 def stored_arguments(job: Job) -> str:
-    """Return a job's arguments by name, as JSON that the form takes back."""
+    """Return a job's arguments by name, as JSON that the form reads back."""
     return json.dumps(_by_name(job), indent=2, ensure_ascii=False, default=str)
 
 
@@ -226,16 +221,23 @@ def _by_name(job: Job) -> dict[str, Any]:
 
 
 def _given(value: Any) -> Any:
-    """Return a field's value as a caller would give it: what is empty is left out."""
+    """Return a field's value as `job_spec` takes it: None if it is empty."""
     return None if value in (None, "", [], ()) else value
 
 
-def choice(item: OfferedTask) -> str:
-    return f"{item.offer.title} ({item.name})"
+def choice_of(item: OfferedTask) -> tuple[str, str]:
+    """Return a task as a choice of a form field."""
+    return item.name, f"{item.offer.title} ({item.name})"
 
 
-def takes(item: OfferedTask) -> str:
-    """Return the arguments of a task, those that must be given marked by a star."""
+def hint_of(offers: Mapping[str, OfferedTask], name: str | None) -> str:
+    """Return the arguments of the chosen task; while none is chosen, of the first tasks."""
+    chosen = offers.get(name or "")
+    return " ".join(map(_takes, [chosen] if chosen else list(offers.values())[:HINTS]))
+
+
+def _takes(item: OfferedTask) -> str:
+    """Return a sentence with the arguments of a task; a star marks the required ones."""
     schema = ArgumentSchema.of(item.task)
     fields = schema.model.model_fields
     names = [

@@ -1,6 +1,4 @@
-"""The filter of jobs by what needs somebody."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""The filter of jobs that need attention."""
 
 from __future__ import annotations
 
@@ -11,14 +9,14 @@ from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.kit.filters import OwnerFilter
+from jobs.admin.kit.filters import OwnerFilter, without_nul
 from jobs.core.sql import now
 from jobs.models import Owner, access
 from jobs.recurring.health import MOST, Owners, broken_jobs, failing_jobs, late_jobs
 
 
 class HealthFilter(admin.SimpleListFilter):
-    """By what needs somebody. Late, failing and broken jobs: some, the first that are found."""
+    """Jobs that need attention. The search for late, failing and broken ones is bounded."""
 
     title = _("health")
     parameter_name = "health"
@@ -44,15 +42,14 @@ class HealthFilter(admin.SimpleListFilter):
         else:
             return queryset
         if not found.is_complete:
-            messages.warning(
-                request, _("There may be more: a search ends after some time, and at some number.")
-            )
+            text = _("There may be more: the search is limited in time and in number.")
+            messages.warning(request, text)
         return queryset.filter(pk__in=sorted(found.keys)[:MOST])
 
 
 def _owners(request: HttpRequest) -> Owners:
-    """Return the owners whose jobs the list can show; None: all."""
-    slug = request.GET.get(OwnerFilter.parameter_name, "").replace("\x00", "")
+    """Return the keys of the owners whose jobs the list can show; None for all owners."""
+    slug = without_nul(request.GET.get(OwnerFilter.parameter_name, ""))
     if slug:
         mine = access.narrowed(Owner.objects.filter(slug=slug), request.user, path="pk")
         return list(mine.values_list("pk", flat=True))

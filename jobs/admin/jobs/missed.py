@@ -1,31 +1,20 @@
-"""Missed spans: due times that were not run, and why. Read only, newest first."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Missed spans: consecutive due times that were not run, and why. Read-only, newest first."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
-from jobs.admin.kit.filters import OwnerFilter, linked
+from jobs.admin.kit.filters import ChoiceFilter, OwnerFilter, linked
 from jobs.models import Job, Missed, MissReason
 
 
-class ReasonFilter(admin.SimpleListFilter):
+class ReasonFilter(ChoiceFilter):
     title = _("reason")
     parameter_name = "reason"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(MissReason.choices)
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        value = self.value()
-        return queryset.filter(reason=value) if value in MissReason.values else queryset
+    choices_of_column = MissReason.choices
 
 
 @admin.register(Missed)
@@ -36,34 +25,19 @@ class MissedAdmin(RecordAdmin):
     list_filter = (ReasonFilter, OwnerFilter, linked("job", Job))
     list_defer = ("job__payload",)
     ordering = ("-id",)
-    sortable_by = ()
     fields = ("job_link", "owner_link", "first", "last", "due_times", "why", "recorded")
-    readonly_fields = fields
 
     @html.column(_("missed"))
     def span(self, missed: Missed) -> str:
         return html.between(missed.first_at, missed.last_at)
 
-    @html.column(_("first due"))
-    def first(self, missed: Missed) -> str:
-        return html.exact(missed.first_at)
-
-    @html.column(_("last due"))
-    def last(self, missed: Missed) -> str:
-        return html.exact(missed.last_at)
-
-    @html.column(_("due times"))
-    def due_times(self, missed: Missed) -> str:
-        return f"{missed.count:,}"
+    first = html.column_of(_("first due"), "first_at", html.exact)
+    last = html.column_of(_("last due"), "last_at", html.exact)
+    due_times = html.column_of(_("due times"), "count", "{:,}".format)
 
     @html.column(_("reason"))
     def why(self, missed: Missed) -> str:
         return missed.get_reason_display()
 
-    @html.column(_("job"))
-    def job_link(self, missed: Missed) -> str:
-        return html.link(missed.job)
-
-    @html.column(_("recorded"))
-    def recorded(self, missed: Missed) -> str:
-        return html.moment(missed.created_at)
+    job_link = html.column_of(_("job"), "job", html.link)
+    recorded = html.column_of(_("recorded"), "created_at", html.moment)

@@ -1,4 +1,4 @@
-"""An import of jobs that is open: its file, and what it would do, found out once and stored."""
+"""An open import of jobs: its file, and a stored report of what it would change."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from jobs.definitions.file_import import Problem, Report, preview_import
 from jobs.definitions.upsert import Upserted
 from jobs.models import JobImport, Owner
 
-KEPT: Final = timedelta(days=1)
-AT_WORK: Final = timedelta(minutes=10)
-"""An import whose report takes longer than this was given up, as its process ended."""
+MAX_AGE: Final = timedelta(days=1)
+READING_TIME: Final = timedelta(minutes=10)
+"""Without a report after this time, the import's process has ended: the import is deleted."""
 
 
 def opened(content: bytes, *, owner: Owner, user: Any, name: str) -> JobImport | None:
-    """Store a file with what it would do, in the place of the person's import before it.
+    """Store a file with its report; it replaces the person's earlier import.
 
-    None while a file of the same person is still being read: one at a time costs one process.
+    None while another file of this person is being read, so that one person keeps one process busy.
     """
-    over = Q(created_at__lt=Now() - KEPT)
-    mine = Q(user=user) & (Q(report__isnull=False) | Q(created_at__lt=Now() - AT_WORK))
+    over = Q(created_at__lt=Now() - MAX_AGE)
+    mine = Q(user=user) & (Q(report__isnull=False) | Q(created_at__lt=Now() - READING_TIME))
     JobImport.objects.filter(over | mine).delete()
     try:
         with transaction.atomic():
@@ -44,20 +44,20 @@ def opened(content: bytes, *, owner: Owner, user: Any, name: str) -> JobImport |
     return made
 
 
-def content_of(kept: JobImport) -> bytes:
+def content_of(job_import: JobImport) -> bytes:
     """Return the file as it was given."""
-    return zlib.decompress(kept.content)
+    return zlib.decompress(job_import.content)
 
 
-def store(kept: JobImport, report: Report) -> None:
-    """Store what an import would do."""
-    kept.report = zlib.compress(json.dumps(asdict(report)).encode(), 1)
-    kept.save(update_fields=["report"])
+def store(job_import: JobImport, report: Report) -> None:
+    """Store the report of what an import would change."""
+    job_import.report = zlib.compress(json.dumps(asdict(report)).encode(), 1)
+    job_import.save(update_fields=["report"])
 
 
-def report_of(kept: JobImport) -> Report:
-    """Return what an import would do, as it was stored."""
-    found = json.loads(zlib.decompress(kept.report or b""))
+def report_of(job_import: JobImport) -> Report:
+    """Return the stored report of an import."""
+    found = json.loads(zlib.decompress(job_import.report or b""))
     upserted = found["upserted"]
     return Report(
         rows=found["rows"],

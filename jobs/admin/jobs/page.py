@@ -1,6 +1,4 @@
-"""Jobs: made from the tasks on offer, run by hand, paused; their last results at a glance."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Jobs: made from offered tasks, run by hand, paused; with their last results."""
 
 from __future__ import annotations
 
@@ -32,8 +30,9 @@ from jobs.admin.jobs.health_filter import HealthFilter
 from jobs.admin.jobs.preview import preview
 from jobs.admin.jobs.verbs import PAUSE, RESUME, RUN_NOW
 from jobs.admin.kit import html
+from jobs.admin.kit.base import with_fields
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.core.errors import ScheduleError
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.periodic_tasks import sync_after_commit
@@ -42,12 +41,13 @@ from jobs.runs.counts import last_results
 from jobs.runs.search import search_beginnings
 from jobs.schedules import in_words
 
-KNOWN_LATER = frozenset({"life", "results", "place", "missed_spans"})
-"""Columns that say nothing of a job that is not made yet."""
+MISSED_SHOWN = 10
+EMPTY_WHEN_NEW = ("life", "results", "place", "missed_spans")
+"""Columns that have nothing to show for a job that is not saved yet."""
 
 
 @admin.register(Job)
-class JobAdmin(JobImportAdmin, VerbalAdmin):
+class JobAdmin(JobImportAdmin, VerbAdmin):
     form = JobForm
     verbs = (RUN_NOW, PAUSE, RESUME, BACKFILL)
     list_display = (
@@ -65,10 +65,9 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
     list_filter = (HealthFilter, ScheduleFilter, TaskFilter, EnabledFilter, OwnerFilter)
     list_defer = ("payload",)
     search_fields = ("key", "name")
-    search_help_text = _("How the key or the name begins.")
-    # The order of an index: owners stand in the order in which they were made.
+    search_help_text = _("The beginning of the key or the name.")
+    # The order of an index, so owners are in the order of their keys.
     ordering = ("owner_id", "key")
-    sortable_by = ()
     autocomplete_fields = ("owner", "target")
     fieldsets = (
         (None, {"fields": ("owner", "key", "name", "enabled", "life", "results")}),
@@ -80,7 +79,7 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
             _("How it runs"),
             {
                 "fields": ("queue", *POLICY_FIELDS, "lock_key"),
-                "description": _("What is left empty is as the task says, then as the settings."),
+                "description": _("An empty field has the task's value, else that of the settings."),
                 "classes": ("collapse",),
             },
         ),
@@ -99,11 +98,9 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
             raise PermissionDenied
         return preview(request, jobs=self.get_queryset(request))
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form: Any = super().get_form(request, obj, change, **kwargs)
-        form.may_see_arguments = self._may_see_arguments(request)
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form: Any = super().get_form(request, *args, **kwargs)
+        form.may_see_arguments = request.user.has_perm("jobs.view_arguments")
         return form
 
     def save_model(self, request: HttpRequest, obj: Job, form: Any, change: bool) -> None:
@@ -112,29 +109,19 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
             sync_after_commit([obj.pk])
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the stored arguments where there is no form to hold them."""
+        """Show the stored arguments as text to a person who may not change the job."""
         sets = super().get_fieldsets(request, obj)
         if obj is None:
-            return [
-                (
-                    name,
-                    {**options, "fields": [f for f in options["fields"] if f not in KNOWN_LATER]},
-                )
-                for name, options in sets
-            ]
+            return with_fields(sets, dict.fromkeys(EMPTY_WHEN_NEW))
         if self.has_change_permission(request, obj):
             return sets
-        shown = "stored" if self._may_see_arguments(request) else "hidden_arguments"
-        return [
-            (name, {**options, "fields": [shown if f == "arguments" else f for f in fields]})
-            for name, options in sets
-            for fields in [options["fields"]]
-        ]
+        may_see = request.user.has_perm("jobs.view_arguments")
+        return with_fields(sets, {"arguments": "stored" if may_see else "hidden_arguments"})
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         shown = ["life", "results", "timetable", "place", "missed_spans"]
         shown += ["stored", "hidden_arguments"]
-        # Runs, targets and locks of one owner do not go over to another.
+        # A job's runs, target and lock belong to its owner, so the owner stays.
         return [*shown, "owner", "key"] if obj else shown
 
     def get_search_results(
@@ -147,18 +134,12 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
         for row in rows:
             row.page_results = results.get(row.pk, [])
 
-    def _may_see_arguments(self, request: HttpRequest) -> bool:
-        user: Any = request.user
-        return bool(user.has_perm("jobs.view_arguments"))
-
     @html.column(_("job"))
     def title(self, job: Job) -> str:
         return str(job)
 
     @html.column(_("state"))
     def life(self, job: Job) -> str:
-        if job.pk is None:
-            return html.NOTHING
         if not job.enabled:
             return html.badge(_("disabled"), "cancelled")
         if schedule.is_broken(job):
@@ -168,14 +149,10 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
             return format_html("{} {}", html.badge(_("paused"), "held"), until)
         return html.badge(_("enabled"), "succeeded")
 
-    @html.column(_("target"))
-    def target_link(self, job: Job) -> str:
-        return html.link(job.target)
+    target_link = html.column_of(_("target"), "target", html.link)
 
     @html.column(_("last results"))
     def results(self, job: Job) -> str:
-        if job.pk is None:
-            return html.NOTHING
         found = getattr(job, "page_results", None)
         if found is None:
             found = last_results([job.pk]).get(job.pk, [])
@@ -210,12 +187,11 @@ class JobAdmin(JobImportAdmin, VerbalAdmin):
 
     @html.column(_("missed spans"))
     def missed_spans(self, job: Job) -> str:
-        spans = schedule.last_missed(job)
-        lines = (
+        lines = [
             (html.between(each.first_at, each.last_at), each.count, each.get_reason_display())
-            for each in spans
-        )
-        if not spans:
+            for each in Missed.objects.filter(job=job).order_by("-first_at")[:MISSED_SHOWN]
+        ]
+        if not lines:
             return html.NOTHING
         return format_html(
             '<ul class="fs-sample">{}</ul>{}',

@@ -1,4 +1,4 @@
-"""What the schedule in a form means: asked for while somebody types it. Changes nothing."""
+"""The preview of the schedule in a form, requested while a person types. Changes nothing."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ScheduleForm(forms.Form):
     start_at = forms.SplitDateTimeField(required=False)
     end_at = forms.SplitDateTimeField(required=False)
     smooth = forms.BooleanField(required=False)
-    # The job that the form is of: what it keeps its place by.
+    # The job that the form edits, for its place in the interval.
     job = forms.IntegerField(required=False, min_value=0, max_value=2**63 - 1)
 
     def schedule_and_job(self) -> tuple[Schedule, int | None]:
-        """Return what was typed of the chosen kind, unchecked, and the job's key."""
+        """Return the fields of the chosen kind as a schedule, unchecked, and the job's key."""
         facts = dict(self.cleaned_data)
         kind, job = facts.pop("schedule"), facts.pop("job")
         for name, kinds in KINDS_OF.items():
@@ -45,14 +45,14 @@ class ScheduleForm(forms.Form):
 
 
 def preview(request: HttpRequest, *, jobs: QuerySet[Any]) -> HttpResponse:
-    """Return a piece of a page: the schedule in words and its next times, or what is wrong."""
+    """Return a part of a page: the schedule in words and its next times, or its error."""
     form = ScheduleForm(request.GET)
     if form.is_valid():
         timetable = _timetable(*form.schedule_and_job(), jobs)
     else:
         [(field, [problem, *_others]), *_rest] = form.errors.items()
         timetable = Timetable(words="", problem=problem_of(ScheduleError(field, str(problem))))
-    return render(request, "admin/jobs/job/timetable.html", {"timetable": timetable})
+    return render(request, "admin/jobs/timetable.html", {"timetable": timetable})
 
 
 def _timetable(given: Schedule, key: int | None, jobs: QuerySet[Any]) -> Timetable:
@@ -63,10 +63,10 @@ def _timetable(given: Schedule, key: int | None, jobs: QuerySet[Any]) -> Timetab
     if schedule.kind != ScheduleKind.INTERVAL:
         return timetable_of(schedule, after=timezone.now(), count=PREVIEWED)
     minutes = schedule.interval_minutes
-    kept: Job | None = jobs.filter(pk=key, interval_minutes=minutes).first() if key else None
-    if kept is None or kept.phase is None or kept.shard is None:
+    job: Job | None = jobs.filter(pk=key, interval_minutes=minutes).first() if key else None
+    if job is None or job.phase is None or job.shard is None:
         found = timetable_of(schedule, after=timezone.now(), count=0)
-        remark = _("Its minute and second are given when it is saved, and then stay.")
+        remark = _("Its minute and second are chosen when it is saved, and then stay.")
         return replace(found, remark=remark)
-    placed = replace(schedule, phase=kept.phase, shard=kept.shard)
+    placed = replace(schedule, phase=job.phase, shard=job.shard)
     return timetable_of(placed, after=timezone.now(), count=PREVIEWED)

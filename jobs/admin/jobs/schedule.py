@@ -1,8 +1,7 @@
-"""When a job is due, as its pages tell it: in words, the next times, what was missed."""
+"""The schedule of a job on its pages: in words, with its place and its next times."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,25 +14,24 @@ from django.utils.translation import gettext as _
 from jobs.admin.kit import html
 from jobs.calendars.reads.occurrence_list import Occurrence, Timetable
 from jobs.definitions.fields import SCHEDULE
-from jobs.models import Job, Missed, ScheduleKind
+from jobs.models import Job, ScheduleKind
 from jobs.schedules import Schedule, ScheduleError, checked, in_words, next_times, notes
 from jobs.schedules.spans import schedule_of
 
 NEXT: Final = 10
 PREVIEWED: Final = 5
-SPANS: Final = 10
 
 
 def of_job(job: Job) -> Schedule:
     """Return the schedule in a job's columns, checked; raises ScheduleError for a broken one."""
     row = {name: getattr(job, name) for name in (*SCHEDULE, "phase", "shard")}
     if job.schedule == ScheduleKind.INTERVAL and None in (job.phase, job.shard):
-        raise ScheduleError("phase", "is missing: save the job here, and it is given")
+        raise ScheduleError("phase", "is missing: save the job here to get one")
     return checked(schedule_of(row))
 
 
 def is_broken(job: Job) -> bool:
-    """Say whether a job's schedule cannot be followed."""
+    """Say whether a job's stored schedule is invalid."""
     try:
         of_job(job)
     except ScheduleError:
@@ -42,7 +40,7 @@ def is_broken(job: Job) -> bool:
 
 
 def next_due(job: Job, *, now: datetime) -> datetime | None:
-    """Return when a job is due next; None: not by any clock. Raises ScheduleError."""
+    """Return when a job is due next, or None. Raises ScheduleError for a broken schedule."""
     if not job.enabled:
         return None
     found = next_times(of_job(job), after=_from(job, now), count=1)
@@ -50,15 +48,14 @@ def next_due(job: Job, *, now: datetime) -> datetime | None:
 
 
 def timetable_of_job(job: Job, *, now: datetime) -> Timetable:
-    """Return a job's schedule in words and its next times; one that cannot be read says so."""
+    """Return a job's schedule in words and its next times, or its error."""
     try:
         found = timetable_of(of_job(job), after=_from(job, now), count=NEXT)
     except ScheduleError as error:
         return Timetable(words=job.get_schedule_display(), problem=problem_of(error))
     if not job.enabled:
-        return Timetable(
-            words=found.words, remark=_("It is not enabled: its schedule makes no runs.")
-        )
+        remark = _("It is not enabled: its schedule makes no runs.")
+        return Timetable(words=found.words, remark=remark)
     if job.paused_until is not None and job.paused_until > now:
         until = html.exact(job.paused_until)
         return replace(found, remark=format_html("{} {}.", _("Paused: not due before"), until))
@@ -66,7 +63,7 @@ def timetable_of_job(job: Job, *, now: datetime) -> Timetable:
 
 
 def place_in_words(job: Job) -> str:
-    """Say where in its interval, or in its minute, a job stands."""
+    """Return the minute of its interval and the second of its minute at which a job is due."""
     if job.shard is None:
         return html.NOTHING
     second = f"{job.shard / 2:.1f}"
@@ -76,13 +73,8 @@ def place_in_words(job: Job) -> str:
     return _("second %s of its minute") % second if job.smooth else html.NOTHING
 
 
-def last_missed(job: Job) -> Sequence[Missed]:
-    """Return the latest spans of due times that a job was not run at."""
-    return list(Missed.objects.filter(job=job).order_by("-first_at")[:SPANS])
-
-
 def timetable_of(schedule: Schedule, *, after: datetime, count: int) -> Timetable:
-    """Return a checked schedule in words, with its next times by its own and the reader's clock."""
+    """Return a checked schedule in words, with its next times in its zone and the reader's."""
     zone, reader = schedule.zone or "UTC", timezone.get_current_timezone_name()
     times = next_times(schedule, after=after, count=count)
     return Timetable(
@@ -102,7 +94,7 @@ def timetable_of(schedule: Schedule, *, after: datetime, count: int) -> Timetabl
 
 
 def problem_of(error: ScheduleError) -> str:
-    """Return what is wrong with a schedule, with the field's name as the form has it."""
+    """Return the error of a schedule, with the field's label in the form."""
     try:
         field = str(Job._meta.get_field(error.field).verbose_name)  # type: ignore[union-attr]
     # The error of a row that raw SQL wrote may name anything.
@@ -112,7 +104,7 @@ def problem_of(error: ScheduleError) -> str:
 
 
 def _from(job: Job, now: datetime) -> datetime:
-    """Return the moment after which a job can be due: not before a pause is over."""
+    """Return the time after which a job can be due: now, or the end of its pause."""
     return max(now, job.paused_until) if job.paused_until is not None else now
 
 

@@ -1,6 +1,4 @@
-"""The scheduler: one row that says whether what is due is triggered. Read only."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""The scheduler: one row that says whether due jobs are triggered. Read-only."""
 
 from __future__ import annotations
 
@@ -22,41 +20,26 @@ from jobs.schedules import moment_of
 from jobs.schedules.phases import SLOT
 
 SILENT: Final = timedelta(seconds=10)
-"""A pulse comes each second; who has not beaten for so long does not."""
+"""Without a pulse for this time the scheduler counts as stopped; it beats once a second."""
 
 
 @admin.register(Cursor)
 class SchedulerAdmin(RecordAdmin):
     owner_path = None
+    completes_object = True
     list_display = ("verdict", "pulse", "until", "open_ticks", "behind", "leader")
     list_display_links = None
-    sortable_by = ()
     fields = list_display
-    readonly_fields = list_display
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        for row in rows:
-            self._gather(row)
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        row = super().get_object(request, object_id, from_field)
-        if row is not None:
-            self._gather(row)
-        return row
-
-    def _gather(self, cursor: Cursor) -> None:
-        """Attach what the columns tell: the open ticks, what is late, and who leads the beats.
-
-        By PostgreSQL's clock, which wrote all of it.
-        """
-        shown: Any = cursor
+        # All times in these rows are from PostgreSQL's clock.
         at = now()
-        shown.page_silence = at - cursor.beat_at
-        shown.page_ticks = capped_count(Tick.objects.filter(done_at__isnull=True))
-        spans = owed(now=at)
-        first = min((span.first_slot for span in spans), default=None)
-        shown.page_behind = None if first is None else at - moment_of(first)
-        shown.page_leader = Leader.objects.filter(until__gt=at).order_by("name").first()
+        for row in rows:
+            row.page_silence = at - row.beat_at
+            row.page_ticks = capped_count(Tick.objects.filter(done_at__isnull=True))
+            first = min((span.first_slot for span in owed(now=at)), default=None)
+            row.page_behind = None if first is None else at - moment_of(first)
+            row.page_leader = Leader.objects.filter(until__gt=at).order_by("name").first()
 
     @html.column(_("state"))
     def verdict(self, cursor: Any) -> str:
@@ -66,17 +49,13 @@ class SchedulerAdmin(RecordAdmin):
             return html.badge(_("behind: ticks are not done"), "expired")
         return html.badge(_("healthy"), "succeeded")
 
-    @html.column(_("last pulse"))
-    def pulse(self, cursor: Cursor) -> str:
-        return html.moment(cursor.beat_at)
+    pulse = html.column_of(_("last pulse"), "beat_at", html.moment)
 
     @html.column(_("handed out until"))
     def until(self, cursor: Cursor) -> str:
         return html.exact(moment_of(cursor.slot))
 
-    @html.column(_("open ticks"))
-    def open_ticks(self, cursor: Any) -> str:
-        return str(cursor.page_ticks)
+    open_ticks = html.column_of(_("open ticks"), "page_ticks", str)
 
     @html.column(_("behind by"))
     def behind(self, cursor: Any) -> str:

@@ -1,16 +1,17 @@
-"""What the pages of all models share: owners' rows only, quick counts, and an audit of edits."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""What the pages of all models share: rows of one's own owners, quick counts, audit of edits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import FieldDoesNotExist
 from django.db import models
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
+from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -21,7 +22,7 @@ from jobs.models import AuditEntry, Owner, Run, access
 
 
 class PageChangeList(ChangeList):
-    """A list whose rows are completed together, in a few queries for the whole page."""
+    """A list that loads what its columns need in a few queries for the whole page."""
 
     model_admin: OwnedAdmin
 
@@ -31,22 +32,22 @@ class PageChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.result_list = list(self.result_list)
-        self._count_what_is_shown()
+        self._count_last_page()
         if not (self.query or self.has_active_filters):
             # Django offers "Show all" where the two counts differ.
             self.full_result_count = self.result_count
         self.model_admin.complete(self.result_list, request)
 
-    def _count_what_is_shown(self) -> None:
-        """Say exactly how many rows there are where the last of them is on this page."""
+    def _count_last_page(self) -> None:
+        """Replace an estimated count by the exact one when the last row is on this page."""
         if not isinstance(self.result_count, RoundCount):
             return
         before, shown = (self.page_num - 1) * self.list_per_page, len(self.result_list)
         if self.show_all or shown >= self.list_per_page:
             return
         if before and not shown:
-            # They end on a page before this one: at most so many are known of.
-            # One more, or Django would not show the page that was asked for.
+            # The last row is on an earlier page, so there are at most `before` rows.
+            # With one row more, Django shows the page that was requested.
             count: int = RoundCount(before + 1, _("at most %s") % f"{before:,}")
         else:
             count = before + shown
@@ -60,31 +61,38 @@ class OwnedAdmin(admin.ModelAdmin):
     """The page of a model whose rows belong to owners."""
 
     owner_path: ClassVar[str | None] = "owner"
-    """Where a row's owner is; None for rows that belong to nobody."""
+    """Lookup from a row to its owner; None for rows without an owner."""
 
     list_defer: ClassVar[tuple[str, ...]] = ()
-    """Columns of the table that no list shows."""
+    """Columns of the table that the list does not load."""
+
+    completes_object: ClassVar[bool] = False
+    """True: the page of one row needs what `complete` attaches."""
 
     paginator = EstimatingPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     list_per_page = 50
     list_max_show_all = 200
+    sortable_by: ClassVar[tuple[str, ...]] = ()
     empty_value_display = "–"
 
     class Media:
         css = {"all": ("jobs/admin.css",)}
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        """Attach to a page's rows what their columns need, in one query each."""
+        """Attach to rows what their columns show, in a few queries for all of them."""
 
-    @html.column(lazy("owner"))
-    def owner_link(self, row: Any) -> str:
-        return html.link(row.owner)
+    def page(
+        self, request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+    ) -> TemplateResponse:
+        """Return a page of our own beside the model's stock pages."""
+        request.current_app = self.admin_site.name
+        shared = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
+        return TemplateResponse(request, template, {**shared, **context}, status=status)
 
-    @html.column(lazy("task"))
-    def task_name(self, row: Any) -> str:
-        return html.task(row.task)
+    owner_link = html.column_of(lazy("owner"), "owner", html.link)
+    task_name = html.column_of(lazy("task"), "task", html.task)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         title = capfirst(self.opts.verbose_name_plural)
@@ -99,12 +107,22 @@ class OwnedAdmin(admin.ModelAdmin):
             return rows
         return access.narrowed(rows, request.user, path=self.owner_path)
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if row is not None and self.completes_object:
+            self.complete([row], request)
+        return row
+
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Allow the declared filters and nothing else: another lookup may scan, or tell secrets."""
+        """Allow the declared filters only: another lookup may scan a table or reveal secrets."""
         declared = {
             getattr(item, "parameter_name", None) or f"{item}__exact" for item in self.list_filter
         }
         return lookup in declared
+
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        """Refuse an autocomplete of a reverse relation: Django's view fails with status 500."""
+        return super().to_field_allowed(request, to_field) and not _is_reverse(request.GET)
 
     def owner_of(self, row: Any) -> int | None:
         """Return the key of a row's owner."""
@@ -126,31 +144,33 @@ class OwnedAdmin(admin.ModelAdmin):
             return access.has_some_role(request.user, access.EDITS)
         return access.has_role(request.user, self.owner_of(obj), access.EDITS)
 
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Offer the owners for whom a person may edit, and those owners' rows."""
+    def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> Any:
+        """Offer only owners for whom the person may edit, and rows of these owners."""
         to = db_field.remote_field.model
-        path = "pk" if to is Owner else "owner" if hasattr(to, "owner") else None
-        if path is not None:
-            kwargs["queryset"] = access.narrowed(
-                to._default_manager.all(), request.user, path=path, roles=access.EDITS
-            )
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if to is not Owner and not hasattr(to, "owner"):
+            return super().get_field_queryset(db, db_field, request)
+        rows, path = to._default_manager.all(), "pk" if to is Owner else "owner"
+        return access.narrowed(rows, request.user, path=path, roles=access.EDITS)
+
+    def audit(self, action: str, row: Any, request: HttpRequest, **details: Any) -> None:
+        """Write an edit of a row to the audit."""
+        AuditEntry.write(action, on=row, actor=request.user, **details)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        AuditEntry.write("add", on=obj, actor=request.user)
+        self.audit("add", obj, request)
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        AuditEntry.write("change", on=obj, actor=request.user, changes=message)
+        self.audit("change", obj, request, changes=message)
         return super().log_change(request, obj, message)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         for row in queryset:
-            AuditEntry.write("delete", on=row, actor=request.user, name=str(row))
+            self.audit("delete", row, request, name=str(row))
         return super().log_deletions(request, queryset)
 
     def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> Any:
-        """Keep what has runs: no constraint does, and their history would point to nothing."""
+        """Refuse to delete rows with runs: no constraint protects the runs' references."""
         rows = list(objs)
         to_delete, counts, missing, protected = super().get_deleted_objects(rows, request)
         field = self.opts.model_name
@@ -160,12 +180,15 @@ class OwnedAdmin(admin.ModelAdmin):
                 for row in rows
                 if Run.objects.filter(**{field: row}).exists()
             ]
-        # What is kept is the whole answer: permissions for what hangs on it would not help.
+        # The protected rows are the whole answer: other permissions would not help.
         return to_delete, counts, set() if protected else missing, protected
 
 
 class RecordAdmin(OwnedAdmin):
-    """The page of what the system itself records: nobody adds, changes or deletes it by hand."""
+    """Read-only pages of rows that only the system writes."""
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields or ()
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return False
@@ -175,3 +198,23 @@ class RecordAdmin(OwnedAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+def with_fields(fieldsets: Any, replaced: Mapping[str, str | None]) -> list[tuple[Any, Any]]:
+    """Return fieldsets with some fields replaced, or removed by None; without empty fieldsets."""
+    made = []
+    for title, options in fieldsets:
+        fields = [replaced.get(name, name) for name in options["fields"]]
+        if kept := [name for name in fields if name is not None]:
+            made.append((title, {**options, "fields": kept}))
+    return made
+
+
+def _is_reverse(query: QueryDict) -> bool:
+    """Say whether the parameters of an autocomplete name a reverse relation."""
+    try:
+        model = apps.get_model(query.get("app_label", ""), query.get("model_name", ""))
+        field = model._meta.get_field(query.get("field_name", ""))
+    except (LookupError, FieldDoesNotExist):
+        return False
+    return isinstance(field, models.ForeignObjectRel)

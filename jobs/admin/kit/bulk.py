@@ -1,9 +1,8 @@
-"""Acting on many rows: found by the list's own filter, moved in chunks, audited as one act."""
+"""Acting on many rows: selected by the list's own filter, in chunks, audited as one action."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,24 +17,18 @@ BUDGET_SECONDS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many rows were moved; and the key of the last, when the time ran out before the end."""
+    """How many rows have changed; `after` is the last key if the time limit came before the end."""
 
     moved: int
     after: Any = None
 
 
-def owners_of(rows: models.QuerySet[Any]) -> Counter[int]:
-    """Count rows by owner."""
-    counts = rows.order_by().values_list("owner_id").annotate(count=models.Count("*"))
-    return Counter(dict(counts))
-
-
 def act_on_many(verb: Verb, rows: models.QuerySet[Any], act: Act, *, described: str) -> Outcome:
-    """Do a verb to every row in the order of their keys, a chunk a transaction, for a bounded time.
+    """Act on all rows in the order of their keys, one transaction a chunk, until BUDGET_SECONDS.
 
-    The audit is written with the first chunk, so that nothing is moved without it: an entry
-    for each owner, with the count of rows that matched and the filter. When the time runs out
-    the rest is that behind `after`: rows that were moved may match as before.
+    The first chunk's transaction also writes the audit: for each owner an entry with the number
+    of matching rows and the filter. At the time limit the rows that are left are those with keys
+    above `after`; the filter cannot tell, because it may still match rows that have changed.
     """
     began = time.monotonic()
     is_audited = not verb.audits_bulk
@@ -55,7 +48,8 @@ def act_on_many(verb: Verb, rows: models.QuerySet[Any], act: Act, *, described: 
 
 
 def _audit(verb: Verb, rows: models.QuerySet[Any], act: Act, *, described: str) -> None:
-    counts = owners_of(rows)
+    by_owner = rows.order_by().values_list("owner_id")
+    counts = dict(by_owner.annotate(count=models.Count("*")))
     for owner in Owner.objects.filter(pk__in=counts):
         AuditEntry.write(
             f"{verb.name} {rows.model._meta.verbose_name_plural}",

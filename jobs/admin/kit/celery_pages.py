@@ -1,7 +1,7 @@
-"""The pages of django-celery-results and -beat: for superusers, as their rows belong to no owner.
+"""The pages of django-celery-results and django-celery-beat: for superusers only.
 
-Results, arguments and schedules of every owner stand in these tables, and nothing in a row says
-whose it is: a permission of Django's on them would show all of them.
+These tables hold results, arguments and schedules of all owners, and no row names its owner. So
+Django's permission to view such a table would show the rows of all owners.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ APPS: Final = ("django_celery_results", "django_celery_beat")
 
 
 class SuperusersOnly(admin.ModelAdmin):
-    """Pages that nobody but superusers sees. Mix in before other admin classes."""
+    """Pages that only superusers see. Mix in before other admin classes."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return access.sees_all(request.user) and super().has_module_permission(request)
@@ -37,18 +37,18 @@ class SuperusersOnly(admin.ModelAdmin):
         return access.sees_all(request.user) and super().has_delete_permission(request, obj)
 
 
-def close_to_others(site: admin.AdminSite) -> None:
-    """Let only superusers see what these apps have registered; harmless when repeated."""
+def restrict_to_superusers(site: admin.AdminSite) -> None:
+    """Restrict the pages of these apps to superusers; repeating the call changes nothing."""
     for name in filter(apps.is_installed, APPS):
-        # Before its turn: an app that registers its pages after ours would open them again.
+        # Import it now: an app that registers its pages after this call would not be restricted.
         import_module(f"{name}.admin")
         for model in apps.get_app_config(name).get_models():
             if not site.is_registered(model):
                 continue
-            kind = type(site.get_model_admin(model))
-            if not issubclass(kind, SuperusersOnly):
+            page = type(site.get_model_admin(model))
+            if not issubclass(page, SuperusersOnly):
                 site.unregister(model)
-                site.register(model, type(kind.__name__, (SuperusersOnly, kind), {}))
+                site.register(model, type(page.__name__, (SuperusersOnly, page), {}))
 
 
-close_to_others(admin.site)
+restrict_to_superusers(admin.site)

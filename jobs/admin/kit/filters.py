@@ -1,9 +1,8 @@
-"""Filters of lists. Each is answered by an index, and offers a bounded number of choices."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Filters of lists. An index answers each; the number of choices is bounded."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -32,7 +31,23 @@ GROUPS: Final = {
 
 
 UNKNOWN: Final = "unknown"
-"""Queued runs that a worker has refused, because no live worker knew their task."""
+"""Queued runs that a worker returned because no live worker knew their task."""
+
+
+class ChoiceFilter(admin.SimpleListFilter):
+    """By the value of a column; subclasses say which, and its choices."""
+
+    parameter_name: str
+    choices_of_column: Sequence[tuple[str, Any]]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(self.choices_of_column)
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        if value not in dict(self.choices_of_column):
+            return queryset
+        return queryset.filter(**{self.parameter_name: value})
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -49,13 +64,13 @@ class StateFilter(admin.SimpleListFilter):
         if value in GROUPS:
             return queryset.filter(state__in=sorted(GROUPS[value][0]))
         if value == UNKNOWN:
-            # As the index of blocked runs has it.
+            # The second condition is that of the partial index: PostgreSQL cannot derive it.
             return queryset.filter(state=State.QUEUED, blocked_by="task").exclude(blocked_by="")
         return queryset.filter(state=value) if value in set(State) else queryset
 
 
 class OwnerFilter(admin.SimpleListFilter):
-    """By owner: the first owners by name, and the one that the address asks for."""
+    """By owner: offers the first owners by name, and the one in the address."""
 
     title = _("owner")
     parameter_name = "owner"
@@ -65,7 +80,7 @@ class OwnerFilter(admin.SimpleListFilter):
         mine = access.narrowed(Owner.objects.all(), request.user, path="pk")
         slugs = list(mine.values_list("slug", flat=True)[:CHOICES])
         asked = request.GET.get(self.parameter_name)
-        if asked and asked not in slugs and mine.filter(slug=_text(asked)).exists():
+        if asked and asked not in slugs and mine.filter(slug=without_nul(asked)).exists():
             slugs.insert(0, asked)
         return [(slug, slug) for slug in slugs]
 
@@ -73,14 +88,14 @@ class OwnerFilter(admin.SimpleListFilter):
         slug = self.value()
         if not slug:
             return queryset
-        # By key, in a query of its own: the planner then knows how many rows to expect.
+        # The keys are read first: with them the planner knows how many rows to expect.
         mine = access.narrowed(Owner.objects.all(), request.user, path="pk")
-        keys = list(mine.filter(slug=_text(slug)).values_list("pk", flat=True))
+        keys = list(mine.filter(slug=without_nul(slug)).values_list("pk", flat=True))
         return queryset.filter(**{f"{self.column}__in": keys})
 
 
 class AgeFilter(admin.SimpleListFilter):
-    """By age of the id, which begins with its time: whole partitions are left out."""
+    """By the time that a run's id begins with: PostgreSQL skips older partitions."""
 
     title = _("submitted")
     parameter_name = "age"
@@ -110,14 +125,13 @@ class PausedFilter(admin.SimpleListFilter):
 
 
 class LinkFilter(admin.SimpleListFilter):
-    """By a row that another page links from; shown only while it is set."""
+    """By a row of another model; shown only while it is in the address."""
 
-    column: str
     model: type[models.Model]
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         asked = request.GET.get(self.parameter_name or "")
-        return [(asked, _text(asked)[:36])] if asked else []
+        return [(asked, without_nul(asked)[:36])] if asked else []
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         value = self.value()
@@ -125,23 +139,18 @@ class LinkFilter(admin.SimpleListFilter):
             return queryset
         try:
             key = self.model._meta.pk.to_python(value)
-        # A key that cannot be one names no row.
+        # The address may hold anything: a value that is no key names no row.
         except Exception:
             return queryset.none()
-        return queryset.filter(**{self.column: key})
+        return queryset.filter(**{f"{self.parameter_name}_id": key})
 
 
 def linked(name: str, to: type[models.Model]) -> type[LinkFilter]:
     """Return a filter `?name=<key>` by a foreign key of this name."""
-    made = {
-        "title": to._meta.verbose_name,
-        "parameter_name": name,
-        "column": f"{name}_id",
-        "model": to,
-    }
+    made = {"title": to._meta.verbose_name, "parameter_name": name, "model": to}
     return type(f"{name.capitalize()}Filter", (LinkFilter,), made)
 
 
-def _text(value: str) -> str:
-    # NUL is the one character that PostgreSQL refuses to be asked for.
+def without_nul(value: str) -> str:
+    """Return a text without NUL, which PostgreSQL refuses in a query."""
     return value.replace("\x00", "")

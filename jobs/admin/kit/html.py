@@ -1,6 +1,6 @@
 """The small pieces of the pages: states, bars, times, links. Every value is escaped.
 
-A state is told by a word and a colour, never by colour alone.
+A state is shown by a word and a colour, never by colour alone.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import wraps
+from operator import attrgetter
 from typing import Any, Final
 
 from django.contrib import admin
@@ -21,73 +22,69 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from jobs.core.states import State
+from jobs.models import Run
 
 logger = logging.getLogger(__name__)
 
 NOTHING: Final = "–"
+LINE_LIMIT: Final = 60
+# Succeeded runs first, waiting runs last: a bar fills from the left.
 LETTERS: Final = {
-    State.SCHEDULED: "S",
-    State.HELD: "H",
-    State.QUEUED: "Q",
-    State.ADMITTED: "A",
-    State.RUNNING: "R",
-    State.CANCELLING: "…",
-    State.RETRYING: "↻",
     State.SUCCEEDED: "✓",
     State.FAILED: "F",
-    State.CANCELLED: "C",
     State.EXPIRED: "E",
+    State.CANCELLED: "C",
+    State.RUNNING: "R",
+    State.ADMITTED: "A",
+    State.CANCELLING: "…",
+    State.RETRYING: "↻",
+    State.QUEUED: "Q",
+    State.HELD: "H",
+    State.SCHEDULED: "S",
 }
-# What has ended well comes first, what waits comes last: as a bar fills.
-BAR_ORDER: Final = (
-    State.SUCCEEDED,
-    State.FAILED,
-    State.EXPIRED,
-    State.CANCELLED,
-    State.RUNNING,
-    State.ADMITTED,
-    State.CANCELLING,
-    State.RETRYING,
-    State.QUEUED,
-    State.HELD,
-    State.SCHEDULED,
-)
+BAR_ORDER: Final = tuple(LETTERS)
 
 
-def column(
-    title: Any, *, order: str | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a method a column that stays readable when its row is broken."""
+def column(title: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a method a column; a row that it cannot show reads "unreadable"."""
 
     def made(method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
         def shown(self: Any, row: Any) -> Any:
             try:
                 return method(self, row)
-            # Rows may be written by raw SQL: one that cannot be shown must not hide the others.
+            # Rows may be written by raw SQL: a broken row must not hide the others.
             except Exception:
                 logger.warning("%s of %r cannot be shown", method.__name__, row.pk, exc_info=True)
                 return format_html('<em class="fs-unreadable">{}</em>', _("unreadable"))
 
-        return admin.display(description=title, ordering=order, empty_value=NOTHING)(shown)
+        return admin.display(description=title, empty_value=NOTHING)(shown)
 
     return made
 
 
+def column_of(title: Any, path: str, show: Callable[[Any], Any]) -> Any:
+    """Make a column of what `show` returns for an attribute of the row, such as "job.owner"."""
+    value = attrgetter(path)
+
+    def shown(_page: Any, row: Any) -> Any:
+        return show(value(row))
+
+    shown.__name__ = path
+    return column(title)(shown)
+
+
 def badge(word: Any, kind: str | None = None) -> SafeString:
-    """Return a word on its colour; `kind` names the colour when the word does not."""
+    """Return a word in the colour of a state; `kind` names the state when the word does not."""
     return format_html('<span class="fs-state fs-{}">{}</span>', kind or word, word)
 
 
 def moment(at: datetime | None) -> SafeString | str:
-    """Return a time in words of age, with the full local and UTC times on hover."""
+    """Return a time as an age, with the full local and UTC times on hover."""
     if at is None:
         return NOTHING
-    local = timezone.localtime(at)
-    full = f"{local:%Y-%m-%d %H:%M:%S %Z} · {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), full, _in_words(at)
-    )
+    hint = f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z} · {at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    return _time(at, _age(at), hint=hint)
 
 
 def exact(at: datetime | None) -> SafeString | str:
@@ -95,48 +92,57 @@ def exact(at: datetime | None) -> SafeString | str:
     if at is None:
         return NOTHING
     local = timezone.localtime(at)
-    return format_html(
-        '<time datetime="{}" title="{} UTC">{}</time>',
-        at.isoformat(),
-        f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3],
-        f"{local:%Y-%m-%d %H:%M:%S.%f}"[:-3] + f" {local:%Z}",
-    )
+    text = f"{local:%Y-%m-%d %H:%M:%S.%f}"[:-3] + f" {local:%Z}"
+    return _time(at, text, hint=f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3])
 
 
 def clock(at: datetime, *, after: datetime | None) -> SafeString | str:
-    """Return a time of day, with the day when it is another than that of an earlier time."""
-    local = timezone.localtime(at)
-    if after is None or timezone.localtime(after).date() != local.date():
+    """Return a time of day to the millisecond, with the date unless `after` has the same one."""
+    if not _is_same_day(at, after):
         return exact(at)
-    return format_html(
-        '<time datetime="{}" title="{} UTC">{}</time>',
-        at.isoformat(),
-        f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3],
-        f"{local:%H:%M:%S.%f}"[:-3],
-    )
+    text = f"{timezone.localtime(at):%H:%M:%S.%f}"[:-3]
+    return _time(at, text, hint=f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3])
 
 
-def between(first: datetime, last: datetime) -> SafeString | str:
-    """Return a span of times in the reader's zone, the day said once; UTC on hover."""
+def between(first: datetime, last: datetime) -> SafeString:
+    """Return a span of times in the reader's zone, with one date if both have the same one."""
     if first == last:
         return minute(first)
     return format_html("{} – {}", minute(first), minute(last, after=first))
 
 
 def minute(at: datetime, *, after: datetime | None = None) -> SafeString:
-    """Return a time to the minute in the reader's zone, without the day when it is the same."""
+    """Return a time to the minute, with the date unless `after` has the same one; UTC on hover."""
     local = timezone.localtime(at)
-    is_same_day = after is not None and timezone.localtime(after).date() == local.date()
-    return format_html(
-        '<time datetime="{}" title="{} UTC">{}</time>',
-        at.isoformat(),
-        f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
-        f"{local:%H:%M}" if is_same_day else f"{local:%Y-%m-%d %H:%M}",
-    )
+    text = f"{local:%H:%M}" if _is_same_day(at, after) else f"{local:%Y-%m-%d %H:%M}"
+    return _time(at, text, hint=f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}")
+
+
+def _time(at: datetime, text: str, *, hint: str) -> SafeString:
+    html = '<time datetime="{}" title="{} UTC">{}</time>'
+    return format_html(html, at.isoformat(), hint, text)
+
+
+def _is_same_day(at: datetime, other: datetime | None) -> bool:
+    return other is not None and timezone.localtime(at).date() == timezone.localtime(other).date()
+
+
+def _age(at: datetime) -> str:
+    age = timezone.now() - at
+    if abs(age) >= timedelta(days=2):
+        return date_format(timezone.localtime(at), "Y-m-d H:i")
+    seconds = int(abs(age).total_seconds())
+    if seconds < 60:
+        text = f"{seconds} s"
+    elif seconds < 3600:
+        text = f"{seconds // 60} min"
+    else:
+        text = f"{seconds // 3600} h {seconds % 3600 // 60} min"
+    return (_("in %(span)s") if age < timedelta(0) else _("%(span)s ago")) % {"span": text}
 
 
 def span(length: timedelta | None) -> str:
-    """Return a length of time in the two units that matter."""
+    """Return a length of time in its two largest units."""
     if length is None:
         return NOTHING
     seconds = max(0.0, length.total_seconds())
@@ -167,17 +173,13 @@ def list_link(model: type[models.Model], text: Any, **filters: Any) -> SafeStrin
 
 def runs_link(text: Any, **filters: Any) -> SafeString:
     """Return a link to the list of runs, filtered."""
-    return format_html(
-        '<a href="{}">{}</a>',
-        reverse("admin:jobs_run_changelist", query=filters),
-        text,
-    )
+    return list_link(Run, text, **filters)
 
 
 def progress_bar(counts: Mapping[State, int], *, total: int) -> SafeString:
-    """Return a bar of the states' shares, and the counts in words.
+    """Return a bar with a part for each state, and the counts as text.
 
-    Drawn as SVG: its geometry is attributes, so no inline style is needed.
+    An SVG: its sizes are attributes, so the page needs no inline style.
     """
     whole = max(total, sum(counts.values()), 1)
     parts, words, left = [], [], 0.0
@@ -199,75 +201,51 @@ def progress_bar(counts: Mapping[State, int], *, total: int) -> SafeString:
 
 
 def strip(results: list[tuple[Any, State]]) -> SafeString | str:
-    """Return the last results of a job as lettered marks, oldest first, each linked to its run."""
+    """Return the last results of a job as letters, oldest first, each linked to its run."""
+    if not results:
+        return NOTHING
     marks = (
-        (
-            reverse("admin:jobs_run_change", args=[run_id]),
-            state,
-            state,
-            LETTERS[state],
-            state,
-        )
+        {
+            "address": reverse("admin:jobs_run_change", args=[run_id]),
+            "state": state,
+            "letter": LETTERS[state],
+        }
         for run_id, state in reversed(results)
     )
-    return (
-        format_html(
-            '<span class="fs-strip">{}</span>',
-            format_html_join(
-                "",
-                '<a href="{}" class="fs-mark fs-{}" title="{}"><span aria-hidden="true">{}</span>'
-                '<span class="visually-hidden">{}</span></a>',
-                marks,
-            ),
-        )
-        if results
-        else NOTHING
+    mark = (
+        '<a href="{address}" class="fs-mark fs-{state}" title="{state}">'
+        '<span aria-hidden="true">{letter}</span><span class="visually-hidden">{state}</span></a>'
     )
-
-
-def _in_words(at: datetime) -> str:
-    age = timezone.now() - at
-    ahead = age < timedelta(0)
-    length = abs(age)
-    if length >= timedelta(days=2):
-        return date_format(timezone.localtime(at), "Y-m-d H:i")
-    seconds = int(length.total_seconds())
-    if seconds < 60:
-        words = f"{seconds} s"
-    elif seconds < 3600:
-        words = f"{seconds // 60} min"
-    else:
-        words = f"{seconds // 3600} h {seconds % 3600 // 60} min"
-    return _("in %(span)s") % {"span": words} if ahead else _("%(span)s ago") % {"span": words}
+    return format_html('<span class="fs-strip">{}</span>', format_html_join("", mark, marks))
 
 
 def short_identifier(key: Any) -> SafeString:
-    """Return the end of an id, which differs most, with the whole on hover."""
+    """Return the end of an id, where ids differ most, with the whole id on hover."""
     return format_html('<span class="fs-id" title="{}">…{}</span>', key, str(key)[-12:])
 
 
 def code(text: str) -> SafeString | str:
-    """Return a name as it stands in code."""
+    """Return a name in the type of code."""
     return format_html("<code>{}</code>", text) if text else NOTHING
 
 
 def task(name: str) -> SafeString:
-    """Return the last part of a task's name, the whole on hover."""
+    """Return the last part of a task's name, with the whole name on hover."""
     return format_html('<span title="{}">{}</span>', name, name.rpartition(".")[2] or name)
 
 
-def clipped(text: str, *, hint: str, most: int = 60) -> SafeString | str:
+def clipped(text: str, *, hint: str) -> SafeString | str:
     """Return an error cut to one line, with a longer text on hover."""
-    if not text:
-        return NOTHING
-    return format_html('<span class="fs-error">{}</span>', cut(text, hint=hint, most=most))
+    return (
+        format_html('<span class="fs-error">{}</span>', cut(text, hint=hint)) if text else NOTHING
+    )
 
 
-def cut(text: str, *, hint: str, most: int = 60) -> SafeString | str:
-    """Return a text cut to one line, with a longer one on hover."""
+def cut(text: str, *, hint: str) -> SafeString | str:
+    """Return a text cut to one line, with a longer text on hover."""
     if not text:
         return NOTHING
-    short = text if len(text) <= most else f"{text[:most]}…"
+    short = text if len(text) <= LINE_LIMIT else f"{text[:LINE_LIMIT]}…"
     return format_html('<span title="{}">{}</span>', hint[:500], short)
 
 
@@ -275,10 +253,5 @@ def pairs(mapping: Mapping[str, Any]) -> SafeString | str:
     """Return a mapping as small name=value marks."""
     if not mapping:
         return NOTHING
-    items = ((name, value) for name, value in mapping.items())
-    return format_html_join(" ", '<span class="fs-pair"><b>{}</b> {}</span>', items)
-
-
-def outside(address: str) -> SafeString:
-    """Return a link to another program's page."""
-    return format_html('<a href="{}" rel="noreferrer">{}</a>', address, address)
+    pair = '<span class="fs-pair"><b>{}</b> {}</span>'
+    return format_html_join(" ", pair, mapping.items())

@@ -1,4 +1,4 @@
-"""A JSON object that a person has typed, with an error that says where it is wrong."""
+"""A JSON object from a form field, with an error that says where it is wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Read a JSON object; raise ValueError, which says where it is wrong."""
+    """Return a JSON object; {} for a blank text. The ValueError says where it is wrong."""
     if not text.strip():
         return {}
     try:
@@ -23,7 +23,7 @@ def parsed(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError(_("This is nested too deeply.")) from None
     if not isinstance(value, dict):
-        raise ValueError(  # noqa: TRY004  a wrong value of a field, not of a call
+        raise ValueError(  # noqa: TRY004  the field's value is wrong, not the call's argument
             _("This is JSON, but not an object of names and values: {…}.")
         )
     return value

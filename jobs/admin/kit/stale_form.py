@@ -1,4 +1,4 @@
-"""A form that was opened before somebody else changed its row is refused, not obeyed."""
+"""Optimistic locking: a form is refused if its row has changed since the form was opened."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from django import forms
 from django.utils.translation import gettext as _
 
 
-class SeenForm(forms.ModelForm):
-    """Carries what was stored when it was shown; see `mark`."""
+class StaleCheckForm(forms.ModelForm):
+    """A form that carries the digest of its row, see `mark`, from when it was opened."""
 
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -21,7 +21,7 @@ class SeenForm(forms.ModelForm):
         self.initial["seen"] = self.stored
 
     def mark(self) -> str:
-        """Return a digest of what the form would write over."""
+        """Return a digest of the stored values that the form would overwrite."""
         raise NotImplementedError
 
     def clean(self) -> dict[str, Any] | None:
@@ -29,11 +29,11 @@ class SeenForm(forms.ModelForm):
         if self.data.get(self.add_prefix("seen"), "") != self.stored:
             self.add_error(
                 None,
-                _("Somebody has changed this meanwhile. Nothing was saved: open the page anew."),
+                _("Another person has changed this since. Nothing was saved: reload the page."),
             )
         return cleaned
 
 
 def digest(facts: Iterable[Any]) -> str:
-    """Return a short text that differs when any of the facts does."""
+    """Return a short text that changes when any of the facts changes."""
     return hashlib.sha256(repr(list(facts)).encode()).hexdigest()[:16]

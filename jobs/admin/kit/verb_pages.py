@@ -1,6 +1,4 @@
-"""Pages with verbs: their buttons, their bulk actions and the pages that confirm them."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Verbs in the admin: their buttons, their bulk actions and their confirmation pages."""
 
 from __future__ import annotations
 
@@ -12,11 +10,11 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin import helpers
 from django.contrib.admin.options import IS_POPUP_VAR
+from django.contrib.admin.templatetags.admin_urls import admin_urlname
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django_object_actions import DjangoObjectActions
@@ -29,22 +27,24 @@ from jobs.core.errors import FairshiftError
 from jobs.models import Role, access
 
 SAMPLE: Final = 10
+"""Rows that a confirmation page lists."""
 COUNT_MILLISECONDS: Final = 3_000
 
 
-class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
-    """A page whose rows know verbs. Mix in before other admin classes."""
+class VerbAdmin(DjangoObjectActions, OwnedAdmin):
+    """Pages of rows that verbs act on. Mix in before other admin classes."""
 
     verbs: ClassVar[tuple[Verb, ...]] = ()
     verb_roles: ClassVar[frozenset[Role]] = access.OPERATES
 
     class Media:
+        # In place of the style sheet of DjangoObjectActions.
         css = {"all": ("jobs/admin.css",)}
 
     # --- which verbs a person has ------------------------------------------------------------
 
     def may(self, request: HttpRequest, verb: Verb, row: Any = None) -> bool:
-        """Say whether a person may do this to a row, or to some rows at all."""
+        """Say whether the person may use a verb on this row, or without a row on any."""
         user: Any = request.user
         if not user.has_perm(verb.permission):
             return False
@@ -82,12 +82,12 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
             "label": verb.label,
             "standard_attrs": {"class": "fs-verb", "title": ""},
             "custom_attrs": {},
-            # A link: it only shows the page that asks.
+            # A link, because it only opens the confirmation page.
             "button_type": "a",
         }
 
     def _get_action_urls(self) -> list[URLPattern]:
-        """Replace the library's view, which knows neither owners nor permissions."""
+        """Replace the library's view, which checks neither owners nor permissions."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_actions"
         self.tools_view_name = f"{self.admin_site.name}:{name}"
         view = self.admin_site.admin_view(self.confirm_one)
@@ -105,14 +105,15 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
     # --- one row -----------------------------------------------------------------------------
 
     def confirm_one(self, request: HttpRequest, pk: str, tool: str) -> HttpResponse:
-        """Ask, and on a confirmed POST act on one row."""
+        """Show the confirmation page of one row; act on the row after a confirmed POST."""
         verb = self._verb(tool)
         row = self.get_object(request, unquote(pk))
         if row is None or not self.has_view_permission(request, row):
             raise Http404
         if not self.may(request, verb, row):
             raise PermissionDenied
-        back = reverse(self._name("change"), args=[row.pk])
+        site = self.admin_site.name
+        back = reverse(admin_urlname(self.opts, "change"), args=[row.pk], current_app=site)
         rows = self._ready(verb, self._only(request, row), request)
         confirmed = unsign(verb, request, request.POST.get("confirmed", ""))
         if not rows.exists():
@@ -128,7 +129,7 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
                 act = _act(request, form, nonce=confirmed.nonce, is_bulk=False)
                 self._act_on_one(request, verb, row, act)
                 return HttpResponseRedirect(back)
-        return self._ask(
+        return self._confirmation(
             request,
             verb,
             form,
@@ -156,11 +157,11 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
     def confirm_many(
         self, request: HttpRequest, verb: Verb, selected: models.QuerySet[Any]
     ) -> HttpResponse | None:
-        """Ask, and on a confirmed POST act on the rows that were selected.
+        """Show the confirmation page of selected rows; act on them after a confirmed POST.
 
-        With "select all" the form carries no keys: the address holds the filter, and the
-        signed field the last key that it matched when it was shown. When there was no time for
-        all it is shown again for the rest, as the same form: no row has its turn twice.
+        With "select all" the form has no keys: the address has the filter, and the signed field
+        the last key that matched when the page was shown. At the time limit the same form is shown
+        again for the rows that are left, so that none is acted on twice.
         """
         if not self.may(request, verb):
             raise PermissionDenied
@@ -181,17 +182,18 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
             form = verb.form(initial=request.POST.dict())
         last = rows.order_by("-pk").values_list("pk", flat=True).first()
         if last is None:
-            messages.warning(request, _("Nothing among the selected can be %s.") % verb.done)
+            messages.warning(request, _("None of the selected rows can be %s.") % verb.done)
             return None
         shown = shown or fresh(until=str(last))
+        count = within(COUNT_MILLISECONDS, rows.count)
         is_across = request.POST.get("select_across") == "1"
         keys = [""] if is_across else request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
-        return self._ask(
+        return self._confirmation(
             request,
             verb,
             form,
             rows=list(rows.order_by("-pk")[:SAMPLE]),
-            count=_counted(rows),
+            count=RoundCount(CAP + 1, _("very many")) if count is None else count,
             back=request.get_full_path(),
             hidden={
                 "confirmed": sign(verb, request, shown),
@@ -204,7 +206,7 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
     def _act_on_many(
         self, request: HttpRequest, verb: Verb, rows: models.QuerySet[Any], act: Act
     ) -> Any:
-        """Act, and say so; return the last key that is done when there was no time for all."""
+        """Act and report it; return the last key if the time limit came before the end."""
         described = request.META.get("QUERY_STRING", "") or "all"
         if request.POST.get("select_across") != "1":
             described = "by hand"
@@ -213,29 +215,29 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
         except FairshiftError as error:
             messages.error(request, str(error))
             return None
-        said = _("%(count)s %(rows)s %(done)s.") % {
+        report = _("%(count)s %(rows)s %(done)s.") % {
             "count": f"{outcome.moved:,}",
             "rows": self.opts.verbose_name if outcome.moved == 1 else self.opts.verbose_name_plural,
             "done": verb.done,
         }
         if outcome.after is None:
-            messages.success(request, said)
+            messages.success(request, report)
         else:
             left = _("Time limit reached: confirm the rest to go on.")
-            messages.warning(request, f"{said} {left}")
+            messages.warning(request, f"{report} {left}")
         return outcome.after
 
     def response_action(self, request: HttpRequest, queryset: Any, *args: Any) -> Any:
-        """Say so when the keys of a form are none, instead of failing."""
+        """Report keys that cannot be keys of this model, instead of failing."""
         try:
             return super().response_action(request, queryset, *args)
         except (ValidationError, ValueError):
             messages.warning(request, _("The selection cannot be read. Nothing has been changed."))
             return None
 
-    # --- the page that asks ------------------------------------------------------------------
+    # --- the confirmation page ---------------------------------------------------------------
 
-    def _ask(
+    def _confirmation(
         self,
         request: HttpRequest,
         verb: Verb,
@@ -248,10 +250,7 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
         keys: list[str] | None = None,
     ) -> HttpResponse:
         context = {
-            **self.admin_site.each_context(request),
             "title": verb.label,
-            "opts": self.opts,
-            "media": self.media,
             "verb": verb,
             "form": form,
             "rows": rows,
@@ -263,30 +262,15 @@ class VerbalAdmin(DjangoObjectActions, OwnedAdmin):
             "keys": keys or [],
             "keys_name": helpers.ACTION_CHECKBOX_NAME,
         }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/jobs/confirm.html", context)
-
-    def _name(self, page: str) -> str:
-        return f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return self.page(request, "admin/jobs/confirm.html", context)
 
 
 def _action(verb: Verb) -> Callable[..., HttpResponse | None]:
-    def act(admin: VerbalAdmin, request: HttpRequest, rows: models.QuerySet[Any]) -> Any:
+    def act(admin: VerbAdmin, request: HttpRequest, rows: models.QuerySet[Any]) -> Any:
         return admin.confirm_many(request, verb, rows)
 
     return act
 
 
-def _counted(rows: models.QuerySet[Any]) -> int:
-    count = within(COUNT_MILLISECONDS, rows.count)
-    return RoundCount(CAP + 1, _("very many")) if count is None else count
-
-
 def _act(request: HttpRequest, form: forms.Form, *, nonce: str, is_bulk: bool) -> Act:
-    return Act(
-        actor=request.user,
-        reason=form.cleaned_data.get("reason", ""),
-        data=form.cleaned_data,
-        nonce=nonce,
-        is_bulk=is_bulk,
-    )
+    return Act(actor=request.user, data=form.cleaned_data, nonce=nonce, is_bulk=is_bulk)

@@ -1,15 +1,15 @@
-"""Verbs: what an operator does to one row or to many, always through a page that confirms it.
+"""Verbs: what an operator does to one row or to many, always after a confirmation page.
 
-The button on a row's page and the bulk action of a list are the same verb. Looking at the
-confirmation changes nothing; what it confirmed is signed into its form, so that one that
-has grown old, or that shows a row which has moved since, is shown again instead of obeyed.
+The button on a row's page and the bulk action of a list are the same verb. The confirmation page
+changes nothing. Its form has a signed field that says what it shows: a form that is too old, or
+whose row has changed since, is shown again and has no effect.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from django import forms
@@ -19,6 +19,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from jobs.admin.kit.widgets import date_and_time
 from jobs.models.fields import no_nul
 
 SALT: Final = "fairshift.admin.verb"
@@ -27,93 +28,95 @@ REASON_LIMIT: Final = 200
 
 
 class ReasonForm(forms.Form):
-    """Why: kept in the audit, and in the history of the runs."""
+    """A reason, for the audit and the history of the runs."""
 
     reason = forms.CharField(
         label=_("Reason"),
         max_length=REASON_LIMIT,
         required=False,
         validators=[no_nul],
-        help_text=_("Kept in the audit and shown in the history."),
+        help_text=_("Stored in the audit and shown in the history."),
         widget=forms.TextInput(attrs={"size": 60, "autofocus": True}),
     )
 
 
 class UntilForm(ReasonForm):
-    """Until when, and why. Empty: until resumed."""
+    """An end, and a reason. Without an end: until resumed."""
 
     until = forms.SplitDateTimeField(
         label=_("Until"),
         required=False,
         help_text=_("Empty: until a person resumes it."),
-        widget=forms.SplitDateTimeWidget(
-            date_attrs={"type": "date"}, time_attrs={"type": "time"}, date_format="%Y-%m-%d"
-        ),
+        widget=date_and_time(),
     )
     field_order = ("until", "reason")
 
     def clean_until(self) -> Any:
         until = self.cleaned_data["until"]
         if until is not None and until <= timezone.now():
-            raise forms.ValidationError(_("This time has passed already."))
+            raise forms.ValidationError(_("This time is in the past."))
         return until
 
 
-class CertainUntilForm(UntilForm):
-    """Until when, which must be said, and why."""
+class RequiredUntilForm(UntilForm):
+    """An end, which is required, and a reason."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["until"].required = True
-        self.fields["until"].help_text = _("To stop it without an end, take away “enabled”.")
+        self.fields["until"].help_text = _("To stop it without an end, clear “enabled”.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """What a confirmed verb is called with."""
+    """The arguments of a confirmed verb."""
 
     actor: Any
-    reason: str
     data: dict[str, Any]
+    """The cleaned data of the confirmed form."""
     nonce: str
     """The same for every repetition of one confirmed form: a double click acts once."""
     results: list[Any] = field(default_factory=list)
-    """What the verb leaves for its message."""
+    """Filled by the verb, for its message."""
     is_bulk: bool
-    """True: the bulk is audited as a whole, so the single rows need no entry."""
+    """True: the bulk is audited as a whole, so its rows need no entries."""
+
+    @property
+    def reason(self) -> str:
+        return self.data.get("reason", "")
 
     def key_of(self, row: models.Model) -> str:
-        """Return the idempotency key of what this form does to a row."""
+        """Return the idempotency key of this form and a row."""
         return f"admin:{self.nonce}:{row.pk}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """One thing that an operator may do."""
+    """One action of an operator."""
 
     name: str
     label: Any
     permission: str
     applies: Callable[[Any], models.QuerySet[Any]] = field(default=lambda rows: rows)
-    """Narrow rows to those on which it can be done now."""
+    """Narrow rows to those that the verb can act on now."""
     act: Callable[[Sequence[Any], Act], int]
-    """Do it to the rows with these keys; return how many were moved."""
+    """Act on the rows with these keys; return how many have changed."""
     done: Any
-    """What is said of a success, as "cancelled"."""
+    """The past participle in the message of a success, such as "cancelled"."""
     refused: Callable[[Any], Any]
-    """What is said of one row on which it cannot be done."""
+    """The message about a row that the verb cannot act on."""
     warning: Any = ""
     form: type[forms.Form] = ReasonForm
     form_of: Callable[[Any], type[forms.Form]] | None = None
-    """Makes the form of a row, where it must know the row."""
+    """Makes the form of a row, when it depends on the row."""
     is_for_many: bool = True
-    """False: it is no action of a list."""
+    """False: it is no bulk action."""
     mark: Callable[[Any], str] = field(default=lambda _row: "")
-    """What of a single row must still be the same when the form comes back."""
+    """The facts of a row that must be unchanged when its form is confirmed."""
     audits_bulk: bool = False
-    """True: a bulk writes one entry an owner; else each row writes its own."""
+    """True: a bulk writes one audit entry for each owner. False: `act` writes its own entries."""
     message: Callable[[Any, Act], Any] | None = None
-    """What is said after one row, instead of the usual."""
+    """The message of a success with one row, instead of the usual one."""
 
     def form_for(self, row: Any) -> type[forms.Form]:
         """Return the form that asks about one row."""
@@ -122,44 +125,41 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """What the form was shown for."""
+    """What a confirmation page showed."""
 
     nonce: str
     mark: str
     until: str
-    """The last key of the selection: what came later was not seen, and is not touched."""
+    """The last key of the selection: later rows were not shown, and stay unchanged."""
     after: str = ""
-    """The last key that is done, when there was no time for all."""
+    """The last key that was acted on, when the time limit came before the end."""
 
     def left_of(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
-        """Narrow the selected rows to those that were seen and are not done."""
-        seen = rows.filter(pk__lte=self.until)
-        return seen.filter(pk__gt=self.after) if self.after else seen
+        """Narrow the selected rows to those that were shown and not yet acted on."""
+        shown = rows.filter(pk__lte=self.until)
+        return shown.filter(pk__gt=self.after) if self.after else shown
 
 
 def always(text: Any) -> Callable[[Any], Any]:
-    """Return what says the same of every row."""
+    """Return a function that gives every row the same text."""
     return lambda _row: text
 
 
 def fresh(*, mark: str = "", until: str = "") -> Confirmed:
-    """Return what a new confirmation page is shown for."""
+    """Return the facts of a new confirmation page, with a nonce of its own."""
     return Confirmed(nonce=secrets.token_urlsafe(12), mark=mark, until=until)
 
 
 def sign(verb: Verb, request: HttpRequest, shown: Confirmed) -> str:
-    """Return the hidden field of a confirmation page."""
-    facts = [verb.name, request.user.pk, shown.nonce, shown.mark, shown.until, shown.after]
-    return signing.dumps(facts, salt=SALT)
+    """Return the signed field of a confirmation page."""
+    return signing.dumps([verb.name, request.user.pk, asdict(shown)], salt=SALT)
 
 
 def unsign(verb: Verb, request: HttpRequest, text: str) -> Confirmed | None:
-    """Read it back; None when it is forged, of another person or verb, or too old."""
+    """Read the signed field; None if it is forged, of another person or verb, or too old."""
     try:
-        name, user, *facts = signing.loads(text, salt=SALT, max_age=AGE_SECONDS)
-        nonce, mark, until, after = facts
+        name, user, facts = signing.loads(text, salt=SALT, max_age=AGE_SECONDS)
+        shown = Confirmed(**facts)
     except (signing.BadSignature, ValueError, TypeError):
         return None
-    if name != verb.name or user != request.user.pk:
-        return None
-    return Confirmed(nonce=nonce, mark=mark, until=until, after=after)
+    return shown if (name, user) == (verb.name, request.user.pk) else None

@@ -1,26 +1,21 @@
-"""The audit: who did what, to what, and why. Read only."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""The audit: who did what, to which object, and why. Read-only."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.apps import apps
 from django.contrib import admin
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
-from jobs.admin.kit.filters import OwnerFilter
+from jobs.admin.kit.filters import ChoiceFilter, OwnerFilter
 from jobs.admin.runs.story import as_json
 from jobs.models import AuditEntry
 
 
-class ActionFilter(admin.SimpleListFilter):
+class ActionFilter(ChoiceFilter):
     title = _("action")
     parameter_name = "action"
     actions = (
@@ -54,12 +49,7 @@ class ActionFilter(admin.SimpleListFilter):
         "import jobs",
         "refuse jobs",
     )
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(action, action) for action in self.actions]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        return queryset.filter(action=self.value()) if self.value() in self.actions else queryset
+    choices_of_column = tuple(zip(actions, actions, strict=True))
 
 
 @admin.register(AuditEntry)
@@ -68,9 +58,8 @@ class AuditEntryAdmin(RecordAdmin):
     list_select_related = ("owner",)
     list_filter = (ActionFilter, OwnerFilter)
     search_fields = ("=object_id", "=actor_name")
-    search_help_text = _("The id of what was acted on, or a person's name.")
+    search_help_text = _("The id of the object, or a person's name.")
     ordering = ("-id",)
-    sortable_by = ()
     fields = (
         "when_exactly",
         "actor_name",
@@ -81,15 +70,9 @@ class AuditEntryAdmin(RecordAdmin):
         "facts",
         "database_role",
     )
-    readonly_fields = fields
 
-    @html.column(_("when"))
-    def when(self, entry: AuditEntry) -> str:
-        return html.moment(entry.at)
-
-    @html.column(_("when"))
-    def when_exactly(self, entry: AuditEntry) -> str:
-        return html.exact(entry.at)
+    when = html.column_of(_("when"), "at", html.moment)
+    when_exactly = html.column_of(_("when"), "at", html.exact)
 
     @html.column(_("on"))
     def subject(self, entry: AuditEntry) -> str:

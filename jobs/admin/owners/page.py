@@ -1,6 +1,4 @@
-"""Owners: their share, what they run, who looks after them; paused and resumed."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Owners: their share, their runs and their members; paused and resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit import html
 from jobs.admin.kit.filters import PausedFilter
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, UntilForm, Verb, always
 from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, access
@@ -23,7 +21,8 @@ from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.owners.limits import LIMITS, pause_owner, resume_owner
 from jobs.runs.counts import states_by
 
-SHOWN_STATES = ACTIVE | {State.QUEUED, State.FAILED}
+COUNTED = {"page_active": ACTIVE, "page_others": frozenset({State.QUEUED, State.FAILED})}
+"""States that are counted in one query, by the attribute of an owner that has the counts."""
 
 
 def _pause(keys: Sequence[int], act: Act) -> int:
@@ -47,7 +46,7 @@ PAUSE = Verb(
     act=_pause,
     done=_("paused"),
     refused=always(_("This owner cannot be paused.")),
-    warning=_("No further run starts. What a worker has started goes on."),
+    warning=_("No further run starts. Runs that a worker has started continue."),
     form=UntilForm,
 )
 RESUME = Verb(
@@ -58,7 +57,7 @@ RESUME = Verb(
     act=_resume,
     done=_("resumed"),
     refused=always(_("This owner is not paused.")),
-    warning=_("What waits may start at once."),
+    warning=_("Waiting runs may start at once."),
 )
 
 
@@ -82,7 +81,7 @@ def _edits(request: HttpRequest, owner: Owner | None) -> bool:
 
 
 @admin.register(Owner)
-class OwnerAdmin(VerbalAdmin):
+class OwnerAdmin(VerbAdmin):
     owner_path = "pk"
     verbs = (PAUSE, RESUME)
     inlines = (MembershipInline,)
@@ -102,13 +101,13 @@ class OwnerAdmin(VerbalAdmin):
         shown = ("pause", "running", "waiting", "failed")
         if obj is None:
             return shown
-        # The slug stands in lock keys and addresses. A share is taken from the other owners,
-        # so it is not an owner's own to change.
+        # Lock keys and addresses contain the slug. A larger share takes from other owners, so only
+        # superusers change it.
         return (*shown, "slug") if access.sees_all(request.user) else (*shown, "slug", *LIMITS)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name in LIMITS:
-            # Its own would say but one limit, and another one than the row's.
+            # Without it Django's form field states only a lower limit, not that of the model.
             kwargs["min_value"] = None
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
@@ -131,13 +130,14 @@ class OwnerAdmin(VerbalAdmin):
         super().delete_queryset(request, queryset)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        keys = [row.pk for row in rows]
-        # Apart: what runs is few rows, while a large backlog may take too long to count.
-        active = states_by("owner", keys, states=ACTIVE)
-        others = states_by("owner", keys, states=SHOWN_STATES - ACTIVE)
+        # In two queries: active runs are few, while a large backlog may take too long to count.
+        for attribute in COUNTED:
+            self._count_runs(rows, attribute)
+
+    def _count_runs(self, rows: Sequence[Any], attribute: str) -> None:
+        counts = states_by("owner", [row.pk for row in rows], states=COUNTED[attribute])
         for row in rows:
-            row.page_active = None if active is None else active.get(row.pk, {})
-            row.page_others = None if others is None else others.get(row.pk, {})
+            setattr(row, attribute, None if counts is None else counts.get(row.pk, {}))
 
     @html.column(_("state"))
     def pause(self, owner: Owner) -> str:
@@ -153,11 +153,9 @@ class OwnerAdmin(VerbalAdmin):
 
     @html.column(_("running"))
     def running(self, owner: Owner) -> str:
-        counts = self._counts(owner, "page_active", ACTIVE)
-        if counts is None:
-            return html.runs_link(_("many"), owner=owner.slug, state="active")
+        counts = self._counts(owner, "page_active")
         limit = f" / {owner.max_running}" if owner.max_running else ""
-        text = f"{sum(counts.values()):,}{limit}"
+        text = _("many") if counts is None else f"{sum(counts.values()):,}{limit}"
         return html.runs_link(text, owner=owner.slug, state="active")
 
     @html.column(_("waiting"))
@@ -169,14 +167,13 @@ class OwnerAdmin(VerbalAdmin):
         return self._count(owner, State.FAILED)
 
     def _count(self, owner: Owner, state: State) -> str:
-        counts = self._counts(owner, "page_others", SHOWN_STATES - ACTIVE)
+        counts = self._counts(owner, "page_others")
         text = _("many") if counts is None else f"{counts.get(state, 0):,}"
         return html.runs_link(text, owner=owner.slug, state=state)
 
-    def _counts(self, owner: Owner, attribute: str, states: frozenset[State]) -> Any:
+    def _counts(self, owner: Owner, attribute: str) -> Any:
         if owner.pk is None:
             return {}
         if not hasattr(owner, attribute):
-            counts = states_by("owner", [owner.pk], states=states)
-            setattr(owner, attribute, None if counts is None else counts.get(owner.pk, {}))
+            self._count_runs([owner], attribute)
         return getattr(owner, attribute)

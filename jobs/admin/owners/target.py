@@ -1,6 +1,4 @@
-"""Targets: what runs act on, and what happened to each."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Targets: what runs act on, with the runs of each."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from jobs.runs.search import search_beginnings
 
 
 class TargetForm(forms.ModelForm):
-    """A target whose labels are few and short, as those of jobs and runs."""
+    """A target; its labels have the limits of those of jobs and runs."""
 
     def clean_labels(self) -> Any:
         labels = self.cleaned_data["labels"]
@@ -42,9 +40,8 @@ class TargetAdmin(OwnedAdmin):
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)
     search_fields = ("name",)
-    search_help_text = _("How the name begins.")
+    search_help_text = _("The beginning of the name.")
     ordering = ("owner_id", "name")
-    sortable_by = ()
     autocomplete_fields = ("owner",)
     fields = ("owner", "name", "labels", "in_groups", "applying", "runs", "created")
 
@@ -59,13 +56,11 @@ class TargetAdmin(OwnedAdmin):
     ) -> tuple[Any, bool]:
         return search_beginnings(queryset, search_term, exact="name"), False
 
-    @html.column(_("labels"))
-    def label_marks(self, target: Target) -> str:
-        return html.pairs(target.labels)
+    label_marks = html.column_of(_("labels"), "labels", html.pairs)
 
     @html.column(_("runs"))
     def runs(self, target: Target) -> str:
-        return html.runs_link(_("its runs"), target=target.pk) if target.pk else html.NOTHING
+        return html.runs_link(_("its runs"), target=target.pk)
 
     @html.column(_("groups"))
     def in_groups(self, target: Target) -> str:
@@ -75,6 +70,4 @@ class TargetAdmin(OwnedAdmin):
     def applying(self, target: Target) -> str:
         return calendars_of_target(target)
 
-    @html.column(_("created"))
-    def created(self, target: Target) -> str:
-        return html.moment(target.created_at) if target.pk else html.NOTHING
+    created = html.column_of(_("created"), "created_at", html.moment)

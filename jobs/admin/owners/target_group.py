@@ -1,6 +1,4 @@
-"""Groups of targets: chosen one by one, or pasted by their names."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Groups of targets, which are chosen one by one or pasted as a list of names."""
 
 from __future__ import annotations
 
@@ -19,28 +17,29 @@ from jobs.admin.calendars.links import calendars_by, links_to
 from jobs.admin.kit import html
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.kit.stale_form import SeenForm, digest
+from jobs.admin.kit.stale_form import StaleCheckForm, digest
 from jobs.calendars import changes
 from jobs.models import Target, TargetGroup, access
 from jobs.models.fields import no_nul
 from jobs.runs.search import search_beginnings
 
 NAMED: Final = 10
+"""Names that an error lists."""
 MOST_NAMES: Final = 50_000
 
 
-class TargetGroupForm(SeenForm):
-    """A group, its targets, and more of them by name."""
+class TargetGroupForm(StaleCheckForm):
+    """A group and its targets, chosen or named."""
 
     user: ClassVar[Any] = None
-    """Set by the admin: whose targets are offered."""
+    """Set by the admin: the person whose targets are offered."""
 
     names = forms.CharField(
-        label=lazy("And by name"),
+        label=lazy("Also by name"),
         required=False,
         strip=False,
         validators=[no_nul],
-        help_text=lazy("A target's name a line: they are added to the group."),
+        help_text=lazy("One name a line. These targets are added to the group."),
         widget=forms.Textarea(attrs={"rows": 6, "cols": 60, "spellcheck": "false"}),
     )
 
@@ -57,13 +56,14 @@ class TargetGroupForm(SeenForm):
         owner = cleaned.get("owner") or (self.instance.owner if self.instance.pk else None)
         if owner is None or not {"targets", "names"} <= cleaned.keys():
             return cleaned
-        mine = access.narrowed(
-            Target.objects.filter(owner=owner), self.user, path="owner", roles=access.EDITS
-        )
-        chosen, wanted = cleaned["targets"], _names(cleaned["names"])
+        of_owner = Target.objects.filter(owner=owner)
+        mine = access.narrowed(of_owner, self.user, path="owner", roles=access.EDITS)
+        chosen = cleaned["targets"]
+        wanted = {line.strip() for line in cleaned["names"].splitlines()} - {""}
         if others := [one for one in chosen if one.owner_id != owner.pk]:
             names = ", ".join(str(one) for one in others[:NAMED])
-            self.add_error("targets", _("Not of %(owner)s: %(names)s.") % _facts(owner, names))
+            problem = _("Not owned by %(owner)s: %(names)s.")
+            self.add_error("targets", problem % {"owner": owner, "names": names})
         if len(wanted) > MOST_NAMES:
             self.add_error("names", _("At most %s names at once.") % f"{MOST_NAMES:,}")
             return cleaned
@@ -71,31 +71,23 @@ class TargetGroupForm(SeenForm):
         if unknown := sorted(wanted - set(named.values_list("name", flat=True))):
             more = _(" and %d more") % (len(unknown) - NAMED) if len(unknown) > NAMED else ""
             names = ", ".join(unknown[:NAMED]) + more
-            said = _("%(owner)s has no targets of these names: %(names)s.")
-            self.add_error("names", said % _facts(owner, names))
+            problem = _("%(owner)s has no targets of these names: %(names)s.")
+            self.add_error("names", problem % {"owner": owner, "names": names})
         if not self.errors:
             cleaned["targets"] = chosen | named
         return cleaned
 
 
-def _names(text: str) -> set[str]:
-    return {line.strip() for line in text.splitlines()} - {""}
-
-
-def _facts(owner: Any, names: str) -> dict[str, str]:
-    return {"owner": str(owner), "names": names}
-
-
 @admin.register(TargetGroup)
 class TargetGroupAdmin(OwnedAdmin):
     form = TargetGroupForm
+    completes_object = True
     list_display = ("name", "owner_link", "count", "applying")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)
     search_fields = ("name",)
-    search_help_text = lazy("How the name begins.")
+    search_help_text = lazy("The beginning of the name.")
     ordering = ("owner_id", "name")
-    sortable_by = ()
     autocomplete_fields = ("owner", "targets")
     fields = ("owner", "name", "targets", "names", "applying", "seen")
 
@@ -109,10 +101,8 @@ class TargetGroupAdmin(OwnedAdmin):
             return ["owner", "name", "targets", "applying"]
         return self.fields
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form: Any = super().get_form(request, obj, change, **kwargs)
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form: Any = super().get_form(request, *args, **kwargs)
         form.user = request.user
         return form
 
@@ -120,12 +110,6 @@ class TargetGroupAdmin(OwnedAdmin):
         self, request: HttpRequest, queryset: Any, search_term: str
     ) -> tuple[Any, bool]:
         return search_beginnings(queryset, search_term, exact="name"), False
-
-    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        kwargs["queryset"] = access.narrowed(
-            Target.objects.all(), request.user, path="owner", roles=access.EDITS
-        )
-        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         keys = [row.pk for row in rows]
@@ -136,19 +120,8 @@ class TargetGroupAdmin(OwnedAdmin):
             row.page_count = counts.get(row.pk, 0)
             row.page_calendars = applying.get(row.pk, [])
 
-    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        found = super().get_object(request, object_id, from_field)
-        if found is not None:
-            self.complete([found], request)
-        return found
-
-    @html.column(lazy("targets"))
-    def count(self, group: Any) -> str:
-        return f"{group.page_count:,}"
-
-    @html.column(lazy("calendars"))
-    def applying(self, group: Any) -> str:
-        return links_to(group.page_calendars)
+    count = html.column_of(lazy("targets"), "page_count", "{:,}".format)
+    applying = html.column_of(lazy("calendars"), "page_calendars", links_to)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         with changes.changing_group(form.instance):

@@ -1,6 +1,4 @@
-"""Workers: which are alive, what each can take, and what it holds."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Workers: which are alive, what each can run, and how many runs it has now."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from jobs.models import Run, Worker, access
 from jobs.runs.unknown_tasks import unknown_tasks
 
 LOOKED_AT: Final = 5_000
-"""How many runs of each waiting state the page counts unknown tasks among."""
+"""Runs of each waiting state that the search for unknown tasks reads at most."""
 
 
 class LiveFilter(admin.SimpleListFilter):
@@ -46,6 +44,7 @@ class LiveFilter(admin.SimpleListFilter):
 @admin.register(Worker)
 class WorkerAdmin(RecordAdmin):
     owner_path = None
+    completes_object = True
     list_display = (
         "hostname",
         "life",
@@ -58,9 +57,8 @@ class WorkerAdmin(RecordAdmin):
     )
     list_filter = (LiveFilter,)
     search_fields = ("hostname__startswith",)
-    search_help_text = _("How the node name begins.")
+    search_help_text = _("The beginning of the node name.")
     ordering = ("-started_at",)
-    sortable_by = ()
     fields = (
         "id",
         "hostname",
@@ -75,16 +73,9 @@ class WorkerAdmin(RecordAdmin):
         "started",
         "stopped",
     )
-    readonly_fields = fields
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
-        row = super().get_object(request, object_id, from_field)
-        if row is not None:
-            self.complete([row], request)
-        return row
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        # Of all owners' runs, so only for those who may see them.
+        # These counts include the runs of all owners.
         for found in unknown_tasks(most=LOOKED_AT) if access.sees_all(request.user) else ():
             text = ngettext(
                 "No worker of queue %(queue)s knows task %(task)s: %(count)s run waits.",
@@ -96,14 +87,14 @@ class WorkerAdmin(RecordAdmin):
         return super().changelist_view(request, extra_context)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        # A person sees of a worker what it does for the owners that are theirs.
+        # Only runs of the person's own owners are counted.
         mine = access.narrowed(Run.objects.active(), request.user, path="owner")
         held = mine.filter(worker__in=[row.pk for row in rows]).order_by()
         counts = dict(held.values_list("worker_id").annotate(count=Count("*")))
         at = now()
         for row in rows:
             row.page_held = counts.get(row.pk, 0)
-            # By the clock that wrote it.
+            # Both times are from PostgreSQL's clock.
             row.page_silence = at - row.heartbeat_at
 
     @html.column(_("state"))
@@ -118,27 +109,18 @@ class WorkerAdmin(RecordAdmin):
             return html.badge(text, "failed")
         return html.badge(_("alive"), "succeeded")
 
-    @html.column(_("last heartbeat"))
-    def heartbeat(self, worker: Worker) -> str:
-        return html.moment(worker.heartbeat_at)
+    heartbeat = html.column_of(_("last heartbeat"), "heartbeat_at", html.moment)
 
     @html.column(_("runs / slots"))
-    def held(self, worker: Worker) -> str:
-        text = f"{getattr(worker, 'page_held', 0)} / {worker.slots}"
+    def held(self, worker: Any) -> str:
+        text = f"{worker.page_held} / {worker.slots}"
         return html.runs_link(text, worker=worker.pk, state="active")
 
-    @html.column(_("queues"))
-    def queue_names(self, worker: Worker) -> str:
-        return ", ".join(worker.queues)
+    queue_names = html.column_of(_("queues"), "queues", ", ".join)
 
     @html.column(_("tasks"))
     def task_names(self, worker: Worker) -> str:
         return html.NOTHING if worker.tasks is None else ", ".join(worker.tasks)
 
-    @html.column(_("started"))
-    def started(self, worker: Worker) -> str:
-        return html.moment(worker.started_at)
-
-    @html.column(_("stopped"))
-    def stopped(self, worker: Worker) -> str:
-        return html.moment(worker.stopped_at)
+    started = html.column_of(_("started"), "started_at", html.moment)
+    stopped = html.column_of(_("stopped"), "stopped_at", html.moment)

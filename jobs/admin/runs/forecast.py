@@ -1,14 +1,15 @@
-"""A forecast on a page: of a bulk that is to be submitted, and of what still waits of one."""
+"""Forecasts on pages: of a bulk before its submit, and of the waiting runs of a submission."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit import html
 from jobs.core.counting import within
@@ -17,11 +18,17 @@ from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, first_estimate, forecast_
 from jobs.models import Submission
 
 MILLISECONDS: Final = 1_000
-"""A page does not wait longer for a forecast."""
+"""A page waits no longer for a forecast."""
+COUNTED: Final = (
+    ("never", lazy("Never start")),
+    ("unapproved", lazy("Of these, not approved")),
+    ("without_calendar", lazy("Without a calendar")),
+)
+"""Counts of a forecast that may come with names of targets."""
 
 
 def facts_of(found: Forecast) -> Iterator[tuple[str, Any]]:
-    """Yield what a forecast says, line by line: those that say nothing are left out."""
+    """Yield the lines of a forecast, a label and a value each, without empty lines."""
     yield _("Targets"), f"{found.count:,}"
     yield _("Windows that apply"), f"{found.windows:,}"
     yield _("Starts"), _moment(found.starts_at)
@@ -33,48 +40,40 @@ def facts_of(found: Forecast) -> Iterator[tuple[str, Any]]:
         yield _("Next window for them"), _moment(found.next_opening)
     if found.expired:
         yield _("Expired before they start"), f"{found.expired:,}"
-    for name, label in _counted():
+    for name, label in COUNTED:
         count = getattr(found, name)
-        yield label, _with_names(count, found.names.get(name, ()))
+        yield str(label), _with_names(count, found.names.get(name, ()))
     yield _("Share of the workers"), f"{found.share:.0%}"
 
 
 def rest_in_words(submission: Submission) -> Any:
-    """Return in a line how what still waits of a submission will go."""
+    """Return the forecast of a submission's waiting runs in one line, and its warnings."""
     found = within(MILLISECONDS, lambda: forecast_rest(submission))
     if found is None:
-        # Nothing waits any more, or the forecast takes longer than a page does.
+        # No run waits, or the forecast takes too long.
         return rough_in_words(submission)
-    count, at = f"{found.count:,}", _moment(found.finishes_at)
-    words = _("left: %(count)s; finishes by %(at)s")
+    line = _("left: %(count)s; finishes by %(at)s")
     if found.finishes_at is None:
-        words = _("left: %(count)s; no end is known for all of them")
-    said = words % {"count": count, "at": at}
-    notes = format_html_join("", '<div class="fs-note">{}</div>', ((x,) for x in found.warnings))
-    return format_html("{}{}", said, notes)
+        line = _("left: %(count)s; no end is known for all of them")
+    line %= {"count": f"{found.count:,}", "at": _moment(found.finishes_at)}
+    return line_with_notes(line, found.warnings)
 
 
 def rough_in_words(submission: Submission) -> Any:
-    """Return a first estimate, by what is left, the slots and the run time of its task alone."""
+    """Return an estimate from only the number of runs left, the slots and the task's run time."""
     found = within(MILLISECONDS, lambda: first_estimate(submission))
     if found is None:
         return html.NOTHING
-    said = _("left: %(count)s; about %(length)s if all slots are its own and its windows stay open")
-    text = said % {"count": f"{found.count:,}", "length": html.span(found.length)}
-    note = (
-        ""
-        if found.is_known
-        else _("No run is known yet: each is taken to need %g s.") % UNKNOWN_SECONDS
-    )
-    return format_html('{}<div class="fs-note">{}</div>', text, note) if note else text
+    line = _("left: %(count)s; about %(length)s if all slots are its own and its windows stay open")
+    line %= {"count": f"{found.count:,}", "length": html.span(found.length)}
+    guess = _("No run is known yet: each is taken to need %g s.") % UNKNOWN_SECONDS
+    return line_with_notes(line, () if found.is_known else (guess,))
 
 
-def _counted() -> tuple[tuple[str, str], ...]:
-    return (
-        ("never", _("Never start")),
-        ("unapproved", _("Of these, not approved")),
-        ("without_calendar", _("Without a calendar")),
-    )
+def line_with_notes(line: str, notes: Iterable[str]) -> Any:
+    """Return a line of text, and each note in a line below it."""
+    below = format_html_join("", '<div class="fs-note">{}</div>', ((note,) for note in notes))
+    return format_html("{}{}", line, below)
 
 
 def _with_names(count: int, names: tuple[str, ...]) -> str:

@@ -1,8 +1,9 @@
-"""Runs started outside their windows: the verb, and who did it, as a run's page tells it."""
+"""Starting runs outside their windows: the verbs, and a run's page on who used them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -17,11 +18,9 @@ from jobs.core.states import WAITING
 from jobs.models import AuditEntry, Run, Submission, WindowPolicy
 from jobs.runs.override import override_submission, override_windows
 
-PERMISSION = "jobs.override_window"
 
-
-class CertainReasonForm(ReasonForm):
-    """Why, which must be said."""
+class RequiredReasonForm(ReasonForm):
+    """A reason, which is required."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,7 +28,7 @@ class CertainReasonForm(ReasonForm):
 
 
 def _waiting(runs: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the runs that calendars may keep waiting: none of owners that never had any."""
+    """Return the waiting runs that a calendar may delay, or that require one."""
     waiting = runs.filter(state__in=sorted(WAITING)).exclude(window_policy=WindowPolicy.OVERRIDDEN)
     required = Q(window_policy=WindowPolicy.REQUIRED)
     return waiting.filter(required | Q(owner__calendar_version__gt=0))
@@ -54,32 +53,30 @@ def _override_submissions(keys: Sequence[int], act: Act) -> int:
 OVERRIDE = Verb(
     name="override",
     label=lazy("Override windows"),
-    permission=PERMISSION,
+    permission="jobs.override_window",
     applies=_waiting,
     act=_override,
     done=lazy("let start outside their windows"),
     refused=always(lazy("This run does not wait, or may start outside its windows already.")),
-    warning=lazy("They start whatever calendars and freezes say. Owner's limits and locks stay."),
-    form=CertainReasonForm,
+    warning=lazy(
+        "They start despite calendars and freezes. Limits of owners and locks still apply."
+    ),
+    form=RequiredReasonForm,
 )
-OVERRIDE_SUBMISSION = Verb(
-    name="override",
-    label=lazy("Override windows"),
-    permission=PERMISSION,
+OVERRIDE_SUBMISSION = replace(
+    OVERRIDE,
     applies=_with_waiting_runs,
     act=_override_submissions,
-    done=lazy("let start outside their windows"),
     refused=always(lazy("No run of this submission waits for a window.")),
     warning=lazy(
-        "Every run of it that waits starts whatever calendars and freezes say. "
-        "Owner's limits and locks stay."
+        "Every waiting run of it starts despite calendars and freezes. "
+        "Limits of owners and locks still apply."
     ),
-    form=CertainReasonForm,
 )
 
 
 def overridden_in_words(run: Run) -> Any:
-    """Return who let a run start outside its windows, and why; empty when nobody did."""
+    """Return who let a run start outside its windows, when and why; empty if nobody did."""
     if run.window_policy != WindowPolicy.OVERRIDDEN:
         return ""
     entries = AuditEntry.objects.filter(
@@ -88,5 +85,5 @@ def overridden_in_words(run: Run) -> Any:
     entry = entries.order_by("-pk").first()
     if entry is None:
         return _("windows overridden")
-    said = _("windows overridden by %(who)s") % {"who": entry.actor_name}
-    return format_html("{} {}: {}", said, html.moment(entry.at), entry.reason)
+    actor = _("windows overridden by %(who)s") % {"who": entry.actor_name}
+    return format_html("{} {}: {}", actor, html.moment(entry.at), entry.reason)

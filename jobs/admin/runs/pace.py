@@ -1,4 +1,4 @@
-"""How far a submission has come: its percentage, its rate, and how long it took or takes."""
+"""The pace of a submission: its percentage, its rate and its duration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jobs.models import Run, Submission
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Runs of a submission that have ended, of all, between two moments."""
+    """`ended` of `total` runs of a submission have ended, between two times."""
 
     ended: int
     total: int
@@ -25,7 +25,7 @@ class Pace:
 
     @property
     def percentage(self) -> str:
-        """Return how much has ended, rounded down: 100 % is said of all only."""
+        """Return the percentage that has ended, rounded down: 100 % means all."""
         return f"{100 * self.ended // self.total if self.total else 100} %"
 
     @property
@@ -34,15 +34,16 @@ class Pace:
         seconds = (self.until - self.since).total_seconds() if self.since and self.until else 0
         if not self.ended or seconds <= 0:
             return ""
-        each = self.ended / seconds
-        for factor, unit in ((1, _("s")), (60, _("min")), (3_600, _("h"))):
-            if each * factor >= 1 or factor == 3_600:
-                return f"{each * factor:,.1f} / {unit}"
-        return ""
+        rate, unit = self.ended / seconds, _("s")
+        if rate < 1:
+            rate, unit = rate * 60, _("min")
+        if rate < 1:
+            rate, unit = rate * 60, _("h")
+        return f"{rate:,.1f} / {unit}"
 
 
 def pace_of(submission: Submission, *, now: datetime) -> Pace:
-    """Return the pace of a submission: from its first start to its last end, or until now."""
+    """Return the pace of a submission from its first start to its last end, or until now."""
     counts = submission.progress
     runs: Any = Run.objects.filter(submission=submission).order_by()
     times = runs.aggregate(first=Min("started_at"), last=Max("ended_at"))
@@ -55,7 +56,7 @@ def pace_of(submission: Submission, *, now: datetime) -> Pace:
 
 
 def took(pace: Pace) -> str:
-    """Return how long it took, or has taken so far."""
+    """Return how long a submission took, or has taken so far."""
     if pace.since is None or pace.until is None:
         return html.NOTHING
     length = html.span(pace.until - pace.since)

@@ -1,4 +1,4 @@
-"""Runs: found by what an index answers, told from submit to end, cancelled and retried."""
+"""Runs: found by indexed filters, shown from submit to end, cancelled and retried."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import AgeFilter, OwnerFilter, StateFilter, linked
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb
 from jobs.admin.runs.override import OVERRIDE
 from jobs.admin.runs.run_task import FAIL, MOVE
@@ -41,7 +41,7 @@ CANCEL = Verb(
     act=_cancel,
     done=_("cancelled"),
     refused=lambda run: _("This run is %s and cannot be cancelled.") % run.state,
-    warning=_("What waits never starts. What a worker has started is asked to stop."),
+    warning=_("Waiting runs never start. Runs that a worker has started are asked to stop."),
     audits_bulk=True,
 )
 RETRY = Verb(
@@ -59,7 +59,7 @@ RETRY = Verb(
 
 
 @admin.register(Run)
-class RunAdmin(VerbalAdmin, RecordAdmin):
+class RunAdmin(VerbAdmin, RecordAdmin):
     verbs = (CANCEL, RETRY, OVERRIDE, MOVE, FAIL)
     change_form_template = "admin/jobs/run/change_form.html"
 
@@ -86,13 +86,12 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
         linked("target", Target),
         linked("worker", Worker),
     )
-    # Arguments, results and history may be long, and no list shows them.
+    # These may be long, and the list does not show them.
     list_defer = ("payload", "result", "history", "policy", "options")
     list_per_page = 100
     search_fields = ("id",)
     search_help_text = HELP
     ordering = ("-id",)
-    sortable_by = ()
     fields = ()
 
     def get_search_results(
@@ -104,22 +103,13 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         run: Any = kwargs.get("obj")
-        may_see_arguments = request.user.has_perm("jobs.view_arguments")
-        context["story"] = story_of(run, with_arguments=may_see_arguments)
-        context |= {"title": _("Run"), "subtitle": None}
+        story = story_of(run, with_arguments=request.user.has_perm("jobs.view_arguments"))
+        context |= {"story": story, "title": _("Run"), "subtitle": None}
         return super().render_change_form(request, context, *args, **kwargs)
 
-    @html.column(_("state"))
-    def state_mark(self, run: Run) -> str:
-        return html.badge(run.state)
-
-    @html.column(_("id"))
-    def id_link(self, run: Run) -> str:
-        return html.short_identifier(run.id)
-
-    @html.column(_("target"))
-    def target_name(self, run: Run) -> str:
-        return html.link(run.target)
+    state_mark = html.column_of(_("state"), "state", html.badge)
+    id_link = html.column_of(_("id"), "id", html.short_identifier)
+    target_name = html.column_of(_("target"), "target", html.link)
 
     @html.column(_("from"))
     def origin(self, run: Run) -> str:
@@ -129,9 +119,7 @@ class RunAdmin(VerbalAdmin, RecordAdmin):
     def tries(self, run: Run) -> str:
         return f"{run.attempt_number}/{run.last_attempt_number}"
 
-    @html.column(_("submitted"))
-    def submitted(self, run: Run) -> str:
-        return html.moment(run.created_at)
+    submitted = html.column_of(_("submitted"), "created_at", html.moment)
 
     @html.column(_("took"))
     def took(self, run: Run) -> str:

@@ -1,4 +1,4 @@
-"""Retry what has failed of a submission: the verb of its page."""
+"""The verb that retries the failed runs of a submission."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def _retry_failed(keys: Sequence[int], act: Act) -> int:
 
 def _in_words(row: Any, act: Act) -> str:
     [(moved, left)] = act.results
-    said = _("%(row)s: %(moved)s of its runs queued again.") % {"row": row, "moved": f"{moved:,}"}
+    done = _("%(row)s: %(moved)s of its runs queued again.") % {"row": row, "moved": f"{moved:,}"}
     more = _("%s failed runs are left: retry them once more.") % f"{left:,}" if left else ""
-    return f"{said} {more}".strip()
+    return f"{done} {more}".strip()
 
 
 RETRY_FAILED = Verb(
@@ -42,7 +42,7 @@ RETRY_FAILED = Verb(
     act=_retry_failed,
     done=lazy("queued again"),
     refused=always(lazy("No run of this submission has failed.")),
-    warning=lazy("Each failed run of it is queued again with a fresh set of attempts."),
+    warning=lazy("Each of its failed runs is queued again with a fresh set of attempts."),
     message=_in_words,
     is_for_many=False,
 )

@@ -1,4 +1,4 @@
-"""The verbs on runs of a task that was renamed or removed: move to another task, and fail."""
+"""The verbs for runs of a renamed or removed task: move to another task, and fail."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from jobs.catalog.registry import NAME_LIMIT, offered
 from jobs.core.states import WAITING
 from jobs.runs.renamed_tasks import OWN, fail_runs, move_runs
 
-# Each chunk writes its own entries, with the count of each task: the bulk writes none besides.
+# Each chunk writes its own audit entries, with a count for each task.
 PERMISSION = "jobs.move_run"
 
 
 class TaskForm(ReasonForm):
-    """The task that they are to run, and why."""
+    """The new task of the runs, and a reason."""
 
     to = forms.CharField(label=_("Task"), max_length=NAME_LIMIT)
     field_order = ("to", "reason")
 
     def clean_to(self) -> str:
-        # The person may move runs of one owner only: as in every form, tasks that are not offered
-        # are not theirs to start.
+        # As in every form, a person starts only offered tasks.
         name: str = self.cleaned_data["to"]
         names = [item.name for item in offered() if not item.name.startswith(OWN)]
         if name not in names:

@@ -1,4 +1,4 @@
-"""The whole story of one run: what happened when, why it waits, every attempt."""
+"""The story of one run: its facts, its history, why it waits, and every attempt."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from jobs.admin.kit import html
@@ -32,7 +33,7 @@ KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One move, as the page tells it."""
+    """One state of a run, as the page shows it."""
 
     state: str
     at: str
@@ -41,26 +42,19 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
-    """One attempt, as the page tells it."""
+class AttemptLine:
+    """One attempt, as the page shows it."""
 
     number: int
     token: int
     outcome: str
     worker: str
-    waited: str
     began: str
     ended: str
     took: str
-    error_type: str
-    error_message: str
-    traceback: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    name: str
-    value: Any
+    error_type: str = ""
+    error_message: str = ""
+    traceback: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +62,18 @@ class Story:
     run: Run
     state: str
     why: str
-    facts: list[Fact]
+    facts: list[tuple[str, Any]]
+    """Each a label and its value."""
     steps: list[Step]
-    tries: list[Try]
-    hidden_tries: int
+    attempts: list[AttemptLine]
+    hidden_attempts: int
     arguments: str | None
     result: str | None
     is_hidden: bool
 
 
 def story_of(run: Run, *, with_arguments: bool) -> Story:
-    """Gather a run's story; what of it cannot be read says so, and hides nothing else."""
+    """Return a run's story. A part that cannot be read says so and hides no other part."""
     attempts = list(run.attempts.order_by("-token")[: ATTEMPT_LIMIT + 1])
     shown = attempts[:ATTEMPT_LIMIT][::-1]
     keys = {attempt.worker_id for attempt in shown if attempt.worker_id} | {run.worker_id}
@@ -89,15 +84,16 @@ def story_of(run: Run, *, with_arguments: bool) -> Story:
         why=_readable(run.why_waiting),
         facts=_facts(run),
         steps=_readable(lambda: _steps(run), otherwise=[]),
-        tries=[_try(attempt, workers) for attempt in shown] + _current_try(run, workers),
-        hidden_tries=max(0, run.token - len(shown)) if len(attempts) > ATTEMPT_LIMIT else 0,
+        attempts=[_attempt_line(attempt, workers) for attempt in shown]
+        + _current_attempt(run, workers),
+        hidden_attempts=max(0, run.token - len(shown)) if len(attempts) > ATTEMPT_LIMIT else 0,
         arguments=_readable(lambda: _arguments(run)) if with_arguments else None,
         result=_readable(lambda: _result(run)) if with_arguments else None,
         is_hidden=not with_arguments,
     )
 
 
-def _facts(run: Run) -> list[Fact]:
+def _facts(run: Run) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Callable[[], Any]]] = [
         (_("Owner"), lambda: html.link(run.owner)),
         (_("Task"), lambda: html.code(run.task)),
@@ -105,7 +101,7 @@ def _facts(run: Run) -> list[Fact]:
         (_("Submission"), lambda: html.link(run.submission)),
         (_("Target"), lambda: html.link(run.target)),
         (_("Worker"), lambda: html.link(run.worker)),
-        (_("Attempts"), lambda: _tries_in_words(run)),
+        (_("Attempts"), lambda: _attempts_in_words(run)),
         (_("Submitted"), lambda: html.exact(run.created_at)),
         (_("Due"), lambda: html.exact(run.due_at)),
         (_("Start before"), lambda: html.exact(run.deadline_at)),
@@ -121,56 +117,55 @@ def _facts(run: Run) -> list[Fact]:
         (_("Policy"), lambda: html.pairs(run.policy)),
         (_("Flower"), lambda: _flower_link(run)),
     ]
-    facts = [Fact(name, _readable(value)) for name, value in pairs]
-    return [fact for fact in facts if fact.value not in ("", None, html.NOTHING)]
+    facts = [(label, _readable(value)) for label, value in pairs]
+    return [(label, value) for label, value in facts if value not in ("", None, html.NOTHING)]
 
 
-def _tries_in_words(run: Run) -> str:
-    said = _("%d of at most %d") % (run.attempt_number, run.last_attempt_number)
+def _attempts_in_words(run: Run) -> str:
+    text = _("%d of at most %d") % (run.attempt_number, run.last_attempt_number)
     if run.earlier_attempts:
-        said += _(", %d of them before the last retry") % run.earlier_attempts
-    return said
+        text += _(", %d of them before the last retry") % run.earlier_attempts
+    return text
 
 
 def _last_start(run: Run) -> datetime | None:
-    """Return until when it may start in its opening; it says nothing once a run has started."""
+    """Return the latest start in the present opening; None unless the run is queued."""
     return run.not_after if run.state == State.QUEUED else None
 
 
 def _flower_link(run: Run) -> str:
     address = getattr(settings, "FLOWER_URL", "")
-    return html.outside(f"{address.rstrip('/')}/task/{run.id}") if address else ""
+    if not address:
+        return ""
+    url = f"{address.rstrip('/')}/task/{run.id}"
+    return format_html('<a href="{0}" rel="noreferrer">{0}</a>', url)
 
 
 def _steps(run: Run) -> list[Step]:
     moves = run.moves
     ends: list[datetime | None] = [at for _state, at, _cause in moves[1:]]
-    # The last state lasts until now, unless it is the end.
+    # The last state lasts until now, unless the run has ended.
     ends.append(None if run.state in ENDED else timezone.now())
     befores = [None, *(at for _state, at, _cause in moves)]
     return [
         Step(
             state=html.badge(state),
             at=html.clock(at, after=before),
-            stayed=""
-            if state in ENDED and until is None
-            else html.span(until - at if until else None),
+            stayed=html.span(until - at) if until else "",
             cause=cause or "",
         )
         for (state, at, cause), until, before in zip(moves, ends, befores, strict=False)
     ]
 
 
-def _try(attempt: Attempt, workers: dict[Any, Worker]) -> Try:
+def _attempt_line(attempt: Attempt, workers: dict[Any, Worker]) -> AttemptLine:
     took = attempt.ended_at - attempt.started_at if attempt.started_at else None
-    waited = attempt.started_at - attempt.admitted_at if attempt.started_at else None
     label = attempt.get_outcome_display()
-    return Try(
+    return AttemptLine(
         number=attempt.number,
         token=attempt.token,
         outcome=html.badge(label, KINDS.get(AttemptOutcome(attempt.outcome), "failed")),
         worker=html.link(workers.get(attempt.worker_id)),
-        waited=html.span(waited),
         began=html.exact(attempt.started_at or attempt.admitted_at),
         ended=html.exact(attempt.ended_at),
         took=html.span(took),
@@ -180,24 +175,20 @@ def _try(attempt: Attempt, workers: dict[Any, Worker]) -> Try:
     )
 
 
-def _current_try(run: Run, workers: dict[Any, Worker]) -> list[Try]:
-    """Return the attempt in progress, which has no row of its own yet."""
+def _current_attempt(run: Run, workers: dict[Any, Worker]) -> list[AttemptLine]:
+    """Return the attempt in progress, which has no row yet."""
     if run.state not in ACTIVE:
         return []
     since = run.started_at if run.state != State.ADMITTED else None
     return [
-        Try(
+        AttemptLine(
             number=run.attempt_number,
             token=run.token,
             outcome=html.badge(run.state),
             worker=html.link(workers.get(run.worker_id)),
-            waited=html.NOTHING,
             began=html.exact(since or run.admitted_at),
             ended=html.NOTHING,
-            took=html.span(datetime.now(UTC) - since) if since else html.NOTHING,
-            error_type="",
-            error_message="",
-            traceback="",
+            took=html.span(datetime.now(UTC) - since if since else None),
         )
     ]
 
@@ -212,7 +203,7 @@ def _result(run: Run) -> str | None:
 
 
 def as_json(value: Any) -> str:
-    """Return a value as indented JSON, cut at a length that a page can bear."""
+    """Return a value as indented JSON, cut at TEXT_LIMIT characters."""
     return _cut(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
@@ -226,7 +217,7 @@ def _cut(text: str) -> str:
 def _readable(value: Callable[[], Any], otherwise: Any = None) -> Any:
     try:
         return value()
-    # Rows may be written by raw SQL, or by a version that has a key which we have not.
+    # Rows may be written by raw SQL, or with a key that is not here.
     except Exception as error:
         logger.warning("a part of a run cannot be shown", exc_info=True)
         return _("cannot be read (%s)") % error if otherwise is None else otherwise

@@ -1,6 +1,4 @@
-"""Submissions: how far each has come, and what went wrong in it."""
-
-# ruff: noqa: ARG002  Django's signatures
+"""Submissions: the progress and the errors of each."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.kit.verb_pages import VerbalAdmin
+from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
 from jobs.admin.runs.forecast import rest_in_words
 from jobs.admin.runs.override import OVERRIDE_SUBMISSION
@@ -28,7 +26,7 @@ from jobs.core.states import ENDED, State
 from jobs.models import Run, Submission
 from jobs.runs.counts import states_by
 
-OPEN = sorted(set(State) - ENDED - {State.CANCELLING})
+CANCELLABLE = sorted(set(State) - ENDED - {State.CANCELLING})
 
 
 def _cancel(keys: Sequence[int], act: Act) -> int:
@@ -39,18 +37,24 @@ def _cancel(keys: Sequence[int], act: Act) -> int:
 
 
 def cancelled_in_words(row: Any, act: Act) -> str:
-    """Say of how many runs a submission or a backfill was cancelled."""
+    """Return the message about a cancelled submission or backfill, with the numbers of runs."""
     [moved] = act.results
-    said = _("%(row)s: %(cancelled)s of its runs cancelled, %(stopping)s asked to stop.")
-    return said % {
-        "row": row,
-        "cancelled": f"{moved.cancelled:,}",
-        "stopping": f"{moved.stopping:,}",
-    }
+    facts = {"cancelled": f"{moved.cancelled:,}", "stopping": f"{moved.stopping:,}"}
+    message = _("%(row)s: %(cancelled)s of its runs cancelled, %(stopping)s asked to stop.")
+    return message % {"row": row, **facts}
+
+
+def progress_of(row: Any, submission: Submission, *, total: int) -> str:
+    """Return a bar of a submission's runs; a link to them if the list had no time to count."""
+    counts = row.page_counts if hasattr(row, "page_counts") else submission.progress.counts
+    if counts is None:
+        return html.runs_link(_("see its runs"), submission=submission.pk)
+    return html.progress_bar(counts, total=total)
 
 
 def _with_open_runs(submissions: QuerySet[Any]) -> QuerySet[Any]:
-    return submissions.filter(Exists(Run.objects.filter(submission=OuterRef("pk"), state__in=OPEN)))
+    open_runs = Run.objects.filter(submission=OuterRef("pk"), state__in=CANCELLABLE)
+    return submissions.filter(Exists(open_runs))
 
 
 CANCEL = Verb(
@@ -61,22 +65,21 @@ CANCEL = Verb(
     act=_cancel,
     done=_("cancelled"),
     refused=always(_("Every run of this submission has ended.")),
-    warning=_("Every run of it that has not ended is cancelled."),
+    warning=_("All of its runs that have not ended are cancelled."),
     message=cancelled_in_words,
 )
 
 
 @admin.register(Submission)
-class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
+class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
     verbs = (CANCEL, RETRY_FAILED, OVERRIDE_SUBMISSION)
     list_display = ("name", "task_name", "progress", "owner_link", "submitted", "number")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)
     list_per_page = 25
     search_fields = ("=id", "label__startswith")
-    search_help_text = _("A submission's number, or how its label begins.")
+    search_help_text = _("A submission's number, or the beginning of its label.")
     ordering = ("-id",)
-    sortable_by = ()
     fields = (
         "label",
         "owner_link",
@@ -90,7 +93,6 @@ class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
         "forecast",
         "errors",
     )
-    readonly_fields = fields
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         counts = states_by("submission", [row.pk for row in rows])
@@ -101,22 +103,12 @@ class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
     def name(self, submission: Submission) -> str:
         return str(submission)
 
-    @html.column(_("number"))
-    def number(self, submission: Submission) -> int:
-        return submission.pk
-
-    @html.column(_("task"))
-    def task_full(self, submission: Submission) -> str:
-        return html.code(submission.task)
+    number = html.column_of(_("number"), "pk", int)
+    task_full = html.column_of(_("task"), "task", html.code)
 
     @html.column(_("progress"))
     def progress(self, submission: Submission) -> str:
-        counts = getattr(submission, "page_counts", _NOT_A_PAGE)
-        if counts is _NOT_A_PAGE:
-            counts = submission.progress.counts
-        if counts is None:
-            return html.runs_link(_("see its runs"), submission=submission.pk)
-        return html.progress_bar(counts, total=submission.run_count)
+        return progress_of(submission, submission, total=submission.run_count)
 
     @html.column(_("ended"))
     def pace(self, submission: Submission) -> str:
@@ -128,9 +120,7 @@ class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
     def took(self, submission: Submission) -> str:
         return took(pace_of(submission, now=now()))
 
-    @html.column(_("submitted"))
-    def submitted(self, submission: Submission) -> str:
-        return html.moment(submission.created_at)
+    submitted = html.column_of(_("submitted"), "created_at", html.moment)
 
     @html.column(_("runs"))
     def runs(self, submission: Submission) -> str:
@@ -149,15 +139,7 @@ class SubmissionAdmin(SubmitPage, VerbalAdmin, RecordAdmin):
 
     @html.column(_("errors"))
     def errors(self, submission: Submission) -> str:
-        rows = (
-            Run.objects.filter(submission=submission, state=State.FAILED)
-            .order_by()
-            .values_list("error_type")
-            .annotate(count=Count("*"))
-            .order_by("-count")[:10]
-        )
-        lines = [(count, name or _("without a name")) for name, count in rows]
+        failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by()
+        counts = failed.values_list("error_type").annotate(count=Count("*")).order_by("-count")
+        lines = [(count, name or _("without a name")) for name, count in counts[:10]]
         return format_html_join("", "<div>{} × <code>{}</code></div>", lines) or html.NOTHING
-
-
-_NOT_A_PAGE: Any = object()

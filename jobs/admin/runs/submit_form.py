@@ -1,4 +1,4 @@
-"""The form of a bulk: a task for many targets of an owner, checked field by field."""
+"""The form of a bulk: one task for many targets of an owner, checked field by field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs.admin.jobs.form import choice, takes
+from jobs.admin.jobs.form import NO_CHOICE, choice_of, hint_of
 from jobs.admin.kit.json_object import parsed
 from jobs.catalog.placeholders import TARGET_LIMIT
 from jobs.catalog.registry import offered, resolve
@@ -24,16 +24,14 @@ from jobs.runs import preparation
 from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT
 
 TARGET: Final = "{target}"
-"""Stands for a target's name in the arguments, by itself or within a text."""
-HINTS: Final = 10
+"""Placeholder for a target's name in the arguments, also inside a longer text."""
 BYTES_LIMIT: Final = 64 * 2**20
-"""The arguments of all runs, in bytes: the web process has them in memory at once."""
+"""Limit of the arguments of all runs, in bytes: the web process has them in memory at once."""
 OPTIONS: Final = ("priority", "deadline_seconds")
-WAYS: Final = ("group", "filter", "names")
 
 
 class GroupField(forms.ModelChoiceField):
-    """Groups, each with the owner that it is of."""
+    """Groups, each shown with its owner."""
 
     def label_from_instance(self, obj: Any) -> str:
         return f"{obj.owner}: {obj.name}"
@@ -41,7 +39,7 @@ class GroupField(forms.ModelChoiceField):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk:
-    """What is to be submitted: a run for each target, with its name in the arguments."""
+    """The bulk to submit: a run for each target, with the target's name in the arguments."""
 
     owner: Owner
     task: str
@@ -57,13 +55,13 @@ class Bulk:
 
     @property
     def mark(self) -> str:
-        """The same for the same bulk: what was shown is what is submitted."""
+        """A digest: only a bulk with the mark of the one that was shown is submitted."""
         facts = [self.owner.pk, self.task, self.arguments, self.targets, self.label, self.options]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 class SubmitForm(forms.Form):
-    """For whom, what, with which arguments, on which targets, and how."""
+    """An owner, a task, its arguments, targets and options."""
 
     owner = forms.ModelChoiceField(label=lazy("Owner"), queryset=Owner.objects.none())
     task = forms.ChoiceField(label=lazy("Task"))
@@ -84,7 +82,7 @@ class SubmitForm(forms.Form):
         label=lazy("Targets of a group"), queryset=TargetGroup.objects.none(), required=False
     )
     filter = forms.CharField(
-        label=lazy("Or those whose name contains"),
+        label=lazy("Or those whose names contain"),
         required=False,
         max_length=200,
         validators=[no_nul],
@@ -93,14 +91,14 @@ class SubmitForm(forms.Form):
         label=lazy("Or whose labels are"),
         required=False,
         validators=[no_nul],
-        help_text=lazy('A JSON object, such as {"site": "berlin"}; with a name both must match.'),
+        help_text=lazy('A JSON object, such as {"site": "berlin"}. With a name, both must match.'),
         widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false"}),
     )
     names = forms.CharField(
         label=lazy("Or these"),
         required=False,
         validators=[no_nul],
-        help_text=lazy("One name a line. Targets that are new are made."),
+        help_text=lazy("One name a line. New targets are created."),
         widget=forms.Textarea(attrs={"rows": 6, "cols": 60, "spellcheck": "false"}),
     )
     label = forms.CharField(
@@ -112,12 +110,12 @@ class SubmitForm(forms.Form):
     deadline_seconds = forms.FloatField(
         label=lazy("Deadline in seconds"),
         required=False,
-        help_text=lazy("What has not started by then expires."),
+        help_text=lazy("Runs that have not started by then expire."),
     )
     window = forms.BooleanField(
         label=lazy("Window required"),
         required=False,
-        help_text=lazy("Refused, unless a calendar applies to each target."),
+        help_text=lazy("Refused unless a calendar applies to each target."),
     )
     nonce = forms.CharField(widget=forms.HiddenInput, max_length=64)
     foreseen = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
@@ -125,32 +123,18 @@ class SubmitForm(forms.Form):
     bulk: Bulk
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
-        """Offer the owners for whom a person may act, and their groups."""
+        """Offer the owners for whom the person may submit, and their groups."""
         super().__init__(*args, **kwargs)
         offers = {item.name: item for item in offered()}
         fields: Any = self.fields
-        fields["owner"].queryset = access.narrowed(
-            Owner.objects.order_by("slug"), user, path="pk", roles=access.OPERATES
-        )
-        fields["group"].queryset = access.narrowed(
-            TargetGroup.objects.select_related("owner").order_by("owner__slug", "name"),
-            user,
-            path="owner",
-            roles=access.OPERATES,
-        )
-        fields["task"].choices = [
-            ("", "---------"),
-            *((name, choice(item)) for name, item in offers.items()),
-        ]
-        chosen = offers.get(self.data.get("task", ""))
-        shown = [chosen] if chosen else list(offers.values())[:HINTS]
-        fields["arguments"].help_text = " ".join(
-            [
-                _("A JSON object of argument names and values; %s in a text is the target's name.")
-                % TARGET,
-                *map(takes, shown),
-            ]
-        )
+        owners = Owner.objects.order_by("slug")
+        groups = TargetGroup.objects.select_related("owner").order_by("owner__slug", "name")
+        roles = access.OPERATES
+        fields["owner"].queryset = access.narrowed(owners, user, path="pk", roles=roles)
+        fields["group"].queryset = access.narrowed(groups, user, path="owner", roles=roles)
+        fields["task"].choices = [NO_CHOICE, *map(choice_of, offers.values())]
+        text = _("A JSON object of argument names and values; %s in a text is the target's name.")
+        fields["arguments"].help_text = f"{text % TARGET} {hint_of(offers, self.data.get('task'))}"
 
     # --- checks ------------------------------------------------------------------------------
 
@@ -176,10 +160,9 @@ class SubmitForm(forms.Form):
             call = _filled(arguments, max(targets, key=lambda name: len(json.dumps(name))))
             longest = preparation.encode_payload(resolve(task), (), call, embed={})
             if len(longest) * len(targets) > BYTES_LIMIT:
-                said = _("For %(count)s targets these are more than %(limit)s MB together.")
-                limit = BYTES_LIMIT // 2**20
-                facts = {"count": f"{len(targets):,}", "limit": limit}
-                self.add_error("arguments", said % facts)
+                problem = _("For %(count)s targets these are more than %(limit)s MB together.")
+                facts = {"count": f"{len(targets):,}", "limit": BYTES_LIMIT // 2**20}
+                self.add_error("arguments", problem % facts)
         except RecursionError:
             self.add_error("arguments", _("This is nested too deeply."))
         except FairshiftError as error:
@@ -187,7 +170,7 @@ class SubmitForm(forms.Form):
         return cleaned
 
     def refuse(self, error: FairshiftError) -> None:
-        """Say what a submit says, at the field that it is about."""
+        """Add the error of a submit to the field that it is about."""
         if isinstance(error, BatchError):
             index, first = error.problems[0]
             more = _(" (of target %s)") % self.bulk.targets[index]
@@ -215,19 +198,16 @@ class SubmitForm(forms.Form):
     def _arguments(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         try:
             found = parsed(cleaned.get("arguments") or "")
+            has_target = _filled(found, "") != found
         except ValueError as error:
             self.add_error("arguments", str(error))
             return {}
-        try:
-            is_told = _filled(found, "") != found
         except RecursionError:
             self.add_error("arguments", _("This is nested too deeply."))
             return {}
-        if not is_told and "arguments" not in self.errors:
-            self.add_error(
-                "arguments",
-                _('A text in them must hold "%s": it tells the task its target.') % TARGET,
-            )
+        if not has_target and "arguments" not in self.errors:
+            problem = _('A text in them must contain "%s", which gives the task its target.')
+            self.add_error("arguments", problem % TARGET)
         return found
 
     def _targets(self, owner: Owner, cleaned: dict[str, Any]) -> tuple[str, ...]:
@@ -235,25 +215,23 @@ class SubmitForm(forms.Form):
         names = [name.strip() for name in names if name.strip()]
         is_filter = bool(cleaned.get("filter") or cleaned.get("labels"))
         if (group is not None) + is_filter + bool(names) != 1:
-            self.add_error("group", _("Give a group, a filter, or names: one of them."))
+            self.add_error("group", _("Give exactly one: a group, a filter, or names."))
             return ()
-        way = "group" if group is not None else "filter" if is_filter else "names"
         if group is not None and group.owner_id != owner.pk:
             self.add_error("group", _("This group belongs to another owner."))
             return ()
-        if way == "names":
-            found = list(dict.fromkeys(names))
+        if names:
+            field, found = "names", list(dict.fromkeys(names))
         else:
             rows = Target.objects.filter(owner=owner)
-            rows = rows.filter(groups=group) if way == "group" else self._filtered(rows, cleaned)
-            named = rows.order_by("name").values_list("name", flat=True)
-            found = list(named[: BATCH_LIMIT + 1])
+            field = "filter" if group is None else "group"
+            rows = self._filtered(rows, cleaned) if group is None else rows.filter(groups=group)
+            found = list(rows.order_by("name").values_list("name", flat=True)[: BATCH_LIMIT + 1])
         if not found:
-            self.add_error(way, _("There are no such targets."))
+            self.add_error(field, _("There are no such targets."))
         elif len(found) > BATCH_LIMIT:
-            self.add_error(
-                way, _("More than %s targets: submit them in parts.") % f"{BATCH_LIMIT:,}"
-            )
+            problem = _("More than %s targets: submit them in parts.") % f"{BATCH_LIMIT:,}"
+            self.add_error(field, problem)
         return tuple(found)
 
     def _filtered(self, rows: Any, cleaned: dict[str, Any]) -> Any:
@@ -271,7 +249,7 @@ class SubmitForm(forms.Form):
 
 
 def _filled(value: Any, name: str) -> Any:
-    """Return arguments with the target's name in its places."""
+    """Return arguments with the target's name in place of TARGET."""
     if isinstance(value, str):
         return value.replace(TARGET, name)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Submitting a bulk by hand: a form, a forecast of what was typed, and then the submit."""
+"""Submitting a bulk by hand: a form, then its forecast, then the submit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -26,7 +26,7 @@ from jobs.runs.submission import submit_on
 
 
 class SubmitPage(OwnedAdmin):
-    """The page of a new bulk, beside those of submissions. Mix in before other admin classes."""
+    """Adds the page that submits a bulk. Mix in before other admin classes."""
 
     change_list_template = "admin/jobs/submission/change_list.html"
 
@@ -35,7 +35,7 @@ class SubmitPage(OwnedAdmin):
         return [path("submit/", view, name="jobs_submission_submit"), *super().get_urls()]
 
     def has_submit_permission(self, request: HttpRequest) -> bool:
-        """Say whether a person may submit, for some owner."""
+        """Say whether the person may submit for any owner."""
         user: Any = request.user
         return user.has_perm("jobs.add_submission") and access.has_some_role(user, access.OPERATES)
 
@@ -44,33 +44,33 @@ class SubmitPage(OwnedAdmin):
         return super().changelist_view(request, {**may, **(extra_context or {})})
 
     def submit_view(self, request: HttpRequest) -> HttpResponse:
-        """Ask; say how it would go; and on a POST of just what was shown, submit it once."""
+        """Show the form and its forecast; submit on a POST of the bulk that the forecast is of."""
         if not self.has_submit_permission(request):
             raise PermissionDenied
         if request.method != "POST":
             initial = {"nonce": secrets.token_urlsafe(16)}
             return self._page(request, SubmitForm(user=request.user, initial=initial))
         form = SubmitForm(request.POST, user=request.user)
-        foreseen = None
+        forecast = None
         if form.is_valid():
             is_shown = form.cleaned_data["foreseen"] == form.bulk.mark
             try:
                 if is_shown and "submit" in request.POST:
                     return self._submit(request, form)
-                foreseen = _foreseen(form.bulk)
+                forecast = _forecast_of(form.bulk)
             except FairshiftError as error:
                 form.refuse(error)
             else:
                 if "submit" in request.POST:
-                    said = _("This is not what was shown before. Look again; nothing is submitted.")
-                    messages.warning(request, said)
+                    text = _("The form has changed since its forecast. Nothing is submitted.")
+                    messages.warning(request, text)
                 form.data = {**request.POST.dict(), "foreseen": form.bulk.mark}
-        return self._page(request, form, foreseen)
+        return self._page(request, form, forecast)
 
     def _submit(self, request: HttpRequest, form: SubmitForm) -> HttpResponse:
         bulk, user = form.bulk, request.user
         with transaction.atomic():
-            # A double click waits for the first one at the key, and gets its submission.
+            # The second of a double click waits at the key, and gets the first one's submission.
             submission = submit_on(
                 bulk.targets,
                 bulk.task,
@@ -89,27 +89,17 @@ class SubmitPage(OwnedAdmin):
                 )
         link = html.link(submission)
         messages.success(request, format_html("{} {}", _("Submitted:"), link))
-        return HttpResponseRedirect(
-            reverse("admin:jobs_submission_change", args=[submission.pk])
-            if self.has_view_permission(request)
-            else reverse("admin:jobs_submission_submit")
-        )
+        if self.has_view_permission(request):
+            return redirect("admin:jobs_submission_change", submission.pk)
+        return redirect("admin:jobs_submission_submit")
 
     def _page(
-        self, request: HttpRequest, form: SubmitForm, foreseen: Forecast | None = None
+        self, request: HttpRequest, form: SubmitForm, forecast: Forecast | None = None
     ) -> HttpResponse:
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "media": self.media,
-            "title": _("Submit"),
-            "form": form,
-            "forecast": foreseen,
-            "facts": list(facts_of(foreseen)) if foreseen else [],
-        }
-        return TemplateResponse(request, "admin/jobs/submission/submit.html", context)
+        facts = list(facts_of(forecast)) if forecast else []
+        context = {"title": _("Submit"), "form": form, "forecast": forecast, "facts": facts}
+        return self.page(request, "admin/jobs/submission/submit.html", context)
 
 
-def _foreseen(bulk: Bulk) -> Forecast:
+def _forecast_of(bulk: Bulk) -> Forecast:
     return will_it_fit(bulk.task, owner=bulk.owner, targets=bulk.targets, **bulk.options)

@@ -1,10 +1,10 @@
 "use strict";
-// The form of a job: shows the fields of the chosen schedule only, and what it means while it is
-// typed. Without this script the form works as well, and says what a schedule means once saved.
+// The form of a job: shows only the fields of the chosen schedule, and a preview while a person
+// types. The form also works without this script; the page then shows the schedule once it is saved.
 document.addEventListener("DOMContentLoaded", () => {
     const box = document.querySelector("[data-preview]");
     const kind = document.getElementById("id_schedule");
-    // Who may only look has no fields to type in.
+    // A person who may not change the job has no form.
     if (!box || !kind) {
         return;
     }
@@ -28,7 +28,7 @@ document.addEventListener("DOMContentLoaded", () => {
         },
         isAsked: name => kindsOf.has(name.replace(/_[01]$/, "")) || name === "schedule"
             || name === "zone",
-        // What stands there is what is stored: nothing yet, or not what was just refused.
+        // The page shows the stored schedule: none for a new job, an old one after an error.
         isStale: !box.dataset.preview.includes("job=")
             || document.querySelector(".errornote") !== null,
     });

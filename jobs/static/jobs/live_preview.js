@@ -1,10 +1,10 @@
 "use strict";
-// What a form means while it is typed: a box beside it shows the answer to an address that is made
-// of the form's fields. Without a script the form works as well.
+// A preview of a form: while a person types, the fields are sent to an address, and a box shows the
+// answer. The form also works without a script.
 {
     const DELAY_MS = 250;
 
-    // Show a row of the form, or not: what is not shown is not sent, and what is wrong is shown.
+    // Show or hide a row of the form. A hidden row is not sent; a row with an error stays visible.
     const showRow = (row, isShown) => {
         row.hidden = !isShown && !row.classList.contains("errors");
         for (const input of row.querySelectorAll("input")) {
@@ -12,7 +12,7 @@
         }
     };
 
-    // The address with the fields that `isAsked` tells by their names, all values of each.
+    // Return the address with all values of the fields for whose names `isAsked` returns true.
     const questionOf = (address, form, isAsked) => {
         const question = new URL(address, location.href);
         for (const [name, value] of new FormData(form)) {
@@ -23,8 +23,8 @@
         return question.href;
     };
 
-    // Keep the box in step with the form. `showFields` is called before each question, `isAsked` as
-    // above; the box begins with what stands there, or with an answer where that `isStale`.
+    // Update the box when the form changes. `showFields` is called before each request. With
+    // `isStale` there is a request at once, because the box does not show the form's values.
     const watch = ({form, box, address, showFields, isAsked, isStale}) => {
         let timer = 0;
         let running = new AbortController();
@@ -37,7 +37,7 @@
                     box.innerHTML = await answer.text();
                 }
             } catch (error) {
-                // Asked anew meanwhile, or no connection: what stands there stays.
+                // Replaced by a newer request, or no connection: the box stays as it is.
             }
         };
         showFields();
@@ -51,7 +51,7 @@
                 timer = setTimeout(show, DELAY_MS, question);
             }
         };
-        // Also "focusin": the calendar beside a date fills it in without any other event.
+        // Also "focusin": Django's date picker fills in a date without any other event.
         for (const event of ["input", "change", "focusin"]) {
             form.addEventListener(event, changed);
         }

@@ -1,12 +1,12 @@
 "use strict";
-// The form of a window: shows the fields of the chosen recurrence only, and what it means while it
-// is typed. Without this script the form works as well, and "Preview" says what it means.
+// The form of a window: shows only the fields of the chosen recurrence, and a preview while a person
+// types. The form also works without this script, with the button "Preview".
 document.addEventListener("DOMContentLoaded", () => {
     const ASKED = /^(effect|starts_[01]|duration|zone|repeat|weekdays|rule|excluded|added|valid_(from|until)_[01]|reason)$/;
 
     const box = document.querySelector("[data-window-preview]");
     const repeat = document.getElementById("id_repeat");
-    // Who may only look has no fields to type in.
+    // A person who may not change the window has no form.
     if (!box || !repeat) {
         return;
     }
@@ -22,7 +22,7 @@ document.addEventListener("DOMContentLoaded", () => {
             }
         },
         isAsked: name => ASKED.test(name),
-        // What stands there is what is stored, or what was just looked at.
+        // The page shows the stored window, or the preview of the form.
         isStale: false,
     });
 });

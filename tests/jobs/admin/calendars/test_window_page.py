@@ -162,7 +162,7 @@ def test_a_stored_window_stands_in_its_form_and_saving_it_changes_nothing(
 
 
 def test_a_change_of_its_times_asks_again(as_root: Client, root: User, calendar: Calendar) -> None:
-    """What was agreed to stands in the history, of an earlier form of it."""
+    """What was agreed to stands in the history, as of an earlier revision."""
     Calendar.objects.update(four_eyes=False)
     window = nightly(calendar, actor=root)
     approvals.approve(window, actor=root)
@@ -170,7 +170,7 @@ def test_a_change_of_its_times_asks_again(as_root: Client, root: User, calendar:
     window.refresh_from_db()
     text = as_root.get(change(window)).content.decode()
     assert window.revision == 2
-    assert "asked for again" in text and "of an earlier form of it" in text
+    assert "asked for again" in text and "of an earlier revision" in text
 
 
 def test_a_form_that_has_grown_old_is_refused(as_root: Client, calendar: Calendar) -> None:

@@ -148,7 +148,7 @@ def test_rows_on_which_it_cannot_be_done_are_left_out(
     failed_run.refresh_from_db()
     assert failed_run.state == "queued"
     page = confirm_bulk(as_root, url, "retry", [str(queued.id)])
-    assert said(page) == ["Nothing among the selected can be queued again."]
+    assert said(page) == ["None of the selected rows can be queued again."]
 
 
 def test_keys_that_are_none_are_a_message(as_root: Client, acme: Owner) -> None:

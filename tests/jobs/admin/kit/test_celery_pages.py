@@ -11,7 +11,7 @@ from django.urls import reverse
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from django_celery_results.models import TaskResult
 
-from jobs.admin.kit.celery_pages import SuperusersOnly, close_to_others
+from jobs.admin.kit.celery_pages import SuperusersOnly, restrict_to_superusers
 from jobs.models import Owner
 
 MAY = [
@@ -54,6 +54,6 @@ def test_superusers_see_them(pages: list[str], as_root: Client) -> None:
 def test_closing_them_twice_changes_nothing() -> None:
     """Each page is wrapped once."""
     before = {model: type(page) for model, page in admin.site._registry.items()}
-    close_to_others(admin.site)
+    restrict_to_superusers(admin.site)
     assert before == {model: type(page) for model, page in admin.site._registry.items()}
     assert issubclass(before[TaskResult], SuperusersOnly)

@@ -90,6 +90,24 @@ def test_autocompletion_offers_ones_own(person: Person, both: tuple[Run, Run]) -
         assert "stranger" not in str(answer)
 
 
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [
+        ("job", "id"),
+        ("job", "nothing"),
+        ("owner", "jobs"),
+        ("target", "jobs"),
+        ("calendar", "windows"),
+    ],
+)
+def test_an_autocomplete_of_no_foreign_key_is_refused(
+    as_root: Client, model: str, field: str
+) -> None:
+    """A reverse relation is refused like a field without a relation, or a field that is none."""
+    query = {"app_label": "jobs", "model_name": model, "field_name": field}
+    assert as_root.get(reverse("admin:autocomplete"), query).status_code == 403
+
+
 def test_a_lookup_that_is_no_filter_is_refused(as_root: Client, both: tuple[Run, Run]) -> None:
     """Addresses cannot ask by columns that scan or tell secrets."""
     for query in ({"payload__contains": "x"}, {"owner__memberships__user__password": "x"}):

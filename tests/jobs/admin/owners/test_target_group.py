@@ -59,5 +59,5 @@ def test_names_that_nobody_has_are_told(
     assert "&lt;b&gt;09 and 2 more" in errors(answer) and "<b>0" not in answer.content.decode()
     foreign = Target.objects.get(owner=stranger)
     sent = {"owner": acme.pk, "name": "all", "targets": [foreign.pk], "names": ""}
-    assert "Not of acme: sw-1" in errors(as_root.post(reverse(ADD), sent))
+    assert "Not owned by acme: sw-1" in errors(as_root.post(reverse(ADD), sent))
     assert not TargetGroup.objects.exists()
