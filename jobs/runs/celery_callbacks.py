@@ -58,7 +58,7 @@ def _plain(option: str, signature: Signature) -> Any:
 
 
 def _names(signature: Signature) -> Iterator[str]:
-    """Yield the names of all tasks in a signature, those inside groups and chains too."""
+    """Yield the names of all tasks in a signature, also inside groups and chains."""
     inner = [*(getattr(signature, "tasks", None) or ()), getattr(signature, "body", None)]
     parts = [part for part in inner if isinstance(part, dict)]
     if not parts:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -19,12 +20,9 @@ from jobs.runs import gate
 from jobs.runs.recording import move
 from jobs.runs.result_backend import forget
 
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
-
 CHUNK: Final = 1_000
 BUDGET_SECONDS: Final = 20.0
-"""No request takes much longer."""
+"""Seconds after which no further chunk is begun: a request must end."""
 
 
 def reopen_runs(
@@ -32,10 +30,9 @@ def reopen_runs(
 ) -> list[UUID]:
     """Queue failed, cancelled and expired runs again; return the ids of those that moved.
 
-    `max_attempts` and back-off count from 1 again; tokens and the numbers of attempts continue, so
-    what an earlier attempt may still report stays fenced off.
-    A passed deadline is taken away. Raises StateConflict when one single run is given that
-    may not move, and OptionError for a reason that is too long to be kept.
+    `max_attempts` and back-off count from 1 again. Tokens and the numbers of attempts continue, so
+    late reports of an earlier attempt stay fenced off. A passed deadline is removed. Raises
+    StateConflict if a single run is given that may not move, OptionError if the reason is too long.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
@@ -47,9 +44,9 @@ def reopen_runs(
         if not moved and len(run_ids) == 1:
             run = Run.objects.get(id=run_ids[0])
             raise StateConflict(str(run.id), run.state, "retried")
-        # Where calendars apply, they say whether it is queued at all.
+        # Where calendars apply, they decide whether it is queued.
         gate.gate_runs(_gated(moved), cause=reason or "retry")
-        # Else rescue would take the earlier end for that of the new attempts.
+        # Else rescue would take the earlier result for that of a new attempt.
         forget(moved)
         if actor is not None:
             for run in Run.objects.filter(id__in=moved).select_related("owner"):
@@ -62,7 +59,7 @@ def reopen_failed(
 ) -> tuple[int, int]:
     """Queue the failed runs of a submission again; return how many, and how many are left.
 
-    Those that fail meanwhile stay failed. Repeating it does those that there was no time for.
+    Runs that fail meanwhile stay failed. Repeat it for those that are left.
     """
     until = time.monotonic() + BUDGET_SECONDS
     failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by("pk")
@@ -81,6 +78,6 @@ def reopen_failed(
 
 
 def _gated(run_ids: Sequence[UUID]) -> list[UUID]:
-    """Return which of these runs are of owners to whom calendars have applied."""
+    """Return the runs whose owners have or had calendars."""
     gated = Run.objects.filter(id__in=run_ids, owner__calendar_version__gt=0)
     return list(gated.values_list("id", flat=True))

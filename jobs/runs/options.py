@@ -15,18 +15,18 @@ from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_naive,
 
 FARTHEST: Final = timedelta(days=366)
 
-# What each run of a task may differ in from the task's own policy.
+# The parts of a task's policy that a submit may override.
 POLICY_OPTIONS: Final = frozenset(CHECKS) - {"priority", "deadline_seconds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How one submit differs from the defaults. `None` and empty mean: as the task says.
+    """How one submit differs from the defaults. `None` and empty mean the task's own policy.
 
-    `countdown` is seconds from now, `eta` an aware time; `deadline_seconds` counts from the
-    moment the run is due. `lock` is scoped to the owner. `window="required"` refuses what no
-    calendar applies to; else such a run may start at any time. `link`, `link_error` and
-    `ignore_result` are Celery's.
+    `countdown` is seconds from now, `eta` an aware time; `deadline_seconds` counts from the due
+    time. `lock` is scoped to the owner. `window="required"` refuses a run to which no calendar
+    applies; by default it may start at any time. `link`, `link_error` and `ignore_result` are
+    Celery's.
     """
 
     queue: str = ""
@@ -68,13 +68,13 @@ class Options:
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The policies that this submit gives itself, by name."""
+        """The policies that this submit sets, by name."""
         given = {name: getattr(self, name) for name in POLICY_OPTIONS}
         return dict(checked_policy({k: v for k, v in given.items() if v is not None}))
 
 
 def own_policy(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the policies that a job's row gives; an empty field leaves the task's own."""
+    """Return the policies that a job's row sets; an empty field means the task's own."""
     return {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
 
 

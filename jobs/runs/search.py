@@ -1,4 +1,4 @@
-"""What the search boxes understand: only what an index answers."""
+"""Searches of the admin: only those that an index answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_FOUND: Final = 500
 
 
 def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
-    """Return the runs that a term names; none when it names nothing."""
+    """Return the runs that match a search term: all if it is empty."""
     term = term.strip()
     if not term:
         return runs
@@ -32,7 +32,7 @@ def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
         wanted |= Q(submission_id=int(term))
     label, colon, value = term.partition(":")
     if colon and label:
-        # The second half is what the partial index asks for: PostgreSQL cannot derive it.
+        # The second condition is that of the partial index; PostgreSQL cannot derive it.
         wanted |= Q(labels__contains={label.strip(): value.strip()}) & ~Q(labels={})
     return runs.filter(wanted)
 
@@ -40,11 +40,10 @@ def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
 def search_beginnings(
     rows: QuerySet[Any], term: str, *, exact: str, any_case: str = ""
 ) -> QuerySet[Any]:
-    """Return the rows of which a column begins with a term, at most MOST_FOUND by each column.
+    """Return the rows with a column that begins with a term, at most MOST_FOUND for each column.
 
-    `exact` names a column that is compared as it is, `any_case` one in which case does not
-    matter. Asked for in the order of the indexes (collation "C"): so that, however many rows
-    match, no more of them are read than are shown.
+    `exact` names a case-sensitive column, `any_case` a case-insensitive one. Ordered as the indexes
+    are (collation "C"): however many rows match, no more are read than are shown.
     """
     term = term.strip().replace("\x00", "")
     if not term:

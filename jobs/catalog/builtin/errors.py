@@ -1,4 +1,4 @@
-"""How the built-in tasks fail. Texts name no path, query, header, body or command argument:
+"""Errors of the built-in tasks, without paths, queries, headers, bodies or command arguments:
 these may hold secrets.
 """
 
@@ -25,7 +25,7 @@ class HttpRequestFailed(FairshiftError):
 
 
 class HttpRequestRefused(FairshiftError):
-    """The request may not be made, or its answer will not get better by asking again."""
+    """The request is not allowed, or another attempt would get the same answer."""
 
     def __init__(self, request: str, problem: str) -> None:
         super().__init__(request, problem)
@@ -37,7 +37,7 @@ class HttpRequestRefused(FairshiftError):
 
 
 class CommandFailed(FairshiftError):
-    """A management command failed; `output` is the end of what it wrote before."""
+    """A management command failed; `output` is the end of its output."""
 
     def __init__(self, name: str, problem: str, output: str = "") -> None:
         super().__init__(name, problem, output)

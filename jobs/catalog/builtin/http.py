@@ -75,10 +75,10 @@ def http_request(  # noqa: PLR0917  Celery callers may pass arguments by positio
 ) -> dict[str, Any]:
     """Send one HTTP request and keep the answer's status, main headers and first 64 KiB.
 
-    `json` is sent as the body, with its content type; it and `body` exclude each other.
-    The time limit is for everything from the name's look-up to the last byte. Redirects
-    are not followed. Raises HttpRequestFailed for what another attempt may mend
-    (connection errors, 408, 425, 429 and 5xx) and HttpRequestRefused for the rest.
+    `json` is sent as the body, with its content type; give it or `body`, not both. The time limit
+    covers everything from the name's look-up to the last byte. Redirects are not followed. Raises
+    HttpRequestFailed where another attempt may succeed (connection errors, 408, 425, 429, 5xx), and
+    HttpRequestRefused otherwise.
     """
     request = build_request(method, url, headers=headers, body=body, json=json)
     started, run = time.monotonic(), current_run()
@@ -142,10 +142,10 @@ def fetch(
     dial: Dialler = socket.create_connection,
     tls: ssl.SSLContext | None = None,
 ) -> Answer:
-    """Send a request to an address that was checked; return the answer.
+    """Send a request to a checked address; return the answer.
 
-    The name is resolved once, and the connection goes to the very addresses that were
-    checked: a name that points elsewhere a moment later changes nothing.
+    The name is resolved once, and only the checked addresses are used: a later change of the name
+    has no effect.
     """
     url, deadline = request.url, Deadline(timeout_seconds)
     is_listed = is_allowed(url.host, url.port, allowed=allowed, owner=owner)
@@ -163,7 +163,7 @@ def fetch(
         raise HttpRequestFailed(str(request), problem) from error
     except AnswerTooLarge as error:
         raise HttpRequestRefused(str(request), str(error)) from error
-    # ValueError: a name that is none, and a negative length in the answer.
+    # ValueError: an invalid name, or a negative length in the answer.
     except (OSError, HTTPException, HTTPError, ValueError) as error:
         raise HttpRequestFailed(str(request), _connection_problem(error)) from error
 
@@ -176,7 +176,7 @@ def _checked_timeout(request: Request, seconds: float) -> float:
 
 
 def _refuse_spelling(request: Request) -> None:
-    """Refuse what no look-up is needed for."""
+    """Refuse hosts that need no look-up."""
     if request.url.scheme != "https":
         raise HttpRequestRefused(
             str(request), f"http is for allow-listed hosts; {_advice(request.url.host)}"
@@ -188,7 +188,7 @@ def _refuse_spelling(request: Request) -> None:
 def _refuse_special(request: Request, found: list[str]) -> None:
     for address in found:
         kind = why_not_public(address)
-        # One is enough: a name with public and private addresses is a trap.
+        # One is enough: a name with public and private addresses is suspicious.
         if kind is not None:
             problem = f"the host's address is {kind}; {_advice(request.url.host)}"
             raise HttpRequestRefused(str(request), problem)
