@@ -45,10 +45,9 @@ _HOMES = {
 
 
 def _refuse_other_fleet() -> None:
-    """Refuse a package of the project's own named `fleet`: it hides Fairshift's.
+    """Raise SystemExit, which prints no traceback, if the project has a package named `fleet`.
 
-    `fleet.use_fair_transport` refuses one named `jobs` with the same sentence. Uncaught, Python
-    prints it in place of a traceback.
+    `fleet.use_fair_transport` refuses one named `jobs` with the same sentence.
     """
     ours = Path(__file__).resolve().parent.parent / "fleet"
     found = find_spec("fleet")

@@ -1,4 +1,4 @@
-"""The Django app of jobs: what people ask for."""
+"""The Django app of jobs."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ NEEDED: Final = ("django_celery_beat", "django_celery_results", "django_object_a
 
 
 def refuse_missing_apps() -> None:
-    """Raise ImproperlyConfigured for apps that are not installed, before something else fails."""
+    """Raise ImproperlyConfigured for apps that are not installed."""
     if missing := [repr(name) for name in NEEDED if not apps.is_installed(name)]:
         raise ImproperlyConfigured(f"Fairshift needs {' and '.join(missing)} in INSTALLED_APPS.")
 
@@ -35,7 +35,7 @@ class JobsConfig(AppConfig):
 
         self._hand_over_verbs()
 
-        # Here already: what reads a value of a wrong type would fail without naming it.
+        # At boot: a later use of a bad value would fail without naming the setting.
         conf.refuse_wrong_settings()
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Whether a failed attempt is followed by another, and when: by the run's policy, then settings."""
+"""Whether and when a failed attempt is followed by another: by the run's policy, then settings."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ of a day without a partition, are planned over all.
 In the SQL files, `{runs}` stands for the table or its partition, `{is_one_day}` for true or false.
 See docs/understand/planner.md.
 
-A plan that was made for a small partition may read all of it, and PostgreSQL keeps it until the next
-ANALYZE. After a slow statement, plans are discarded.
+A plan that was made for a small partition may read all of it, and PostgreSQL keeps it until the
+next ANALYZE. After a slow statement, plans are discarded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The states of a run and every move between them, in one table.
 
-Pure. Two doors move a run: `jobs/runs/admission.py` to `admitted` (or `expired`, if the deadline has
-passed, or `held`, if a window has closed), `jobs/runs/recording.py` makes all other moves.
+Pure. Two doors move a run. `jobs/runs/admission.py` moves it to `admitted`, or to `expired` or
+`held` if its deadline or window has passed. `jobs/runs/recording.py` makes all other moves.
 `docs/understand/states.md` draws this table.
 """
 

@@ -1,4 +1,4 @@
-"""Offsets of time zones by day: skipped and repeated wall-clock times; checks of names and times."""
+"""A zone's offsets in a day of UTC, with skipped and repeated wall-clock times; checks of zones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def zone_problem(zone: Any) -> str:
 
 
 def moment_problem(value: Any, *, first: datetime, end: datetime) -> str:
-    """Say why a value is no aware datetime from `first` until before `end`, a year's first moment."""
+    """Say why a value is no aware datetime from `first` until before `end`; empty if it is."""
     if not isinstance(value, datetime):
         return f"is a datetime, not {type(value).__name__}"
     if value.utcoffset() is None:

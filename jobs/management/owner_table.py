@@ -1,4 +1,4 @@
-"""Owners in a terminal: how they stand and what they received, as rows and as a table. Pure."""
+"""Owners' state and received shares, as rows for JSON and as a table. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 RUNNING: Final = "running"
-"""The state of an owner of whom nothing waits, and something is at work."""
+"""The state of an owner without waiting messages, with leased ones."""
 
 COLOURS: Final = {
     OwnerState.ELIGIBLE: "green",
@@ -26,10 +26,10 @@ COLOURS: Final = {
 def as_rows(
     snapshot: Snapshot, *, since: Snapshot, names: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return a row an owner, or of these owners, for JSON.
+    """Return a row for each owner, or for each of these, for JSON.
 
-    Shares are parts of 1, of all owners together; received is since the earlier snapshot. `running`
-    counts messages that workers have leased: those at work, and those taken in advance.
+    Shares are parts of 1; `received` is since the earlier snapshot. `running` counts leased
+    messages: those at work, and those taken in advance.
     """
     entitled, received = snapshot.entitled(), snapshot.received(since=since)
     return [
@@ -55,7 +55,7 @@ def as_table(
 ) -> Table:
     """Return a table of the owners with most work, and how many are left out.
 
-    It fits 80 columns: where there is no room, names are cut and figures are not.
+    It fits 80 columns: long names are cut.
     """
     from rich.table import Table
     from rich.text import Text
@@ -76,7 +76,7 @@ def as_table(
     for row in rows[:most]:
         cap = f" / {row['max_running']:,}" if row["max_running"] else ""
         table.add_row(
-            # As text: a name is no markup. Its column may wrap, so that it is the one to shrink.
+            # As Text: a name is no markup. Only this column may wrap, and so is the one to shrink.
             Text(row["owner"], no_wrap=True, overflow="ellipsis"),
             f"{row['weight']:g}",
             f"{row['backlog']:,}",
@@ -91,7 +91,7 @@ def as_table(
 
 
 def _busiest(owners: Iterable[OwnerSnapshot]) -> list[OwnerSnapshot]:
-    """Return owners with work first, those with most of it before the others."""
+    """Return owners by work, those with most first."""
     return sorted(owners, key=lambda one: (-one.running - one.backlog, -one.weight, one.name))
 
 

@@ -52,7 +52,7 @@ def add_parts(parts: Any) -> None:
 
 
 def handle(given: dict[str, Any]) -> None:
-    """Do one of the parts, and print what came of it."""
+    """Run one of the parts and print its result."""
     if given["part"] == "unknown-tasks":
         _list(given)
     else:

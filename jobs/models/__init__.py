@@ -1,4 +1,4 @@
-"""The models of jobs, one file an idea."""
+"""The models, one file a noun."""
 
 from jobs.models.audit import AuditEntry
 from jobs.models.calendar import (

@@ -1,7 +1,7 @@
-"""The outbox: hints that are committed and not yet known to be in the broker.
+"""The transactional outbox: hints that are committed and perhaps not in the broker.
 
-A row is written in the transaction that queues runs, and deleted once their hints
-have been published; what stays is published by the sweep (the transactional outbox).
+A row is written in the transaction that queues runs, and deleted when their hints have been
+published. The sweep publishes the others.
 """
 
 from __future__ import annotations

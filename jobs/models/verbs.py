@@ -1,21 +1,20 @@
-"""The verbs behind the methods of models, such as `run.cancel()`.
+"""The verbs that methods of models call, such as `run.cancel()`.
 
-Models stand below the verbs and import none of them: `jobs.apps` hands these over, once, when
-Django has loaded its apps.
+Models may not import verbs, which are above them: `jobs.apps` installs these when Django has loaded
+its apps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from uuid import UUID
+
+from django.contrib.auth.base_user import AbstractBaseUser
 
 if TYPE_CHECKING:
-    from datetime import datetime
-    from uuid import UUID
-
-    from django.contrib.auth.base_user import AbstractBaseUser
-
     from jobs.models.job import Job
     from jobs.models.recurring import Backfill
     from jobs.models.run import Run
@@ -23,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class Cancelled(NamedTuple):
-    """How many runs a cancel has moved; true when it moved any."""
+    """How many runs a cancel has moved; true if it moved any."""
 
     cancelled: int = 0
-    """Runs that waited: they have ended."""
+    """Waiting runs, which have ended."""
     stopping: int = 0
-    """Runs that a worker holds: it is asked to stop them, and they end when it has."""
+    """Active runs, which their workers are asked to stop."""
 
     def __bool__(self) -> bool:
         return self != (0, 0)
 
 
 class OfRuns(Protocol):
-    """A verb on runs by their ids; returns the ids of those that it moved."""
+    """A verb on runs by their ids; returns the ids of those that moved."""
 
     def __call__(
         self, run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
@@ -51,7 +50,7 @@ class OfSubmission(Protocol):
 
 
 class MakeBackfill(Protocol):
-    """Ask for the past due times of a job in a span."""
+    """A verb that runs the past due times of a job in a span."""
 
     def __call__(
         self,
@@ -66,7 +65,7 @@ class MakeBackfill(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Verbs:
-    """What methods of models call."""
+    """The verbs of models."""
 
     cancel_runs: OfRuns
     reopen_runs: OfRuns
@@ -80,11 +79,11 @@ _installed: list[Verbs] = []
 
 
 def install(verbs: Verbs) -> None:
-    """Take the verbs that methods of models call from now on."""
+    """Set the verbs that methods of models call."""
     _installed[:] = [verbs]
 
 
 def verbs() -> Verbs:
-    """Return the verbs; a model's method is called after Django has loaded its apps."""
+    """Return the verbs, once Django has loaded its apps."""
     [installed] = _installed
     return installed

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -17,10 +18,6 @@ from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.runs import preparation
 
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
-
-
 PAUSE_REASON_LIMIT: Final = 200
 
 
@@ -31,10 +28,10 @@ def pause_owner(
     reason: str = "",
     actor: AbstractBaseUser | None = None,
 ) -> None:
-    """Let no further run of an owner start, until a time or until resumed; what runs goes on.
+    """Start no further run of an owner until a time, or until it is resumed; active runs continue.
 
-    Raises UnknownOwner for a name that is none, OptionError for a reason that is too long to be
-    kept, for a time without a zone, and for one that has passed.
+    Raises UnknownOwner, and OptionError if the reason is too long, or the time has no zone or has
+    passed.
     """
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=PAUSE_REASON_LIMIT)
@@ -73,7 +70,7 @@ LIMITS: Final = {
     "max_running": COUNT_MOST,
     "rate_limit_per_minute": COUNT_MOST,
 }
-"""What may be set, from 1 to so much."""
+"""The limits that may be set, from 1 to these maxima."""
 
 
 def limit_owner(
@@ -85,8 +82,8 @@ def limit_owner(
 ) -> None:
     """Set `weight` (1 to 1000), `max_running` or `rate_limit_per_minute` (None: no limit).
 
-    What is not named stays. Acts on what waits, once committed; what runs goes on. Raises
-    OptionError, and UnknownOwner for a name that is none.
+    Other limits stay. Waiting runs obey the new limits after the commit; active runs continue.
+    Raises OptionError and UnknownOwner.
     """
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=REASON_LIMIT)
@@ -96,13 +93,13 @@ def limit_owner(
             raise OptionError(name, f"is no limit; {', '.join(near or LIMITS)} may be set")
         if limit is None and name != "weight":
             continue
-        # A bool is an int to Python, and a mistake here.
+        # A bool is an int in Python.
         if type(limit) is not int or not 1 <= limit <= LIMITS[name]:
             none = "" if name == "weight" else ", or None for no limit"
             problem = f"is a whole number from 1 to {LIMITS[name]}{none}; not {limit!r:.80}"
             raise OptionError(name, problem)
     with transaction.atomic():
-        # Locked, so that the audit says what was there before.
+        # Locked, so that the audit has the values before.
         owner.refresh_from_db(from_queryset=Owner.objects.select_for_update())
         before = {name: getattr(owner, name) for name in limits}
         for name, limit in limits.items():

@@ -1,9 +1,9 @@
-"""Rescue: runs whose worker is gone are tried again, or end as dead letters.
+"""Rescue: runs whose worker is lost are tried again, or fail.
 
-A worker is gone when it said so, or when its heartbeat is older than the lease. A run is also
-taken back when its worker lives and does not hold it: unstarted, it is given back. What Celery
-has stored as the end of a run is its end. The row decides: the runs move under the very token
-that the lost worker held, so if it thaws and reports after all, it is fenced off.
+A worker is lost when it has stopped, or its heartbeat is older than the lease. A run that a live
+worker does not have, because the answer to its admission was lost, is given back. If Celery has
+stored a run's result, that is its end. A rescue moves a run under the token of the lost worker: if
+that worker reports later, it is fenced off.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ UNSTARTED_MOST: Final = 10
 
 
 def rescue_runs(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
-    """Take back every run of every worker that is gone; return how many.
+    """Take back all runs of lost workers; return how many.
 
-    With a living worker and the runs that it holds, also what was admitted to it more than
-    a lease ago and is not among them.
+    With a live worker and the runs that it holds, also runs that were admitted to it more than a
+    lease ago and are not among them.
     """
     total = 0
     while rescued := _rescue_chunk(worker_id, held):
@@ -79,8 +79,8 @@ def _report(run: dict[str, Any]) -> Report:
         return Report(
             str(run["id"]), run["token"], Kind.GIVEN_BACK, time.monotonic(), cause=unstarted
         )
-    # The loss is seldom the run's fault: the second attempt comes at once. A run that kills
-    # its worker again and again is slowed down by its back-off, until its attempts are spent.
+    # The run seldom causes the loss: the second attempt follows at once. Later ones wait for the
+    # back-off, in case the run kills its workers.
     wanted = 0.0 if run["attempt_count"] == 1 else None
     delay = delay_after(policy, run["attempt_count"], (LOST,), wanted)
     return Report(
@@ -96,12 +96,12 @@ def _report(run: dict[str, Any]) -> Report:
 
 
 def _why_unstarted(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
-    """Say why an attempt cannot have started, and so is not spent; "" when it may have."""
+    """Say why an attempt cannot have started, and so is not spent; empty if it may have."""
     if run["state"] != State.ADMITTED:
         return ""
     if run["is_unheard"]:
         return UNHEARD
-    # Otherwise the worker would have recorded the start first: see `Admission`. Where that happens
-    # again and again, it is the run that ends its workers.
+    # The worker of a last attempt records the start first (see `Admission.records_start_first`).
+    # After UNSTARTED_MOST such losses, the run is assumed to kill its workers.
     is_sure = is_last(policy, run["attempt_count"]) and not run["has_started"]
     return UNSTARTED if is_sure and run["unstarted_count"] < UNSTARTED_MOST else ""
