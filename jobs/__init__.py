@@ -45,10 +45,7 @@ _HOMES = {
 
 
 def _refuse_other_fleet() -> None:
-    """Raise SystemExit, which prints no traceback, if the project has a package named `fleet`.
-
-    `fleet.use_fair_transport` refuses one named `jobs` with the same sentence.
-    """
+    """Exit if a package `fleet` of the project hides ours; `fleet` does the same for `jobs`."""
     ours = Path(__file__).resolve().parent.parent / "fleet"
     found = find_spec("fleet")
     places = list(found.submodule_search_locations or [found.origin or ""]) if found else []

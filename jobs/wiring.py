@@ -75,10 +75,7 @@ def _admit(
 
 
 def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
-    """Run a verb of a worker's I/O thread on a connection with the settings of SESSION.
-
-    A lock or a slow database then causes an error, after which the I/O thread tries again.
-    """
+    """Run a verb on a connection with SESSION's limits; the I/O thread repeats on errors."""
 
     @wraps(verb)
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,7 +1,4 @@
-"""The arguments of a task: its signature as a pydantic model. Pure.
-
-The same model checks a submit, draws the admin form and is the body in the API's schema.
-"""
+"""A task's arguments as a pydantic model, for submits, the admin form and the API. Pure."""
 
 from __future__ import annotations
 

@@ -73,10 +73,7 @@ CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = MappingProxyType(
 
 
 def checked_policy(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the given options as they are stored: numbers, and tuples of class names.
-
-    Raises OptionError with the option and its limits.
-    """
+    """Return options as stored: numbers, tuples of names. Raises OptionError with the limits."""
     policy = {option: CHECKS[option](option, value) for option, value in options.items()}
     soft, hard = policy.get("soft_time_limit_seconds"), policy.get("time_limit_seconds")
     if soft is not None and hard is not None and soft >= hard:

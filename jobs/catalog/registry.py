@@ -188,10 +188,7 @@ def offer_of(task: Task) -> Offer:
 
 
 def offered() -> list[OfferedTask]:
-    """Return the tasks that users may choose, by title.
-
-    They are made with `@job`, or match a pattern of OFFERED_TASKS, such as `reports.*`.
-    """
+    """Return the tasks that are made with `@job` or match a pattern of OFFERED_TASKS, by title."""
     patterns = setting("OFFERED_TASKS")
     found = [
         OfferedTask(name=name, task=task, offer=offer_of(task))

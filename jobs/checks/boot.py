@@ -1,7 +1,4 @@
-"""Refuse a worker at its boot if it would break a promise, with the reason and the fix.
-
-A worker waits for servers that do not answer.
-"""
+"""Refuse a worker at its boot if it would break a promise. It waits for absent servers."""
 
 from __future__ import annotations
 

@@ -187,10 +187,7 @@ class StateConflict(FairshiftError):
 
 
 class BatchError(FairshiftError):
-    """Elements of a bulk are wrong; nothing was stored.
-
-    `problems` has the index of each wrong element, and its error.
-    """
+    """Elements of a bulk are wrong; nothing was stored. `problems` has each index and error."""
 
     def __init__(self, problems: list[tuple[int, FairshiftError]], size: int) -> None:
         super().__init__(problems, size)

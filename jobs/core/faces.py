@@ -1,7 +1,4 @@
-"""Packages that export names of their modules, and import each on first use.
-
-`import jobs` happens before Django has loaded its apps; models may only be imported after that.
-"""
+"""Packages that import their exports on first use: models need Django's apps, `jobs` does not."""
 
 from __future__ import annotations
 

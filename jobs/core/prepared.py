@@ -51,10 +51,7 @@ def run(
 
 
 def run_over_all(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run a statement file over all partitions, with a plan that the connection keeps.
-
-    Executing such a plan takes a small part of the time of planning it.
-    """
+    """Run a statement file over all partitions, with a plan that the connection keeps."""
     return _run(database.statement(name), parameters, waits=True)
 
 

@@ -46,10 +46,7 @@ def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[
 
 
 def array(values: Iterable[object]) -> str:
-    """Return ids, numbers or plain words as the text of a PostgreSQL array.
-
-    psycopg, element by element, took a fifth of a worker's I/O thread for this.
-    """
+    """Return ids, numbers or plain words as the text of an array; psycopg would be slow."""
     return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
 
 
@@ -67,10 +64,7 @@ def bound_waits() -> None:
 
 
 def alone(verb: Callable[P, R]) -> Callable[P, R | None]:
-    """Run one call of a verb at a time in the whole installation.
-
-    A concurrent call returns None at once, as when a round takes longer than its interval.
-    """
+    """Run one call of a verb at a time in the installation; a concurrent call returns None."""
     key = [LockClass.VERB, f"{verb.__module__}.{verb.__qualname__}"]
 
     @wraps(verb)

@@ -53,10 +53,7 @@ def as_rows(
 def as_table(
     snapshot: Snapshot, *, since: Snapshot, most: int, names: Collection[str] = ()
 ) -> Table:
-    """Return a table of the owners with most work, and how many are left out.
-
-    It fits 80 columns: long names are cut.
-    """
+    """Return a table, 80 columns wide, of the owners with most work; it counts the others."""
     from rich.table import Table
     from rich.text import Text
 

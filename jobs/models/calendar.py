@@ -189,10 +189,7 @@ class Decision(models.TextChoices):
 
 
 class WindowDecision(models.Model):
-    """A decision on one revision of a window; the newest one counts. Never changed.
-
-    It is for one occurrence, by its start, or for all.
-    """
+    """A decision on a window's revision, for one occurrence or all. The newest one counts."""
 
     window = models.ForeignKey(Window, models.CASCADE, related_name="decisions")
     revision = models.PositiveIntegerField()

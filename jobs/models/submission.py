@@ -107,10 +107,7 @@ def _refuse_span(option: str, value: Any) -> None:
 
 
 class IdempotencyKey(models.Model):
-    """A caller's key, and the run or submission that it made.
-
-    A separate table, because a unique index cannot span the partitions of runs.
-    """
+    """A caller's key and what it made. A unique index on runs could not span their partitions."""
 
     owner = models.ForeignKey(Owner, models.CASCADE, related_name="+")
     key = models.CharField(max_length=200)

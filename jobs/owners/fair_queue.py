@@ -41,10 +41,7 @@ def publish_settings_on_commit(*changed: Owner) -> None:
 
 
 def publish_all_settings() -> bool:
-    """Send all owners' settings, unless the same were sent within a minute; say whether they were.
-
-    Raises BrokerUnavailable.
-    """
+    """Send all owners' settings, unless sent within a minute; raise BrokerUnavailable."""
     with transaction.atomic():
         return owners().keep(_settings(None), timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
 

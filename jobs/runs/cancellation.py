@@ -63,10 +63,7 @@ def _cancel(
 def cancel_submission(
     submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
 ) -> Cancelled:
-    """Cancel every run of a submission that has not ended; return how many moved, and how.
-
-    Its backfill, if it has one, makes no more runs.
-    """
+    """Cancel a submission's runs that have not ended, and its backfill; return how many moved."""
     # First: this waits for a chunk that the backfill is making, whose runs are then seen below.
     Backfill.objects.filter(submission=submission, done_at=None).update(done_at=Now())
     open_runs = Run.objects.filter(submission=submission).exclude(state__in=ENDED)

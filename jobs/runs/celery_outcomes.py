@@ -68,10 +68,7 @@ def notify_celery(run_ids: Sequence[UUID]) -> None:
 
 
 def notify_missed() -> int:
-    """Report to Celery the last hour's ends that it does not know; return how many.
-
-    A process that dies between its commit and `notify_celery` leaves such ends.
-    """
+    """Report the last hour's ends that Celery does not know, as after a crash; return how many."""
     rows = sql.query(_MISSED, [setting("LEASE_SECONDS"), list(READY_STATES), CHUNK])
     notify_celery([row["id"] for row in rows])
     return len(rows)

@@ -59,10 +59,7 @@ class ClosingWatch:
 
 
 def close_runs(owner_id: int) -> int:
-    """Set when an owner's active runs stop, by its calendars now; return how many were changed.
-
-    Runs whose stop time has come are stopped.
-    """
+    """Set when an owner's active runs stop, by its current calendars; return how many changed."""
     with transaction.atomic():
         changed = sql.run("runs/set_stop_at", {"owner": owner_id})
     if any(row["stop_at"] is not None for row in changed):
@@ -71,10 +68,7 @@ def close_runs(owner_id: int) -> int:
 
 
 def stop_closed() -> int:
-    """Ask the workers to stop every run whose stop time has come; return how many.
-
-    A worker learns it with its next heartbeat, as for a cancel.
-    """
+    """Ask workers to stop the runs whose stop time has come, as a cancel does; return how many."""
     total, is_more = 0, True
     while is_more:
         with transaction.atomic():

@@ -90,10 +90,7 @@ def publish_slices(
 
 
 def publish(run_ids: Sequence[UUID], read: Read | None = None) -> int:
-    """Publish a hint for each of these runs that is queued; return how many.
-
-    Raises BrokerUnavailable when it takes longer than PUBLISH_TIMEOUT_SECONDS: pass a slice.
-    """
+    """Publish hints of these runs if they are queued; return how many. Raises BrokerUnavailable."""
     hints = (read or _hints)(run_ids)
     crash_point("dispatch.before_publish")
     if hints:
@@ -123,10 +120,7 @@ def _withdraw(by_queue: Mapping[str, Sequence[tuple[str, int]]]) -> None:
 
 
 def shrink_outbox(batch_id: int, run_ids: Sequence[UUID], *, rest: Sequence[UUID]) -> None:
-    """Keep of an outbox batch only what is not published.
-
-    Does not wait for the disk: a batch that returns after a crash is harmless.
-    """
+    """Keep what is not published of an outbox batch; not synced, as a repeat is harmless."""
     if len(rest) == len(run_ids):
         return
     with transaction.atomic():

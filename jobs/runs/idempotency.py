@@ -15,10 +15,7 @@ from jobs.models import IdempotencyKey, Owner
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An idempotency key that this transaction has locked, and what it made before, if anything.
-
-    `id` is None if the submit has no key.
-    """
+    """A key that this transaction has locked, if any, and what it has made before."""
 
     id: int | None = None
     run_id: UUID | None = None

@@ -57,10 +57,7 @@ def reopen_runs(
 def reopen_failed(
     submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
 ) -> tuple[int, int]:
-    """Queue the failed runs of a submission again; return how many, and how many are left.
-
-    Runs that fail meanwhile stay failed. Repeat it for those that are left.
-    """
+    """Queue a submission's failed runs again; return how many, and how many are left."""
     until = time.monotonic() + BUDGET_SECONDS
     failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by("pk")
     ids = list(failed.values_list("pk", flat=True))

@@ -201,10 +201,7 @@ def message_options(chosen: Options) -> dict[str, Any]:
 
 
 def with_task_policy(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return policies: each as given, else the task's, else the setting's.
-
-    Raises OptionError for a bad one.
-    """
+    """Return policies: as given, else the task's, else the setting's; raise OptionError."""
     offered = offer_of(task).policy
     declared = {name: offered[name] for name in POLICY_OPTIONS & set(offered)}
     # Checked again: a soft limit of one source may exceed the hard limit of another.
@@ -254,10 +251,7 @@ def run_defaults(
 def run_gates(
     owner: Owner, defaults: RunDefaults, target_ids: Sequence[int | None], ids: Sequence[UUID]
 ) -> list[Gate | None]:
-    """Return the gate of each run, by its target's calendars; None for all if none apply.
-
-    Raises OptionError if a window is required and no calendar applies.
-    """
+    """Return each run's gate, None without calendars; raise OptionError if it needs a window."""
     if owner.calendar_version == 0 and not defaults.window_policy:
         return [None] * len(ids)
     needed = needed_of(defaults.policy)

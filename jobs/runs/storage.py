@@ -129,9 +129,6 @@ def _texts(*values: Any) -> list[str | None]:
 
 
 def _first_hints(defaults: RunDefaults, run_ids: Sequence[UUID]) -> list[Hint]:
-    """Build hints from the values just inserted, without reading the rows.
-
-    If a run has moved since, admission refuses its hint.
-    """
+    """Build hints without reading the rows; admission refuses outdated ones."""
     facts = (defaults.task, defaults.queue, defaults.owner, defaults.submission_id)
     return [Hint(str(run_id), *facts, priority=defaults.priority) for run_id in run_ids]

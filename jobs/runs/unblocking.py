@@ -41,10 +41,7 @@ def publish_after_end(rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def publish_unblocked(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:
-    """Publish runs whose cap, lock or pause no longer blocks them; return how many.
-
-    None means all owners, all locks.
-    """
+    """Publish what caps, locks and pauses (None: all) no longer block; return how many runs."""
     return _publish_all("runs/unblock", {"owners": owner_ids, "locks": lock_keys})
 
 

@@ -28,9 +28,6 @@ class Unknown:
 
 
 def unknown_tasks(*, most: int = MOST) -> list[Unknown]:
-    """Return tasks of waiting runs that no live worker of their queue knows, most runs first.
-
-    Queues without a live worker are left out.
-    """
+    """Return unknown tasks of queues with a live worker, those with most runs first."""
     rows = sql.run("runs/unknown_tasks", {"lease": setting("LEASE_SECONDS"), "most": most})
     return [Unknown(**row) for row in rows]

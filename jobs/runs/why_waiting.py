@@ -154,10 +154,7 @@ def _place(found: MessagePosition, *, queue: str) -> str:
 
 
 def _found(run: Run) -> MessagePosition | None:
-    """Return where the run's hint is in its fair queue; None if it is not there.
-
-    Raises BrokerUnavailable.
-    """
+    """Return the hint's position in a fair queue, or None; raise BrokerUnavailable."""
     known = owners()
     if run.queue not in known.queues:
         return None

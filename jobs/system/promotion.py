@@ -42,10 +42,7 @@ ORDER BY deadline_at LIMIT %s FOR UPDATE SKIP LOCKED
 
 
 def promote() -> int:
-    """Queue every scheduled, held and retrying run that is due; return how many.
-
-    Runs that calendars do not allow to start are held, and not counted.
-    """
+    """Queue due runs; hold those that calendars do not let start. Return how many are queued."""
     watch = ClosingWatch(changes.renew_stale)
     watch.check_now()
     gate.gate_changed(watch)

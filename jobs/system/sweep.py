@@ -114,10 +114,7 @@ def publish_outbox() -> int:
 
 
 def prime() -> None:
-    """Fill queues that were emptied or restored, for PRIME_SECONDS: owners' settings, then hints.
-
-    The next sweep publishes the rest.
-    """
+    """Fill emptied queues for PRIME_SECONDS: settings, then hints. The sweep does the rest."""
     try:
         publish_after_flush(seconds=PRIME_SECONDS)
     except BrokerUnavailable as error:

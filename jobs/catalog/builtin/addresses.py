@@ -47,10 +47,7 @@ _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 
 
 def why_not_public(address: str) -> str | None:
-    """Return the kind of a special address, or None for an ordinary public one.
-
-    An IPv4 address inside an IPv6 one (mapped, or behind NAT64) counts as the IPv4 address.
-    """
+    """Return the kind of a special address, or None; looks at an IPv4 address inside an IPv6 one."""
     parsed = ip_address(address)
     if isinstance(parsed, IPv6Address):
         inner = parsed.ipv4_mapped
@@ -67,10 +64,7 @@ def why_not_public(address: str) -> str | None:
 
 
 def is_odd_address(host: str) -> bool:
-    """Return whether a resolver would read a host as an IPv4 address in an unusual spelling.
-
-    `2130706433`, `0x7f.1` and `0177.0.0.1` are all 127.0.0.1.
-    """
+    """Return whether resolvers read a host as IPv4 in an unusual spelling, such as `0x7f.1`."""
     last = host.rpartition(".")[2]
     if ":" in host or not _NUMBER.fullmatch(last):
         return False

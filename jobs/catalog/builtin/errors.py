@@ -8,10 +8,7 @@ from jobs.core.errors import FairshiftError
 
 
 class HttpRequestFailed(FairshiftError):
-    """No usable answer this time; another attempt may get one.
-
-    `retry_after` is the number of seconds that the server asked to wait, or None.
-    """
+    """No usable answer; another attempt may get one, after `retry_after` seconds if not None."""
 
     def __init__(self, request: str, problem: str, retry_after: float | None = None) -> None:
         super().__init__(request, problem, retry_after)

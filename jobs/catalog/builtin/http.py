@@ -102,10 +102,7 @@ def http_request(  # noqa: PLR0917  Celery callers may pass arguments by positio
 def build_request(
     method: str, url: str, *, headers: dict[str, str], body: str, json: Any
 ) -> Request:
-    """Return the request that the arguments ask for; raises HttpRequestRefused.
-
-    Checked here too, and not at submit alone: a plain Celery call skips that.
-    """
+    """Return a checked request, also for plain Celery calls; raise HttpRequestRefused."""
     if method not in METHODS:
         raise HttpRequestRefused(f"method {method[:20]!r}", f"is one of: {', '.join(METHODS)}")
     try:

@@ -66,10 +66,7 @@ def addresses(host: str, port: int) -> list[str]:
 
 
 def resolved(resolve: Resolver, url: Url, deadline: Deadline) -> list[str]:
-    """Return what `resolve` returns for a URL's host, or raise its error, within the deadline.
-
-    In a thread: the system's resolver has no time limit.
-    """
+    """Return what `resolve` returns, or raise its error, before the deadline: it has a thread."""
     answers: SimpleQueue[list[str] | Exception] = SimpleQueue()
 
     def ask() -> None:
@@ -97,10 +94,7 @@ def connected(
     dial: Dialler = socket.create_connection,
     tls: ssl.SSLContext | None = None,
 ) -> socket.socket:
-    """Return a connection to the first address that answers.
-
-    The time is divided among them, so that a silent one does not use all of it.
-    """
+    """Return a connection to the first address that answers; each gets a share of the time left."""
     for number, address in enumerate(found):
         share = deadline.left() / (len(found) - number)
         try:
@@ -123,10 +117,7 @@ def connected(
 
 
 def exchange(connection: socket.socket, request: Request, deadline: Deadline) -> Answer:
-    """Send a request and return its answer; close the connection.
-
-    Raises AnswerTooLarge for headers or a body beyond HEADERS_LIMIT or BODY_WIRE_LIMIT.
-    """
+    """Send a request, return its answer, close the connection. Raises AnswerTooLarge."""
     bounded = _BoundedSocket(connection, deadline)
     http = HTTPConnection(request.url.host)
     # With a socket, urllib3 neither resolves nor connects.
