@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
@@ -102,7 +102,5 @@ def _changes(zone: str, start: int, end: int) -> Iterator[int]:
 
 def _offset(zone: str, minute: int) -> int:
     """Return how many minutes the zone is ahead of UTC at a UTC minute."""
-    # The difference of two naive times, so that negative offsets need no care.
-    moment = datetime.fromtimestamp(minute * 60, UTC)
-    ahead = moment.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) - moment
-    return int(ahead.total_seconds() // 60)
+    ahead = datetime.fromtimestamp(minute * 60, ZoneInfo(zone)).utcoffset() or timedelta()
+    return ahead // timedelta(minutes=1)

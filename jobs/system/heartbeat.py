@@ -35,17 +35,7 @@ def beat(node: Node, held: Sequence[str]) -> list[str]:
     that have waited for a worker that knows their task.
     """
     if not sql.query(_BEAT, [node.slots, json.dumps(list(node.queues)), node.id]):
-        _enter(node)
-        # The sweep publishes the rest: a backlog must not delay a worker's boot.
-        publish_with_known_task(is_first_chunk_only=True)
-    rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
-    return [str(row["id"]) for row in sql.query(_CANCELLED, [node.id])]
-
-
-def _enter(node: Node) -> None:
-    sql.query(
-        _ENTER,
-        {
+        facts = {
             "id": node.id,
             "hostname": node.hostname,
             "pid": node.pid,
@@ -54,8 +44,12 @@ def _enter(node: Node) -> None:
             "queues": json.dumps(list(node.queues)),
             "tasks": None if node.tasks is None else json.dumps(list(node.tasks)),
             "version": _version(),
-        },
-    )
+        }
+        sql.query(_ENTER, facts)
+        # The sweep publishes the rest: a backlog must not delay a worker's boot.
+        publish_with_known_task(is_first_chunk_only=True)
+    rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
+    return [str(row["id"]) for row in sql.query(_CANCELLED, [node.id])]
 
 
 def leave(worker_id: UUID) -> None:

@@ -47,7 +47,7 @@ _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 
 
 def why_not_public(address: str) -> str | None:
-    """Return the kind of a special address, or None; looks at an IPv4 address inside an IPv6 one."""
+    """Return the kind of a special address, or None. IPv4 inside IPv6 counts as IPv4."""
     parsed = ip_address(address)
     if isinstance(parsed, IPv6Address):
         inner = parsed.ipv4_mapped

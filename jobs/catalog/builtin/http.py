@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as HttpTimeoutError
 
+from jobs.catalog.builtin import wire
 from jobs.catalog.builtin.addresses import is_allowed, is_odd_address, why_not_public
 from jobs.catalog.builtin.answer import kept_headers, refuse_unexpected, text_of
 from jobs.catalog.builtin.errors import HttpRequestFailed, HttpRequestRefused
@@ -23,17 +24,6 @@ from jobs.catalog.builtin.request import (
     checked_header,
     checked_statuses,
     parsed_url,
-)
-from jobs.catalog.builtin.wire import (
-    Answer,
-    AnswerTooLarge,
-    Deadline,
-    Dialler,
-    Resolver,
-    addresses,
-    connected,
-    exchange,
-    resolved,
 )
 from jobs.catalog.context import current_run
 from jobs.catalog.registry import job
@@ -81,10 +71,13 @@ def http_request(  # noqa: PLR0917  Celery callers may pass arguments by positio
     HttpRequestRefused otherwise.
     """
     request = build_request(method, url, headers=headers, body=body, json=json)
+    if not 0 < timeout_seconds <= TIMEOUT_LIMIT:
+        problem = f"timeout_seconds is more than 0 and at most {TIMEOUT_LIMIT}"
+        raise HttpRequestRefused(str(request), problem)
     started, run = time.monotonic(), current_run()
     answer = fetch(
         request,
-        timeout_seconds=_checked_timeout(request, timeout_seconds),
+        timeout_seconds=timeout_seconds,
         allowed=setting("HTTP_ALLOWED_HOSTS"),
         owner=run.owner if run else None,
     )
@@ -135,41 +128,34 @@ def fetch(
     timeout_seconds: float,
     allowed: Iterable[str],
     owner: str | None = None,
-    resolve: Resolver = addresses,
-    dial: Dialler = socket.create_connection,
+    resolve: wire.Resolver = wire.addresses,
+    dial: wire.Dialler = socket.create_connection,
     tls: ssl.SSLContext | None = None,
-) -> Answer:
+) -> wire.Answer:
     """Send a request to a checked address; return the answer.
 
     The name is resolved once, and only the checked addresses are used: a later change of the name
     has no effect.
     """
-    url, deadline = request.url, Deadline(timeout_seconds)
+    url, deadline = request.url, wire.Deadline(timeout_seconds)
     is_listed = is_allowed(url.host, url.port, allowed=allowed, owner=owner)
     if not is_listed:
         _refuse_spelling(request)
     try:
-        found = resolved(resolve, url, deadline)
+        found = wire.resolved(resolve, url, deadline)
         if not is_listed:
             _refuse_special(request, found)
             _refuse_port(request)
-        connection = connected(found, url, deadline, dial=dial, tls=tls)
-        return exchange(connection, request, deadline)
+        connection = wire.connected(found, url, deadline, dial=dial, tls=tls)
+        return wire.exchange(connection, request, deadline)
     except (TimeoutError, HttpTimeoutError) as error:
         problem = f"took longer than the limit of {timeout_seconds:g} s"
         raise HttpRequestFailed(str(request), problem) from error
-    except AnswerTooLarge as error:
+    except wire.AnswerTooLarge as error:
         raise HttpRequestRefused(str(request), str(error)) from error
     # ValueError: an invalid name, or a negative length in the answer.
     except (OSError, HTTPException, HTTPError, ValueError) as error:
         raise HttpRequestFailed(str(request), _connection_problem(error)) from error
-
-
-def _checked_timeout(request: Request, seconds: float) -> float:
-    if not 0 < seconds <= TIMEOUT_LIMIT:
-        problem = f"timeout_seconds is more than 0 and at most {TIMEOUT_LIMIT}"
-        raise HttpRequestRefused(str(request), problem)
-    return seconds
 
 
 def _refuse_spelling(request: Request) -> None:
