@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -22,7 +21,7 @@ from jobs.models.fields import (
 )
 from jobs.models.owner import Owner
 from jobs.models.target import Target
-from jobs.models.verbs import verbs
+from jobs.models.verbs import Actor, verbs
 from jobs.schedules import next_times
 from jobs.schedules.spans import schedule_of
 
@@ -188,12 +187,7 @@ class Job(models.Model):
         return verbs().run_job(self)
 
     def backfill(
-        self,
-        start: datetime,
-        end: datetime,
-        *,
-        actor: AbstractBaseUser | None = None,
-        reason: str = "",
+        self, start: datetime, end: datetime, *, actor: Actor = None, reason: str = ""
     ) -> Backfill:
         """Run the past due times from `start` until before `end`; return the backfill."""
         return verbs().backfill(self, start, end, actor=actor, reason=reason)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
@@ -21,7 +20,7 @@ from jobs.models.job import Job
 from jobs.models.owner import Owner
 from jobs.models.submission import Submission
 from jobs.models.target import Target
-from jobs.models.verbs import verbs
+from jobs.models.verbs import Actor, verbs
 from jobs.models.worker import Worker
 
 STATE_CHOICES = [(state.value, state.value) for state in State]
@@ -185,7 +184,7 @@ class Run(models.Model):
         """Say in one sentence why the run has not started; empty once it has."""
         return verbs().why_waiting(self)
 
-    def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> bool:
+    def cancel(self, *, actor: Actor = None, reason: str = "") -> bool:
         """Cancel the run; say whether it was moved. Repeating it is harmless.
 
         The state becomes `cancelled`, or `cancelling` if a worker is asked to stop it.
@@ -194,7 +193,7 @@ class Run(models.Model):
         self.refresh_from_db()
         return bool(moved)
 
-    def retry(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> None:
+    def retry(self, *, actor: Actor = None, reason: str = "") -> None:
         """Queue an ended run again with fresh attempts; raise StateConflict if it may not."""
         verbs().reopen_runs([self.id], actor=actor, reason=reason)
         self.refresh_from_db()

@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 from django.db.models import Count
 from django.db.models.functions import Now
@@ -15,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core.errors import OptionError
 from jobs.core.states import ENDED, State
 from jobs.models.owner import Owner
-from jobs.models.verbs import Cancelled, verbs
+from jobs.models.verbs import Actor, Cancelled, verbs
 
 LONGEST_WAIT: Final = 366 * 86_400
 
@@ -92,7 +91,7 @@ class Submission(models.Model):
             time.sleep(poll)
         return progress
 
-    def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> Cancelled:
+    def cancel(self, *, actor: Actor = None, reason: str = "") -> Cancelled:
         """Cancel every run that has not ended; return how many were cancelled, and asked to stop.
 
         The result is true if there was any. Repeating it is harmless.

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from jobs.models.submission import Submission
 
 
+Actor = AbstractBaseUser | None
+"""The user who acts; None for code."""
+
+
 class Cancelled(NamedTuple):
     """How many runs a cancel has moved; true if it moved any."""
 
@@ -37,7 +41,7 @@ class OfRuns(Protocol):
     """A verb on runs by their ids; returns the ids of those that moved."""
 
     def __call__(
-        self, run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
+        self, run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = ""
     ) -> list[UUID]: ...
 
 
@@ -45,7 +49,7 @@ class OfSubmission(Protocol):
     """A verb on all runs of a submission."""
 
     def __call__(
-        self, submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+        self, submission: Submission, *, actor: Actor = None, reason: str = ""
     ) -> Cancelled: ...
 
 
@@ -53,13 +57,7 @@ class MakeBackfill(Protocol):
     """A verb that runs the past due times of a job in a span."""
 
     def __call__(
-        self,
-        job: Job,
-        start: datetime,
-        end: datetime,
-        *,
-        actor: AbstractBaseUser | None = None,
-        reason: str = "",
+        self, job: Job, start: datetime, end: datetime, *, actor: Actor = None, reason: str = ""
     ) -> Backfill: ...
 
 

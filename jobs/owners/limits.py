@@ -6,7 +6,6 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -15,6 +14,7 @@ from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
+from jobs.models.verbs import Actor
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.runs import preparation
 
@@ -22,11 +22,7 @@ PAUSE_REASON_LIMIT: Final = 200
 
 
 def pause_owner(
-    owner: Owner | str,
-    *,
-    until: datetime | None = None,
-    reason: str = "",
-    actor: AbstractBaseUser | None = None,
+    owner: Owner | str, *, until: datetime | None = None, reason: str = "", actor: Actor = None
 ) -> None:
     """Start no further run of an owner until a time, or until it is resumed; active runs continue.
 
@@ -50,9 +46,7 @@ def pause_owner(
         publish_settings_on_commit(owner)
 
 
-def resume_owner(
-    owner: Owner | str, *, reason: str = "", actor: AbstractBaseUser | None = None
-) -> None:
+def resume_owner(owner: Owner | str, *, reason: str = "", actor: Actor = None) -> None:
     """Let an owner's runs start again, at once."""
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=REASON_LIMIT)
@@ -74,11 +68,7 @@ LIMITS: Final = {
 
 
 def limit_owner(
-    owner: Owner | str,
-    *,
-    actor: AbstractBaseUser | None = None,
-    reason: str = "",
-    **limits: int | None,
+    owner: Owner | str, *, actor: Actor = None, reason: str = "", **limits: int | None
 ) -> None:
     """Set `weight` (1 to 1000), `max_running` or `rate_limit_per_minute` (None: no limit).
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -14,7 +13,7 @@ from jobs.core import sql
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import ENDED, WAITING, State
 from jobs.models import AuditEntry, Backfill, Run, Submission
-from jobs.models.verbs import Cancelled
+from jobs.models.verbs import Actor, Cancelled
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import withdraw_on_commit
 from jobs.runs.recording import move
@@ -26,9 +25,7 @@ SELECT id, state, token, queue FROM jobs_run WHERE id = ANY(%s) ORDER BY id FOR 
 """
 
 
-def cancel_runs(
-    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
-) -> list[UUID]:
+def cancel_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "") -> list[UUID]:
     """Cancel these runs; return the ids of those that moved. Repeating it is harmless.
 
     Waiting runs become `cancelled`, active ones `cancelling`: the worker learns it with its next
@@ -39,9 +36,7 @@ def cancel_runs(
     return ended + stopping
 
 
-def _cancel(
-    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None, reason: str
-) -> tuple[list[UUID], list[UUID]]:
+def _cancel(run_ids: Sequence[UUID], *, actor: Actor, reason: str) -> tuple[list[UUID], list[UUID]]:
     """Cancel runs; return the ids of those that ended, and of those that were asked to stop."""
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
@@ -61,7 +56,7 @@ def _cancel(
 
 
 def cancel_submission(
-    submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+    submission: Submission, *, actor: Actor = None, reason: str = ""
 ) -> Cancelled:
     """Cancel a submission's runs that have not ended, and its backfill; return how many moved."""
     # First: this waits for a chunk that the backfill is making, whose runs are then seen below.

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -16,6 +15,7 @@ from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
 from jobs.models import AuditEntry, Run, Submission
+from jobs.models.verbs import Actor
 from jobs.runs import gate
 from jobs.runs.recording import move
 from jobs.runs.result_backend import forget
@@ -25,9 +25,7 @@ BUDGET_SECONDS: Final = 20.0
 """Seconds after which no further chunk is begun: a request must end."""
 
 
-def reopen_runs(
-    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
-) -> list[UUID]:
+def reopen_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "") -> list[UUID]:
     """Queue failed, cancelled and expired runs again; return the ids of those that moved.
 
     `max_attempts` and back-off count from 1 again. Tokens and the numbers of attempts continue, so
@@ -55,7 +53,7 @@ def reopen_runs(
 
 
 def reopen_failed(
-    submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+    submission: Submission, *, actor: Actor = None, reason: str = ""
 ) -> tuple[int, int]:
     """Queue a submission's failed runs again; return how many, and how many are left."""
     until = time.monotonic() + BUDGET_SECONDS

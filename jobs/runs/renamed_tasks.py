@@ -9,7 +9,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from celery import Task
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -22,6 +21,7 @@ from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import WAITING, State
 from jobs.models import AuditEntry, Job, Owner, Run
+from jobs.models.verbs import Actor
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit, withdraw_on_commit
 from jobs.runs.recording import move
@@ -76,7 +76,7 @@ def move_task(
     *,
     to: str,
     queue: str = "",
-    actor: AbstractBaseUser | None = None,
+    actor: Actor = None,
     reason: str = "",
     is_dry_run: bool = False,
 ) -> Moved:
@@ -97,12 +97,7 @@ def move_task(
 
 
 def fail_task(
-    task: str,
-    *,
-    queue: str = "",
-    actor: AbstractBaseUser | None = None,
-    reason: str = "",
-    is_dry_run: bool = False,
+    task: str, *, queue: str = "", actor: Actor = None, reason: str = "", is_dry_run: bool = False
 ) -> Moved:
     """End every waiting run of a task as failed; with `queue`, only runs of that queue.
 
@@ -122,7 +117,7 @@ def move_runs(
     *,
     to: str,
     only_task: str = "",
-    actor: AbstractBaseUser | None = None,
+    actor: Actor = None,
     reason: str = "",
     is_dry_run: bool = False,
     total: Moved | None = None,
@@ -154,11 +149,7 @@ def move_runs(
 
 
 def fail_runs(
-    run_ids: Sequence[UUID],
-    *,
-    only_task: str = "",
-    actor: AbstractBaseUser | None = None,
-    reason: str = "",
+    run_ids: Sequence[UUID], *, only_task: str = "", actor: Actor = None, reason: str = ""
 ) -> list[UUID]:
     """End waiting runs as failed, those of `only_task` if given; return the ids of what moved.
 
@@ -250,7 +241,7 @@ def _move_jobs(
     task: str,
     *,
     to: str,
-    actor: AbstractBaseUser | None,
+    actor: Actor,
     reason: str,
     is_dry_run: bool,
     total: Moved,

@@ -14,7 +14,6 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from celery import Task
 from celery.canvas import Signature
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
 from fleet import crash_point
@@ -25,6 +24,7 @@ from jobs.core.crypto import open_bytes
 from jobs.core.errors import OptionError
 from jobs.core.ids import new_ids
 from jobs.models import AuditEntry, Job, Owner, Run, Submission
+from jobs.models.verbs import Actor
 from jobs.runs import idempotency, preparation
 from jobs.runs.celery_callbacks import begin_chord, embed_of
 from jobs.runs.options import POLICY_OPTIONS, Options, own_policy
@@ -214,7 +214,7 @@ asubmit_many = sync_to_async(submit_many)
 
 @transaction.atomic
 def run_job_once(
-    job: Job, *, idempotency_key: str, actor: AbstractBaseUser | None = None, reason: str = ""
+    job: Job, *, idempotency_key: str, actor: Actor = None, reason: str = ""
 ) -> Run | None:
     """Submit one run of a job now, and audit it; None when the key has made a run before."""
     payload = open_bytes(job.payload, key=job.payload_key)
