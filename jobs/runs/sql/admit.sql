@@ -120,5 +120,5 @@ SELECT l.id,
     END,
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM locked l
--- A row that was locked in a newer version than this statement sees is not moved either.
+-- What was locked in a newer version than this statement sees is not moved either.
 WHERE l.id NOT IN (SELECT m.id FROM moved m)
