@@ -1,7 +1,6 @@
 """The system's own Celery tasks, one call each, for a queue and a worker of their own.
 
-celery-beat sends them from the PeriodicTasks that the migrations make. A round returns at once if
-the one before it still runs.
+celery-beat sends them. A round returns at once if the one before it still runs.
 """
 
 from __future__ import annotations

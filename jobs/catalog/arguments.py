@@ -65,11 +65,10 @@ class ArgumentSchema:
     def bind(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Return the positional and keyword arguments, in the types of the annotations.
+        """Return positional and keyword arguments in the annotations' types, without defaults.
 
-        By name where the task allows it, so that equal calls have one form. Defaults are left out.
-        Raises ArgumentError with the dotted path of an argument that is unknown, missing, given
-        twice or of a wrong type.
+        By name where the task allows it: equal calls have one form. Raises ArgumentError with the
+        dotted path of an argument that is unknown, missing, given twice or of a wrong type.
         """
         given = self._by_name(args, kwargs or {})
         try:

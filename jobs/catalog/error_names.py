@@ -22,8 +22,7 @@ _known: Final[set[str]] = {
 def refuse_unknown_errors(policy: Mapping[str, Any]) -> None:
     """Raise OptionError for a name without module that no loaded exception class has.
 
-    The task modules and their imports are loaded before. A name with a module is not checked: the
-    task may import that module later.
+    A name with a module is not checked: the task may import that module later.
     """
     for option in OPTIONS:
         refuse_unknown_names(option, policy.get(option) or ())

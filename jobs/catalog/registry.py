@@ -217,8 +217,7 @@ def _refuse_to_send(task: Task, *_args: Any, **_options: Any) -> NoReturn:
 def _loaded() -> None:
     """Load the task modules that a worker loads when it boots.
 
-    The signal that a worker sends then is not sent: it would run all system checks in the caller's
-    transaction.
+    Without the worker's signal, which would run all system checks in the caller's transaction.
     """
     current_app.autodiscover_tasks(force=True)
     for module in current_app.loader.default_modules:

@@ -61,8 +61,7 @@ def retry_delay(
 ) -> float | None:
     """Return the seconds until the next attempt, or None if there is none.
 
-    `names` are the error's class names; `wanted`, if given, replaces the back-off (a countdown of
-    the task, a Retry-After).
+    `names` are the error's class names; `wanted` replaces the back-off (a Retry-After).
     """
     most, give_up_on = policy.max_attempts, policy.give_up_on
     if gives_up(attempt=attempt, max_attempts=most, give_up_on=give_up_on, names=names):

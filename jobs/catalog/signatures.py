@@ -9,11 +9,7 @@ from typing import Any, get_type_hints
 
 
 def resolved_signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Return a callable's signature with annotations as types.
-
-    A missing annotation becomes Any; so does one that cannot be resolved, such as a name that is
-    imported for type checkers only.
-    """
+    """Return a signature with annotations as types; a missing or unresolvable one becomes Any."""
     signature = inspect.signature(function)
     # A wrapped method needs both.
     function = inspect.unwrap(function)

@@ -1,7 +1,6 @@
-"""Payloads and results as the database stores them: opaque bytes and the id of a key.
+"""Stored payloads and results: opaque bytes and the id of a key; 0 means unencrypted JSON.
 
-Key 0 means unencrypted JSON. All reads of these columns are here, so that encryption will change
-this file and no column.
+All reads of these columns are here: encryption will change this file and no column.
 """
 
 from __future__ import annotations

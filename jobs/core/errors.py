@@ -1,7 +1,6 @@
 """The errors that callers of Fairshift see: one class for each different reaction.
 
-An error's arguments are its facts, from which `__str__` makes the text. So it survives pickling,
-which Celery does to errors of tasks.
+The arguments are the facts, `__str__` makes the text: so Celery can pickle them.
 """
 
 from __future__ import annotations

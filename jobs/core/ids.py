@@ -1,7 +1,6 @@
 """Ids of runs, which sort by time; those of due runs also prevent duplicates. Pure.
 
-The first 48 bits are milliseconds since 1970 (RFC 9562), so that an id gives the day partition of
-its run.
+The first 48 bits are milliseconds since 1970 (RFC 9562), and give the day partition.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ def _assemble(milliseconds: int, *, version: int, tail: int) -> UUID:
 def new_ids(moment: datetime, count: int) -> Iterator[UUID]:
     """Yield `count` UUIDv7 of one moment, in rising order.
 
-    The random tail of the first is incremented (RFC 9562, 6.2, method 2), so that a bulk sorted by
-    id keeps its order.
+    The random tail of the first is incremented (RFC 9562, 6.2, method 2).
     """
     milliseconds = _milliseconds(moment)
     # The top bit is 0, so that increments cannot reach the version bits.

@@ -1,7 +1,6 @@
 """Say what to run when the database lacks a table or column of a model.
 
-PostgreSQL's own error names the relation, but neither the cause nor the fix. The wrapper is around
-every query of Django's.
+PostgreSQL's own error names neither the cause nor the fix. All queries of Django are wrapped.
 """
 
 from __future__ import annotations

@@ -26,10 +26,9 @@ COLOURS: Final = {
 def as_rows(
     snapshot: Snapshot, *, since: Snapshot, names: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return a row for each owner, or for each of these, for JSON.
+    """Return a row for each owner, or for each of these, for JSON; shares are parts of 1.
 
-    Shares are parts of 1; `received` is since the earlier snapshot. `running` counts leased
-    messages: those at work, and those taken in advance.
+    `received` is since the earlier snapshot; `running` counts leased messages.
     """
     entitled, received = snapshot.entitled(), snapshot.received(since=since)
     return [

@@ -59,8 +59,7 @@ class HistoryPolicy(models.TextChoices):
 class Job(models.Model):
     """A task with its arguments, a schedule and policies, of one owner.
 
-    `key` is the caller's own name for it. An empty policy field means the task's policy, then that
-    of the settings.
+    `key` is the caller's own name for it. An empty policy means the task's, then the setting's.
     """
 
     owner = models.ForeignKey(Owner, models.PROTECT, related_name="jobs")

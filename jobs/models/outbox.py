@@ -1,7 +1,6 @@
 """The transactional outbox: hints that are committed and perhaps not in the broker.
 
-A row is written in the transaction that queues runs, and deleted when their hints have been
-published. The sweep publishes the others.
+A row lives from the transaction that queues runs until their hints are published.
 """
 
 from __future__ import annotations

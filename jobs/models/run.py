@@ -1,8 +1,7 @@
-"""Runs and their attempts: the row is the run.
+"""Runs and their attempts: the row is the run. Both tables are partitioned by id, a day each.
 
-Both tables are partitioned by id, one partition a day (`jobs/system/partitions.py`). Their foreign
-keys have no database constraint: it would cost a look-up for each row of a bulk. The application
-protects the rows that they reference.
+Foreign keys have no constraint, which would cost a look-up for each row of a bulk: the
+application protects the rows that they reference.
 """
 
 from __future__ import annotations
@@ -213,8 +212,7 @@ class AttemptOutcome(models.TextChoices):
 class Attempt(models.Model):
     """One ended attempt of a run, under one token. The current attempt is in the run's row.
 
-    `number` counts from 1, across operators' retries. An attempt that was given back is not spent:
-    the next one has the same number.
+    `number` counts from 1, across operators' retries. One that was given back is not counted.
     """
 
     pk = models.CompositePrimaryKey("run_id", "token")

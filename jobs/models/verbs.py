@@ -1,7 +1,6 @@
 """The verbs that methods of models call, such as `run.cancel()`.
 
-Models may not import verbs, which are above them: `jobs.apps` installs these when Django has loaded
-its apps.
+Models may not import verbs, which are above them: `jobs.apps` installs these.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Send owners' settings to the fair queues.
+"""Send owners' settings to the fair queues: weight, cap, pause and rate.
 
-Weight, cap, pause and rate are in an owner's row. They are sent after the commit of a change. The
-sweep sends them again: the queues may have been unavailable or emptied, a pause may have ended, or
-a row may have been changed by hand.
+They are sent after a change is committed. The sweep sends them again: a queue may have been
+unavailable or emptied, a pause may have ended, a row may have been changed by hand.
 """
 
 from __future__ import annotations

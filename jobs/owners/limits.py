@@ -26,8 +26,7 @@ def pause_owner(
 ) -> None:
     """Start no further run of an owner until a time, or until it is resumed; active runs continue.
 
-    Raises UnknownOwner, and OptionError if the reason is too long, or the time has no zone or has
-    passed.
+    Raises UnknownOwner; OptionError for a long reason, or a time without zone or in the past.
     """
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=PAUSE_REASON_LIMIT)
@@ -72,8 +71,7 @@ def limit_owner(
 ) -> None:
     """Set `weight` (1 to 1000), `max_running` or `rate_limit_per_minute` (None: no limit).
 
-    Other limits stay. Waiting runs obey the new limits after the commit; active runs continue.
-    Raises OptionError and UnknownOwner.
+    Other limits stay; active runs continue. Raises OptionError and UnknownOwner.
     """
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=REASON_LIMIT)

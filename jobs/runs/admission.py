@@ -52,8 +52,7 @@ def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Ad
 def refuse_unknown(requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
     """Refuse hints whose task the worker does not know; return the refusals by run id.
 
-    If no live worker of the queue knows the task, the run waits until one does. Its hint is
-    dropped, and unblocking publishes another.
+    Without a live worker that knows it, the run waits for one: unblocking publishes a new hint.
     """
     rows = prepared.run(
         "runs/block_unknown",

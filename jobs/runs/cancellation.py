@@ -29,8 +29,7 @@ def cancel_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "
     """Cancel these runs; return the ids of those that moved. Repeating it is harmless.
 
     Waiting runs become `cancelled`, active ones `cancelling`: the worker learns it with its next
-    heartbeat; if the worker is lost, rescue ends the run. Raises OptionError if the reason is too
-    long.
+    heartbeat, or rescue ends the run. Raises OptionError if the reason is too long.
     """
     ended, stopping = _cancel(run_ids, actor=actor, reason=reason)
     return ended + stopping

@@ -1,7 +1,6 @@
 """Celery's callbacks around durable runs: links, errbacks and chords.
 
-They travel in the run's payload, never in the broker. A chord's counter is a row of
-django-celery-results, written in the transaction that stores its runs.
+They are stored in the payload. A chord's counter is written with the rows of its runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Report to Celery the ends of runs that no worker reports.
+"""Report to Celery the ends of runs that no worker reports, so that nothing waits for ever.
 
-A run is cancelled, expires, cannot be read, or its last attempt is lost with the worker. Its
-result, errback or chord must not wait for ever.
+Such runs are cancelled, expire, cannot be read, or lose their last attempt with the worker.
 """
 
 from __future__ import annotations

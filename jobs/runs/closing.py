@@ -1,7 +1,6 @@
 """Closing: active runs are stopped when their window is revoked, shortened or frozen.
 
-This applies to calendars that end active runs. A close that was known at the start of an attempt
-is the attempt's time limit, which admission has set.
+Only for calendars that end active runs. A close that admission knew is a time limit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Gating: queues waiting runs that their calendars allow to start, and holds the others.
 
-Held runs are gated again when their calendars open or change. Each admission decides again, on the
-row and on PostgreSQL's clock.
+Held runs are gated again when calendars open or change. Each admission decides again.
 """
 
 from __future__ import annotations
@@ -104,8 +103,7 @@ def gate_changed(watch: ClosingWatch) -> int:
 def _gate_chunk(owner_id: int, last: UUID) -> tuple[int, UUID | None]:
     """Gate the next chunk of an owner's waiting runs; return how many runs, and the last of them.
 
-    The last is None when the owner is done. A crash before the progress is written gates the chunk
-    again, which is harmless.
+    The last is None when the owner is done. After a crash, the chunk is gated again.
     """
     rows = sql.query(_WAITING_OF, [owner_id, last, CHUNK])
     if rows:

@@ -24,9 +24,8 @@ class Options:
     """How one submit differs from the defaults. `None` and empty mean the task's own policy.
 
     `countdown` is seconds from now, `eta` an aware time; `deadline_seconds` counts from the due
-    time. `lock` is scoped to the owner. `window="required"` refuses a run to which no calendar
-    applies; by default it may start at any time. `link`, `link_error` and `ignore_result` are
-    Celery's.
+    time. `lock` is scoped to the owner. `window="required"` refuses a run without a calendar, which
+    may else start at any time. `link`, `link_error` and `ignore_result` are Celery's.
     """
 
     queue: str = ""

@@ -1,8 +1,7 @@
 """Recording: the second of the two doors that move a run's state.
 
-All moves but admission are made here: what workers report, fenced by token, and the moves of runs
-that no worker holds. Losing a race is a normal return value: a run that is not in the answer was
-not moved.
+All moves but admission: workers' reports, fenced by token, and moves of runs that no worker
+holds. Losing a race is a normal return value: a run that is not in the answer was not moved.
 """
 
 from __future__ import annotations
@@ -115,8 +114,7 @@ def write_gates(
 ) -> list[dict[str, Any]]:
     """Queue or hold waiting runs, by (id, when it opens or None, not after, cause).
 
-    Returns the rows of apply_gate.sql, one for each run that still waits. The caller publishes the
-    hints. Call it in a transaction.
+    Returns the rows of apply_gate.sql. Call it in a transaction, and publish the hints.
     """
     ids, opens, not_afters, causes = (list(column) for column in zip(*gates, strict=True))
     return sql.run(

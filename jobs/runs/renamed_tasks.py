@@ -154,8 +154,7 @@ def fail_runs(
     """End waiting runs as failed, those of `only_task` if given; return the ids of what moved.
 
     The error of a run's last attempt stays. A run without one gets `NotRegistered` if no live
-    worker of its queue knows the task. An operator's retry reopens it. The audit is as in
-    `move_runs`.
+    worker of its queue knows the task. The audit is as in `move_runs`.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     ended: list[UUID] = []

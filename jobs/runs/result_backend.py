@@ -1,9 +1,7 @@
 """Celery's result backend for durable runs: a chord counts each member's end once.
 
-Celery may report an end twice: the process dies after the result was stored, and the run is tried
-again. django-celery-results decrements a chord's counter with each report, so that it would reach
-zero before all members have ended. It also needs the result of each member, which runs ignore by
-default.
+A run whose process dies after its result was stored ends twice. django-celery-results counts
+both, and the chord's body would be called too early; it also lacks results that are ignored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Unblocking: blocked runs get a new hint when their cap, lock, pause or missing worker allows it.
 
-A refused hint is dropped; the row's `blocked_by` has the reason. When a run ends, runs that wait
-for its owner's cap or its lock are published, as many as there is room for. When a worker boots,
-those that wait for a worker that knows their task. The sweep does the same for all.
+A row's `blocked_by` has the reason. When a run ends, runs that wait for its owner's cap or its
+lock are published, as far as there is room; when a worker boots, runs of tasks that it knows.
+The sweep does the same for all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Day partitions of runs and attempts, made ahead of time.
 
-Rows of a day without a partition go to the default partition, and are moved when the partition of
-their day is made.
+Until the partition of a day is made, its rows go to the default partition.
 """
 
 from __future__ import annotations
@@ -58,11 +57,7 @@ def _exists(table: str, day: datetime) -> bool:
 
 
 def _make(table: str, column: str, *, day: datetime) -> str:
-    """Create one partition, fill it from the default one, then attach it.
-
-    Attaching locks the table less than creating a partition in place: inserts continue, unless rows
-    are to be moved.
-    """
+    """Create a partition, move its rows from the default one, attach it: inserts seldom wait."""
     name = _name(table, day)
     low, high = first_id_of(day), first_id_of(day + timedelta(days=1))
     with connection.cursor() as cursor:

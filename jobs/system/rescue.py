@@ -40,8 +40,7 @@ UNSTARTED_MOST: Final = 10
 def rescue_runs(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
     """Take back all runs of lost workers; return how many.
 
-    With a live worker and the runs that it holds, also runs that were admitted to it more than a
-    lease ago and are not among them.
+    With a live worker, also runs that were admitted to it over a lease ago and are not `held`.
     """
     total = 0
     while rescued := _rescue_chunk(worker_id, held):

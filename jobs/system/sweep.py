@@ -148,12 +148,10 @@ def publish_after_flush(*, seconds: float = math.inf) -> int:
 
 
 def publish_overdue() -> int:
-    """Publish queued runs again whose hints may be lost, since they wait for long.
+    """Publish queued runs again that have waited for long, since their hints may be lost.
 
-    If the queue has messages, the hint may be among them: a sweep publishes only the WITH_BACKLOG
-    that are overdue for longest. If it has none, all are published. A run is checked again when it
-    has waited twice as long, after at least a lease and at most an hour: a long queue gets few
-    duplicates.
+    If the queue has messages, the hint may be among them: only WITH_BACKLOG are published in one
+    sweep. A run is checked again when it has waited twice as long, after a lease to an hour.
     """
     queues = [row["queue"] for row in sql.query(_OVERDUE_QUEUES)]
     return sum(_publish_overdue(queue) for queue in queues)

@@ -1,7 +1,6 @@
-"""Which hosts an HTTP request may reach. Pure.
+"""Which hosts an HTTP request may reach, by IANA's registries (RFC 6890 and later). Pure.
 
-By the registries of special-purpose addresses (IANA; RFC 6890 and later). Python's `ipaddress` has
-such tables, too, but they differ from release to release.
+Python's `ipaddress` has such tables, too, but they differ from release to release.
 """
 
 from __future__ import annotations

@@ -132,11 +132,7 @@ def fetch(
     dial: wire.Dialler = socket.create_connection,
     tls: ssl.SSLContext | None = None,
 ) -> wire.Answer:
-    """Send a request to a checked address; return the answer.
-
-    The name is resolved once, and only the checked addresses are used: a later change of the name
-    has no effect.
-    """
+    """Send a request to an address that was checked, and not resolved again; return the answer."""
     url, deadline = request.url, wire.Deadline(timeout_seconds)
     is_listed = is_allowed(url.host, url.port, allowed=allowed, owner=owner)
     if not is_listed:

@@ -152,9 +152,8 @@ def exchange(connection: socket.socket, request: Request, deadline: Deadline) ->
 class _BoundedSocket:
     """The part of a socket that urllib3 uses, with limits for the whole answer.
 
-    A socket's own timeout is per call: a peer that sends a byte a second never exceeds it. Bytes
-    are counted here, below urllib3, because lengths in an answer may be false: urllib3 and
-    http.client read a chunk of -1 bytes to the end of the connection.
+    A socket's own timeout is per call. Bytes are counted here, because lengths in an answer may be
+    false: urllib3 and http.client read a chunk of -1 bytes to the end of the connection.
     """
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
