@@ -37,20 +37,14 @@ def check_database(
 def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
     """Check the default database, also without `--database`, and its migrations."""
     connection = connections["default"]
-    return (
-        list(_problems(connection))
-        or list(_unmigrated(connection))
-        # With wrong settings (E001, E009) these cannot be read.
-        or ([] if unknown_settings() or not settings.USE_TZ else list(_warnings()))
-    )
+    return list(_problems(connection)) or list(_unmigrated(connection)) or list(_warnings())
 
 
 def _warnings() -> Iterator[CheckMessage]:
-    yield from _partitions_end()
-    yield from _openings_end()
-    yield from _idle_workers()
-    yield from _nothing_drives()
-    yield from _unknown_tasks()
+    # With wrong settings (E001, E009) these cannot be read.
+    if not unknown_settings() and settings.USE_TZ:
+        for check in (_partitions, _openings, _idle_workers, _system_workers, _unknown_tasks):
+            yield from check()
 
 
 def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
@@ -104,7 +98,7 @@ def _unmigrated(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
         )
 
 
-def _partitions_end() -> Iterator[CheckMessage]:
+def _partitions() -> Iterator[CheckMessage]:
     days = days_left()
     if days < ALARM_DAYS:
         yield checks.Warning(
@@ -115,7 +109,7 @@ def _partitions_end() -> Iterator[CheckMessage]:
         )
 
 
-def _openings_end() -> Iterator[CheckMessage]:
+def _openings() -> Iterator[CheckMessage]:
     until = changes.known_until()
     if until is not None and until < datetime.now(UTC) + timedelta(days=1):
         yield checks.Warning(
@@ -136,7 +130,7 @@ def _idle_workers() -> Iterator[CheckMessage]:
         )
 
 
-def _nothing_drives() -> Iterator[CheckMessage]:
+def _system_workers() -> Iterator[CheckMessage]:
     """Warn if workers have run, but no system worker or no beat runs now."""
     if not Worker.objects.exists():
         return

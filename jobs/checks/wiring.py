@@ -103,19 +103,15 @@ def _process(app: Celery) -> Iterator[CheckMessage]:
             hint=f"Call fleet.route_calls() where the Celery app is made. {SEE}",
             id="fairshift.E012",
         )
-    if not _has_hook():
+    # Celery connects functions of its own.
+    hooks = [receiver.__module__ for receiver in worker_init._live_receivers(None)]
+    if all(name.startswith("celery.") for name in hooks):
         yield Error(
             "Nothing is connected to worker_init: workers would not know of durable runs.",
             hint="Connect a function that calls fleet.install(app, application()) where the"
             f" Celery app is made. {SEE}",
             id="fairshift.E013",
         )
-
-
-def _has_hook() -> bool:
-    """Say whether a function outside Celery is connected to worker_init."""
-    modules = [receiver.__module__ for receiver in worker_init._live_receivers(None)]
-    return any(not name.startswith("celery.") for name in modules)
 
 
 def _results(app: Celery) -> Iterator[CheckMessage]:

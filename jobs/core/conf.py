@@ -57,7 +57,10 @@ class Rule:
             # A text is iterable, too: by letters.
             is_many = isinstance(value, list | tuple | set | frozenset)
             is_words = is_many and all(isinstance(word, str) and word for word in value)
-            return is_words and (self.kind is Kind.WORDS or all(map(_is_pair, value)))
+            return is_words and (
+                self.kind is Kind.WORDS
+                or all(part.strip() for word in value for part in word.partition(":"))
+            )
         types = int if self.kind is Kind.WHOLE else int | float
         return (
             isinstance(value, types)
@@ -151,10 +154,6 @@ def _checked() -> dict[str, Any]:
 
 def _given() -> Any:
     return getattr(settings, "FAIRSHIFT", _NOTHING)
-
-
-def _is_pair(word: str) -> bool:
-    return all(part.strip() for part in word.partition(":"))
 
 
 def _near(key: Any) -> str | None:

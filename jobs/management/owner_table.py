@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from fleet import OwnerSnapshot, OwnerState, Snapshot
+from fleet import OwnerState, Snapshot
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,9 +42,12 @@ def as_rows(
             "worker_seconds": owner.worker_seconds,
             "entitled": entitled[owner.name],
             "received": received[owner.name],
-            "state": _state(owner),
+            "state": RUNNING if owner.state is OwnerState.IDLE and owner.running else owner.state,
         }
-        for owner in _busiest(snapshot.owners.values())
+        for owner in sorted(
+            snapshot.owners.values(),
+            key=lambda one: (-one.running - one.backlog, -one.weight, one.name),
+        )
         if not names or owner.name in names
     ]
 
@@ -84,16 +87,6 @@ def as_table(
             Text(row["state"], style=COLOURS[row["state"]]),
         )
     return table
-
-
-def _busiest(owners: Iterable[OwnerSnapshot]) -> list[OwnerSnapshot]:
-    """Return owners by work, those with most first."""
-    return sorted(owners, key=lambda one: (-one.running - one.backlog, -one.weight, one.name))
-
-
-def _state(owner: OwnerSnapshot) -> str:
-    is_busy = owner.state is OwnerState.IDLE and owner.running > 0
-    return RUNNING if is_busy else owner.state
 
 
 def _span(seconds: float | None) -> str:

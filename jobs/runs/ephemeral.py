@@ -51,7 +51,10 @@ def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Ad
             "jobs": [it.request.job for it in known],
             "tasks": [it.request.task for it in known],
             "dues": [it.due_at for it in known],
-            "are_timed": [_is_timed(it.request) for it in known],
+            # The deadline does not apply to later attempts, nor to backfills.
+            "are_timed": [
+                it.request.attempt == 1 and it.request.submission is None for it in known
+            ],
             "deadlines": _declared(known, "deadline_seconds"),
             "limits": _declared(known, "time_limit_seconds"),
             "soft_limits": _declared(known, "soft_time_limit_seconds"),
@@ -92,11 +95,6 @@ def _record_missed_windows(missed: Sequence[_DueRun]) -> None:
         jobs = [it.request.job for it in missed]
         given = {"job_ids": jobs, "due_ats": [it.due_at for it in missed]}
         sql.run("runs/record_missed_window", given)
-
-
-def _is_timed(request: AdmissionRequest) -> bool:
-    """Say whether the deadline applies: not to later attempts, nor to backfills."""
-    return request.attempt == 1 and request.submission is None
 
 
 def _answer(known: _DueRun, row: Mapping[str, Any]) -> Admission | Refusal:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -64,15 +64,10 @@ def gate_runs(run_ids: Sequence[UUID], *, cause: str) -> int:
             for row, gate in zip(rows, found, strict=True)
         ]
     )
-    _update_hints(moved)
-    return sum(row["state"] == State.QUEUED for row in moved)
-
-
-def _update_hints(moved: Sequence[dict[str, Any]]) -> None:
-    """Take back the hints of runs that are held now or have a new hint; publish new hints."""
     queued = [row for row in moved if row["before"] == State.QUEUED]
     withdraw_on_commit(row for row in queued if row["state"] != State.QUEUED or row["is_new"])
     publish_on_commit([row["id"] for row in moved if row["is_new"]])
+    return sum(row["state"] == State.QUEUED for row in moved)
 
 
 @alone

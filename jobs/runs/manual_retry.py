@@ -43,7 +43,8 @@ def reopen_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "
             run = Run.objects.get(id=run_ids[0])
             raise StateConflict(str(run.id), run.state, "retried")
         # Where calendars apply, they decide whether it is queued.
-        gate.gate_runs(_gated(moved), cause=reason or "retry")
+        gated = Run.objects.filter(id__in=moved, owner__calendar_version__gt=0)
+        gate.gate_runs(list(gated.values_list("id", flat=True)), cause=reason or "retry")
         # Else rescue would take the earlier result for that of a new attempt.
         forget(moved)
         if actor is not None:
@@ -70,9 +71,3 @@ def reopen_failed(
         with suppress(StateConflict), transaction.atomic():
             moved += len(reopen_runs(ids[start : start + CHUNK], reason=reason))
     return moved, 0
-
-
-def _gated(run_ids: Sequence[UUID]) -> list[UUID]:
-    """Return the runs whose owners have or had calendars."""
-    gated = Run.objects.filter(id__in=run_ids, owner__calendar_version__gt=0)
-    return list(gated.values_list("id", flat=True))

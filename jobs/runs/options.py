@@ -57,7 +57,11 @@ class Options:
         refuse_text("queue", self.queue, most=100)
         refuse_text("target", self.target, most=200)
         refuse_text("lock", self.lock, most=LOCK_LIMIT)
-        _refuse_key(self.idempotency_key)
+        if self.idempotency_key is not None:
+            refuse_text("idempotency_key", self.idempotency_key, most=KEY_LIMIT)
+        if self.idempotency_key == "":
+            # It would silently make a new run each time.
+            raise OptionError("idempotency_key", "is empty; give a key, or leave it out")
         if self.window not in {"", "required"}:
             raise OptionError("window", "is 'required' or left out")
         refuse_labels(self.labels)
@@ -78,15 +82,6 @@ def own_policy(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 NAMES: Final = frozenset(item.name for item in fields(Options))
-
-
-def _refuse_key(key: Any) -> None:
-    """Raise OptionError for an empty key: it would silently make a new run each time."""
-    if key is None:
-        return
-    refuse_text("idempotency_key", key, most=KEY_LIMIT)
-    if not key:
-        raise OptionError("idempotency_key", "is empty; give a key, or leave it out")
 
 
 def _refuse_time(countdown: Any, eta: Any) -> None:

@@ -158,7 +158,8 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         if entry.task in ROUNDS:
             if self._waits(entry):
                 return False
-            entry.options.setdefault("expires", _expires(entry))
+            every = getattr(entry.schedule, "run_every", timedelta()).total_seconds()
+            entry.options.setdefault("expires", max(EXPIRES_SECONDS, every))
         return super()._publish(entry, sending, producer)
 
     def _waits(self, entry: Any) -> bool:
@@ -239,9 +240,3 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         except (DatabaseError, InterfaceError) as error:
             log.warning("beat: writes last runs later: %s", " ".join(str(error).split()))
             connection.close()
-
-
-def _expires(entry: Any) -> float:
-    """Return the seconds after which a waiting message of a round expires."""
-    every = getattr(entry.schedule, "run_every", timedelta())
-    return max(EXPIRES_SECONDS, every.total_seconds())
