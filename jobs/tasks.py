@@ -104,8 +104,7 @@ def read_inbox() -> dict[str, int]:
     return inbox.read()
 
 
-# Messages of these two are read from the inbox in batches. No worker runs them: other queues do not
-# check which owners a sender may write for.
+# These are read from the inbox in batches; other queues do not check a sender's owners.
 @shared_task(name="fairshift.upsert_jobs", ignore_result=False, throws=(FairshiftError,))
 def upsert_jobs(owner: str, jobs: list[dict[str, Any]]) -> None:  # noqa: ARG001  names of a call
     """Make an owner's jobs what these say; through the inbox only."""

@@ -1,8 +1,7 @@
 """Arguments and results as bytes: JSON in kombu's dialect, or an error that names the field.
 
-Preserved: JSON's types, ints of up to 4,300 digits, and what kombu marks with a type: datetime (its
-zone becomes an offset), date, time, Decimal, UUID and bytes. As everywhere in Celery, a tuple
-becomes a list, and a member of a str or int enum its value.
+Preserved: JSON's types, ints of up to 4,300 digits, and kombu's: datetime (its zone becomes an
+offset), date, time, Decimal, UUID, bytes. A tuple becomes a list, an enum's member its value.
 """
 
 from __future__ import annotations
@@ -114,8 +113,8 @@ def _refuse_faults(body: list[Any], positional: Sequence[str], max_bytes: int) -
 def _refuse_fault(value: Any, path: Path, limit: int, *, left: int | None = None) -> int:
     """Raise _Fault at the first value that JSON cannot hold; return the bytes left.
 
-    Not recursive, so that no depth overflows the stack. Raises PayloadTooLarge as soon as `limit`
-    must be exceeded: a small object that contains itself many times would else take for ever.
+    Not recursive: no depth overflows the stack. Raises PayloadTooLarge early: an object that
+    contains itself many times would take for ever.
     """
     left = limit if left is None else left
     waiting: list[tuple[Any, Path, int]] = [(value, path, 0)]

@@ -79,10 +79,7 @@ def retry_delay(
 def delay_after(
     policy: Mapping[str, Any], attempt: int, names: Sequence[str], wanted: float | None
 ) -> float | None:
-    """Return the seconds until the next attempt, as `retry_delay` does, for a run's policy.
-
-    `policy` is that of the row, with its `max_attempts`; settings are its defaults.
-    """
+    """Return `retry_delay` for the policy of a run's row, with its `max_attempts`."""
     complete = RetryPolicy(
         max_attempts=policy["max_attempts"],
         backoff_seconds=policy.get("backoff_seconds", setting("BACKOFF_SECONDS")),

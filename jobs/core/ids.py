@@ -26,10 +26,7 @@ def _assemble(milliseconds: int, *, version: int, tail: int) -> UUID:
 
 
 def new_ids(moment: datetime, count: int) -> Iterator[UUID]:
-    """Yield `count` UUIDv7 of one moment, in rising order.
-
-    The random tail of the first is incremented (RFC 9562, 6.2, method 2).
-    """
+    """Yield `count` UUIDv7 of one moment, in rising order (RFC 9562, 6.2, method 2)."""
     milliseconds = _milliseconds(moment)
     # The top bit is 0, so that increments cannot reach the version bits.
     start = int.from_bytes(os.urandom(10)) & (_RANDOM_BITS >> 1)

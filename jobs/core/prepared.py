@@ -35,10 +35,7 @@ _known: set[str] = set()
 def run(
     name: str, ids: Collection[UUID], parameters: Mapping[str, Any], *, waits: bool = False
 ) -> list[dict[str, Any]]:
-    """Run a statement file about the runs of these ids; return its rows by column name.
-
-    With `waits` it may wait for locks, so that its duration is not that of its plan.
-    """
+    """Run a statement file about these runs. One that `waits` may be slow with a good plan."""
     partition = _partition(ids)
     if partition is None:
         return database.query(_statement(name), parameters)

@@ -56,10 +56,7 @@ def binaries(values: Iterable[bytes | None]) -> str:
 
 
 def bound_waits() -> None:
-    """Limit this transaction: wait at most 2 s for a lock, end after 30 s without a statement.
-
-    So neither another open transaction nor a host that has vanished blocks the system's workers.
-    """
+    """Limit this transaction: wait 2 s for a lock at most, end after 30 s without a statement."""
     query(_BOUNDS)
 
 

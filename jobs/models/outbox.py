@@ -1,7 +1,4 @@
-"""The transactional outbox: hints that are committed and perhaps not in the broker.
-
-A row lives from the transaction that queues runs until their hints are published.
-"""
+"""The transactional outbox: hints that are committed and perhaps not yet in the broker."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The verbs that methods of models call, such as `run.cancel()`.
-
-Models may not import verbs, which are above them: `jobs.apps` installs these.
-"""
+"""The verbs behind methods of models, such as `run.cancel()`; `jobs.apps` installs them."""
 
 from __future__ import annotations
 

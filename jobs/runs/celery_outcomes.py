@@ -47,9 +47,8 @@ ORDER BY r.ended_at LIMIT %s
 def notify_celery(run_ids: Sequence[UUID]) -> None:
     """Mark these ended runs in the result backend; call errbacks, count chord members.
 
-    Runs without such options are skipped. As in Celery, errbacks are called for failures, not for
-    revoked tasks. A stored final result stays, and a chord counts an end once; an errback may be
-    called twice. Call it after the commit. Errors are only logged: the run has ended.
+    Runs without such options are skipped. Errbacks are called for failures only, as in Celery, perhaps
+    twice. A stored final result stays. Call it after the commit; errors are only logged.
     """
     if not run_ids:
         return

@@ -70,10 +70,7 @@ def _publish_committed(run_ids: Sequence[UUID], outbox_id: int, read: Read | Non
 def publish_slices(
     run_ids: Sequence[UUID], *, seconds: float = math.inf, read: Read | None = None
 ) -> Sequence[UUID]:
-    """Publish the hints of a batch in slices; return the runs that were not published.
-
-    Stops when the broker is unavailable, which is logged, or when the time is up.
-    """
+    """Publish hints in slices, until the time is up or the broker fails; return the other runs."""
     until = time.monotonic() + seconds
     published = 0
     try:

@@ -1,8 +1,8 @@
 """Runs without history: no row is written for them, from the hint to the end.
 
-A job with the history `none` has no rows of runs. A hint names the job, and the job's current row
-admits it. The run's id contains the due time; only the message has the number of the attempt. What
-the broker loses is lost. A hint outside the job's windows is dropped and recorded as missed.
+A hint names the job, and the job's current row admits it. The run's id contains the due time; only
+the message has the number of the attempt. What the broker loses is lost. A hint outside the job's
+windows is dropped and recorded as missed.
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ CHUNK: Final = 1_000
 GATING_SECONDS: Final = 1.0
 """Seconds for which one promotion gates waiting runs of owners whose calendars changed."""
 
-# The owner's row has the version and the progress: the next promotion may run in another process.
-# A later change is gated when this version is done.
+# In the row, for the next promotion in any process. A later change is gated when this one is done.
 _BEGIN: Final = """
 UPDATE jobs_owner SET gating_version = %s, gated_to = %s
 WHERE id = %s AND gated_to IS NULL AND gated_version < %s
@@ -74,9 +73,8 @@ def gate_runs(run_ids: Sequence[UUID], *, cause: str) -> int:
 def gate_changed(watch: ClosingWatch) -> int:
     """Gate again the waiting runs of owners whose calendars have changed; return how many runs.
 
-    `ClosingWatch.check_now` has closed the owners' active runs before. A call works for a second
-    and finishes its chunk; the next promotion continues. Owners take turns, a chunk each, in random
-    order: one with many runs or changes does not delay others. A concurrent call returns at once.
+    A call works for a second and finishes its chunk; the next promotion continues. Owners take
+    turns, a chunk each, in random order: none delays the others. A concurrent call returns at once.
     """
     until = time.monotonic() + GATING_SECONDS
     for owner_id, version in watch.closed.items():

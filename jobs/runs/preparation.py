@@ -191,10 +191,7 @@ def queue_name(chosen: Options) -> str:
 
 
 def message_options(chosen: Options) -> dict[str, Any]:
-    """Return the Celery headers of a run's message that differ from the defaults.
-
-    Not empty when a result or errback is wanted: `celery_outcomes` finds such runs by that.
-    """
+    """Return the message's Celery headers; without any, `celery_outcomes` skips the run."""
     if chosen.ignore_result and chosen.link_error is None:
         return {}
     return {"ignore_result": chosen.ignore_result}

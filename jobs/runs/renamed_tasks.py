@@ -82,9 +82,8 @@ def move_task(
 ) -> Moved:
     """Move every waiting run and every recurring job of a task to another task.
 
-    With `queue`, only runs of that queue, and no jobs. Runs and jobs whose arguments the other task
-    does not take are refused. Raises UnknownTask if this process does not know the other task, and
-    OptionError if it is one of Fairshift's own. Repeating it is harmless.
+    With `queue`, only runs of that queue, and no jobs. Those whose arguments do not fit are refused.
+    Raises UnknownTask, and OptionError for one of Fairshift's tasks. Repeating it is harmless.
     """
     _target(to)
     total = Moved()
@@ -99,10 +98,7 @@ def move_task(
 def fail_task(
     task: str, *, queue: str = "", actor: Actor = None, reason: str = "", is_dry_run: bool = False
 ) -> Moved:
-    """End every waiting run of a task as failed; with `queue`, only runs of that queue.
-
-    Recurring jobs of the task do not change and make more runs: `jobs` counts the enabled ones.
-    """
+    """End a task's waiting runs, or those of a queue, as failed; `jobs` counts its enabled jobs."""
     total = Moved(jobs=Job.objects.filter(task=task, enabled=True).count())
     for run_ids in _chunks(task, queue):
         if is_dry_run:
@@ -124,9 +120,8 @@ def move_runs(
 ) -> Moved:
     """Move waiting runs to another task, those of `only_task` if given; publish new hints.
 
-    The arguments are stored as a submit of the other task stores them; runs whose arguments do not
-    fit are refused. The audit has an entry for each owner; for a single run without `only_task`, an
-    entry for the run.
+    Runs whose arguments do not fit are refused. The audit has an entry for each owner; for a single
+    run without `only_task`, an entry for the run.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     total, task = total or Moved(), _target(to)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,8 +25,8 @@ def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
     term = term.strip()
     if not term:
         return runs
-    if (run_id := _uuid(term)) is not None:
-        return runs.filter(id=run_id)
+    with suppress(ValueError):
+        return runs.filter(id=UUID(term))
     names = access.narrowed(Target.objects.all(), user, path="owner").filter(name=term)
     wanted = Q(target_id__in=list(names.values_list("id", flat=True)[:100]))
     if term.isascii() and term.isdigit() and int(term) < _NUMBER_LIMIT:
@@ -58,10 +59,3 @@ def search_beginnings(
 
 def _first(rows: QuerySet[Any], order: Collate) -> set[Any]:
     return set(rows.order_by(order).values_list("pk", flat=True)[:MOST_FOUND])
-
-
-def _uuid(term: str) -> UUID | None:
-    try:
-        return UUID(term)
-    except ValueError:
-        return None

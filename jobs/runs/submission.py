@@ -91,43 +91,27 @@ def submit_many(
     `"{host}"`. `chord` is a Celery signature that is called with the list of results when every run
     has succeeded. Other errors are those of `submit`.
     """
-    return _submit_many(
-        task, arguments, None, owner=owner, label=label, chord=chord, options=options
-    )
+    return submit_on(None, task, arguments, owner=owner, label=label, chord=chord, **options)
 
 
 def submit_on(
-    targets: Sequence[str],
+    targets: Sequence[str] | None,
     task: Task | str,
     arguments: Iterable[Mapping[str, Any]],
     /,
     *,
     owner: Owner | str,
     label: str = "",
+    chord: Signature | None = None,
     **options: Any,
 ) -> Submission:
-    """Submit as `submit_many` does, with a target's name for each run."""
-    return _submit_many(
-        task, arguments, targets, owner=owner, label=label, chord=None, options=options
-    )
-
-
-def _submit_many(
-    task: Task | str,
-    arguments: Iterable[Mapping[str, Any]],
-    named: Sequence[str] | None,
-    *,
-    owner: Owner | str,
-    label: str,
-    chord: Signature | None,
-    options: Mapping[str, Any],
-) -> Submission:
+    """Submit as `submit_many` does; `targets`, if given, has the name of each run's target."""
     task = resolve(task)
     settings = preparation.checked_options(options)
     calls = preparation.as_list("arguments", arguments, elements="mappings, one for each run")
     preparation.refuse_size(calls, label)
     payloads = preparation.encode_payloads(task, calls, embed=embed_of(settings, chord=chord))
-    targets = named or placeholders.filled("target", settings.target, calls)
+    targets = targets or placeholders.filled("target", settings.target, calls)
     locks = placeholders.filled("lock", settings.lock, calls)
     checked = _Checked(task, settings, payloads, targets, locks, chord=chord)
     with transaction.atomic():

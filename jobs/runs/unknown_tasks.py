@@ -1,7 +1,4 @@
-"""Count waiting runs whose task no live worker of their queue knows.
-
-A deploy that renames or removes a task leaves them. They wait until a worker knows the task.
-"""
+"""Count waiting runs whose task no live worker of their queue knows, as after a deploy."""
 
 from __future__ import annotations
 

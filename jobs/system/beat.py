@@ -94,10 +94,7 @@ class Entry(ModelEntry):
             self.last_run_at = self.last_run_at.replace(microsecond=0)
 
     def _before(self, start: datetime) -> datetime:
-        """Return the last run with which the first one is due at the start time, or soon after it.
-
-        Stock returns 30 years ago, with which a crontab entry is due at once, at any hour.
-        """
+        """Return a last run with which the first is due at the start; stock's is 30 years ago."""
         if isinstance(self.schedule, interval):
             return start - self.schedule.run_every
         return max(start - TICK, self.model.date_changed)
@@ -188,8 +185,6 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         self._was_full = is_full
         return is_full
 
-    # --- reading -------------------------------------------------------------------------
-
     def reload_entries(self) -> None:
         self._dirty.clear()
         self._schedule = None
@@ -225,8 +220,6 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         if entry.schedule != before.schedule:
             entry.last_run_at = entry.model.last_run_at = lease.clock.now()
             entry.save()
-
-    # --- writing -------------------------------------------------------------------------
 
     def sync(self) -> None:
         """Write the last runs of entries that are not in the ledger."""

@@ -1,7 +1,4 @@
-"""Day partitions of runs and attempts, made ahead of time.
-
-Until the partition of a day is made, its rows go to the default partition.
-"""
+"""Day partitions of runs and attempts, made ahead; other rows go to the default partition."""
 
 from __future__ import annotations
 
@@ -69,16 +66,15 @@ def _make(table: str, column: str, *, day: datetime) -> str:
             [low, high],
         )
         if cursor.fetchone()[0]:
-            # Else an outcome that waits for a moved row would not find it. Lock the table, not the
-            # default partition: statements that wait for it are planned with the new partition.
+            # Else an outcome that waits for a moved row would not find it. The table, not only its
+            # default partition: waiting statements are planned with the new one.
             cursor.execute(f"LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE")
         cursor.execute(
             f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
         )
         if table == "jobs_run":
-            # This index must be older than the primary key: for a look-up by id, PostgreSQL takes
-            # the newer of two that look equally good, as on a table without statistics. Attaching
-            # creates the other indexes.
+            # Before the primary key, which attaching makes: without statistics, PostgreSQL takes the
+            # newer of two indexes for a look-up by id.
             cursor.execute(f"CREATE INDEX ON {name} (owner_id, id)")
         cursor.execute(
             f"WITH moved AS (DELETE FROM {table}_default "  # noqa: S608

@@ -1,9 +1,8 @@
 """Rescue: runs whose worker is lost are tried again, or fail.
 
-A worker is lost when it has stopped, or its heartbeat is older than the lease. A run that a live
-worker does not have, because the answer to its admission was lost, is given back. If Celery has
-stored a run's result, that is its end. A rescue moves a run under the token of the lost worker: if
-that worker reports later, it is fenced off.
+A worker is lost when it has stopped, or its heartbeat is older than the lease. A run that its live
+worker does not have is given back: the answer to its admission was lost. If Celery has stored a
+result, that is the run's end. A late report of the lost worker has an old token.
 """
 
 from __future__ import annotations
@@ -78,8 +77,7 @@ def _report(run: dict[str, Any]) -> Report:
         return Report(
             str(run["id"]), run["token"], Kind.GIVEN_BACK, time.monotonic(), cause=unstarted
         )
-    # The run seldom causes the loss: the second attempt follows at once. Later ones wait for the
-    # back-off, in case the run kills its workers.
+    # The run seldom causes the loss: only later attempts wait, in case it kills its workers.
     wanted = 0.0 if run["attempt_count"] == 1 else None
     delay = delay_after(policy, run["attempt_count"], (LOST,), wanted)
     return Report(
@@ -100,7 +98,6 @@ def _why_unstarted(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
         return ""
     if run["is_unheard"]:
         return UNHEARD
-    # The worker of a last attempt records the start first (see `Admission.records_start_first`).
-    # After UNSTARTED_MOST such losses, the run is assumed to kill its workers.
+    # See `Admission.records_start_first`. After UNSTARTED_MOST losses the run may kill its workers.
     is_sure = is_last(policy, run["attempt_count"]) and not run["has_started"]
     return UNSTARTED if is_sure and run["unstarted_count"] < UNSTARTED_MOST else ""

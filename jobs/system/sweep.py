@@ -75,10 +75,7 @@ RETURNING r.id
 
 
 def sweep_hints() -> dict[str, int]:
-    """Publish hints that may be missing; send missed ends to Celery, and settings to the queues.
-
-    Returns counts by cause. Raises BrokerUnavailable; the next sweep continues.
-    """
+    """Publish all hints that may be missing; return counts by cause. Raises BrokerUnavailable."""
     # First: after a flush, the queues must know who is paused before they get hints.
     fair_queue.publish_all_settings()
     return {
@@ -92,10 +89,7 @@ def sweep_hints() -> dict[str, int]:
 
 
 def publish_outbox() -> int:
-    """Publish outbox rows that are older than a sweep's interval; return how many hints.
-
-    Raises BrokerUnavailable; what is not published of a batch stays in the outbox.
-    """
+    """Publish outbox rows older than a sweep's interval; return how many. Raises BrokerUnavailable."""
     total = 0
     while True:
         with transaction.atomic():

@@ -26,10 +26,9 @@ def management_command(
 ) -> dict[str, Any]:
     """Run one of Django's management commands that the settings allow and keep its output.
 
-    `args` are those of a command line, an item each: `["--days", "30"]`. What the command prints
-    with Python's `print` goes to the worker's log. One attempt by default: few commands may be
-    repeated. Raises CommandFailed, whose text has `•••` in place of each argument of 4 or more
-    characters: more people see errors than arguments.
+    `args` are those of a command line, an item each: `["--days", "30"]`. Output of Python's `print`
+    goes to the worker's log. One attempt by default: few commands may be repeated. CommandFailed
+    has `•••` in place of arguments of 4 or more characters: more people see errors.
     """
     allowed = setting("MANAGEMENT_COMMANDS")
     if name not in allowed:

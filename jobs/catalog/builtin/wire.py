@@ -1,7 +1,4 @@
-"""Send one HTTP request to a checked address, with limits of time and bytes.
-
-urllib3 writes the request and reads the answer; it neither resolves names nor connects.
-"""
+"""Send one HTTP request to a checked address within limits; urllib3 only writes and reads."""
 
 from __future__ import annotations
 

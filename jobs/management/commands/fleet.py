@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -92,8 +93,6 @@ class Command(BaseCommand):
 
 
 def _import_beat(given: dict[str, Any]) -> None:
-    from dataclasses import asdict
-
     from jobs.core.errors import UnknownOwner
     from jobs.definitions.beat_import import import_beat
 
