@@ -47,8 +47,8 @@ ORDER BY r.ended_at LIMIT %s
 def notify_celery(run_ids: Sequence[UUID]) -> None:
     """Mark these ended runs in the result backend; call errbacks, count chord members.
 
-    Runs without such options are skipped. Errbacks are called for failures only, as in Celery, perhaps
-    twice. A stored final result stays. Call it after the commit; errors are only logged.
+    Runs without such options are skipped. Errbacks are called for failures only, as in Celery,
+    perhaps twice. A stored final result stays. Call it after the commit; errors are only logged.
     """
     if not run_ids:
         return

@@ -25,7 +25,7 @@ CHUNK: Final = 1_000
 GATING_SECONDS: Final = 1.0
 """Seconds for which one promotion gates waiting runs of owners whose calendars changed."""
 
-# In the row, for the next promotion in any process. A later change is gated when this one is done.
+# In the row, so that any process can continue. A later change is gated when this one is done.
 _BEGIN: Final = """
 UPDATE jobs_owner SET gating_version = %s, gated_to = %s
 WHERE id = %s AND gated_to IS NULL AND gated_version < %s

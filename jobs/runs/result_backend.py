@@ -114,7 +114,8 @@ def _stored(report: Report, row: TaskResult) -> Report:
 
 
 def _is_stored(request: Context, state: str) -> bool:
-    # Celery has stored a wanted success, but not always a failure: that of a chain's first task.
+    # Celery has stored a success if a result is wanted. Not always a failure: the last task of a
+    # chain gets that of the first, with the options of the first.
     if state == states.SUCCESS and vars(request).get("ignore_result") is False:
         return True
     stored = TaskResult.objects.filter(task_id=request.id, status__in=states.READY_STATES)

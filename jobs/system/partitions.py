@@ -54,7 +54,7 @@ def _exists(table: str, day: datetime) -> bool:
 
 
 def _make(table: str, column: str, *, day: datetime) -> str:
-    """Create a partition, move its rows from the default one, attach it: inserts seldom wait."""
+    """Create a partition, fill it from the default one, attach it: inserts need not wait."""
     name = _name(table, day)
     low, high = first_id_of(day), first_id_of(day + timedelta(days=1))
     with connection.cursor() as cursor:
@@ -67,14 +67,14 @@ def _make(table: str, column: str, *, day: datetime) -> str:
         )
         if cursor.fetchone()[0]:
             # Else an outcome that waits for a moved row would not find it. The table, not only its
-            # default partition: waiting statements are planned with the new one.
+            # default partition: statements that wait are planned with the new one.
             cursor.execute(f"LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE")
         cursor.execute(
             f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
         )
         if table == "jobs_run":
-            # Before the primary key, which attaching makes: without statistics, PostgreSQL takes the
-            # newer of two indexes for a look-up by id.
+            # Before the primary key, which attaching makes: without statistics, PostgreSQL uses
+            # the newer of two indexes for a look-up by id.
             cursor.execute(f"CREATE INDEX ON {name} (owner_id, id)")
         cursor.execute(
             f"WITH moved AS (DELETE FROM {table}_default "  # noqa: S608

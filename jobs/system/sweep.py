@@ -89,7 +89,7 @@ def sweep_hints() -> dict[str, int]:
 
 
 def publish_outbox() -> int:
-    """Publish outbox rows older than a sweep's interval; return how many. Raises BrokerUnavailable."""
+    """Publish outbox rows older than a sweep's interval; return how many hints. The rest stays."""
     total = 0
     while True:
         with transaction.atomic():
