@@ -28,8 +28,6 @@ from jobs.runs.storage import RunDefaults, needed_of
 from jobs.runs.targets import targets_of
 from jobs.windows import Gate
 
-OF_CELERY: Final = {**REPLACED, "expires": "deadline_seconds"}
-"""Celery's names of options, with ours."""
 DEFAULT_PRIORITY: Final = 5
 BATCH_LIMIT: Final = 100_000
 LABEL_LIMIT: Final = 200
@@ -72,7 +70,7 @@ def _refuse_near_option(name: str, arguments: Collection[str]) -> None:
 
 def refuse_replaced(name: str) -> None:
     """Raise OptionError for an option of Celery's that has another name here."""
-    if (ours := OF_CELERY.get(name)) is not None:
+    if (ours := REPLACED.get(name)) is not None:
         raise OptionError(name, f"is Celery's and unknown here; use {ours}")
 
 

@@ -82,8 +82,8 @@ def move_task(
 ) -> Moved:
     """Move every waiting run and every recurring job of a task to another task.
 
-    With `queue`, only runs of that queue, and no jobs. Those whose arguments do not fit stay. Raises
-    UnknownTask, and OptionError for one of Fairshift's tasks. Repeating it is harmless.
+    With `queue`, only runs of that queue, and no jobs. Those whose arguments do not fit stay.
+    Raises UnknownTask; OptionError for one of Fairshift's tasks. Repeating it is harmless.
     """
     _target(to)
     total = Moved()
