@@ -1,4 +1,4 @@
-"""The models, one file a noun."""
+"""The models of jobs, one file an idea."""
 
 from jobs.models.audit import AuditEntry as AuditEntry
 from jobs.models.calendar import Attachment as Attachment

@@ -1,4 +1,4 @@
-"""Owners: weights, limits and pauses, and how the fair queues learn them."""
+"""Owners: their weights, limits and pauses, and what the fair queue is told of them."""
 
 from typing import TYPE_CHECKING
 
