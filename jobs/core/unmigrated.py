@@ -1,7 +1,4 @@
-"""Say what to run when the database lacks a table or column of a model.
-
-PostgreSQL's own error names neither the cause nor the fix. All queries of Django are wrapped.
-"""
+"""Have Django's queries say `migrate` when the database lacks a table or column of a model."""
 
 from __future__ import annotations
 

@@ -27,10 +27,7 @@ ALONE: Final = "SELECT pg_advisory_xact_lock(1721, 0)"
 
 
 def publish_settings_on_commit(*changed: Owner) -> None:
-    """Send these owners' settings once the transaction commits; publish their unblocked runs.
-
-    Call it after each change of an owner's row; else the sweep does it some seconds later.
-    """
+    """After the commit, send these owners' settings and publish their unblocked runs."""
     slugs = [owner.slug for owner in changed]
     ids = [owner.pk for owner in changed if owner.pk is not None]
     transaction.on_commit(lambda: _publish_logged(slugs), robust=True)

@@ -1,7 +1,4 @@
-"""Celery's callbacks around durable runs: links, errbacks and chords.
-
-They are stored in the payload. A chord's counter is written with the rows of its runs.
-"""
+"""Celery's links, errbacks and chords around durable runs: stored with them, not in the broker."""
 
 from __future__ import annotations
 

@@ -40,11 +40,8 @@ PRIME_SECONDS: Final = 1.0
 """Seconds for which a worker that finds an emptied queue fills it, before it admits runs."""
 
 WITH_BACKLOG: Final = 25
-"""Most overdue runs that one sweep publishes again for a queue that has messages.
-
-A queue delivers its oldest messages first, so that runs with lost hints are soon the oldest. A few
-a sweep find them, without many duplicates.
-"""
+"""Most overdue runs that one sweep publishes again for a queue that has messages: runs with lost
+hints are soon the oldest, because a queue delivers its oldest messages first."""
 
 _OUTBOX = """
 SELECT id, run_ids FROM jobs_outbox
