@@ -35,7 +35,7 @@ _known: set[str] = set()
 def run(
     name: str, ids: Collection[UUID], parameters: Mapping[str, Any], *, waits: bool = False
 ) -> list[dict[str, Any]]:
-    """Run a statement file about these runs. One that `waits` may be slow with a good plan."""
+    """Run a statement file about these runs. `waits`: if it is slow, it waits for locks."""
     partition = _partition(ids)
     if partition is None:
         return database.query(_statement(name), parameters)

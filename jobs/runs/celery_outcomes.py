@@ -1,4 +1,4 @@
-"""Report to Celery the ends of runs that no worker reports, so that nothing waits for ever.
+"""Report to Celery the ends of runs that no worker reports, or errbacks and chords would wait.
 
 Such runs are cancelled, expire, cannot be read, or lose their last attempt with the worker.
 """

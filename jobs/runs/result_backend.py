@@ -1,7 +1,8 @@
 """Celery's result backend for durable runs: a chord counts each member's end once.
 
-A run whose process dies after its result was stored ends twice. django-celery-results counts
-both, and the chord's body would be called too early; it also lacks results that are ignored.
+If a process dies after its result was stored, the run is tried again, and ends twice for Celery.
+django-celery-results would count both ends and call the chord's body too early. It would also
+lack the results of members that ignore theirs, as runs do by default.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ class ResultBackend(DatabaseBackend):
     ) -> None:
         """Call the chord's body if this was its last member. Repeating is harmless.
 
-        The result is stored first if it is not: the body needs it although the member ignores it.
+        Stores a missing result first: the body needs it, also if the member ignores it.
 
         The counter is a lower bound of the missing ends: each report lowers it. At zero, the stored
-        ends are counted, and the counter is set to the number that is missing. Counting at each end
+        ends are counted, and the counter becomes the number that is missing. Counting at each end
         would cost the square of the chord's size. A process that dies between the deletion and the
         call loses the body.
         """

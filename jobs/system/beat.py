@@ -1,7 +1,7 @@
 """celery-beat's scheduler of an installation: any number of beats run, and one of them sends.
 
-Set `CELERY_BEAT_SCHEDULER` to `jobs.system.beat:Scheduler`. It extends django-celery-beat's, which
-loses or repeats sends:
+Set `CELERY_BEAT_SCHEDULER` to `jobs.system.beat:Scheduler`. It extends django-celery-beat's, and
+differs where that loses or repeats sends:
 
 - a beat waits for PostgreSQL and Redis if they are unavailable, also at its boot;
 - one leads (`fleet/beat/scheduler.py`), by PostgreSQL's clock; entries are due by that clock, too;

@@ -98,6 +98,7 @@ def _why_unstarted(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
         return ""
     if run["is_unheard"]:
         return UNHEARD
-    # See `Admission.records_start_first`. After UNSTARTED_MOST losses, the run may be the cause.
+    # The worker would have recorded the start of a last attempt first: see `Admission`. After
+    # UNSTARTED_MOST such losses, the run may be the cause.
     is_sure = is_last(policy, run["attempt_count"]) and not run["has_started"]
     return UNSTARTED if is_sure and run["unstarted_count"] < UNSTARTED_MOST else ""
