@@ -53,9 +53,9 @@ def _publish_logged(slugs: Sequence[str]) -> None:
 def _settings(slugs: Sequence[str] | None) -> list[OwnerSettings]:
     """Return the current settings of these owners, or of all; a deleted owner has the defaults."""
     sql.query(ALONE)
-    owners = Owner.objects.all() if slugs is None else Owner.objects.filter(slug__in=slugs)
+    rows = Owner.objects.all() if slugs is None else Owner.objects.filter(slug__in=slugs)
     facts = ("slug", "weight", "max_running", "rate_limit_per_minute")
-    found = {row["slug"]: _of_row(row) for row in owners.values(*facts, is_paused=PAUSED)}
+    found = {row["slug"]: _of_row(row) for row in rows.values(*facts, is_paused=PAUSED)}
     gone = {slug: OwnerSettings(slug) for slug in slugs or ()}
     return list((gone | found).values())
 
