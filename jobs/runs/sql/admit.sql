@@ -13,7 +13,6 @@
 WITH hint AS (
     SELECT * FROM unnest(%(ids)s::uuid[], %(tasks)s::text[]) AS h(id, task)
 ), node AS (
-    -- A worker that was frozen past its lease may admit only after its next heartbeat.
     SELECT id FROM jobs_worker
     WHERE id = %(worker)s AND stopped_at IS NULL
       AND heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
