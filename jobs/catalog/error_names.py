@@ -29,7 +29,6 @@ def refuse_unknown_errors(policy: Mapping[str, Any]) -> None:
 
 
 def refuse_unknown_names(option: str, names: Iterable[str]) -> None:
-    """Do the same for the names of one option."""
     for name in names:
         if "." in name or name in _known:
             continue

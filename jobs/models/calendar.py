@@ -267,12 +267,10 @@ class Attachment(models.Model):
 
     @property
     def to(self) -> Owner | Job | Target | TargetGroup:
-        """What it is attached to."""
         return next(it for it in (self.owner, self.job, self.target, self.group) if it is not None)
 
     @property
     def owner_of_it(self) -> Owner:
-        """The owner of what it is attached to."""
         to = self.to
         return to if isinstance(to, Owner) else to.owner
 

@@ -91,5 +91,4 @@ class Tail(io.TextIOBase):
         return len(text)
 
     def text(self) -> str:
-        """Return what is kept."""
         return "".join(self.parts)[-self.limit :]
