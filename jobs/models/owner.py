@@ -25,6 +25,7 @@ from jobs.models.fields import (
 PAUSED = models.Q(paused_at__isnull=False) & (
     models.Q(paused_until__isnull=True) | models.Q(paused_until__gt=Now())
 )
+"""The condition that an owner is paused now, as in admit.sql and unblock.sql."""
 
 
 class OwnerQuerySet(models.QuerySet["Owner"]):
