@@ -45,11 +45,7 @@ _HOMES = {
 
 
 def _refuse_other_fleet() -> None:
-    """Refuse a package of the project's own named `fleet`: it hides Fairshift's.
-
-    `fleet.use_fair_transport` refuses one named `jobs` with the same sentence. Uncaught, Python
-    prints it in place of a traceback.
-    """
+    """Exit if a package `fleet` of the project hides ours; `fleet` does the same for `jobs`."""
     ours = Path(__file__).resolve().parent.parent / "fleet"
     found = find_spec("fleet")
     places = list(found.submodule_search_locations or [found.origin or ""]) if found else []

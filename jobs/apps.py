@@ -1,4 +1,4 @@
-"""The Django app of jobs: what people ask for."""
+"""The Django app of jobs."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ NEEDED: Final = ("django_celery_beat", "django_celery_results", "django_object_a
 
 
 def refuse_missing_apps() -> None:
-    """Raise ImproperlyConfigured for apps that are not installed, before something else fails."""
+    """Raise ImproperlyConfigured for apps that are not installed."""
     if missing := [repr(name) for name in NEEDED if not apps.is_installed(name)]:
         raise ImproperlyConfigured(f"Fairshift needs {' and '.join(missing)} in INSTALLED_APPS.")
 
@@ -28,25 +28,16 @@ class JobsConfig(AppConfig):
 
         from jobs import checks  # noqa: F401  registers the system checks
         from jobs.core.unmigrated import explain_missing_tables
-        from jobs.pages.ical_logs import hide_feed_secrets
-
-        hide_feed_secrets()
-        explain_missing_tables()
-
-        self._hand_over_verbs()
-
-        # Here already: what reads a value of a wrong type would fail without naming it.
-        conf.refuse_wrong_settings()
-
-    @staticmethod
-    def _hand_over_verbs() -> None:
         from jobs.models import verbs
+        from jobs.pages.ical_logs import hide_feed_secrets
         from jobs.recurring.backfill import backfill
         from jobs.runs.cancellation import cancel_runs, cancel_submission
         from jobs.runs.manual_retry import reopen_runs
         from jobs.runs.submission import run_job
         from jobs.runs.why_waiting import why_waiting
 
+        hide_feed_secrets()
+        explain_missing_tables()
         verbs.install(
             verbs.Verbs(
                 cancel_runs=cancel_runs,
@@ -57,3 +48,5 @@ class JobsConfig(AppConfig):
                 backfill=backfill,
             )
         )
+        # At boot: a later use of a bad value would fail without naming the setting.
+        conf.refuse_wrong_settings()

@@ -1,7 +1,6 @@
-"""The system's own Celery tasks: thin, one call each, on a queue and a worker of their own.
+"""The system's own Celery tasks, one call each, for a queue and a worker of their own.
 
-A round that meets the one before it still at work returns at once.
-celery-beat sends them from the PeriodicTasks that the migrations make.
+celery-beat sends them. A round returns at once if the one before it still runs.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from celery import shared_task
 
 from fleet import BrokerUnavailable
 from jobs.calendars import changes
-from jobs.catalog.builtin import http_request, management_command
+from jobs.catalog import builtin  # noqa: F401  registers its tasks
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.sql import alone
@@ -25,28 +24,10 @@ from jobs.system import partitions, promotion
 from jobs.system.rescue import rescue_runs
 from jobs.system.sweep import sweep_hints
 
-__all__ = [
-    "backfill",
-    "delete_jobs",
-    "extend_openings",
-    "fire",
-    "http_request",
-    "make_partitions",
-    "management_command",
-    "promote",
-    "pulse",
-    "read_inbox",
-    "rescue",
-    "settle",
-    "sweep",
-    "tick",
-    "upsert_jobs",
-]
-
 
 @shared_task(name="fairshift.system.pulse", send_events=False, throws=(BrokerUnavailable,))
 def pulse() -> list[int]:
-    """Send the ticks of the slots that have passed, and read again what they could not see."""
+    """Send the ticks of past slots, and trigger jobs that were committed late."""
     ticks = make_ticks()
     for tick_id in ticks:
         # A message that is lost is sent again by the pulses to come.
@@ -70,14 +51,14 @@ def fire(job_id: int) -> int:
 @shared_task(name="fairshift.system.backfill", send_events=False)
 @alone
 def backfill() -> int:
-    """Make runs of backfills that have been asked for."""
+    """Make the runs of backfills."""
     return make_pending_runs()
 
 
 @shared_task(name="fairshift.system.settle", send_events=False)
 @alone
 def settle() -> dict[str, int]:
-    """Record pauses that are over, and sync PeriodicTasks that differ from their jobs."""
+    """Record what ended pauses have missed, and sync PeriodicTasks that differ from their jobs."""
     synced = periodic_tasks.sync_periodic_tasks()
     return {"pauses": misfire.record_pauses(), "mended": len(synced)}
 
@@ -85,14 +66,14 @@ def settle() -> dict[str, int]:
 @shared_task(name="fairshift.system.promote", send_events=False)
 @alone
 def promote() -> int:
-    """Queue runs whose time has come, and end those whose deadline has passed."""
+    """Queue due runs, and end those whose deadline has passed."""
     return promotion.expire() + promotion.promote()
 
 
 @shared_task(name="fairshift.system.rescue", send_events=False)
 @alone
 def rescue() -> int:
-    """Take back the runs of workers that are gone."""
+    """Take back the runs of lost workers."""
     return rescue_runs()
 
 
@@ -119,12 +100,11 @@ def extend_openings() -> int:
 @shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))
 @alone
 def read_inbox() -> dict[str, int]:
-    """Apply what other services have sent: jobs to be made, changed and deleted."""
+    """Apply what other services have sent: upserts and deletions of jobs."""
     return inbox.read()
 
 
-# Sent to the inbox, these two are read there by the thousand. No worker carries them out: any other
-# queue is open to whoever may write to the broker, and none of them asks for whom.
+# These are read from the inbox in batches; other queues do not check a sender's owners.
 @shared_task(name="fairshift.upsert_jobs", ignore_result=False, throws=(FairshiftError,))
 def upsert_jobs(owner: str, jobs: list[dict[str, Any]]) -> None:  # noqa: ARG001  names of a call
     """Make an owner's jobs what these say; through the inbox only."""

@@ -1,4 +1,4 @@
-"""What `fleet` is handed of jobs. `config/celery.py` calls this once."""
+"""What `fleet` gets of jobs. `config/celery.py` calls `application` once."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ R = TypeVar("R")
 SESSION: Final = {
     "lock_timeout": "5s",
     "statement_timeout": "20s",
-    # A plan outlives what it was made for: just after midnight a partition is so small that to
-    # read the whole of it looks cheap.
+    # Plans are kept: just after midnight, a plan for a small partition would read all of it.
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
 }
@@ -32,7 +31,7 @@ SESSION: Final = {
 
 
 def application() -> Application:
-    """Return the application's half of the journey."""
+    """Return what a worker needs of Fairshift's rows."""
     return Application(
         admit=_bounded(_admit),
         record=_bounded(recording.record),
@@ -63,24 +62,20 @@ def _admit(
     unknown = [request for request in requests if not request.is_known and request.job is None]
     kept = [request for request in requests if request.is_known and request.job is None]
     of_jobs = [request for request in requests if request.is_known and request.job is not None]
-    # No row would bring a run without history again: its hint stays in the queue.
+    # A run without history has no row to wait in: its hint stays in the queue.
     answers: dict[str, Admission | Refusal] = {
         request.key: Refusal.BUSY
         for request in requests
         if not request.is_known and request.job is not None
     }
-    # These first: they hand out nothing that counts, so what fails is repeated without harm.
+    # Admission last: it hands out tokens. The others may be repeated after an error.
     answers |= admission.refuse_unknown(unknown) if unknown else {}
     answers |= ephemeral.admit(worker_id, of_jobs) if of_jobs else {}
     return {**answers, **(admission.admit(worker_id, kept) if kept else {})}
 
 
 def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
-    """Run a verb of a worker's I/O thread on a connection that does not wait for ever.
-
-    A row that an operator's transaction holds, or a database that thinks for long, then is an
-    error that the I/O thread survives and tries again.
-    """
+    """Run a verb on a connection with SESSION's limits; the I/O thread repeats on errors."""
 
     @wraps(verb)
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -99,12 +94,12 @@ def close_connection() -> None:
 
 
 def leave_clean() -> None:
-    """Drop connections that a task has left inside a transaction, or closed by hand."""
+    """Drop connections that a task has left in a transaction, or closed by hand."""
     for left in connections.all(initialized_only=True):
         raw = left.connection
         is_ruined = raw is not None and (getattr(raw, "closed", False) or not left.autocommit)
         if left.in_atomic_block or left.closed_in_transaction or is_ruined:
             if raw is not None:
                 raw.close()
-            # Django makes another one when it is asked for next.
+            # Django makes a new one at the next use.
             del connections[left.alias]

@@ -1,15 +1,10 @@
-"""What a task may be called with: its signature as a pydantic model.
-
-Pure: no database. The same model checks a submit, draws the admin form and is the
-body in the API's schema.
-"""
+"""A task's arguments as a pydantic model, for submits, the admin form and the API. Pure."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import GenericAlias
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
@@ -20,11 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import ErrorDetails
 
-from jobs.catalog.encoding import encode_body, encode_result
+from jobs.catalog.encoding import encode_body
 from jobs.catalog.signatures import resolved_signature
 from jobs.core.errors import ArgumentError
-
-__all__ = ["ArgumentSchema", "encode_body", "encode_result"]
+from jobs.core.inputs import near_hint
 
 _schemas: Final[WeakKeyDictionary[Task, ArgumentSchema]] = WeakKeyDictionary()
 
@@ -35,22 +29,22 @@ class ArgumentSchema:
 
     task: str
     model: type[BaseModel]
-    """Reads and writes every argument by its own name, also positional-only ones and the list
-    of `*args`. The names are aliases; those of the model's fields are numbers, see `fields`."""
+    """Every argument by name, also positional-only ones and `*args`. The names are aliases; the
+    fields of the model are numbered, see `fields`."""
     positional: tuple[str, ...]
     """Arguments that may be given by position, in order."""
     by_position: tuple[str, ...]
-    """Arguments that can reach the task only by position (before a `/`)."""
+    """Positional-only arguments (before a `/`)."""
     rest: str | None
     """The name of `*args`, if the task has it."""
     fields: Mapping[str, str]
     """Names of arguments, by field of the model."""
     dump_models: Any = None
-    """Celery's own way back from models to dicts, for tasks with `pydantic=True`."""
+    """Celery's conversion of models to dicts, for tasks with `pydantic=True`."""
 
     @classmethod
     def of(cls, task: Task) -> ArgumentSchema:
-        """Return the schema of a registered task, built at the first call and then kept."""
+        """Return the schema of a registered task, cached."""
         if isinstance(task, Proxy):
             task = task._get_current_object()
         schema = _schemas.get(task)
@@ -71,11 +65,10 @@ class ArgumentSchema:
     def bind(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Return what the task will be called with, in the types that its annotations ask for.
+        """Return positional and keyword arguments in the annotations' types, without defaults.
 
-        The same arguments always come back in the same form: by name, where the task
-        allows it. Defaults are left to the task. Raises ArgumentError with the dotted
-        path of an argument that is unknown, missing, given twice or of a wrong type.
+        By name where the task allows it: equal calls have one form. Raises ArgumentError with the
+        dotted path of an argument that is unknown, missing, given twice or of a wrong type.
         """
         given = self._by_name(args, kwargs or {})
         try:
@@ -106,12 +99,11 @@ class ArgumentSchema:
             return dict(kwargs)
         given = dict(zip(self.positional, args, strict=False))
         rest = list(args[len(self.positional) :])
-        if rest and self.rest is None:
-            limit = len(self.positional)
-            raise ArgumentError(
-                f"args.{limit}", f"{self.task} takes {limit} positional arguments, not {len(args)}"
-            )
-        if rest and self.rest is not None:
+        if rest:
+            if self.rest is None:
+                limit = len(self.positional)
+                problem = f"{self.task} takes {limit} positional arguments, not {len(args)}"
+                raise ArgumentError(f"args.{limit}", problem)
             given[self.rest] = rest
         for name, value in kwargs.items():
             if not isinstance(name, str):
@@ -137,30 +129,29 @@ class ArgumentSchema:
         given = [number for number, name in enumerate(before, start=1) if name in values]
         last = len(before) if rest else max(given, default=0)
         fields = {name: field for field, name in self.fields.items()} if last else {}
-        # An argument left out before one that is given by position: its default takes the place.
+        # An omitted argument before one that is given by position has its default.
         args = [values.pop(name, getattr(checked, fields[name])) for name in before[:last]]
         return [*args, *rest], values
 
     def _argument_error(self, error: ValidationError, given: dict[str, Any]) -> ArgumentError:
-        # Without input: a value may be a secret.
+        # Without the input: a value may be a secret.
         faults = error.errors(include_url=False, include_input=False)
         unknown = next((fault for fault in faults if fault["type"] == "extra_forbidden"), None)
         first = unknown or faults[0]
         path = _path(first, given)
         field = ".".join(path)
         if unknown is not None and len(path) == 1:
-            near = get_close_matches(field, self.names, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = near_hint(field, self.names)
             return ArgumentError(field, f"{self.task} has no such argument{hint}")
         if first["type"] == "missing":
             return ArgumentError(field, "is required")
-        # Of a union, each member has its own complaint about the same value.
+        # Each member of a union reports its own fault of the same value.
         problems = dict.fromkeys(fault["msg"] for fault in faults if _path(fault, given) == path)
         return ArgumentError(field, " or: ".join(problems))
 
 
 class _LenientJsonSchema(GenerateJsonSchema):
-    """A type that JSON schema does not know becomes "anything", instead of an error."""
+    """A type that JSON schema cannot express becomes "anything", not an error."""
 
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # a class attribute in pydantic, too
         "skipped-choice",
@@ -172,10 +163,7 @@ class _LenientJsonSchema(GenerateJsonSchema):
 
 
 def _path(fault: ErrorDetails, given: Any) -> list[str]:
-    """Return the steps of a pydantic location that lead through the caller's own value.
-
-    The others name members of unions and validators.
-    """
+    """Return the steps of a pydantic location without names of union members and validators."""
     path: list[str] = []
     for step in fault["loc"]:
         is_missing = fault["type"] == "missing" and step == fault["loc"][-1]
@@ -192,8 +180,7 @@ def _path(fault: ErrorDetails, given: Any) -> list[str]:
 def _schema(task: Task) -> ArgumentSchema:
     parameters = list(resolved_signature(task.run).parameters.values())
     named = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
-    # Fields have names of their own: an argument may be called `json` or `_x`, which a
-    # model cannot take.
+    # An argument may be called `json` or `_x`, which a field of a model may not.
     names = {f"argument_{number}": p.name for number, p in enumerate(named)}
     definitions: dict[str, Any] = dict(zip(names, map(_field, named), strict=True))
     return ArgumentSchema(
@@ -210,7 +197,7 @@ def _schema(task: Task) -> ArgumentSchema:
 
 
 def _base(task: Task, parameters: list[inspect.Parameter]) -> type[BaseModel]:
-    """Return what the model of a task derives from: its rule for unknown names."""
+    """Return the base of a task's model, which accepts or forbids unknown names."""
     extra = next((p for p in parameters if p.kind is p.VAR_KEYWORD), None)
     values = None if extra is None else GenericAlias(dict, (str, extra.annotation))
     annotations = {} if extra is None else {"__pydantic_extra__": values}
@@ -222,7 +209,7 @@ def _base(task: Task, parameters: list[inspect.Parameter]) -> type[BaseModel]:
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
-    """Return the type and the default of a field of the model."""
+    """Return the type and the definition of a field of the model."""
     annotation: Any = parameter.annotation
     default = ... if parameter.default is parameter.empty else parameter.default
     if parameter.kind is parameter.VAR_POSITIONAL:

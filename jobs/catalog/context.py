@@ -1,4 +1,4 @@
-"""What a task may know of the run that it is part of."""
+"""The run of the current task."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fleet import HEADER, is_admitted
 class RunContext:
     """The durable run that the current task is an attempt of. `attempt` counts from 1.
 
-    As `max_attempts`, and Celery's `request.retries`, it counts from 1 again after a retry by an
-    operator; the stored attempts number on, and `token` is in both.
+    After an operator's retry, `attempt` and Celery's `request.retries` start again; the numbers of
+    stored attempts continue. `token` identifies an attempt in both.
     """
 
     run_id: UUID
@@ -32,7 +32,7 @@ class RunContext:
 
 
 def current_run() -> RunContext | None:
-    """Return the run that this code works for; None outside a task and in a plain one."""
+    """Return the run of the current task; None outside a task and in a plain one."""
     facts = getattr(current_task.request, HEADER, None) if current_task else None
     if facts is None or not is_admitted(facts):
         return None

@@ -1,8 +1,7 @@
-"""Arguments and results as bytes: JSON in kombu's dialect, or a refusal that names the field.
+"""Arguments and results as bytes: JSON in kombu's dialect, or an error that names the field.
 
-Kept as they are: what JSON has, ints of up to 4,300 digits, and what kombu marks with a
-type: datetime (its zone becomes an offset), date, time, Decimal, UUID and bytes. A tuple
-arrives as a list and a member of a str or int enum as its value, as everywhere in Celery.
+Preserved: JSON's types, ints of up to 4,300 digits, and kombu's: datetime (its zone becomes an
+offset), date, time, Decimal, UUID, bytes. A tuple becomes a list, an enum's member its value.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from jobs.core.errors import ArgumentError, PayloadTooLarge, ResultError
 NESTING_LIMIT: Final = 200
 """The deepest nesting of lists and dicts in one value."""
 
-# Text is written as UTF-8, not as \u escapes: so encoding finds a lone surrogate by itself.
+# UTF-8, not \u escapes: then encoding fails at a lone surrogate.
 _JSON: Final = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 _MARKER: Final = {"__type__", "__value__"}
@@ -27,7 +26,7 @@ _RESERVED: Final = "holds __type__ and __value__ alone, which kombu reserves"
 _NO_EMBED: Final = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
 
 Path = tuple[Any, Any]
-"""The way to a value: its key, and the way to what holds it, or None at the top."""
+"""The path to a value: its key, and its container's path, None at the top."""
 
 
 class _Fault(Exception):
@@ -49,12 +48,12 @@ def encode_body(
 ) -> bytes:
     """Return the body of a Celery message (protocol 2) as UTF-8 JSON.
 
-    `positional` names the arguments in `args`, for error texts. Raises ArgumentError with
-    the dotted path of what JSON cannot hold, and PayloadTooLarge over `max_bytes`.
+    `positional` has the names of `args`, for errors. Raises ArgumentError with the dotted path of a
+    value that JSON cannot hold, and PayloadTooLarge over `max_bytes`.
     """
     embed = _NO_EMBED if embed is None else embed
     body = [list(args), dict(kwargs), dict(embed)]
-    # Flat arguments need no look beforehand: what is wrong with them, encoding finds.
+    # Flat arguments need no check before: encoding fails at what is wrong.
     if not _is_flat(args, kwargs, embed):
         _refuse_faults(body, positional, max_bytes)
     try:
@@ -68,7 +67,7 @@ def encode_body(
 
 
 def encode_result(value: Any, *, max_bytes: int) -> bytes:
-    """Return what a task returned as UTF-8 JSON; raises ResultError when it cannot be kept."""
+    """Return a task's result as UTF-8 JSON; raise ResultError if it cannot be stored."""
     try:
         _refuse_fault(value, ("result", None), max_bytes)
         data = _JSON.encode(value).encode()
@@ -112,11 +111,10 @@ def _refuse_faults(body: list[Any], positional: Sequence[str], max_bytes: int) -
 
 
 def _refuse_fault(value: Any, path: Path, limit: int, *, left: int | None = None) -> int:
-    """Raise _Fault at the first thing in `value` that JSON cannot hold; return the bytes left.
+    """Raise _Fault at the first value that JSON cannot hold; return the bytes left.
 
-    Goes without recursion, so that no depth overflows the stack, and stops with
-    PayloadTooLarge as soon as what it saw must exceed `limit`: a small object that
-    refers to itself many times over would else take for ever.
+    Not recursive: no depth overflows the stack. Raises PayloadTooLarge early: an object that
+    contains itself many times would take for ever.
     """
     left = limit if left is None else left
     waiting: list[tuple[Any, Path, int]] = [(value, path, 0)]
@@ -138,7 +136,7 @@ def _refuse_fault(value: Any, path: Path, limit: int, *, left: int | None = None
         else:
             waiting.append((_reduced(value, path), path, depth + 1))
             held = []
-        # The last in is the first out: reversed, so that the first fault is the one named.
+        # A stack: reversed, so that the first fault is reported.
         waiting.extend((inner, (key, path), depth + 1) for key, inner in reversed(held))
         left -= 1
         if left < 0:
@@ -147,7 +145,7 @@ def _refuse_fault(value: Any, path: Path, limit: int, *, left: int | None = None
 
 
 def _refuse_scalar(value: Any, path: Path) -> int:
-    """Raise _Fault for a scalar outside JSON; return the least bytes that it takes."""
+    """Raise _Fault for a scalar that JSON lacks; return the fewest bytes that it takes."""
     if isinstance(value, str):
         if _has_surrogate(value):
             raise _Fault(_dotted(path), "contains a lone surrogate, which is no Unicode text")
@@ -172,7 +170,7 @@ def _refuse_key(key: Any, path: Path | None) -> int:
 
 
 def _reduced(value: Any, path: Path) -> Any:
-    """Return what kombu writes for a value that JSON itself does not have."""
+    """Return what kombu writes for a value of a type that JSON lacks."""
     try:
         reduced = _JSON.default(value)
     # `__json__` and registered encoders are other people's code.
@@ -204,7 +202,7 @@ def _dotted(path: Path) -> str:
 
 
 def _top(path: Path) -> str:
-    """Return the argument's own name: the path to the depths would fill pages."""
+    """Return the argument's name: the full path would be too long."""
     while path[1] is not None:
         path = path[1]
     return str(path[0])

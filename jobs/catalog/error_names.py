@@ -1,4 +1,4 @@
-"""Names of exceptions, as `retry_on` and `give_up_on` hold them: is there such a class?"""
+"""Checks that the names in `retry_on` and `give_up_on` are those of exception classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobs.core.errors import OptionError
 
 OPTIONS: Final = ("retry_on", "give_up_on")
 NEAR: Final = 0.7
-"""How like a name is to be, of 1, before it is proposed: hundreds of classes are loaded."""
+"""Least likeness, 0 to 1, of a name that is suggested: hundreds of classes are loaded."""
 _known: Final[set[str]] = {
     name
     for name, value in vars(builtins).items()
@@ -22,15 +22,13 @@ _known: Final[set[str]] = {
 def refuse_unknown_errors(policy: Mapping[str, Any]) -> None:
     """Raise OptionError for a name without module that no loaded exception class has.
 
-    The task modules are loaded before, with what they import. A name with its module is not
-    looked for: that module may be loaded by the task, in its worker alone.
+    A name with a module is not checked: the task may import that module later.
     """
     for option in OPTIONS:
         refuse_unknown_names(option, policy.get(option) or ())
 
 
 def refuse_unknown_names(option: str, names: Iterable[str]) -> None:
-    """Do so for the names of one option."""
     for name in names:
         if "." in name or name in _known:
             continue

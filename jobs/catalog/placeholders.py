@@ -1,4 +1,4 @@
-"""Placeholders in a target or a lock: `{device}` is the argument of that name, in each call."""
+"""Placeholders in a target or a lock: `{device}` stands for the call's argument `device`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> li
     parts = _parts(option, template)
     most = TARGET_LIMIT if option == "target" else LOCK_LIMIT
     if all(name is None for _, name in parts):
-        # The same for all; and mostly it is empty.
         text = "".join(text for text, _ in parts)
         refuse_text(option, text, most=most)
         return [text] * len(calls)
@@ -38,8 +37,7 @@ def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> li
 def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
     """Split a template into texts, each with the name of the argument that follows it.
 
-    Only a bare name may stand in braces: attributes would read our own objects, and a width
-    can be as large as memory.
+    Braces may hold only a name: an attribute would read our objects, a width could fill the memory.
     """
     try:
         parts = list(Formatter().parse(template))

@@ -1,13 +1,13 @@
-"""The policies that a task may declare with `@job`, checked when the module is imported. Pure."""
+"""The policies that a task may declare with `@job`, checked at import. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
 
 from jobs.core.errors import OptionError
+from jobs.core.inputs import near_hint
 
 MONTH_SECONDS: Final = 30 * 86_400
 NAMES_LIMIT: Final = 100
@@ -18,7 +18,7 @@ NAME_LIMIT: Final = 255
 
 def _count(minimum: int, maximum: int) -> Callable[[str, Any], int]:
     def checked(option: str, value: Any) -> int:
-        # A bool is an int to Python, and a mistake here.
+        # A bool is an int in Python.
         if type(value) is not int or not minimum <= value <= maximum:
             raise OptionError(option, f"is a whole number from {minimum} to {maximum}")
         return value
@@ -28,7 +28,7 @@ def _count(minimum: int, maximum: int) -> Callable[[str, Any], int]:
 
 def _seconds(minimum: float) -> Callable[[str, Any], float]:
     def checked(option: str, value: Any) -> float:
-        # NaN fails both comparisons, so the test is for what is allowed.
+        # Tests what is allowed, because NaN fails every comparison.
         if type(value) not in (int, float) or not minimum <= value <= MONTH_SECONDS:
             raise OptionError(option, f"is a number of seconds from {minimum:g} to {MONTH_SECONDS}")
         return float(value)
@@ -37,7 +37,7 @@ def _seconds(minimum: float) -> Callable[[str, Any], float]:
 
 
 def _error_names(option: str, value: Any) -> tuple[str, ...]:
-    """Return the names of exception classes that are given as classes or as names."""
+    """Return names of exception classes, given as classes or names."""
     given: Collection[Any] = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
     if len(given) > NAMES_LIMIT:
         raise OptionError(option, f"holds at most {NAMES_LIMIT} names; these are {len(given):,}")
@@ -47,7 +47,7 @@ def _error_names(option: str, value: Any) -> tuple[str, ...]:
 def _error_name(option: str, item: Any) -> str:
     is_class = isinstance(item, type) and issubclass(item, BaseException)
     name = f"{item.__module__}.{item.__qualname__}" if is_class else item
-    # The length first: to look at each part of a text of megabytes takes long.
+    # The length first: checking each part of a text of megabytes is slow.
     if isinstance(name, str) and len(name) > NAME_LIMIT:
         raise OptionError(
             option, f"holds names of at most {NAME_LIMIT} characters; one has {len(name):,}"
@@ -73,10 +73,7 @@ CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = MappingProxyType(
 
 
 def checked_policy(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the given options in their kept form: numbers, text and tuples of class names.
-
-    Only what was given is in it. Raises OptionError with the option and its limits.
-    """
+    """Return options as stored: numbers, tuples of names. Raises OptionError with the limits."""
     policy = {option: CHECKS[option](option, value) for option, value in options.items()}
     soft, hard = policy.get("soft_time_limit_seconds"), policy.get("time_limit_seconds")
     if soft is not None and hard is not None and soft >= hard:
@@ -87,11 +84,8 @@ def checked_policy(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def refuse_unknown(options: Iterable[str], *, known: Iterable[str]) -> None:
-    """Raise OptionError for the first option that is not known, with the near miss."""
+    """Raise OptionError for the first unknown option, with the nearest known name."""
     names = set(known)
     for option in options:
         if option not in names:
-            near = get_close_matches(option, sorted(names), n=1)
-            raise OptionError(
-                option, f"is unknown; did you mean {near[0]}?" if near else "is unknown"
-            )
+            raise OptionError(option, f"is unknown{near_hint(option, names)}")

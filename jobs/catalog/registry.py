@@ -1,4 +1,4 @@
-"""Which tasks may be submitted, and which of them people are offered in the admin and the API."""
+"""Which tasks may be submitted, and which of them the admin and the API offer."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ R_co = TypeVar("R_co", covariant=True)
 
 NAME_LIMIT: Final = 255
 NEAR: Final = 0.75
-"""From which likeness on, of 0 to 1, another task's own name may be the one that was meant."""
+"""Least likeness, 0 to 1, of the own name of a task that is suggested."""
 INTERNAL: Final = ("celery.", "fairshift.system.")
-"""Beginnings of the names of tasks that Celery and Fairshift call for themselves."""
+"""Prefixes of the names of Celery's and Fairshift's internal tasks."""
 
-# Celery's options for what Fairshift decides: without a plain Celery call they mean nothing.
+# Celery's options that only plain Celery calls use, with Fairshift's.
 REPLACED: Final = {
     "max_retries": "max_attempts",
     "autoretry_for": "retry_on",
@@ -66,14 +66,14 @@ CELERY_OPTIONS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """How a task presents itself, and the policies that its runs have by default."""
+    """A task's title and description, and the default policies of its runs."""
 
     title: str
     description: str = ""
     plain: bool = False
-    """True: may also run from a bare Celery message, without a row (`.delay()`)."""
+    """Whether it may also run from a plain Celery message, without a row (`.delay()`)."""
     policy: Mapping[str, Any] = field(default_factory=dict)
-    """Only what the task declares; the names are those of `jobs.catalog.policies.CHECKS`."""
+    """What the task declares; the names are in `jobs.catalog.policies.CHECKS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class OfferedTask:
 
 
 class JobTask(Protocol[P, R_co]):
-    """A Celery task for a type checker: called as its function is, other attributes are Any."""
+    """A Celery task for type checkers: callable as its function; other attributes are Any."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
@@ -120,8 +120,8 @@ def job(
 ) -> Any:
     """Register a function as a Celery task that is offered in the admin form and in the API.
 
-    `label` is its title there, else made from its name; the first line of its docstring
-    describes it. Options are policies (see `jobs.catalog.policies.CHECKS`) and those of Celery's
+    `label` is its title there, by default made from its name; the first line of its docstring is
+    its description. Options are policies (`jobs.catalog.policies.CHECKS`) and those of Celery's
     `shared_task`. Raises OptionError at import for an unknown option or a bad value. `.delay()`
     and Celery's other ways to send the task raise RowRequired, unless it is `plain`.
     """
@@ -134,21 +134,20 @@ def job(
     celery_options = {name: value for name, value in options.items() if name not in CHECKS}
     for name in () if plain else celery_options:
         if name in REPLACED:
-            problem = f"is for plain Celery calls; use {REPLACED[name]}, or plain=True"
-            raise OptionError(name, problem)
+            raise OptionError(
+                name, f"is for plain Celery calls; use {REPLACED[name]}, or plain=True"
+            )
         if name in PLAIN_ONLY:
-            problem = "has no effect on a run; leave it out, or use plain=True"
-            raise OptionError(name, problem)
+            raise OptionError(name, "has no effect on a run; leave it out, or use plain=True")
         if name in BEHIND_THE_ROW:
-            problem = (
+            raise OptionError(
+                name,
                 "would move messages behind the row's back: Fairshift acknowledges after the"
                 " outcome is committed, and its row decides on another attempt; leave it out,"
-                " or use plain=True"
+                " or use plain=True",
             )
-            raise OptionError(name, problem)
-
     if not plain:
-        # Celery makes attributes of the task's class of all options.
+        # Celery makes every option an attribute of the task's class.
         celery_options["apply_async"] = _refuse_to_send
 
     def registered(function: Callable[..., Any]) -> Any:
@@ -166,14 +165,14 @@ def job(
 def resolve(task: Task | str) -> Task:
     """Return the registered task of this name, task object or `shared_task` proxy.
 
-    No name makes an import happen. Raises UnknownTask, with the near miss, for what the current
-    Celery app has not registered and for internal tasks, and OptionError for a signature.
+    A name causes no import. Raises UnknownTask, with the nearest name, for a task that the current
+    Celery app lacks and for internal tasks; OptionError for a signature.
     """
     if isinstance(task, Signature):
         raise OptionError("task", "is a signature, whose arguments are not read; pass them here")
     name = task if isinstance(task, str) else getattr(task, "name", None)
     if not isinstance(name, str):
-        # A function that is not a task, most likely: say its name as people know it.
+        # Probably a function that is no task.
         raise UnknownTask(getattr(task, "__qualname__", repr(task)[:80]), is_name=False)
     found = _registered().get(name)
     if found is None or _is_internal(name):
@@ -183,19 +182,13 @@ def resolve(task: Task | str) -> Task:
 
 
 def offer_of(task: Task) -> Offer:
-    """Return how a task presents itself; made from its name and docstring if it says nothing."""
-    offer = getattr(task, "fairshift_offer", None)
-    if offer is None:
-        offer = Offer(title=_title(task.name), description=_first_line(task.__doc__))
-    return offer
+    """Return the offer of a task; without `@job`, one from its name and docstring."""
+    offer: Offer | None = getattr(task, "fairshift_offer", None)
+    return offer or Offer(title=_title(task.name), description=_first_line(task.__doc__))
 
 
 def offered() -> list[OfferedTask]:
-    """Return the tasks that people may choose, by title.
-
-    Those made with `@job`, and those whose names match a pattern in the setting
-    OFFERED_TASKS, such as `reports.*`.
-    """
+    """Return the tasks that are made with `@job` or match a pattern of OFFERED_TASKS, by title."""
     patterns = setting("OFFERED_TASKS")
     found = [
         OfferedTask(name=name, task=task, offer=offer_of(task))
@@ -210,13 +203,13 @@ def offered() -> list[OfferedTask]:
 
 
 def requires_row(name: str) -> bool:
-    """Say whether a task may run only with an admitted row: the offered ones, but for plain."""
+    """Say whether a task may run only with an admitted row: it is made with `@job`, not plain."""
     task = _registered().get(name)
     return hasattr(task, "fairshift_offer") and not offer_of(task).plain
 
 
 def _refuse_to_send(task: Task, *_args: Any, **_options: Any) -> NoReturn:
-    """Raise where the call is made: a worker would drop the message, of which no caller hears."""
+    """Raise RowRequired for the caller: a worker would drop the message, and only log it."""
     raise RowRequired(task.name)
 
 
@@ -224,8 +217,7 @@ def _refuse_to_send(task: Task, *_args: Any, **_options: Any) -> NoReturn:
 def _loaded() -> None:
     """Load the task modules that a worker loads when it boots.
 
-    Without the signal that a worker sends then: it would run all system checks, here in the
-    middle of a caller's transaction.
+    Without the worker's signal, which would run all system checks in the caller's transaction.
     """
     current_app.autodiscover_tasks(force=True)
     for module in current_app.loader.default_modules:
@@ -242,7 +234,7 @@ def _is_internal(name: str) -> bool:
 
 
 def _near_miss(name: str) -> str | None:
-    # Names of one module share most of their letters: the task's own name decides.
+    # Full names of one module are alike: the task's own name decides.
     own = name.rpartition(".")[2]
     known = [
         candidate

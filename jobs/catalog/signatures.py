@@ -1,4 +1,4 @@
-"""Signatures with their annotations as types, also where they are written as text."""
+"""Signatures whose annotations are types, also if they are written as text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from typing import Any, get_type_hints
 
 
 def resolved_signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Return a callable's signature with annotations as types.
-
-    What is not annotated becomes Any, and so does an annotation that cannot be
-    resolved, as a name imported for type checkers only.
-    """
+    """Return a signature with annotations as types; a missing or unresolvable one becomes Any."""
     signature = inspect.signature(function)
-    # A method that was wrapped hides its module behind both.
+    # A wrapped method needs both.
     function = inspect.unwrap(function)
     function = inspect.unwrap(getattr(function, "__func__", function))
     namespace = getattr(function, "__globals__", {})

@@ -1,7 +1,4 @@
-"""A worker that would break a promise is refused at its boot, with a sentence and the cure.
-
-Servers that do not answer refuse no worker: it waits for them.
-"""
+"""Refuse a worker at its boot if it would break a promise. It waits for absent servers."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from jobs.core.conf import setting
 
 
 class RefusesUnwired(bootsteps.Step):
-    """Looks when the steps are built: all hooks of worker_init have been called by then."""
+    """Checks a worker when its steps are built, after all hooks of worker_init."""
 
     def create(self, worker: Any) -> None:
         consumed = set(worker.app.amqp.queues.consume_from)
@@ -35,13 +32,13 @@ class RefusesUnwired(bootsteps.Step):
                 for problem in installation_problems(worker.app):
                     raise fleet.Refused(f"{problem.msg} {problem.hint}")
             finally:
-                # The pool's processes must not share it.
+                # The pool's processes must not inherit it.
                 if not connection.in_atomic_block:
                     connection.close()
 
 
 def _refuse_unwired(app: Any, queue: str) -> None:
-    """It would start a run's task without arguments, outside of the row; or owners would wait."""
+    """Refuse a worker without Fairshift's steps, or with a queue that is not fair."""
     if not fleet.is_installed(app):
         raise fleet.Refused(
             f"This worker takes durable runs of queue {queue!r}, and nothing has called "
@@ -57,21 +54,17 @@ def _refuse_unwired(app: Any, queue: str) -> None:
 
 
 def _refuse_unmigrated() -> None:
-    """Look for the tables of Fairshift alone: those of other apps are not this worker's."""
+    """Refuse a worker if migrations of Fairshift, not of other apps, are missing."""
     try:
-        missing = _missing_migrations()
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes("jobs"))
     except DatabaseError:
         return
     if missing:
         raise fleet.Refused(
-            f"{fleet.counted(missing, 'migration')} of Fairshift not applied to database"
+            f"{fleet.counted(len(missing), 'migration')} of Fairshift not applied to database"
             f" {connection.settings_dict['NAME']!r}: run `python manage.py migrate`."
         )
-
-
-def _missing_migrations() -> int:
-    executor = MigrationExecutor(connection)
-    return len(executor.migration_plan(executor.loader.graph.leaf_nodes("jobs")))
 
 
 @celeryd_init.connect

@@ -1,4 +1,4 @@
-"""What Redis must be, and whose it must be."""
+"""Checks of Redis: its version, its settings, and which installation uses it."""
 
 import re
 from collections.abc import Iterator
@@ -15,18 +15,15 @@ from jobs.checks.broker_versions import REDIS_FLOORS, VALKEY_FLOORS, oldest_patc
 
 OLDEST_VERSION = (6, 2)
 INSTALLATION: Final = re.compile(r"\d+/.+")
-"""What `_installation_id` returns: the identity of a PostgreSQL, and a database."""
+"""An `_installation_id`: the identity of a PostgreSQL server, and a database."""
 
 
 @register("fairshift", deploy=True)
 def check_broker(**_arguments: Any) -> list[CheckMessage]:
-    """Refuse a Redis that is old, that drops messages when full, or that is another's.
-
-    Warns of one with published security faults.
-    """
+    """Refuse a Redis that is old, insecure, drops messages, or is another installation's."""
     try:
         with current_app.connection_for_write(connect_timeout=5) as connection:
-            # Without this, Celery's patience with a broker that comes up later applies.
+            # Without this, Celery would retry for long.
             connection.ensure_connection(max_retries=1, timeout=5)
             client = connection.default_channel.client
             return [
@@ -49,7 +46,7 @@ def check_broker(**_arguments: Any) -> list[CheckMessage]:
 
 
 def installation_problems(app: Celery) -> list[CheckMessage]:
-    """Return what is wrong with whose Redis it is; nothing when a server does not answer."""
+    """Return an error if Redis is another installation's; nothing if a server does not answer."""
     try:
         with app.connection_for_write(connect_timeout=5) as connection:
             connection.ensure_connection(max_retries=1, timeout=5)
@@ -101,11 +98,11 @@ def _installation(client: Redis) -> Iterator[CheckMessage]:
     if ours is None:
         return
     client.set(installation_key(), ours, nx=True)
-    # MGET takes a key of the wrong type for none: it names nobody.
+    # MGET, which returns None for a key of the wrong type.
     [stored] = client.mget(installation_key())
     found = stored.decode("utf-8", "replace") if isinstance(stored, bytes) else str(stored or "")
     if not INSTALLATION.fullmatch(found):
-        # A foreign hand has written there what no installation is called.
+        # It is no installation's name: overwrite it.
         client.set(installation_key(), ours)
     elif found != ours:
         yield Error(
@@ -119,7 +116,7 @@ def _installation(client: Redis) -> Iterator[CheckMessage]:
 
 
 def _installation_id() -> str | None:
-    """Return the identity that PostgreSQL itself has; None when it does not answer or tell."""
+    """Return PostgreSQL's own identity and the database; None if it does not answer."""
     try:
         with connections["default"].cursor() as cursor:
             cursor.execute(

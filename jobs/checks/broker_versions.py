@@ -3,7 +3,7 @@
 Redis: CVE-2026-81934 (CISA advisory VA-26-239-01 of 27 August 2026), whose fixed releases contain
 the fixes of earlier advisories, among them CVE-2025-49844, by which a Lua script runs code on the
 server. Valkey: the security releases of 21 July 2026 (CVE-2026-56684, CVE-2026-63639), by their
-release notes. A line that is not in the table gets no fixes any more, or is newer than the table.
+release notes. A line that is not in the table gets no more fixes, or is newer than the table.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ VALKEY_FLOORS: Final[tuple[Version, ...]] = (
 
 
 def oldest_patched(version: str, floors: tuple[Version, ...]) -> str | None:
-    """Return the oldest patched release of the same line, or of the next one; None when patched.
+    """Return the oldest patched release of the same line, or of the next one; None if patched.
 
-    A version of a newer line than all of the table counts as patched, as does one that is not
-    made of numbers.
+    A version that is newer than the table, or not made of numbers, counts as patched.
     """
     parts = version.split(".")[:3]
     if len(parts) < 3 or not all(part.isdecimal() for part in parts):

@@ -1,4 +1,4 @@
-"""What PostgreSQL must be, and must not have switched off."""
+"""Checks of PostgreSQL: its version, its settings, and the state of Fairshift's tables."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ from jobs.system.lease import BEAT
 from jobs.system.partitions import ALARM_DAYS, days_left
 
 OLDEST_VERSION = 15
-# Off, a crash of the server could give the same token out twice.
+# If one is off, a token could be issued twice after a crash of the server.
 DURABILITY = ("fsync", "full_page_writes", "synchronous_commit")
 
 
@@ -29,28 +29,22 @@ DURABILITY = ("fsync", "full_page_writes", "synchronous_commit")
 def check_database(
     *, databases: Sequence[str] | None = None, **_arguments: Any
 ) -> list[CheckMessage]:
-    """Refuse another engine, an old PostgreSQL, and one that may forget what it committed."""
+    """Refuse another engine, an old PostgreSQL, and one that may lose commits."""
     return [message for alias in databases or () for message in _problems(connections[alias])]
 
 
 @register("fairshift", deploy=True)
 def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
-    """Check the default database also without `--database`, and that it is migrated."""
+    """Check the default database, also without `--database`, and its migrations."""
     connection = connections["default"]
-    return (
-        list(_problems(connection))
-        or list(_unmigrated(connection))
-        # With wrong settings (E001, E009) these cannot be read.
-        or ([] if unknown_settings() or not settings.USE_TZ else list(_warnings()))
-    )
+    return list(_problems(connection)) or list(_unmigrated(connection)) or list(_warnings())
 
 
 def _warnings() -> Iterator[CheckMessage]:
-    yield from _partitions_end()
-    yield from _openings_end()
-    yield from _idle_workers()
-    yield from _nothing_drives()
-    yield from _unknown_tasks()
+    # With wrong settings (E001, E009) these cannot be read.
+    if not unknown_settings() and settings.USE_TZ:
+        for check in (_partitions, _openings, _idle_workers, _system_workers, _unknown_tasks):
+            yield from check()
 
 
 def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
@@ -104,7 +98,7 @@ def _unmigrated(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
         )
 
 
-def _partitions_end() -> Iterator[CheckMessage]:
+def _partitions() -> Iterator[CheckMessage]:
     days = days_left()
     if days < ALARM_DAYS:
         yield checks.Warning(
@@ -115,12 +109,12 @@ def _partitions_end() -> Iterator[CheckMessage]:
         )
 
 
-def _openings_end() -> Iterator[CheckMessage]:
+def _openings() -> Iterator[CheckMessage]:
     until = changes.known_until()
     if until is not None and until < datetime.now(UTC) + timedelta(days=1):
         yield checks.Warning(
             f"Openings of calendars are made only until {until:%Y-%m-%d %H:%M} UTC.",
-            hint="See why fairshift.system.extend_openings does not run; nothing starts then to"
+            hint="See why fairshift.system.extend_openings does not run; later, no run starts to"
             " which such a calendar applies.",
             id="fairshift.W107",
         )
@@ -130,21 +124,22 @@ def _idle_workers() -> Iterator[CheckMessage]:
     for worker in Worker.objects.idle():
         yield checks.Warning(
             f"Worker {worker} {worker.why_idle()}: it takes no runs, and does not count as alive.",
-            hint="Somebody has sent it pool_shrink or cancel_consumer: restart it, and see"
+            hint="It has received pool_shrink or cancel_consumer: restart it, and see"
             " FAIRSHIFT_REMOTE_COMMANDS.",
             id="fairshift.W109",
         )
 
 
-def _nothing_drives() -> Iterator[CheckMessage]:
-    """Warn where there were workers once, and nothing drives Fairshift's own tasks now."""
+def _system_workers() -> Iterator[CheckMessage]:
+    """Warn if workers have run, but no system worker or no beat runs now."""
     if not Worker.objects.exists():
         return
     queue = setting("SYSTEM_QUEUE")
     if not any(queue in worker.queues for worker in Worker.objects.alive()):
         yield checks.Warning(
             f"No worker takes from queue {queue!r}: nothing is promoted, rescued or swept.",
-            hint=f"Start one for it alone: celery worker --queues {queue} (docs/own-project.md).",
+            hint=f"Start one for it alone: celery worker --queues {queue}"
+            " (docs/start/own-project.md).",
             id="fairshift.W110",
         )
     if not Leader.objects.filter(name=BEAT, until__gt=Now()).exists():
@@ -160,8 +155,8 @@ def _unknown_tasks() -> Iterator[CheckMessage]:
         yield checks.Warning(
             f"No worker of queue {found.queue!r} knows task {found.task}:"
             f" {found.count:,} {'run waits' if found.count == 1 else 'runs wait'} for one.",
-            hint="Start workers that know it; or `manage.py fleet move-task` has its runs run"
-            " another task, and `manage.py fleet fail-task` ends them.",
+            hint="Start workers that know it, move the runs to another task (`manage.py fleet"
+            " move-task`), or end them as failed (`manage.py fleet fail-task`).",
             id="fairshift.W108",
         )
 

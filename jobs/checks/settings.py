@@ -1,4 +1,4 @@
-"""Settings that would make a promise false."""
+"""Checks of settings that would break a promise."""
 
 import math
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from jobs.core.conf import DEFAULTS, how_to_set, unknown_settings
 SAFE_CONTENT = {"json", "application/json"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 REPLY_SECONDS = 2.0
-"""So much of a lease is left, at the least, to say that one lives when Redis answers again."""
+"""Least seconds between the socket timeout and the end of a lease, to renew it."""
 
 
 @register("fairshift")
@@ -83,7 +83,7 @@ def _lease() -> Iterator[CheckMessage]:
 
 
 def _values() -> dict[str, Any]:
-    # Past jobs.core.conf.setting, which refuses to answer while any key is unknown.
+    # Not jobs.core.conf.setting, which raises while any key is unknown.
     return DEFAULTS | getattr(settings, "FAIRSHIFT", {})
 
 

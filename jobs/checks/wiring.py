@@ -1,4 +1,4 @@
-"""How Celery, fleet and jobs are put together: what a project forgot, and the cure."""
+"""Checks of how a project connects Celery, fleet and jobs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ SEE: Final = "docs/start/own-project.md has it all."
 
 @register("fairshift", deploy=True)
 def check_wiring(**_arguments: Any) -> list[CheckMessage]:
-    """Refuse a Celery app that is not wired as Fairshift needs it."""
+    """Refuse a Celery app without what Fairshift needs."""
     app = current_app._get_current_object()
     if unknown_settings() or wrong_settings():
-        return []  # said by their own checks; nothing can be asked of such settings
-    return list(_not_this_project(app)) or [*_process(app), *_configuration(app)]
+        return []  # other checks report these; no setting can be read
+    return list(_not_this_project(app)) or [
+        message for check in (_process, _results, _queues, _scheduler) for message in check(app)
+    ]
 
 
 @register("fairshift", deploy=True)
 def check_feeds(**_arguments: Any) -> list[CheckMessage]:
-    """Warn where a calendar's feed would have no address."""
+    """Warn if calendars' feeds have no address."""
     if feed_path("secret") is not None:
         return []
     return [
@@ -52,15 +54,15 @@ def check_versions(**_arguments: Any) -> list[CheckMessage]:
         return []
     return [
         Caution(
-            f"No worker of fair queues boots: {problem}",
-            hint="Install versions that were tested.",
+            "No worker of fair queues boots with this Celery, billiard and Kombu.",
+            hint=f"{problem}",
             id="fairshift.W021",
         )
     ]
 
 
 def _not_this_project(app: Celery) -> Iterator[CheckMessage]:
-    # Celery makes one of its own for whoever asks before, or without, the project's.
+    # Celery creates a default app if one is needed before, or without, the project's.
     if not app.set_as_current and app.main == "default":
         yield Error(
             "The current Celery app is Celery's default, not this project's: nothing of"
@@ -71,8 +73,8 @@ def _not_this_project(app: Celery) -> Iterator[CheckMessage]:
         )
     elif _state.default_app is not app:
         yield Error(
-            f"The Celery app {app.main!r} is that of this thread alone; others, a web server's"
-            " say, have another one.",
+            f"The Celery app {app.main!r} is set in this thread only; other threads, such as a web"
+            " server's, have another one.",
             hint='Call os.environ.setdefault("DJANGO_SETTINGS_MODULE", ...) before the app is'
             f" made, and make it in the __init__.py beside settings.py. {SEE}",
             id="fairshift.E010",
@@ -80,7 +82,7 @@ def _not_this_project(app: Celery) -> Iterator[CheckMessage]:
 
 
 def _process(app: Celery) -> Iterator[CheckMessage]:
-    """Find what is missing beside the app, in this process."""
+    """Yield errors of this process, outside the app's settings."""
     if not fleet.is_fair(app):
         url = app.conf.broker_write_url or "amqp://"  # Celery's own default
         scheme = str(url).partition("://")[0].partition("+")[0]
@@ -101,26 +103,15 @@ def _process(app: Celery) -> Iterator[CheckMessage]:
             hint=f"Call fleet.route_calls() where the Celery app is made. {SEE}",
             id="fairshift.E012",
         )
-    if not _has_hook():
+    # Celery connects functions of its own.
+    hooks = [receiver.__module__ for receiver in worker_init._live_receivers(None)]
+    if all(name.startswith("celery.") for name in hooks):
         yield Error(
             "Nothing is connected to worker_init: workers would not know of durable runs.",
             hint="Connect a function that calls fleet.install(app, application()) where the"
             f" Celery app is made. {SEE}",
             id="fairshift.E013",
         )
-
-
-def _has_hook() -> bool:
-    """Say whether somebody but Celery waits for a worker's start."""
-    modules = [receiver.__module__ for receiver in worker_init._live_receivers(None)]
-    return any(not name.startswith("celery.") for name in modules)
-
-
-def _configuration(app: Celery) -> Iterator[CheckMessage]:
-    """Find what the app's settings say otherwise."""
-    yield from _results(app)
-    yield from _queues(app)
-    yield from _scheduler(app)
 
 
 def _results(app: Celery) -> Iterator[CheckMessage]:
@@ -161,8 +152,8 @@ def _queues(app: Celery) -> Iterator[CheckMessage]:
     default = app.conf.task_default_queue
     if default not in set(queues):
         yield Error(
-            f"CELERY_TASK_DEFAULT_QUEUE is {default!r}, which CELERY_TASK_QUEUES has not: plain"
-            " calls go where no worker looks.",
+            f"CELERY_TASK_DEFAULT_QUEUE is {default!r}, which is not in CELERY_TASK_QUEUES: no"
+            " worker takes plain calls.",
             hint=f"Set CELERY_TASK_DEFAULT_QUEUE to {jobs!r}.",
             id="fairshift.E017",
         )

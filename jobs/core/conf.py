@@ -1,7 +1,7 @@
 """Fairshift's settings: one dict `FAIRSHIFT` in Django's settings, checked when it is first read.
 
-Every key has its default, its kind and its limits here, for the dict as for the environment's
-variables (`config/settings.py`). Spans are in seconds, sizes in bytes.
+Each key has its default, kind and limits here, for the dict and for the variables of the
+environment (`config/settings.py`). Spans are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LONGEST: Final = 100
 
 
 class Kind(Enum):
-    """What a value is."""
+    """The type of a value, in words."""
 
     SECONDS = "a number of seconds"
     WHOLE = "a whole number"
@@ -33,7 +33,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What holds of one key; the limits are of numbers, both included."""
+    """The default and the type of one key; numbers have limits, both included."""
 
     default: Any
     kind: Kind
@@ -54,10 +54,13 @@ class Rule:
         if self.kind is Kind.NAME:
             return isinstance(value, str) and 1 <= len(value) <= LONGEST
         if self.kind in {Kind.WORDS, Kind.PAIRS}:
-            # A bare text would be taken letter by letter.
+            # A text is iterable, too: by letters.
             is_many = isinstance(value, list | tuple | set | frozenset)
             is_words = is_many and all(isinstance(word, str) and word for word in value)
-            return is_words and (self.kind is Kind.WORDS or all(map(_is_pair, value)))
+            return is_words and (
+                self.kind is Kind.WORDS
+                or all(part.strip() for word in value for part in word.partition(":"))
+            )
         types = int if self.kind is Kind.WHOLE else int | float
         return (
             isinstance(value, types)
@@ -95,20 +98,21 @@ RULES: Final[dict[str, Rule]] = {
 DEFAULTS: Final[dict[str, Any]] = {key: rule.default for key, rule in RULES.items()}
 
 _NOTHING: Final[dict[str, Any]] = {}
-# What was given last and was found good, and all values by it.
+# The last dict that was checked, and the values with it.
 _known: Final[list[tuple[Any, dict[str, Any]]]] = [(_NOTHING, DEFAULTS)]
 
 
 def unknown_settings() -> list[tuple[str, str | None]]:
-    """Return the keys of `FAIRSHIFT` that mean nothing, each with the near miss or None."""
+    """Return the unknown keys of `FAIRSHIFT`, each with the nearest known one or None."""
     given = _given()
-    return [(str(key), _near(key)) for key in given if key not in RULES] if _is_dict(given) else []
+    keys = given if isinstance(given, dict) else ()
+    return [(str(key), _near(key)) for key in keys if key not in RULES]
 
 
 def wrong_settings() -> list[str]:
-    """Return what is wrong with `FAIRSHIFT`, but for unknown keys: key, value and limit of each."""
+    """Return what is wrong with the values of `FAIRSHIFT`: key, value and limit of each."""
     given = _given()
-    if not _is_dict(given):
+    if not isinstance(given, dict):
         return [f"FAIRSHIFT is {given!r:.120}, but must be a dict of settings."]
     return [
         f"FAIRSHIFT[{key!r}] is {given[key]!r:.120}, but must be {rule.allowed}."
@@ -124,7 +128,7 @@ def refuse_wrong_settings() -> None:
 
 
 def setting(name: str) -> Any:
-    """Return the value of one Fairshift setting; raises ImproperlyConfigured on a bad dict."""
+    """Return the value of one setting; raise ImproperlyConfigured if any key or value is bad."""
     given, values = _known[0]
     if _given() is not given:
         values = _checked()
@@ -132,7 +136,7 @@ def setting(name: str) -> Any:
 
 
 def how_to_set(name: str) -> str:
-    """Return where a reader sets this key: in the dict, or in our own project a variable."""
+    """Return how to set a key: in the dict, or in Fairshift's own project by a variable."""
     is_ours = os.environ.get("DJANGO_SETTINGS_MODULE") == "config.settings"
     return f"FAIRSHIFT_{name}" if is_ours else f'FAIRSHIFT = {{"{name}": ...}}'
 
@@ -152,16 +156,8 @@ def _given() -> Any:
     return getattr(settings, "FAIRSHIFT", _NOTHING)
 
 
-def _is_pair(word: str) -> bool:
-    return all(part.strip() for part in word.partition(":"))
-
-
-def _is_dict(given: Any) -> bool:
-    return isinstance(given, dict)
-
-
 def _near(key: Any) -> str | None:
-    # Also without its unit, which nearly all have: LEESE is as near to LEASE as can be.
+    # Also without the unit: LEESE is near LEASE, but not LEASE_SECONDS.
     names = {name.removesuffix("_SECONDS").removesuffix("_BYTES"): name for name in RULES}
     names |= {name: name for name in RULES}
     return next((names[near] for near in get_close_matches(str(key).upper(), names, n=1)), None)

@@ -14,12 +14,12 @@ from jobs.core import sql
 T = TypeVar("T")
 
 CAP: Final = 10_000
-"""Exact up to here; also how far back the pages of a list go."""
+"""Counts are exact up to here, and pages end here."""
 COUNT_MILLISECONDS: Final = 250
 
 
 class RoundCount(int):
-    """A number of rows that says of itself that it is not exact."""
+    """An inexact number of rows, with its text."""
 
     words: str
 
@@ -33,7 +33,7 @@ class RoundCount(int):
 
 
 class EstimatingPaginator(Paginator):
-    """Pages through the newest rows; what is older is found by filters."""
+    """Pages through the newest CAP rows; older ones are found by filters."""
 
     @cached_property
     def count(self) -> int:
@@ -47,12 +47,12 @@ class EstimatingPaginator(Paginator):
 
     @cached_property
     def num_pages(self) -> int:
-        """Pages up to CAP rows: a deeper offset would read and drop all rows before it."""
+        """Pages up to CAP rows: a deeper offset would read all rows before it."""
         return min(super().num_pages, max(1, CAP // self.per_page))
 
 
 def capped_count(rows: models.QuerySet[Any]) -> int:
-    """Count rows up to CAP, and give up when that takes long."""
+    """Count rows up to CAP; "many" after COUNT_MILLISECONDS."""
     some = rows.order_by().values("pk")[: CAP + 1]
     found = within(COUNT_MILLISECONDS, some.count)
     if found is None:
@@ -61,7 +61,7 @@ def capped_count(rows: models.QuerySet[Any]) -> int:
 
 
 def estimated_count(model: type[models.Model]) -> int:
-    """Return PostgreSQL's own estimate of the rows in a table and its partitions."""
+    """Return PostgreSQL's estimate of the rows in a table and its partitions."""
     [row] = sql.query(
         "SELECT coalesce(sum(greatest(c.reltuples, 0)), 0)::bigint AS rows FROM pg_class c "
         "WHERE c.relkind = 'r' AND (c.oid = %(table)s::regclass "
@@ -72,7 +72,7 @@ def estimated_count(model: type[models.Model]) -> int:
 
 
 def within(milliseconds: int, ask: Callable[[], T]) -> T | None:
-    """Return what a question to the database answers, or None when it takes longer."""
+    """Return the result of a query, or None when it takes longer."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SHOW statement_timeout")
         before = cursor.fetchone()[0]
@@ -84,6 +84,6 @@ def within(milliseconds: int, ask: Callable[[], T]) -> T | None:
             if "statement timeout" not in str(error):
                 raise
             return None
-        # A savepoint that is released keeps the setting; one that is rolled back does not.
+        # Releasing a savepoint keeps the setting; a rollback restores it.
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [before])
         return answer

@@ -1,7 +1,6 @@
-"""Payloads and results as the database keeps them: opaque bytes and the id of a key.
+"""Stored payloads and results: opaque bytes and the id of a key; 0 means unencrypted JSON.
 
-Key 0 means JSON in the clear. Everything that reads or writes these columns passes here,
-so that encryption changes this file and no column.
+All reads of these columns are here: encryption will change this file and no column.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ CLEAR: Final = 0
 
 
 class UnknownKey(LookupError):
-    """Bytes name a key that this installation does not have."""
+    """The bytes were written with a key that this installation does not have."""
 
 
 def read_body(data: bytes | memoryview, *, key: int) -> tuple[list[Any], dict[str, Any]]:
@@ -26,7 +25,7 @@ def read_body(data: bytes | memoryview, *, key: int) -> tuple[list[Any], dict[st
 def read_message(
     data: bytes | memoryview, *, key: int
 ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
-    """Return the arguments in a stored payload, and what Celery embeds (callbacks, a chord)."""
+    """Return the arguments in a stored payload, and Celery's callbacks and chord."""
     args, kwargs, embed = json.loads(open_bytes(data, key=key))
     return args, kwargs, embed
 

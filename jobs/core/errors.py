@@ -1,7 +1,6 @@
 """The errors that callers of Fairshift see: one class for each different reaction.
 
-The facts of an error are its arguments, and its text is built from them: so an error
-survives pickling, which Celery does to what a task raises.
+The arguments are the facts, `__str__` makes the text: so Celery can pickle them.
 """
 
 from __future__ import annotations
@@ -13,13 +12,17 @@ class FairshiftError(Exception):
     """Base of all errors raised by Fairshift."""
 
 
-class ArgumentError(FairshiftError):
-    """An argument of a task is wrong; `field` is its dotted path, as `rules.0.port`."""
+class FieldError(FairshiftError):
+    """Base of errors about one `field`."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(field, problem)
         self.field = field
         self.problem = problem
+
+
+class ArgumentError(FieldError):
+    """An argument of a task is wrong; `field` is its dotted path, as `rules.0.port`."""
 
     def __str__(self) -> str:
         return f"argument {self.field}: {self.problem}"
@@ -46,7 +49,7 @@ class UnknownTask(FairshiftError):
 
 
 class RowRequired(FairshiftError):
-    """The task runs only from a row, and was called as a plain one; nothing was sent."""
+    """A task that runs only from a row was called as a plain one; nothing was sent."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -60,7 +63,7 @@ class RowRequired(FairshiftError):
 
 
 class PayloadTooLarge(FairshiftError):
-    """The arguments take more bytes than a payload may; `size` counts at least those found."""
+    """The arguments take more bytes than a payload may; `size` is a lower bound."""
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(size, limit)
@@ -86,32 +89,22 @@ class OptionError(FairshiftError):
         return f"option {self.option}: {self.problem}"
 
 
-class ScheduleError(FairshiftError):
+class ScheduleError(FieldError):
     """A schedule is wrong; `field` is the job's field, as `cron`, or `schedule` for its kind."""
-
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(field, problem)
-        self.field = field
-        self.problem = problem
 
     def __str__(self) -> str:
         return f"schedule, {self.field}: {self.problem}"
 
 
-class WindowError(FairshiftError):
+class WindowError(FieldError):
     """A service window or freeze is wrong; `field` is the entry's field, as `rule`."""
-
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(field, problem)
-        self.field = field
-        self.problem = problem
 
     def __str__(self) -> str:
         return f"window, {self.field}: {self.problem}"
 
 
 class ApprovalRefused(FairshiftError):
-    """A decision on a window is not this person's, or not one that can be made; see `problem`."""
+    """This person may not decide on this window, or the decision is impossible; see `problem`."""
 
     def __init__(self, calendar: str, problem: str) -> None:
         super().__init__(calendar, problem)
@@ -123,10 +116,10 @@ class ApprovalRefused(FairshiftError):
 
 
 class IcalError(FairshiftError):
-    """An iCalendar file is refused, and nothing of it was taken.
+    """An iCalendar file is refused; nothing was imported.
 
-    `problems` has what was found, in order: the line (None: the file as a whole) and what is
-    wrong there. `line` and `problem` are those of the first.
+    `problems` has, in order, the line (None: the whole file) and what is wrong there. `line` and
+    `problem` are those of the first.
     """
 
     def __init__(self, line: int | None, problem: str, *more: tuple[int | None, str]) -> None:
@@ -136,12 +129,11 @@ class IcalError(FairshiftError):
         self.problems = ((line, problem), *more)
 
     def __str__(self) -> str:
-        shown = "; ".join(
+        texts = [
             problem if line is None else f"line {line}: {problem}"
-            for line, problem in self.problems[:5]
-        )
-        more = f"; and {len(self.problems) - 5} more" if len(self.problems) > 5 else ""
-        return f"the iCalendar file is refused, nothing was imported: {shown}{more}"
+            for line, problem in self.problems
+        ]
+        return f"the iCalendar file is refused, nothing was imported: {_first_five(texts)}"
 
 
 class UnknownOwner(FairshiftError):
@@ -170,7 +162,7 @@ class IdempotencyConflict(FairshiftError):
 
 
 class ResultError(FairshiftError):
-    """A task returned what cannot be kept: no JSON, or too large."""
+    """A task's result cannot be stored: it is no JSON, or too large."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -194,10 +186,7 @@ class StateConflict(FairshiftError):
 
 
 class BatchError(FairshiftError):
-    """Elements of a bulk are wrong; nothing of it was stored.
-
-    `problems` has an entry for each that was found: the element's index and the error.
-    """
+    """Elements of a bulk are wrong; nothing was stored. `problems` has each index and error."""
 
     def __init__(self, problems: list[tuple[int, FairshiftError]], size: int) -> None:
         super().__init__(problems, size)
@@ -205,8 +194,12 @@ class BatchError(FairshiftError):
         self.size = size
 
     def __str__(self) -> str:
-        shown = "; ".join(f"element {index}: {error}" for index, error in self.problems[:5])
-        more = f"; and {len(self.problems) - 5} more" if len(self.problems) > 5 else ""
+        shown = _first_five([f"element {index}: {error}" for index, error in self.problems])
         wrong = len({index for index, _ in self.problems})
         verb = "is" if wrong == 1 else "are"
-        return f"{wrong:,} of {counted(self.size, 'element')} {verb} wrong: {shown}{more}"
+        return f"{wrong:,} of {counted(self.size, 'element')} {verb} wrong: {shown}"
+
+
+def _first_five(problems: list[str]) -> str:
+    more = [f"and {len(problems) - 5} more"] if len(problems) > 5 else []
+    return "; ".join(problems[:5] + more)

@@ -1,7 +1,4 @@
-"""Packages that show names of their modules, and import each on first use.
-
-Models may not be imported before Django has loaded its apps, and `import jobs` comes before that.
-"""
+"""Packages that import their exports on first use: models need Django's apps, `jobs` does not."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from typing import Any
 def face(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package that shows these names.
+    """Return `__getattr__` and `__dir__` of a package that exports these names.
 
-    `homes` says of each name where it is: "module" for the same name there, or "module:name".
+    `homes` has the place of each name: "module" for the same name there, or "module:name".
     """
 
     def find(name: str) -> Any:

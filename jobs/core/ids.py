@@ -1,7 +1,6 @@
-"""Ids of runs: they sort by time and they deduplicate.
+"""Ids of runs, which sort by time; those of due runs also prevent duplicates. Pure.
 
-Pure. The first 48 bits of every id are milliseconds since 1970 (RFC 9562), so an
-id names the day partition in which its run is stored.
+The first 48 bits are milliseconds since 1970 (RFC 9562), and give the day partition.
 """
 
 from __future__ import annotations
@@ -20,39 +19,35 @@ def _milliseconds(moment: datetime) -> int:
 
 
 def _assemble(milliseconds: int, *, version: int, tail: int) -> UUID:
-    """Lay out an id: 48 bits time, 4 version, 12 of the tail, 2 variant, 62 of the tail."""
+    """Return an id: 48 bits time, 4 version, 12 of the tail, 2 variant, 62 of the tail."""
     high = (milliseconds & ((1 << 48) - 1)) << 16 | version << 12 | (tail >> 62) & 0xFFF
     low = 0b10 << 62 | tail & ((1 << 62) - 1)
     return UUID(int=high << 64 | low)
 
 
 def new_ids(moment: datetime, count: int) -> Iterator[UUID]:
-    """Yield `count` UUIDv7 of one moment, in rising order.
-
-    The random tail of the first is counted up (RFC 9562, 6.2, method 2), so a bulk
-    submission keeps its order when sorted by id.
-    """
+    """Yield `count` UUIDv7 of one moment, in rising order (RFC 9562, 6.2, method 2)."""
     milliseconds = _milliseconds(moment)
-    # The top bit stays free, so that counting up cannot run into the version bits.
+    # The top bit is 0, so that increments cannot reach the version bits.
     start = int.from_bytes(os.urandom(10)) & (_RANDOM_BITS >> 1)
     for offset in range(count):
         yield _assemble(milliseconds, version=7, tail=start + offset)
 
 
 def scheduled_id(job_id: int, due_at: datetime, *, salt: str = "") -> UUID:
-    """Return the one id of a job's run at a due time: a UUIDv8.
+    """Return the id of a job's run at a due time: a UUIDv8.
 
-    Two schedulers, a repeated tick or a replay make the same id, and the primary key
-    refuses the second. `salt` tells a backfill from the run that was due.
+    Two schedulers, or a repeated tick, make the same id, and the primary key refuses the second.
+    `salt` distinguishes a backfill from the run that was due.
     """
     return UUID(scheduled_text(job_id, _milliseconds(due_at), salt=salt))
 
 
 def scheduled_text(job_id: int, due_ms: int, *, salt: str = "") -> str:
-    """Return that id as text, from the due time in milliseconds since 1970: in half the time."""
+    """Return that id as text, from milliseconds since 1970; twice as fast."""
     tail = hashlib.sha256(f"{job_id}:{due_ms}:{salt}".encode()).hexdigest()
     time = f"{due_ms:012x}"
-    # Version and variant overlay bits of the digest: `jobs_scheduled_id` does the same in SQL.
+    # Version and variant replace bits of the digest, as in the SQL function `jobs_scheduled_id`.
     variant = "89ab"[int(tail[4], 16) & 3]
     return f"{time[:8]}-{time[8:]}-8{tail[1:4]}-{variant}{tail[5:8]}-{tail[8:20]}"
 

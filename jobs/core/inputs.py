@@ -1,9 +1,10 @@
-"""Checks of texts that callers give: each raises OptionError with the field and its limit."""
+"""Checks of callers' inputs: each raises OptionError with the field and its limit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, Final
 
 from jobs.core.errors import OptionError
@@ -15,8 +16,14 @@ LABEL_LIMIT: Final = 200
 REASON_LIMIT: Final = 500
 
 
+def near_hint(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean X?" with the nearest known name; empty if none is near."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def refuse_text(option: str, value: Any, *, most: int) -> None:
-    """Raise OptionError for what is no text that PostgreSQL can hold, or is too long."""
+    """Raise OptionError unless the value is text of `most` characters that PostgreSQL can store."""
     if not isinstance(value, str) or len(value) > most or "\x00" in value:
         raise OptionError(option, f"is text of at most {most} characters, without NUL")
     try:
@@ -26,13 +33,13 @@ def refuse_text(option: str, value: Any, *, most: int) -> None:
 
 
 def refuse_naive(option: str, value: Any) -> None:
-    """Raise OptionError for what is no datetime with a time zone."""
+    """Raise OptionError unless the value is a datetime with a time zone."""
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise OptionError(option, "is a datetime with a time zone")
 
 
 def refuse_labels(labels: Any) -> None:
-    """Raise OptionError for what is no mapping of a few short texts to short texts."""
+    """Raise OptionError unless the labels are a small mapping of short texts to short texts."""
     if not isinstance(labels, Mapping) or len(labels) > LABELS_LIMIT:
         raise OptionError(
             "labels",
@@ -40,6 +47,6 @@ def refuse_labels(labels: Any) -> None:
             f" {LABEL_LIMIT} characters",
         )
     for name, value in labels.items():
-        # The name first: a bad one must not stand in the error about its value.
+        # The name first: the error about the value contains it.
         refuse_text("labels", name, most=LABEL_LIMIT)
         refuse_text(f"labels.{name}", value, most=LABEL_LIMIT)

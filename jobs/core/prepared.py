@@ -1,15 +1,14 @@
-"""Statements about some runs, planned once: on the partition of the day that they are of.
+"""Prepared statements about runs, planned once for the partition of their day.
 
-A statement over all partitions is planned anew each time, which costs a worker's I/O thread more
-than it takes to move fifty runs. The runs of a batch are nearly always of one day: on its partition
-alone a plan holds for every batch. Runs of several days, or of one without a
-partition, go the long way.
+Planning over all partitions takes longer than moving fifty runs. The runs of a batch are nearly
+always of one day, and a plan for that day's partition serves every batch. Runs of several days, or
+of a day without a partition, are planned over all.
 
-In their files `{runs}` stands for the table or its partition, and `{is_one_day}` for true or false.
-See docs/planner.md.
+In the SQL files, `{runs}` stands for the table or its partition, `{is_one_day}` for true or false.
+See docs/understand/planner.md.
 
-A plan that was made while its partition was small may read the whole of it, and PostgreSQL makes
-another only after its next look at the table. What took long is planned anew, for the size of now.
+A plan that was made for a small partition may read all of it, and PostgreSQL keeps it until the
+next ANALYZE. After a slow statement, plans are discarded.
 """
 
 from __future__ import annotations
@@ -29,33 +28,27 @@ from jobs.core.ids import time_of
 
 _ONLY_WHEN_ASKED: Final = 2**31
 SLOW_SECONDS: Final = 0.05
-"""A statement that took longer is planned anew the next time, for a millisecond or two."""
+"""A statement that took longer is planned again, in 1–2 ms."""
 _known: set[str] = set()
 
 
 def run(
     name: str, ids: Collection[UUID], parameters: Mapping[str, Any], *, waits: bool = False
 ) -> list[dict[str, Any]]:
-    """Run a statement file about the runs of these ids; return its rows by column name.
-
-    `waits`: it may wait for others, so that the time that it takes says nothing of its plan.
-    """
+    """Run a statement file about these runs. `waits`: if it is slow, it waits for locks."""
     partition = _partition(ids)
     if partition is None:
         return database.query(_statement(name), parameters)
     try:
         return _run(_statement(name, partition), parameters, waits=waits)
     except ProgrammingError:
-        # Retention has dropped it, perhaps: whoever repeats this looks first.
+        # The partition may have been dropped: the next call looks again.
         _known.discard(partition)
         raise
 
 
 def run_over_all(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run a statement file over all partitions, with a plan that a worker's I/O thread keeps.
-
-    Such a plan looks into each of them, in a small part of the time that planning takes.
-    """
+    """Run a statement file over all partitions, with a plan that the connection keeps."""
     return _run(database.statement(name), parameters, waits=True)
 
 
@@ -63,9 +56,9 @@ def _run(sql: str, parameters: Mapping[str, Any], *, waits: bool) -> list[dict[s
     connection.ensure_connection()
     with connection.wrap_database_errors:
         raw: Any = connection.connection
-        # None, as Django has it, is never, even where it is asked for.
+        # Django's None means never, even with prepare=True.
         raw.prepare_threshold = _ONLY_WHEN_ASKED
-        # Not Django's cursor: that writes the values into the text, which is another one each time.
+        # Not Django's cursor, which writes the values into the text: it would differ each time.
         with psycopg.Cursor(raw) as cursor:
             began_at = time.monotonic()
             cursor.execute(sql, parameters, prepare=True)
@@ -78,13 +71,13 @@ def _run(sql: str, parameters: Mapping[str, Any], *, waits: bool) -> list[dict[s
 
 
 def _partition(ids: Collection[UUID]) -> str | None:
-    """Return the partition that holds all of these runs; None when there is no such one."""
+    """Return the partition of all these runs; None if they have no common one."""
     if not ids:
         return None
     try:
         first, last = time_of(min(ids)), time_of(max(ids))
     except OverflowError:
-        return None  # ids come from the broker too, where anybody may have made one up
+        return None  # an id from the broker may be forged
     name = partition_of(first)
     if name != partition_of(last):
         return None
@@ -100,5 +93,5 @@ def _statement(name: str, partition: str | None = None) -> str:
 
 
 def partition_of(moment: datetime) -> str:
-    """Return the name that the partition of runs of that day has, when there is one."""
+    """Return the name of the partition of runs of that day."""
     return f"jobs_run_{moment.astimezone(UTC):%Y%m%d}"

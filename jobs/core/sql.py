@@ -1,4 +1,4 @@
-"""Statements from files of their own, run on the caller's connection."""
+"""Run SQL and statement files on the caller's connection; advisory locks; PostgreSQL's clock."""
 
 from __future__ import annotations
 
@@ -46,45 +46,34 @@ def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[
 
 
 def array(values: Iterable[object]) -> str:
-    """Return ids, numbers or our own words as PostgreSQL writes an array of them.
-
-    A fifth of a worker's I/O thread was its driver's way to do this, element by element.
-    """
+    """Return ids, numbers or plain words as the text of an array; psycopg would be slow."""
     return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"
 
 
 def binaries(values: Iterable[bytes | None]) -> str:
-    """Return bytes as PostgreSQL writes an array of them."""
+    """Return bytes as the text of a PostgreSQL array."""
     return array(None if value is None else f'"\\\\x{value.hex()}"' for value in values)
 
 
 def bound_waits() -> None:
-    """In this transaction, wait 2 s for a lock at most; after 30 s of our silence others get ours.
-
-    Somebody's open transaction then keeps no system worker from everything else, and neither does
-    a host that has vanished.
-    """
+    """Limit this transaction: wait 2 s for a lock at most, end after 30 s without a statement."""
     query(_BOUNDS)
 
 
 def alone(verb: Callable[P, R]) -> Callable[P, R | None]:
-    """Have one call of a verb at a time in the whole installation.
-
-    A call that meets another one returns None at once: a round that takes longer than the
-    time between two is not overtaken by the next.
-    """
+    """Run one call of a verb at a time in the installation; a concurrent call returns None."""
     key = [LockClass.VERB, f"{verb.__module__}.{verb.__qualname__}"]
 
     @wraps(verb)
     def sole(*args: P.args, **kwargs: P.kwargs) -> R | None:
-        # The session's lock, not a transaction's: a round has many transactions.
+        # A session lock, because a round has many transactions.
         [row] = query("SELECT pg_try_advisory_lock(%s, hashtext(%s)) AS got", key)
         if not row["got"]:
             return None
         try:
             return verb(*args, **kwargs)
         finally:
-            # On a connection that broke, the lock is gone with it.
+            # The end of a broken connection has released the lock.
             with suppress(DatabaseError):
                 query("SELECT pg_advisory_unlock(%s, hashtext(%s))", key)
 
@@ -92,5 +81,5 @@ def alone(verb: Callable[P, R]) -> Callable[P, R | None]:
 
 
 def now() -> datetime:
-    """Return PostgreSQL's clock: every time in a run and its id comes from it."""
+    """Return the time of PostgreSQL's clock, which all times of runs and ids come from."""
     return query("SELECT clock_timestamp() AS at")[0]["at"]

@@ -1,8 +1,8 @@
 """The states of a run and every move between them, in one table.
 
-Pure. Two doors move a run: `jobs/runs/admission.py` makes the moves into `admitted`
-(and `expired`, when it meets a run whose deadline has passed), `jobs/runs/recording.py`
-makes all others. `docs/understand/states.md` draws this table.
+Pure. Two doors move a run. `jobs/runs/admission.py` moves it to `admitted`, or to `expired` or
+`held` if its deadline or window has passed. `jobs/runs/recording.py` makes all other moves.
+`docs/understand/states.md` draws this table.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class State(StrEnum):
 S = State
 
 MOVES: Final[dict[State, frozenset[State]]] = {
-    # Failed unstarted: by an operator, when its task is gone.
+    # Waiting runs are failed by an operator whose task is gone.
     S.SCHEDULED: frozenset({S.QUEUED, S.HELD, S.CANCELLED, S.EXPIRED, S.FAILED}),
     S.HELD: frozenset({S.QUEUED, S.SCHEDULED, S.CANCELLED, S.EXPIRED, S.FAILED}),
     S.QUEUED: frozenset({S.ADMITTED, S.HELD, S.CANCELLED, S.EXPIRED, S.FAILED}),
-    # Back to queued: a worker that stops, or a start deadline that passed, gives it back unstarted.
+    # Back to queued: a worker that stops, or is too late to start it, gives it back.
     S.ADMITTED: frozenset({S.RUNNING, S.QUEUED, S.RETRYING, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.RUNNING: frozenset({S.SUCCEEDED, S.FAILED, S.RETRYING, S.CANCELLING, S.CANCELLED}),
-    # Asked to stop, a task may still finish first: the outcome then stands.
+    # A task that is asked to stop may succeed first.
     S.CANCELLING: frozenset({S.CANCELLED, S.SUCCEEDED}),
-    # It has started before, so its deadline, which is one for the start, is kept.
+    # Not to expired: it has started before its deadline.
     S.RETRYING: frozenset({S.QUEUED, S.HELD, S.CANCELLED, S.FAILED}),
-    # An operator's retry opens an ended run again; what succeeded stays so.
+    # An operator's retry reopens an ended run, unless it succeeded.
     S.FAILED: frozenset({S.QUEUED}),
     S.CANCELLED: frozenset({S.QUEUED}),
     S.EXPIRED: frozenset({S.QUEUED}),
@@ -50,13 +50,13 @@ FIRST: Final = frozenset({S.SCHEDULED, S.HELD, S.QUEUED})
 """States in which a run may be stored."""
 
 WAITING: Final = frozenset({S.SCHEDULED, S.HELD, S.QUEUED, S.RETRYING})
-"""Nobody works on it: a cancel ends it at once."""
+"""No worker has it: a cancel ends it at once."""
 
 DELAYED: Final = frozenset({S.SCHEDULED, S.HELD, S.RETRYING})
-"""`jobs/system/promotion.py` queues these when their time has come."""
+"""`jobs/system/promotion.py` queues these when they are due."""
 
 ACTIVE: Final = frozenset({S.ADMITTED, S.RUNNING, S.CANCELLING})
-"""A worker holds it under the newest token."""
+"""A worker has it, under the newest token."""
 
 ENDED: Final = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED, S.EXPIRED})
 REOPENABLE: Final = frozenset(state for state in ENDED if S.QUEUED in MOVES[state])

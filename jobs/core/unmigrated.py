@@ -1,8 +1,4 @@
-"""A table or column that a model has and the database lacks: the error says what to run.
-
-PostgreSQL's own text names a relation, and neither the cause nor the cure. Every query of Django's
-passes here: those of the admin, of `submit`, of beat and of commands.
-"""
+"""Have Django's queries say `migrate` when the database lacks a table or column of a model."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 UNDEFINED: Final = {"42P01", "42703"}
-"""PostgreSQL's codes for a table and for a column that do not exist."""
+"""PostgreSQL's error codes for a missing table and a missing column."""
 
 
 class Unmigrated(ProgrammingError):
@@ -24,12 +20,12 @@ class Unmigrated(ProgrammingError):
 
 
 def explain_missing_tables() -> None:
-    """Have each connection of this process raise Unmigrated where migrations are missing."""
+    """Make each connection of this process raise Unmigrated if migrations are missing."""
     connection_created.connect(_add_wrapper, dispatch_uid="fairshift unmigrated")
 
 
 def _add_wrapper(connection: BaseDatabaseWrapper, **_signal: object) -> None:
-    # The same object connects again after its connection was lost.
+    # The same object connects again after a lost connection.
     if _explained not in connection.execute_wrappers:
         connection.execute_wrappers.append(_explained)
 
@@ -51,10 +47,10 @@ def _explained(
 
 
 def _missing_of_a_model(error: BaseException | None) -> str | None:
-    """Return the table or column that an installed model has and PostgreSQL does not find."""
+    """Return the table or column of an installed model that PostgreSQL lacks."""
     if getattr(error, "sqlstate", None) not in UNDEFINED:
         return None
-    # By its names alone: the words between them are in the server's language.
+    # By the names in it: its words are in the server's language.
     message = getattr(getattr(error, "diag", None), "message_primary", None) or ""
     names = set(re.findall(r"\w+", message))
     for model in apps.get_models(include_auto_created=True):

@@ -1,10 +1,10 @@
-"""What a zone's clock does in a day of UTC: where it jumps ahead, and what it shows twice."""
+"""A zone's offsets in a day of UTC, with skipped and repeated wall-clock times; checks of zones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
@@ -14,16 +14,16 @@ from zoneinfo import ZoneInfo, available_timezones
 DAY: Final = 1440
 """Minutes. All times here are minutes since 1970, of UTC or of a zone's wall clock."""
 
-# Names that the system knows and that mean nothing, or something else on each machine.
+# Names in the system's database that are no places, or differ from machine to machine.
 _NO_PLACES: Final = frozenset({"Factory", "localtime", "posixrules"})
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """UTC minutes from `first` until before `end` in which the offset is the same.
+    """UTC minutes from `first` until before `end` with one offset.
 
-    `skipped` minutes of the wall clock are left out just before `first`; what the wall clock
-    shows from `first` until before `repeated_until`, it has shown before.
+    The wall clock skips `skipped` minutes at `first`. From `first` until before `repeated_until` it
+    shows times that it has shown before.
     """
 
     first: int
@@ -35,12 +35,12 @@ class Span:
 
 @lru_cache(maxsize=1)
 def zone_names() -> frozenset[str]:
-    """Return the IANA names that a schedule may have; reading them takes milliseconds, once."""
+    """Return the IANA names that a schedule may have, cached."""
     return frozenset(available_timezones() - _NO_PLACES)
 
 
 def zone_problem(zone: Any) -> str:
-    """Say why a value is no name of a zone, with the near miss; empty for a name, and for ''."""
+    """Say why a value is no zone's name, with the nearest one; empty for a name, and for ''."""
     if not isinstance(zone, str):
         return f"is text, not {type(zone).__name__}"
     if not zone or zone in zone_names():
@@ -51,7 +51,7 @@ def zone_problem(zone: Any) -> str:
 
 
 def moment_problem(value: Any, *, first: datetime, end: datetime) -> str:
-    """Say why a value is no aware datetime from `first` until before `end`, a year's beginning."""
+    """Say why a value is no aware datetime from `first` until before `end`; empty if it is."""
     if not isinstance(value, datetime):
         return f"is a datetime, not {type(value).__name__}"
     if value.utcoffset() is None:
@@ -60,15 +60,15 @@ def moment_problem(value: Any, *, first: datetime, end: datetime) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a foreign value for a message: short, and without control characters."""
+    """Return a value for a message: short, and without control characters."""
     return ascii(value)[:60]
 
 
 @lru_cache(maxsize=4096)
 def spans(zone: str, day: int) -> tuple[Span, ...]:
-    """Return the spans that cover a UTC day (days since 1970) in a zone that exists.
+    """Return the spans of a UTC day (days since 1970) in a zone that exists.
 
-    The first may begin in the day before: what is repeated there may reach into this one.
+    The first may begin on the day before: its repeated times may reach into this day.
     """
     start, end = (day - 1) * DAY, (day + 1) * DAY
     found = []
@@ -102,7 +102,5 @@ def _changes(zone: str, start: int, end: int) -> Iterator[int]:
 
 def _offset(zone: str, minute: int) -> int:
     """Return how many minutes the zone is ahead of UTC at a UTC minute."""
-    # A difference of two naive times: the offset itself, whatever the sign of the zone.
-    moment = datetime.fromtimestamp(minute * 60, UTC)
-    ahead = moment.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC) - moment
-    return int(ahead.total_seconds() // 60)
+    ahead = datetime.fromtimestamp(minute * 60, ZoneInfo(zone)).utcoffset() or timedelta()
+    return ahead // timedelta(minutes=1)

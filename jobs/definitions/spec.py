@@ -16,6 +16,7 @@ from celery import Task
 from jobs import schedules
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.policies import checked_policy
+from jobs.catalog.registry import REPLACED
 from jobs.core.conf import setting
 from jobs.core.errors import (
     ArgumentError,
@@ -156,7 +157,7 @@ def unknown_fields(names: Iterable[Any], *, hints: int = HINTS) -> Iterator[Opti
         if name not in known:
             near = get_close_matches(str(name), sorted(known), n=1) if hints > 0 else []
             hints -= 1
-            near = [preparation.OF_CELERY[name]] if name in preparation.OF_CELERY else near
+            near = [REPLACED[name]] if name in REPLACED else near
             hint = f"; did you mean {near[0]}?" if near else ""
             yield OptionError(str(name)[:NAME_LIMIT], f"is unknown{hint}")
 

@@ -1,4 +1,4 @@
-"""What the commands share: numbers within limits, and a quiet end."""
+"""Parts of commands: numbers within limits, and the end on a signal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def whole(minimum: int, maximum: int) -> Callable[[str], int]:
     """Return a reader of whole numbers within limits, both included."""
 
     def read(text: str) -> int:
-        # Python refuses to read thousands of digits, with an error of another kind.
+        # Python raises another error for thousands of digits.
         is_number = text.isascii() and text.isdigit() and len(text) <= DIGITS
         if is_number and minimum <= int(text) <= maximum:
             return int(text)
@@ -39,5 +39,5 @@ def number(minimum: float, maximum: float) -> Callable[[str], float]:
 
 
 def interrupt(_number: int, _frame: object) -> NoReturn:
-    """End a command as Ctrl-C does: for SIGTERM."""
+    """Handle SIGTERM as Ctrl-C."""
     raise KeyboardInterrupt

@@ -1,17 +1,17 @@
-"""Owners in a terminal: how they stand and what they received, as rows and as a table. Pure."""
+"""Owners' state and received shares, as rows for JSON and as a table. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from fleet import OwnerSnapshot, OwnerState, Snapshot
+from fleet import OwnerState, Snapshot
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 RUNNING: Final = "running"
-"""The state of an owner of whom nothing waits, and something is at work."""
+"""The state of an owner without waiting messages, with leased ones."""
 
 COLOURS: Final = {
     OwnerState.ELIGIBLE: "green",
@@ -26,10 +26,9 @@ COLOURS: Final = {
 def as_rows(
     snapshot: Snapshot, *, since: Snapshot, names: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return a row an owner, or of these owners, for JSON.
+    """Return a row for each owner, or for each of these, for JSON; shares are parts of 1.
 
-    Shares are parts of 1, of all owners together; received is since the earlier snapshot. `running`
-    counts messages that workers have leased: those at work, and those taken in advance.
+    `received` is since the earlier snapshot; `running` counts leased messages.
     """
     entitled, received = snapshot.entitled(), snapshot.received(since=since)
     return [
@@ -43,9 +42,12 @@ def as_rows(
             "worker_seconds": owner.worker_seconds,
             "entitled": entitled[owner.name],
             "received": received[owner.name],
-            "state": _state(owner),
+            "state": RUNNING if owner.state is OwnerState.IDLE and owner.running else owner.state,
         }
-        for owner in _busiest(snapshot.owners.values())
+        for owner in sorted(
+            snapshot.owners.values(),
+            key=lambda one: (-one.running - one.backlog, -one.weight, one.name),
+        )
         if not names or owner.name in names
     ]
 
@@ -53,10 +55,7 @@ def as_rows(
 def as_table(
     snapshot: Snapshot, *, since: Snapshot, most: int, names: Collection[str] = ()
 ) -> Table:
-    """Return a table of the owners with most work, and how many are left out.
-
-    It fits 80 columns: where there is no room, names are cut and figures are not.
-    """
+    """Return a table, 80 columns wide, of the owners with most work; it counts the others."""
     from rich.table import Table
     from rich.text import Text
 
@@ -76,7 +75,7 @@ def as_table(
     for row in rows[:most]:
         cap = f" / {row['max_running']:,}" if row["max_running"] else ""
         table.add_row(
-            # As text: a name is no markup. Its column may wrap, so that it is the one to shrink.
+            # As Text: a name is no markup. Only this column may wrap, and so is the one to shrink.
             Text(row["owner"], no_wrap=True, overflow="ellipsis"),
             f"{row['weight']:g}",
             f"{row['backlog']:,}",
@@ -88,16 +87,6 @@ def as_table(
             Text(row["state"], style=COLOURS[row["state"]]),
         )
     return table
-
-
-def _busiest(owners: Iterable[OwnerSnapshot]) -> list[OwnerSnapshot]:
-    """Return owners with work first, those with most of it before the others."""
-    return sorted(owners, key=lambda one: (-one.running - one.backlog, -one.weight, one.name))
-
-
-def _state(owner: OwnerSnapshot) -> str:
-    is_busy = owner.state is OwnerState.IDLE and owner.running > 0
-    return RUNNING if is_busy else owner.state
 
 
 def _span(seconds: float | None) -> str:

@@ -14,7 +14,6 @@ PARTS: Final = ("unknown-tasks", "move-task", "fail-task")
 
 
 def add_parts(parts: Any) -> None:
-    """Add the parts to the command's own."""
     unknown = parts.add_parser(
         "unknown-tasks",
         help="waiting runs whose task no live worker of their queue knows",
@@ -52,7 +51,6 @@ def add_parts(parts: Any) -> None:
 
 
 def handle(given: dict[str, Any]) -> None:
-    """Do one of the parts, and print what came of it."""
     if given["part"] == "unknown-tasks":
         _list(given)
     else:

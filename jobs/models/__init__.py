@@ -4,71 +4,40 @@
 packages above.
 """
 
-from jobs.models.audit import AuditEntry
-from jobs.models.calendar import (
-    Attachment,
-    Calendar,
-    Decision,
-    EndBehaviour,
-    Opening,
-    Window,
-    WindowDecision,
-    WindowEffect,
-)
-from jobs.models.inbox import InboxMark, JobImport
-from jobs.models.job import HistoryPolicy, Job, MisfirePolicy, OverlapPolicy, ScheduleKind
-from jobs.models.outbox import Outbox
-from jobs.models.owner import Membership, Owner, Role
-from jobs.models.recurring import (
-    Backfill,
-    Cursor,
-    Leader,
-    Missed,
-    MissReason,
-    SentEntry,
-    Tick,
-)
-from jobs.models.run import Attempt, AttemptOutcome, Run, WindowPolicy
-from jobs.models.submission import IdempotencyKey, Progress, Submission
-from jobs.models.target import Target, TargetGroup
-from jobs.models.worker import Worker
-
-__all__ = [
-    "Attachment",
-    "Attempt",
-    "AttemptOutcome",
-    "AuditEntry",
-    "Backfill",
-    "Calendar",
-    "Cursor",
-    "Decision",
-    "EndBehaviour",
-    "HistoryPolicy",
-    "IdempotencyKey",
-    "InboxMark",
-    "Job",
-    "JobImport",
-    "Leader",
-    "Membership",
-    "MisfirePolicy",
-    "MissReason",
-    "Missed",
-    "Opening",
-    "Outbox",
-    "OverlapPolicy",
-    "Owner",
-    "Progress",
-    "Role",
-    "Run",
-    "ScheduleKind",
-    "SentEntry",
-    "Submission",
-    "Target",
-    "TargetGroup",
-    "Tick",
-    "Window",
-    "WindowDecision",
-    "WindowEffect",
-    "WindowPolicy",
-    "Worker",
-]
+from jobs.models.audit import AuditEntry as AuditEntry
+from jobs.models.calendar import Attachment as Attachment
+from jobs.models.calendar import Calendar as Calendar
+from jobs.models.calendar import Decision as Decision
+from jobs.models.calendar import EndBehaviour as EndBehaviour
+from jobs.models.calendar import Opening as Opening
+from jobs.models.calendar import Window as Window
+from jobs.models.calendar import WindowDecision as WindowDecision
+from jobs.models.calendar import WindowEffect as WindowEffect
+from jobs.models.inbox import InboxMark as InboxMark
+from jobs.models.inbox import JobImport as JobImport
+from jobs.models.job import HistoryPolicy as HistoryPolicy
+from jobs.models.job import Job as Job
+from jobs.models.job import MisfirePolicy as MisfirePolicy
+from jobs.models.job import OverlapPolicy as OverlapPolicy
+from jobs.models.job import ScheduleKind as ScheduleKind
+from jobs.models.outbox import Outbox as Outbox
+from jobs.models.owner import Membership as Membership
+from jobs.models.owner import Owner as Owner
+from jobs.models.owner import Role as Role
+from jobs.models.recurring import Backfill as Backfill
+from jobs.models.recurring import Cursor as Cursor
+from jobs.models.recurring import Leader as Leader
+from jobs.models.recurring import Missed as Missed
+from jobs.models.recurring import MissReason as MissReason
+from jobs.models.recurring import SentEntry as SentEntry
+from jobs.models.recurring import Tick as Tick
+from jobs.models.run import Attempt as Attempt
+from jobs.models.run import AttemptOutcome as AttemptOutcome
+from jobs.models.run import Run as Run
+from jobs.models.run import WindowPolicy as WindowPolicy
+from jobs.models.submission import IdempotencyKey as IdempotencyKey
+from jobs.models.submission import Progress as Progress
+from jobs.models.submission import Submission as Submission
+from jobs.models.target import Target as Target
+from jobs.models.target import TargetGroup as TargetGroup
+from jobs.models.worker import Worker as Worker

@@ -1,7 +1,7 @@
-"""Who may see and do what: Django's permissions, narrowed to the owners a person looks after.
+"""Who may see and do what: Django's permissions, narrowed by membership of owners.
 
-Superusers look after all owners. Everybody else sees the rows of the owners of which they are
-a member, and acts on those where their role allows it; another owner's row does not exist.
+Superusers have access to all owners. Other users see the rows of owners of which they are members,
+and act on those that their role allows. Rows of other owners do not exist for them.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
 
 
 def sees_all(user: Any) -> bool:
-    """Say whether a person looks after every owner."""
+    """Say whether a user has access to all owners."""
     return bool(user.is_active and user.is_superuser)
 
 
 def owner_ids(user: Any, roles: frozenset[Role] = SEES) -> frozenset[int]:
-    """Return the owners of which a person is a member in one of the roles."""
+    """Return the ids of owners of which a user is a member in one of the roles."""
     return frozenset(owner for owner, role in _memberships(user).items() if role in roles)
 
 
 def narrowed(rows: Rows, user: Any, *, path: str, roles: frozenset[Role] = SEES) -> Rows:
-    """Return the rows whose owner (at `path` from the row) a person looks after in such a role."""
+    """Return the rows for whose owner (at `path` from the row) a user has one of the roles."""
     if sees_all(user):
         return rows
     return rows.filter(**{f"{path}__in": owner_ids(user, roles)})
 
 
 def has_role(user: Any, owner_id: int | None, roles: frozenset[Role]) -> bool:
-    """Say whether a person may act in one of the roles for an owner."""
+    """Say whether a user has one of the roles for an owner."""
     return sees_all(user) or owner_id in owner_ids(user, roles)
 
 
 def has_some_role(user: Any, roles: frozenset[Role]) -> bool:
-    """Say whether there is an owner for whom a person may act in one of the roles."""
+    """Say whether a user has one of the roles for any owner."""
     return sees_all(user) or bool(owner_ids(user, roles))
 
 
 def _memberships(user: Any) -> dict[int, str]:
-    # Kept on the person, whom Django loads anew for each request.
+    # Cached on the user, whom Django loads for each request.
     kept: dict[int, str] | None = getattr(user, "_fairshift_roles", None)
     if kept is None:
         rows = Membership.objects.filter(user_id=user.pk).values_list("owner_id", "role")

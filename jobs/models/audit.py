@@ -1,4 +1,4 @@
-"""The audit: what operators did. Rows are only ever added; triggers see to that."""
+"""The audit: what operators did. Triggers refuse changes and deletions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from jobs.models.owner import Owner
 
 
 class AuditEntry(models.Model):
-    """One action of one person: on what, why, and with which details."""
+    """One action of one user: its object, reason and details."""
 
-    # A trigger sets both, whatever an insert says.
+    # A trigger overwrites both at insert.
     at = models.DateTimeField(_("at"), db_default=Now())
     database_role = models.CharField(
         _("database role"), max_length=63, db_default="", editable=False
@@ -29,7 +29,7 @@ class AuditEntry(models.Model):
         db_constraint=False,
         verbose_name=_("actor"),
     )
-    # Kept beside the key, so that the entry stays readable when the account is gone.
+    # The name remains when the account is deleted.
     actor_name = models.CharField(_("actor"), max_length=150)
     action = models.CharField(_("action"), max_length=64)
     object_type = models.CharField(_("kind of object"), max_length=64)
@@ -54,9 +54,9 @@ class AuditEntry(models.Model):
     def __str__(self) -> str:
         # Many actions name their object: "request window 6", and not "request window window 6".
         is_named = self.action.endswith(self.object_type)
-        said = self.action if is_named else f"{self.action} {self.object_type}"
-        said = f"{said} {self.object_id}"
-        return f"{self.actor_name}: {said}" if self.actor_name else said
+        what = self.action if is_named else f"{self.action} {self.object_type}"
+        text = f"{what} {self.object_id}"
+        return f"{self.actor_name}: {text}" if self.actor_name else text
 
     @classmethod
     def write(
@@ -76,10 +76,7 @@ class AuditEntry(models.Model):
         reason: str = "",
         **details: Any,
     ) -> list[AuditEntry]:
-        """Add an entry for each of some objects, all in one statement.
-
-        Each names its owner: of many objects have the owners read with them.
-        """
+        """Add an entry for each object, in one statement; select the objects with their owners."""
         return AuditEntry.objects.bulk_create(
             AuditEntry(
                 actor=actor,

@@ -1,4 +1,4 @@
-"""Calendars: when something may start, who agreed to it, and to whom it applies."""
+"""Calendars: windows, their approvals, and what a calendar applies to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DURATION_LIMITS = (MinValueValidator(1), MaxValueValidator(31 * 86_400))
 
 
 class EndBehaviour(models.TextChoices):
-    """What becomes of a run that is at work when its window closes."""
+    """What happens to an active run when its window closes."""
 
     LET_RUN = "let run", _("let it run")
     SOFT = "soft", _("ask it to stop (soft time limit)")
@@ -33,9 +33,9 @@ class EndBehaviour(models.TextChoices):
 
 
 class Calendar(models.Model):
-    """Windows and freezes together. What it applies to starts only while it is open.
+    """A set of windows and freezes. Runs to which it applies start only while it is open.
 
-    Of one owner, or of none: then it may apply to anybody's, and only superusers change it.
+    A calendar without an owner may apply to all owners; only superusers change it.
     """
 
     owner = models.ForeignKey(
@@ -75,9 +75,9 @@ class Calendar(models.Model):
         default=True,
         help_text=_("Who asked for a window may not approve it."),
     )
-    # +1 with each change of what is open.
+    # +1 with each change of its openings.
     version = models.PositiveIntegerField(default=0, editable=False)
-    # Until then its openings are in the table that admission reads.
+    # Its openings, which admission reads, are stored until then.
     computed_until = models.DateTimeField(null=True, editable=False)
     # SHA-256 of the secret in the address of its .ics feed.
     feed_hash = models.BinaryField(null=True, editable=False)
@@ -101,7 +101,7 @@ class Calendar(models.Model):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Raise ValidationError, with field and limit, for what the table would refuse."""
+        """Raise ValidationError, with field and limit, instead of the table's error."""
         self.clean_fields(exclude={"owner"})
         self.validate_constraints()
         super().save(*args, **kwargs)
@@ -117,11 +117,10 @@ class WindowEffect(models.TextChoices):
 
 
 class Window(models.Model):
-    """One window or freeze of a calendar, once or again and again.
+    """One window or freeze of a calendar, once or recurring.
 
-    `starts` is what the clock of `zone` shows, without a zone of its own: 2026-01-03T22:00:00.
-    So are `excluded` and `added`. `revision` counts changes that ask for approval again:
-    approvals are of one.
+    `starts`, `excluded` and `added` are wall-clock times in `zone`: 2026-01-03T22:00:00. `revision`
+    counts the changes that need a new approval; an approval is for one revision.
     """
 
     calendar = models.ForeignKey(Calendar, models.CASCADE, related_name="windows")
@@ -159,7 +158,7 @@ class Window(models.Model):
         verbose_name=_("asked for by"),
     )
     requested_at = models.DateTimeField(_("asked for at"), db_default=Now(), editable=False)
-    # Of an iCalendar file: where it came from, and its UID there.
+    # From an iCalendar file: its source, and its UID there.
     source = models.CharField(max_length=200, blank=True, editable=False)
     source_uid = models.CharField(max_length=500, blank=True, editable=False)
 
@@ -190,10 +189,7 @@ class Decision(models.TextChoices):
 
 
 class WindowDecision(models.Model):
-    """What somebody decided on a window as it was then: the newest one counts. Only ever added.
-
-    Of one occurrence, by its start, or of all of them.
-    """
+    """A decision on a window's revision, for one occurrence or all. The newest one counts."""
 
     window = models.ForeignKey(Window, models.CASCADE, related_name="decisions")
     revision = models.PositiveIntegerField()
@@ -224,7 +220,7 @@ class WindowDecision(models.Model):
 
 
 def _exactly_one(*names: str) -> models.Q:
-    """Return the condition that one of these columns is given, and no other of them."""
+    """Return the condition that exactly one of these columns is not null."""
     one = models.Q()
     for given in names:
         one |= models.Q(**{f"{name}__isnull": name != given for name in names})
@@ -271,18 +267,16 @@ class Attachment(models.Model):
 
     @property
     def to(self) -> Owner | Job | Target | TargetGroup:
-        """What it is attached to."""
         return next(it for it in (self.owner, self.job, self.target, self.group) if it is not None)
 
     @property
     def owner_of_it(self) -> Owner:
-        """The owner of what it is attached to."""
         to = self.to
         return to if isinstance(to, Owner) else to.owner
 
 
 class Opening(models.Model):
-    """When a calendar is open, as admission reads it: made from its windows, weeks ahead."""
+    """A span in which a calendar is open, which admission reads; made weeks ahead."""
 
     pk = models.CompositePrimaryKey("calendar_id", "opens_at")
     calendar = models.ForeignKey(Calendar, models.CASCADE, related_name="openings")

@@ -1,4 +1,4 @@
-"""What several models share: validators and choices."""
+"""Validators and limits that several models share."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from fleet import OWNER_NAME
 
 
 def whole_numbers(least: int, most: int) -> tuple[BaseValidator, ...]:
-    """Return validators that say both limits, whichever was passed."""
-    said = f"This is a whole number from {least} to {most}."
-    return MinValueValidator(least, said), MaxValueValidator(most, said)
+    """Return validators whose message has both limits."""
+    message = f"This is a whole number from {least} to {most}."
+    return MinValueValidator(least, message), MaxValueValidator(most, message)
 
 
 PRIORITY_LIMITS = (MinValueValidator(0), MaxValueValidator(9))
@@ -30,17 +30,17 @@ WEIGHT_LIMITS = whole_numbers(1, WEIGHT_MOST)
 COUNT_LIMITS = whole_numbers(1, COUNT_MOST)
 SECONDS_LIMITS = (MinValueValidator(0.1), MaxValueValidator(30 * 86_400.0))
 
-# NUL is the one character that PostgreSQL's text cannot hold.
+# PostgreSQL's text cannot store NUL.
 no_nul = RegexValidator("\x00", _("The NUL character is not allowed."), inverse_match=True)
 
-# One rule for forms, the table and the queues, which would take the owner for the shared one.
+# For forms, the table and the fair queues, which treat other names as the shared owner.
 OWNER_RULE = _("1 to 100 letters, digits, “.”, “_” and “-”, beginning with a letter or a digit.")
 OWNER_LIMIT = 100
 owner_name = RegexValidator(rf"^{OWNER_NAME.pattern}\Z", OWNER_RULE)
 
 
 def validate_zone(value: str) -> None:
-    """Refuse a name that is no IANA time zone."""
+    """Raise ValidationError for a name that is no IANA time zone."""
     if value not in available_timezones():
         raise ValidationError(
             _("%(zone)s is not an IANA time zone, such as Europe/Berlin."), params={"zone": value}

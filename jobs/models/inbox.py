@@ -1,4 +1,4 @@
-"""What comes in from outside and is not jobs yet."""
+"""Inputs that are not jobs yet: the position in the inbox, and files to be imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobs.models.owner import Owner
 
 
 class InboxMark(models.Model):
-    """How far one list of the inbox has been read: the SHA-256 of the last message that is done."""
+    """The position in one list of the inbox: the SHA-256 of the last message that is done."""
 
     name = models.CharField(max_length=100, primary_key=True)
     digest = models.CharField(max_length=64, blank=True)
@@ -20,13 +20,13 @@ class InboxMark(models.Model):
 
 
 class JobImport(models.Model):
-    """A file of jobs between its check and the word that it shall be imported."""
+    """A file of jobs that is checked, and waits for a user to confirm the import."""
 
     owner = models.ForeignKey(Owner, models.CASCADE, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     name = models.CharField(max_length=200, blank=True)
     content = models.BinaryField()
-    # What the import would do: compressed JSON. None while it is being found out.
+    # What the import would do: compressed JSON. None during the check.
     report = models.BinaryField(null=True)
     created_at = models.DateTimeField(db_default=Now())
 

@@ -1,7 +1,8 @@
-"""Jobs: what an owner wants done, again and again or by hand, and under which policies."""
+"""Jobs: tasks with arguments, a schedule and policies."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.contrib.postgres.fields import ArrayField
@@ -20,13 +21,11 @@ from jobs.models.fields import (
 )
 from jobs.models.owner import Owner
 from jobs.models.target import Target
-from jobs.models.verbs import verbs
+from jobs.models.verbs import Actor, verbs
+from jobs.schedules import next_times
+from jobs.schedules.spans import schedule_of
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from django.contrib.auth.base_user import AbstractBaseUser
-
     from jobs.models.recurring import Backfill
     from jobs.models.run import Run
 
@@ -60,8 +59,7 @@ class HistoryPolicy(models.TextChoices):
 class Job(models.Model):
     """A task with its arguments, a schedule and policies, of one owner.
 
-    `key` is the caller's own name for it. A policy field left empty takes the task's
-    own policy, then the default of the settings.
+    `key` is the caller's own name for it. An empty policy means the task's, then the setting's.
     """
 
     owner = models.ForeignKey(Owner, models.PROTECT, related_name="jobs")
@@ -152,7 +150,7 @@ class Job(models.Model):
     effective_from = models.DateTimeField(_("effective from"), db_default=Now(), editable=False)
     enabled = models.BooleanField(_("enabled"), default=True)
     paused_until = models.DateTimeField(_("paused until"), null=True, blank=True)
-    # A trigger sets it, whoever pauses; empty once what the pause kept from running is recorded.
+    # A trigger sets it; null again when the due times in the pause are recorded as missed.
     paused_from = models.DateTimeField(_("paused from"), null=True, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
     changed_at = models.DateTimeField(_("changed at"), auto_now=True)
@@ -178,35 +176,26 @@ class Job(models.Model):
 
     @property
     def lock_of_runs(self) -> str:
-        """The lock key of its runs, in its owner's scope: they have one unless they may overlap."""
+        """The lock key of its runs, without the owner's slug; empty only if they may overlap."""
         if self.lock_key or self.overlap == OverlapPolicy.ALLOW:
             return self.lock_key
         return f"job:{self.pk}"
 
     def run_now(self) -> Run:
-        """Submit one run of this job now and return it; it obeys the owner's limits."""
+        """Submit one run of this job now and return it; the owner's limits apply."""
         return verbs().run_job(self)
 
     def backfill(
-        self,
-        start: datetime,
-        end: datetime,
-        *,
-        actor: AbstractBaseUser | None = None,
-        reason: str = "",
+        self, start: datetime, end: datetime, *, actor: Actor = None, reason: str = ""
     ) -> Backfill:
-        """Have the past due times from `start` until before `end` run; return the backfill."""
+        """Run the past due times from `start` until before `end`; return the backfill."""
         return verbs().backfill(self, start, end, actor=actor, reason=reason)
 
     def next_times(self, count: int = 10) -> list[datetime]:
-        """Return up to so many next due times, in UTC, by the schedule as it is in the database.
+        """Return at most `count` next due times, in UTC, by the schedule in the database.
 
-        Those in a pause are left out; none of a job that is off. Raises ScheduleError for a
-        broken schedule.
+        None are in a pause; a disabled job has none. Raises ScheduleError for a broken schedule.
         """
-        from jobs.schedules import next_times
-        from jobs.schedules.spans import schedule_of
-
         facts = Job.objects.values().get(pk=self.pk)
         if not facts["enabled"]:
             return []

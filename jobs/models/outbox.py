@@ -1,8 +1,4 @@
-"""The outbox: hints that are committed and not yet known to be in the broker.
-
-A row is written in the transaction that queues runs, and deleted once their hints
-have been published; what stays is published by the sweep (the transactional outbox).
-"""
+"""The transactional outbox: hints that are committed and perhaps not yet in the broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owners: for whom jobs run, and who may look after them."""
+"""Owners and their members."""
 
 from __future__ import annotations
 
@@ -22,11 +22,16 @@ from jobs.models.fields import (
     validate_zone,
 )
 
+PAUSED = models.Q(paused_at__isnull=False) & (
+    models.Q(paused_until__isnull=True) | models.Q(paused_until__gt=Now())
+)
+"""The condition that an owner is paused now, as in admit.sql and unblock.sql."""
+
 
 class OwnerQuerySet(models.QuerySet["Owner"]):
     def paused(self) -> OwnerQuerySet:
         """Owners whose runs do not start now."""
-        return self.filter(paused_at__isnull=False).exclude(paused_until__lte=Now())
+        return self.filter(PAUSED)
 
 
 class Owner(models.Model):
@@ -68,11 +73,11 @@ class Owner(models.Model):
     zone = models.CharField(
         _("time zone"), max_length=64, default="UTC", validators=[validate_zone]
     )
-    # +1 with each change of when something of it may start; 0: no calendar has ever applied.
+    # +1 with each change of its calendars; 0: no calendar has ever applied.
     calendar_version = models.PositiveIntegerField(db_default=0, editable=False)
-    # The version by which its waiting runs were gated last.
+    # The calendar version by which its waiting runs were gated last.
     gated_version = models.PositiveIntegerField(db_default=0, editable=False)
-    # The version by which they are being gated, and the last run that was; null: none is gated now.
+    # The version by which they are being gated, and the last run of that; null: no gating now.
     gating_version = models.PositiveIntegerField(db_default=0, editable=False)
     gated_to = models.UUIDField(null=True, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
@@ -107,14 +112,14 @@ class Owner(models.Model):
         return self.slug
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Raise ValidationError for a slug that is no name; the table would not say which rule."""
+        """Raise ValidationError for a bad slug; the table's error would not name the rule."""
         if self._state.adding:
             others = {field.name for field in self._meta.fields} - {"slug"}
             self.clean_fields(exclude=others)
         super().save(*args, **kwargs)
 
     def is_paused(self, *, at: datetime | None = None) -> bool:
-        """Say whether the owner's runs are kept from starting at a moment (default: now)."""
+        """Say whether the owner is paused at a moment (default: now)."""
         if self.paused_at is None:
             return False
         return self.paused_until is None or self.paused_until > (at or timezone.now())
@@ -128,7 +133,7 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """A person who looks after an owner, and what they may do."""
+    """A user who is a member of an owner, in a role."""
 
     owner = models.ForeignKey(Owner, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""What the recurring engine keeps of its own: how far it is, and what it did not run."""
+"""State of the recurring engine: ticks, its position, missed due times, backfills, beat's lease."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jobs.models.submission import Submission
 
 
 class Tick(models.Model):
-    """A span of slots that some system worker is to trigger.
+    """A span of slots that a system worker is to trigger.
 
-    A slot is half a second of the PostgreSQL clock: `slot = floor(2 * epoch seconds)`. Its minute
-    is `slot // 120`, its shard `slot % 120`. A held one is of one job, the first after `after_job`,
-    which somebody's transaction kept from being judged with the others.
+    A slot is half a second of PostgreSQL's clock: `slot = floor(2 * epoch seconds)`. Its minute is
+    `slot // 120`, its shard `slot % 120`. A held tick is for one job, the first after `after_job`,
+    whose row another transaction had locked.
     """
 
     class Kind(models.TextChoices):
@@ -43,13 +43,13 @@ class Tick(models.Model):
 
 
 class Cursor(models.Model):
-    """How far the pulse has handed out slots, and how far changed jobs were read again. One row."""
+    """The next slot of the pulse, and the time of the last pulse. One row."""
 
     slot = models.BigIntegerField(help_text=_("All slots before it are in ticks."))
     beat_at = models.DateTimeField(db_default=Now(), help_text=_("When the last pulse was."))
 
     class Meta:
-        # As the admin shows it: one row that says whether the engine runs.
+        # In the admin, this row shows whether the engine runs.
         verbose_name = _("scheduler")
         verbose_name_plural = _("scheduler")
 
@@ -90,7 +90,7 @@ class Missed(models.Model):
 
 
 class Backfill(models.Model):
-    """A range of past due times that somebody has asked to be run."""
+    """A range of past due times that an operator wants to be run."""
 
     job = models.ForeignKey(Job, models.CASCADE, related_name="backfills")
     start_at = models.DateTimeField(_("from"))
@@ -111,7 +111,7 @@ class Backfill(models.Model):
 
 
 class Leader(models.Model):
-    """Who leads, of several that could: on PostgreSQL's clock, until then."""
+    """A lease: `holder` leads until `until`, by PostgreSQL's clock."""
 
     name = models.CharField(max_length=100, primary_key=True)
     holder = models.CharField(max_length=200)
@@ -123,7 +123,7 @@ class Leader(models.Model):
 
 
 class SentEntry(models.Model):
-    """What the beats' leader has sent of one entry of theirs: its last due time and its id."""
+    """The last send of one PeriodicTask by the leading beat: its due time and task id."""
 
     name = models.CharField(max_length=255, primary_key=True)
     due_at = models.DateTimeField()

@@ -1,14 +1,13 @@
-"""Runs and their attempts: the row is the run.
+"""Runs and their attempts: the row is the run. Both tables are partitioned by id, a day each.
 
-Both tables are partitioned by id, a day each (`jobs/system/partitions.py`). Their foreign keys
-carry no database constraint: checking one costs a look-up for each row of a bulk, and
-what they point to is protected by the application.
+Foreign keys have no constraint, which would cost a look-up for each row of a bulk: the
+application protects the rows that they reference.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
@@ -20,11 +19,8 @@ from jobs.models.job import Job
 from jobs.models.owner import Owner
 from jobs.models.submission import Submission
 from jobs.models.target import Target
-from jobs.models.verbs import verbs
+from jobs.models.verbs import Actor, verbs
 from jobs.models.worker import Worker
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 STATE_CHOICES = [(state.value, state.value) for state in State]
 
@@ -35,11 +31,11 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(owner__slug=slug)
 
     def failed(self) -> RunQuerySet:
-        """The dead letters: every attempt is spent."""
+        """Dead letters: runs that have failed."""
         return self.filter(state=State.FAILED)
 
     def active(self) -> RunQuerySet:
-        """Runs that a worker holds."""
+        """Runs that a worker has."""
         return self.filter(state__in=ACTIVE)
 
     def open(self) -> RunQuerySet:
@@ -47,8 +43,8 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(state__in=set(State) - ENDED)
 
     def labelled(self, **labels: str) -> RunQuerySet:
-        """Runs that carry all of these labels."""
-        # The index holds only runs with labels, and PostgreSQL must see that it serves.
+        """Runs that have all of these labels."""
+        # The condition of the partial index: PostgreSQL cannot derive it.
         return self.filter(labels__contains=labels).exclude(labels={})
 
 
@@ -72,7 +68,7 @@ class WindowPolicy(models.TextChoices):
 
 
 class Run(models.Model):
-    """One thing to be done once, from submit to its end, through all its attempts."""
+    """One execution of a task, from submit to its end, with all its attempts."""
 
     id = models.UUIDField(primary_key=True)
     owner = _loose_key(Owner, "runs", _("owner"))
@@ -91,10 +87,10 @@ class Run(models.Model):
     result_key = models.SmallIntegerField(db_default=0)
     labels = models.JSONField(_("labels"), db_default={})
 
-    # The fence: +1 with each admission; only the holder of the newest may write an outcome.
+    # +1 with each admission; only the worker with the newest token may write an outcome.
     token = models.PositiveIntegerField(_("token"), db_default=0)
     attempt_count = models.PositiveSmallIntegerField(_("attempts"), db_default=0)
-    # Those spent before an operator's last retry: `attempt_count` is of the set that it began.
+    # Attempts before an operator's last retry; `attempt_count` counts those since.
     earlier_attempts = models.IntegerField(db_default=0, editable=False)
     max_attempts = models.PositiveSmallIntegerField(_("most attempts"))
     policy = models.JSONField(_("policy"), db_default={})
@@ -104,19 +100,19 @@ class Run(models.Model):
     blocked_by = models.CharField(_("blocked by"), max_length=8, db_default="")
 
     created_at = models.DateTimeField(_("submitted at"), db_default=Now())
-    # The nominal time: what the caller asked for. A retry does not change it.
+    # The caller's time; a retry does not change it.
     due_at = models.DateTimeField(_("due at"), null=True)
     # When promotion queues a delayed run.
     next_at = models.DateTimeField(_("next at"), null=True)
     deadline_at = models.DateTimeField(_("start before"), null=True)
     queued_at = models.DateTimeField(_("queued at"), null=True)
-    # From when on the hint of a queued run counts as lost, and is published again.
+    # When the hint of a queued run counts as lost, and is published again.
     hint_check_at = models.DateTimeField(_("hint check at"), null=True)
-    # The last moment at which it may start in its opening; of a queued run with calendars.
+    # The last moment of a start in its opening, for a queued run with calendars.
     not_after = models.DateTimeField(_("not after"), null=True)
-    # When its calendars end its newest attempt, as they were at the admission; null: never.
+    # When its calendars, as they were at admission, end its newest attempt; null: never.
     closes_at = models.DateTimeField(_("closes at"), null=True)
-    # When a worker is asked to stop it; of an active run whose window has changed.
+    # When its worker is asked to stop it, for an active run whose window has changed.
     stop_at = models.DateTimeField(_("stop at"), null=True)
     window_policy = models.CharField(
         _("windows"), max_length=10, choices=WindowPolicy, db_default=WindowPolicy.OBEY
@@ -170,12 +166,12 @@ class Run(models.Model):
 
     @property
     def attempt_number(self) -> int:
-        """The number of the newest attempt, counted through all retries by an operator."""
+        """The number of the newest attempt, counted across operators' retries."""
         return self.earlier_attempts + self.attempt_count
 
     @property
     def last_attempt_number(self) -> int:
-        """The number that the last attempt of this set would have."""
+        """The highest number that an attempt of this set may have."""
         return self.earlier_attempts + self.max_attempts
 
     @property
@@ -187,15 +183,16 @@ class Run(models.Model):
         """Say in one sentence why the run has not started; empty once it has."""
         return verbs().why_waiting(self)
 
-    def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> bool:
-        """Cancel the run; say whether it was moved: `state` is `cancelled`, or `cancelling` when a
-        worker is asked to stop it. Repeating it is harmless.
+    def cancel(self, *, actor: Actor = None, reason: str = "") -> bool:
+        """Cancel the run; say whether it was moved. Repeating it is harmless.
+
+        The state becomes `cancelled`, or `cancelling` if a worker is asked to stop it.
         """
         moved = verbs().cancel_runs([self.id], actor=actor, reason=reason)
         self.refresh_from_db()
         return bool(moved)
 
-    def retry(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> None:
+    def retry(self, *, actor: Actor = None, reason: str = "") -> None:
         """Queue an ended run again with fresh attempts; raise StateConflict if it may not."""
         verbs().reopen_runs([self.id], actor=actor, reason=reason)
         self.refresh_from_db()
@@ -213,10 +210,9 @@ class AttemptOutcome(models.TextChoices):
 
 
 class Attempt(models.Model):
-    """One ended try of a run, under one token. The try in progress is on the run itself.
+    """One ended attempt of a run, under one token. The current attempt is in the run's row.
 
-    `number` counts the tries of a run from 1 on, also through retries by an operator; one that was
-    given back is not spent, and the next one has its number.
+    `number` counts from 1, across operators' retries. One that was given back is not counted.
     """
 
     pk = models.CompositePrimaryKey("run_id", "token")

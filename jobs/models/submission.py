@@ -1,4 +1,4 @@
-"""Submissions: many runs asked for at once; and the keys that make asking twice harmless."""
+"""Submissions: many runs of one submit; and idempotency keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 from django.db.models import Count
 from django.db.models.functions import Now
@@ -15,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core.errors import OptionError
 from jobs.core.states import ENDED, State
 from jobs.models.owner import Owner
-from jobs.models.verbs import Cancelled, verbs
+from jobs.models.verbs import Actor, Cancelled, verbs
 
 LONGEST_WAIT: Final = 366 * 86_400
 
@@ -39,7 +38,7 @@ class Progress:
         return self.ended == self.total
 
     def __getitem__(self, state: State | str) -> int:
-        """Return how many runs are in this state; raise KeyError for what is none."""
+        """Return how many runs are in this state; raise KeyError if there is no such state."""
         if state not in tuple(State):
             raise KeyError(f"{state!r} is no state; the states are {', '.join(State)}")
         return self.counts.get(State(state), 0)
@@ -50,7 +49,7 @@ class Progress:
 
 
 class Submission(models.Model):
-    """A bulk of runs of one owner and one task; its runs share their owner's part."""
+    """A bulk of runs of one owner and one task."""
 
     owner = models.ForeignKey(Owner, models.PROTECT, related_name="submissions")
     label = models.CharField(_("label"), max_length=200, blank=True)
@@ -78,7 +77,7 @@ class Submission(models.Model):
     def wait(self, *, timeout: float | None = None, poll: float = 0.2) -> Progress:
         """Block until every run has ended; raise TimeoutError after `timeout` seconds.
 
-        Both spans are in seconds. Raises OptionError for what is no number of them.
+        Looks each `poll` seconds. Raises OptionError if either is no valid number of seconds.
         """
         _refuse_span("timeout", 0.0 if timeout is None else timeout)
         _refuse_span("poll", poll)
@@ -92,10 +91,10 @@ class Submission(models.Model):
             time.sleep(poll)
         return progress
 
-    def cancel(self, *, actor: AbstractBaseUser | None = None, reason: str = "") -> Cancelled:
+    def cancel(self, *, actor: Actor = None, reason: str = "") -> Cancelled:
         """Cancel every run that has not ended; return how many were cancelled, and asked to stop.
 
-        True when there was any, as of a run. Repeating it is harmless.
+        The result is true if there was any. Repeating it is harmless.
         """
         return verbs().cancel_submission(self, actor=actor, reason=reason)
 
@@ -107,10 +106,7 @@ def _refuse_span(option: str, value: Any) -> None:
 
 
 class IdempotencyKey(models.Model):
-    """What a caller's key stands for: the run or the submission that it made.
-
-    A table of its own, because a unique index cannot span the partitions of runs.
-    """
+    """A caller's key and what it made. A unique index on runs could not span their partitions."""
 
     owner = models.ForeignKey(Owner, models.CASCADE, related_name="+")
     key = models.CharField(max_length=200)

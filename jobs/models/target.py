@@ -1,4 +1,4 @@
-"""Targets: what a run acts on, such as a device or a site; and groups of them."""
+"""Targets that runs act on, such as devices or sites; and groups of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobs.models.owner import Owner
 
 
 class Target(models.Model):
-    """One thing of an owner that runs act on, known by its name."""
+    """One target of an owner, with a unique name."""
 
     owner = models.ForeignKey(Owner, models.PROTECT, related_name="targets")
     name = models.CharField(_("name"), max_length=200, validators=[no_nul])
@@ -31,7 +31,7 @@ class Target(models.Model):
 
 
 class TargetGroup(models.Model):
-    """Targets of one owner under one name: what applies to the group applies to each."""
+    """A named group of an owner's targets: a calendar of the group applies to each target."""
 
     owner = models.ForeignKey(Owner, models.PROTECT, related_name="target_groups")
     name = models.CharField(_("name"), max_length=200, validators=[no_nul])

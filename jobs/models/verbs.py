@@ -1,44 +1,43 @@
-"""The verbs behind the methods of models, such as `run.cancel()`.
-
-Models stand below the verbs and import none of them: `jobs.apps` hands these over, once, when
-Django has loaded its apps.
-"""
+"""The verbs behind methods of models, such as `run.cancel()`; `jobs.apps` installs them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from uuid import UUID
+
+from django.contrib.auth.base_user import AbstractBaseUser
 
 if TYPE_CHECKING:
-    from datetime import datetime
-    from uuid import UUID
-
-    from django.contrib.auth.base_user import AbstractBaseUser
-
     from jobs.models.job import Job
     from jobs.models.recurring import Backfill
     from jobs.models.run import Run
     from jobs.models.submission import Submission
 
 
+Actor = AbstractBaseUser | None
+"""The user who acts; None for code."""
+
+
 class Cancelled(NamedTuple):
-    """How many runs a cancel has moved; true when it moved any."""
+    """How many runs a cancel has moved; true if it moved any."""
 
     cancelled: int = 0
-    """Runs that waited: they have ended."""
+    """Waiting runs, which have ended."""
     stopping: int = 0
-    """Runs that a worker holds: it is asked to stop them, and they end when it has."""
+    """Active runs, which their workers are asked to stop."""
 
     def __bool__(self) -> bool:
         return self != (0, 0)
 
 
 class OfRuns(Protocol):
-    """A verb on runs by their ids; returns the ids of those that it moved."""
+    """A verb on runs by their ids; returns the ids of those that moved."""
 
     def __call__(
-        self, run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
+        self, run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = ""
     ) -> list[UUID]: ...
 
 
@@ -46,27 +45,21 @@ class OfSubmission(Protocol):
     """A verb on all runs of a submission."""
 
     def __call__(
-        self, submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+        self, submission: Submission, *, actor: Actor = None, reason: str = ""
     ) -> Cancelled: ...
 
 
 class MakeBackfill(Protocol):
-    """Ask for the past due times of a job in a span."""
+    """A verb that runs the past due times of a job in a span."""
 
     def __call__(
-        self,
-        job: Job,
-        start: datetime,
-        end: datetime,
-        *,
-        actor: AbstractBaseUser | None = None,
-        reason: str = "",
+        self, job: Job, start: datetime, end: datetime, *, actor: Actor = None, reason: str = ""
     ) -> Backfill: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Verbs:
-    """What methods of models call."""
+    """The verbs of models."""
 
     cancel_runs: OfRuns
     reopen_runs: OfRuns
@@ -80,11 +73,11 @@ _installed: list[Verbs] = []
 
 
 def install(verbs: Verbs) -> None:
-    """Take the verbs that methods of models call from now on."""
+    """Set the verbs that methods of models call."""
     _installed[:] = [verbs]
 
 
 def verbs() -> Verbs:
-    """Return the verbs; a model's method is called after Django has loaded its apps."""
+    """Return the verbs, once Django has loaded its apps."""
     [installed] = _installed
     return installed

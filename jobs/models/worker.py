@@ -1,4 +1,4 @@
-"""Worker nodes and their heartbeats. Liveness is decided here, not in Redis."""
+"""Worker nodes and their heartbeats, which decide whether a worker is alive."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class WorkerQuerySet(models.QuerySet["Worker"]):
         return self.filter(stopped_at__isnull=True, heartbeat_at__gt=Now() - lease)
 
     def alive(self) -> WorkerQuerySet:
-        """Those of the beating ones that take runs: they have a process, and consume a queue."""
+        """Beating workers that take runs: they have a process, and consume a queue."""
         return self.beating().exclude(queues=[])
 
     def idle(self) -> WorkerQuerySet:
-        """Those of the beating ones that take no run, and finish what they hold."""
+        """Beating workers that take no runs, and finish those that they have."""
         return self.beating().filter(queues=[])
 
 
@@ -35,7 +35,7 @@ class Worker(models.Model):
     pool = models.CharField(_("pool"), max_length=32)
     slots = models.PositiveIntegerField(_("slots"))
     queues = models.JSONField(_("queues"), default=list)
-    # Null: of a version that did not say which it knows.
+    # Null: a version that did not report its tasks.
     tasks = models.JSONField(_("tasks"), null=True)
     version = models.CharField(_("version"), max_length=32)
     started_at = models.DateTimeField(_("started at"), db_default=Now())
@@ -60,11 +60,11 @@ class Worker(models.Model):
         return self.hostname
 
     def why_idle(self) -> str:
-        """Say why a worker that beats takes no run; empty when it takes some."""
+        """Say why a beating worker takes no runs; empty if it does."""
         if self.queues:
             return ""
         return "has no process" if self.slots == 0 else "consumes no queue"
 
     def knows(self, task: str) -> bool:
-        """Say whether the worker has this task, or has not said which it has."""
+        """Say whether the worker has this task, or has not reported its tasks."""
         return self.tasks is None or task in self.tasks

@@ -1,8 +1,7 @@
-"""What owners may have of the workers, in the fair queues as the rows say.
+"""Send owners' settings to the fair queues: weight, cap, pause and rate.
 
-Weight, cap, pause and rate are set in an owner's row. After the commit the queues are told, and
-what waits feels it at once; the sweep tells them again what they may have missed: while they
-were away, after they were emptied, when a pause ended, or when a row was changed by hand.
+They are sent after a change is committed. The sweep sends them again: a queue may have been
+unavailable or emptied, a pause may have ended, a row may have been changed by hand.
 """
 
 from __future__ import annotations
@@ -17,27 +16,18 @@ from fleet import BrokerUnavailable, OwnerSettings
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.models import Owner
+from jobs.models.owner import PAUSED
 from jobs.runs import unblocking
 from jobs.runs.dispatch import owners
 
 logger = logging.getLogger(__name__)
 
-
-# One teller at a time, who reads with the lock in hand: what was read first is told first.
+# One process at a time reads and sends, so that older settings never follow newer ones.
 ALONE: Final = "SELECT pg_advisory_xact_lock(1721, 0)"
-_SETTINGS = """
-SELECT slug, weight, max_running, rate_limit_per_minute,
-    paused_at IS NOT NULL
-        AND (paused_until IS NULL OR paused_until > clock_timestamp()) AS is_paused
-FROM jobs_owner WHERE %(slugs)s::text[] IS NULL OR slug = ANY(%(slugs)s::text[])
-"""
 
 
 def publish_settings_on_commit(*changed: Owner) -> None:
-    """Tell the fair queues of these owners once the transaction commits; free what may go on.
-
-    Whoever changes an owner's row calls this; the sweep does it otherwise, some seconds later.
-    """
+    """After the commit, send these owners' settings and publish their unblocked runs."""
     slugs = [owner.slug for owner in changed]
     ids = [owner.pk for owner in changed if owner.pk is not None]
     transaction.on_commit(lambda: _publish_logged(slugs), robust=True)
@@ -47,10 +37,7 @@ def publish_settings_on_commit(*changed: Owner) -> None:
 
 
 def publish_all_settings() -> bool:
-    """Tell the fair queues of all owners, unless they were told just that within a minute.
-
-    True when it was sent. Raises BrokerUnavailable.
-    """
+    """Send all owners' settings, unless sent within a minute; raise BrokerUnavailable."""
     with transaction.atomic():
         return owners().keep(_settings(None), timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
 
@@ -60,14 +47,15 @@ def _publish_logged(slugs: Sequence[str]) -> None:
         with transaction.atomic():
             owners().set(_settings(slugs), timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     except BrokerUnavailable as error:
-        logger.warning("the sweep will tell the queues of %s: %s", ", ".join(slugs), error)
+        logger.warning("the sweep will send the settings of %s: %s", ", ".join(slugs), error)
 
 
 def _settings(slugs: Sequence[str] | None) -> list[OwnerSettings]:
-    """Return what these owners may have as of now, or all; one without a row has the defaults."""
+    """Return the current settings of these owners, or of all; a deleted owner has the defaults."""
     sql.query(ALONE)
-    rows = sql.query(_SETTINGS, {"slugs": None if slugs is None else list(slugs)})
-    found = {row["slug"]: _of_row(row) for row in rows}
+    rows = Owner.objects.all() if slugs is None else Owner.objects.filter(slug__in=slugs)
+    facts = ("slug", "weight", "max_running", "rate_limit_per_minute")
+    found = {row["slug"]: _of_row(row) for row in rows.values(*facts, is_paused=PAUSED)}
     gone = {slug: OwnerSettings(slug) for slug in slugs or ()}
     return list((gone | found).values())
 
@@ -81,6 +69,6 @@ def _of_row(row: dict[str, Any]) -> OwnerSettings:
         max_running=row["max_running"],
         is_paused=row["is_paused"],
         rate=rate,
-        # A second's worth may come at once: a worker takes several messages in one call.
+        # One second's starts at once: a worker takes several messages in one call.
         burst=max(1, rate or 0),
     )

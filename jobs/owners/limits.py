@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -14,27 +14,19 @@ from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
+from jobs.models.verbs import Actor
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.runs import preparation
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
-
 
 PAUSE_REASON_LIMIT: Final = 200
 
 
 def pause_owner(
-    owner: Owner | str,
-    *,
-    until: datetime | None = None,
-    reason: str = "",
-    actor: AbstractBaseUser | None = None,
+    owner: Owner | str, *, until: datetime | None = None, reason: str = "", actor: Actor = None
 ) -> None:
-    """Let no further run of an owner start, until a time or until resumed; what runs goes on.
+    """Start no further run of an owner until a time, or until it is resumed; active runs continue.
 
-    Raises UnknownOwner for a name that is none, OptionError for a reason that is too long to be
-    kept, for a time without a zone, and for one that has passed.
+    Raises UnknownOwner; OptionError for a long reason, or a time without zone or in the past.
     """
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=PAUSE_REASON_LIMIT)
@@ -53,9 +45,7 @@ def pause_owner(
         publish_settings_on_commit(owner)
 
 
-def resume_owner(
-    owner: Owner | str, *, reason: str = "", actor: AbstractBaseUser | None = None
-) -> None:
+def resume_owner(owner: Owner | str, *, reason: str = "", actor: Actor = None) -> None:
     """Let an owner's runs start again, at once."""
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=REASON_LIMIT)
@@ -73,20 +63,15 @@ LIMITS: Final = {
     "max_running": COUNT_MOST,
     "rate_limit_per_minute": COUNT_MOST,
 }
-"""What may be set, from 1 to so much."""
+"""The limits that may be set, from 1 to these maxima."""
 
 
 def limit_owner(
-    owner: Owner | str,
-    *,
-    actor: AbstractBaseUser | None = None,
-    reason: str = "",
-    **limits: int | None,
+    owner: Owner | str, *, actor: Actor = None, reason: str = "", **limits: int | None
 ) -> None:
     """Set `weight` (1 to 1000), `max_running` or `rate_limit_per_minute` (None: no limit).
 
-    What is not named stays. Acts on what waits, once committed; what runs goes on. Raises
-    OptionError, and UnknownOwner for a name that is none.
+    Other limits stay; active runs continue. Raises OptionError and UnknownOwner.
     """
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=REASON_LIMIT)
@@ -96,13 +81,13 @@ def limit_owner(
             raise OptionError(name, f"is no limit; {', '.join(near or LIMITS)} may be set")
         if limit is None and name != "weight":
             continue
-        # A bool is an int to Python, and a mistake here.
+        # A bool is an int in Python.
         if type(limit) is not int or not 1 <= limit <= LIMITS[name]:
             none = "" if name == "weight" else ", or None for no limit"
             problem = f"is a whole number from 1 to {LIMITS[name]}{none}; not {limit!r:.80}"
             raise OptionError(name, problem)
     with transaction.atomic():
-        # Locked, so that the audit says what was there before.
+        # Locked, so that the audit has the values before.
         owner.refresh_from_db(from_queryset=Owner.objects.select_for_update())
         before = {name: getattr(owner, name) for name in limits}
         for name, limit in limits.items():

@@ -1,8 +1,7 @@
 """Admission: the first of the two doors that move a run's state.
 
-A batch of hints goes in; for each comes back a token with the payload, or the reason why
-not. The row decides, on PostgreSQL's clock: a hint that is lost, doubled, reordered or forged
-changes latency and nothing else.
+It answers each hint of a batch: with a token and the payload, or with a refusal. The row decides,
+on PostgreSQL's clock: a hint that is lost, doubled, reordered or forged changes only latency.
 """
 
 from __future__ import annotations
@@ -41,10 +40,9 @@ _REFUSALS: Final = {
 
 
 def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
-    """Admit what may start now to one worker; return the answer to every request, by run id."""
+    """Admit runs that may start now to one worker; return the answer to each request, by run id."""
     ids = [UUID(request.run_id) for request in requests]
-    # Without a limit there is nothing to lock: one statement, which commits by itself. To begin and
-    # to commit would double the times that this waits for the database.
+    # Without limits, one statement that commits by itself: BEGIN and COMMIT would double the waits.
     if not _Limits.are_expected and not _Limits.lock(ids):
         return _admit(worker_id, requests, ids, [])
     with transaction.atomic():
@@ -52,10 +50,9 @@ def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Ad
 
 
 def refuse_unknown(requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
-    """Return why hints of tasks that their worker does not know are refused, by run id.
+    """Refuse hints whose task the worker does not know; return the refusals by run id.
 
-    A run of which no live worker of its queue knows the task waits until one does: its hint is
-    dropped, and unblocking publishes another.
+    Without a live worker that knows it, the run waits for one: unblocking publishes a new hint.
     """
     rows = prepared.run(
         "runs/block_unknown",
@@ -70,14 +67,14 @@ def refuse_unknown(requests: Sequence[AdmissionRequest]) -> dict[str, Admission 
 
 
 class _Limits:
-    """The locks of every cap, lock key and calendar among asked runs."""
+    """Advisory locks of the caps, lock keys and calendars of requested runs."""
 
     are_expected = False
-    """Whether the last runs had any: then the next ones are likely to."""
+    """Whether the last batch had limits: the next one probably has, too."""
 
     @classmethod
     def lock(cls, ids: Sequence[UUID]) -> list[dict[str, Any]]:
-        """Take them until the transaction ends; return the limits."""
+        """Take the locks until the transaction ends; return the limits."""
         limits = prepared.run("runs/lock_limits", ids, {"ids": sql.array(ids)}, waits=True)
         cls.are_expected = bool(limits)
         return limits
@@ -101,7 +98,7 @@ def _admit(
         },
     )
     answers = {str(row["id"]): _answer(row) for row in rows}
-    # A payload that cannot be read must end its own run and nobody else's admission.
+    # An unreadable payload fails its own run; the others of the batch are admitted.
     failed = _fail([answer for answer in answers.values() if isinstance(answer, Report)])
     ended = [row["id"] for row in rows if row["verdict"] == "expired"]
     ended += [row["id"] for row in failed]
@@ -113,7 +110,7 @@ def _admit(
 
 
 def _fail(unreadable: Sequence[Report]) -> list[dict[str, Any]]:
-    """End these runs. Where that fails they are left to a rescue: nobody holds them."""
+    """Write these failures; return the rows. When that fails, a rescue ends the runs."""
     if not unreadable:
         return []
     try:
@@ -127,7 +124,7 @@ def _fail(unreadable: Sequence[Report]) -> list[dict[str, Any]]:
 
 
 def _room(limits: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the room that is left within these limits, which are locked."""
+    """Return how many more runs these limits, which are locked, allow."""
     if not limits:
         return {"owners": [], "rooms": [], "held_locks": []}
     rows = prepared.run_over_all(
@@ -177,7 +174,7 @@ def _admission(row: Mapping[str, Any]) -> Admission:
             "labels": dict(_read(row["labels"])),
             "policy": policy,
         },
-        # A window that is to end what runs does it as a time limit would, to the second.
+        # The close of a window is enforced as a time limit, to the second.
         soft_time_limit=minimum(policy.get("soft_time_limit_seconds"), row["soft_close"]),
         time_limit=minimum(policy.get("time_limit_seconds"), row["hard_close"]),
         start_within=minimum(setting("LEASE_SECONDS"), row["start_within"]) or 0.0,
@@ -192,11 +189,11 @@ def _admission(row: Mapping[str, Any]) -> Admission:
 
 @lru_cache(maxsize=1_000)
 def _read(text: str) -> Mapping[str, Any]:
-    """Return what a row's JSON says, for reading only: most rows of a batch have it in common."""
+    """Return a row's JSON, read-only. Cached: most rows of a batch have the same."""
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def minimum(*seconds: float | None) -> float | None:
-    """Return the smallest of what there is; None when there is nothing."""
+    """Return the smallest value that is not None; None if there is none."""
     return min((some for some in seconds if some is not None), default=None)

@@ -1,9 +1,9 @@
-"""Cancel: a run that waits ends at once and for good; one that a worker holds is stopped."""
+"""Cancel: a waiting run ends at once; the worker of an active run is asked to stop it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -13,13 +13,10 @@ from jobs.core import sql
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import ENDED, WAITING, State
 from jobs.models import AuditEntry, Backfill, Run, Submission
-from jobs.models.verbs import Cancelled
+from jobs.models.verbs import Actor, Cancelled
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import withdraw_on_commit
 from jobs.runs.recording import move
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 CHUNK: Final = 1_000
 
@@ -28,28 +25,21 @@ SELECT id, state, token, queue FROM jobs_run WHERE id = ANY(%s) ORDER BY id FOR 
 """
 
 
-def cancel_runs(
-    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
-) -> list[UUID]:
+def cancel_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "") -> list[UUID]:
     """Cancel these runs; return the ids of those that moved. Repeating it is harmless.
 
-    Raises OptionError for a reason that is too long to be kept.
-
-    What waits is cancelled. What a worker holds becomes `cancelling`: its worker hears of it
-    with the next heartbeat, and if the worker is lost instead, rescue ends it.
+    Waiting runs become `cancelled`, active ones `cancelling`: the worker learns it with its next
+    heartbeat, or rescue ends the run. Raises OptionError if the reason is too long.
     """
     ended, stopping = _cancel(run_ids, actor=actor, reason=reason)
     return ended + stopping
 
 
-def _cancel(
-    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None, reason: str
-) -> tuple[list[UUID], list[UUID]]:
-    """Cancel runs; return the ids of those that have ended, and of those asked to stop."""
+def _cancel(run_ids: Sequence[UUID], *, actor: Actor, reason: str) -> tuple[list[UUID], list[UUID]]:
+    """Cancel runs; return the ids of those that ended, and of those that were asked to stop."""
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
-        # Held through both moves: a run that is given back, or fails and waits for its next
-        # attempt, between the two would be missed by each.
+        # Locked for both moves: else neither would see a run that is given back between them.
         before = sql.query(_LOCKED, [list(run_ids)])
         ended = move(run_ids, to=State.CANCELLED, from_states=WAITING, cause=reason or "cancelled")
         stopping = move(run_ids, to=State.CANCELLING, cause=reason or "cancelled")
@@ -59,23 +49,16 @@ def _cancel(
         transaction.on_commit(lambda: notify_celery(ended), robust=True)
         gone = set(ended)
         withdraw_on_commit(
-            [
-                (row["id"], row["token"], row["queue"])
-                for row in before
-                if row["state"] == State.QUEUED and row["id"] in gone
-            ]
+            row for row in before if row["state"] == State.QUEUED and row["id"] in gone
         )
     return ended, stopping
 
 
 def cancel_submission(
-    submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+    submission: Submission, *, actor: Actor = None, reason: str = ""
 ) -> Cancelled:
-    """Cancel every run of a submission that has not ended; return how many moved, and how.
-
-    A backfill that it belongs to makes no more.
-    """
-    # First, and waiting for a chunk that is being made: its runs are then seen below.
+    """Cancel a submission's runs that have not ended, and its backfill; return how many moved."""
+    # First: this waits for a chunk that the backfill is making, whose runs are then seen below.
     Backfill.objects.filter(submission=submission, done_at=None).update(done_at=Now())
     open_runs = Run.objects.filter(submission=submission).exclude(state__in=ENDED)
     ids = list(open_runs.order_by("id").values_list("id", flat=True))

@@ -1,8 +1,4 @@
-"""Celery's callbacks around durable runs: links, errbacks and chords.
-
-They travel in the run's payload, never in the broker. A chord's counter is a row of
-django-celery-results, written in the transaction that stores its runs.
-"""
+"""Celery's links, errbacks and chords around durable runs: stored with them, not in the broker."""
 
 from __future__ import annotations
 
@@ -58,7 +54,7 @@ def _plain(option: str, signature: Signature) -> Any:
 
 
 def _names(signature: Signature) -> Iterator[str]:
-    """Yield the names of all tasks in a signature, those inside groups and chains too."""
+    """Yield the names of all tasks in a signature, also inside groups and chains."""
     inner = [*(getattr(signature, "tasks", None) or ()), getattr(signature, "body", None)]
     parts = [part for part in inner if isinstance(part, dict)]
     if not parts:

@@ -1,7 +1,6 @@
-"""Telling Celery of runs that ended where no worker was there to tell it.
+"""Report to Celery the ends of runs that no worker reports, or errbacks and chords would wait.
 
-A run that asked for a result, an errback or a place in a chord must not leave them waiting
-when it is cancelled, expires, cannot be read, or is lost with its worker for the last time.
+Such runs are cancelled, expire, cannot be read, or lose their last attempt with the worker.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ logger = logging.getLogger(__name__)
 
 CHUNK: Final = 1_000
 
-# Not sooner than a lease after the end: within it, who moved the run tells of it. Whether an
-# errback was called is stored nowhere, so runs that asked for that alone are not found.
-_UNTOLD = """
+# From one lease after the end: until then, the process that moved the run may still notify Celery.
+# Runs with only an errback are not found: whether it was called is stored nowhere.
+_MISSED = """
 SELECT r.id FROM jobs_run r
 WHERE r.state IN ('failed', 'cancelled', 'expired')
   AND r.options <> '{}' AND r.options @> '{"ignore_result": false}'
@@ -46,12 +45,10 @@ ORDER BY r.ended_at LIMIT %s
 
 
 def notify_celery(run_ids: Sequence[UUID]) -> None:
-    """Mark these ended runs in the result backend, so that errbacks and chords go on.
+    """Mark these ended runs in the result backend; call errbacks, count chord members.
 
-    Runs for whose end nobody asked are left out. As in Celery, errbacks hear of failures and
-    not of what was revoked. What is stored as final stays, and a chord counts an end once; an
-    errback may hear of it a second time. Called after the commit; trouble is logged, because
-    the run's own end stands.
+    Runs without such options are skipped. Errbacks are called for failures only, as in Celery,
+    perhaps twice. A stored final result stays. Call it after the commit; errors are only logged.
     """
     if not run_ids:
         return
@@ -69,24 +66,21 @@ def notify_celery(run_ids: Sequence[UUID]) -> None:
 
 
 def notify_missed() -> int:
-    """Tell Celery of the last hour's ends of which it does not know; return how many.
-
-    Their teller died between the commit and the telling.
-    """
-    rows = sql.query(_UNTOLD, [setting("LEASE_SECONDS"), list(READY_STATES), CHUNK])
+    """Report the last hour's ends that Celery does not know, as after a crash; return how many."""
+    rows = sql.query(_MISSED, [setting("LEASE_SECONDS"), list(READY_STATES), CHUNK])
     notify_celery([row["id"] for row in rows])
     return len(rows)
 
 
 def _notify(run: Run) -> None:
     backend, task_id = current_app.backend, str(run.id)
-    # Celery looks into `delivery_info` before it sends an errback.
+    # Celery reads `delivery_info` before it sends an errback.
     facts = {"id": task_id, "task": run.task, "delivery_info": {}}
     request = Context({**facts, **run.options, **_embed(run)})
     is_kept = not run.options.get("ignore_result", True)
     is_new = is_kept and backend.get_state(task_id) not in READY_STATES
     if run.state == State.SUCCEEDED:
-        # Its value was stored, and its links were called before that.
+        # The worker has stored the value and called the links.
         backend.mark_as_done(task_id, None, request=request, store_result=False)
     elif run.state == State.FAILED:
         backend.mark_as_failure(task_id, _reason(run), request=request, store_result=is_new)
@@ -101,7 +95,7 @@ def _reason(run: Run) -> Exception:
 
 
 def _embed(run: Run) -> dict[str, Any]:
-    """Return the callbacks of a run; none when its payload cannot be read, of which it ended."""
+    """Return the callbacks of a run; empty if its payload is unreadable."""
     try:
         _args, _kwargs, embed = json.loads(open_bytes(run.payload, key=run.payload_key))
     except (LookupError, ValueError, TypeError) as error:

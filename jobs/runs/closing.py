@@ -1,8 +1,6 @@
-"""Closing: runs are stopped when the window in which they were started is taken from them.
+"""Closing: active runs are stopped when their window is revoked, shortened or frozen.
 
-At a close that was known when it started, an attempt ends as at a time limit, which admission has
-set. This is for a window that was revoked, shortened or frozen since: of calendars that end what
-runs; those that let it run leave it.
+Only for calendars that end active runs. A close that admission knew is a time limit.
 """
 
 from __future__ import annotations
@@ -19,9 +17,9 @@ from jobs.runs.recording import move
 
 CHUNK: Final = 1_000
 CHECK_SECONDS: Final = 1.0
-"""Seconds between two looks for calendars that changed, while a promotion round is busy."""
+"""Seconds between two checks for changed calendars, while a promotion round does other work."""
 
-# An owner whose gating has begun with its newest version was closed before that.
+# Where gating of the newest version has begun, the owner's active runs were closed before.
 _CHANGED_OWNERS: Final = """
 SELECT id, calendar_version AS version FROM jobs_owner
 WHERE greatest(gated_version, gating_version) < calendar_version ORDER BY id
@@ -34,17 +32,17 @@ ORDER BY stop_at LIMIT %s FOR UPDATE SKIP LOCKED
 
 
 class ClosingWatch:
-    """Looks for calendars that changed, at most once a second while a round does other work."""
+    """Checks for changed calendars, at most once a second while a round does other work."""
 
     def __init__(self, renew: Callable[[], object]) -> None:
-        """`renew` is called before each look: openings are made of calendars that have none."""
+        """`renew` is called before each check: it makes the openings of changed calendars."""
         self._renew = renew
         self.closed: dict[int, int] = {}
         """The calendar version by which each changed owner's active runs were closed."""
         self._checked_at = time.monotonic()
 
     def check(self) -> None:
-        """Look when the last look is a second old. Call it between two chunks of other work."""
+        """Check if the last check is a second old. Call it between two chunks of other work."""
         if time.monotonic() - self._checked_at >= CHECK_SECONDS:
             self.check_now()
 
@@ -60,10 +58,7 @@ class ClosingWatch:
 
 
 def close_runs(owner_id: int) -> int:
-    """Have an owner's active runs stop when its calendars, as they are now, end them.
-
-    Returns for how many that has changed. Those that are to stop at once are stopped.
-    """
+    """Set when an owner's active runs stop, by its current calendars; return how many changed."""
     with transaction.atomic():
         changed = sql.run("runs/set_stop_at", {"owner": owner_id})
     if any(row["stop_at"] is not None for row in changed):
@@ -72,10 +67,7 @@ def close_runs(owner_id: int) -> int:
 
 
 def stop_closed() -> int:
-    """Ask the workers to stop every run whose window has been taken; return how many.
-
-    Each hears of it with its next heartbeat, as of a cancel.
-    """
+    """Ask workers to stop the runs whose stop time has come, as a cancel does; return how many."""
     total, is_more = 0, True
     while is_more:
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""What the columns of a page need of its runs: one query for all rows, bounded in time."""
+"""Counts and last results of runs for a page of rows: one query for all, bounded in time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Counts = Mapping[Any, Mapping[State, int]]
 def states_by(
     field: str, keys: Collection[Any], *, states: Collection[State] | None = None
 ) -> Counts | None:
-    """Count runs by state for each key of a foreign key; None when that takes too long."""
+    """Count runs by state for each key of a foreign key; None after MILLISECONDS."""
     runs = Run.objects.filter(**{f"{field}__in": list(keys)})
     if states is not None:
         runs = runs.filter(state__in=sorted(states))

@@ -1,8 +1,8 @@
 """Dispatch: from committed rows to hints in the broker.
 
-A run that becomes queued is written to the outbox in the same transaction. After the commit
-its hint is published, with a deadline; what could not be published stays in the outbox, and
-the sweep publishes it. A hint may be published twice: the row admits it once.
+A run that becomes queued is written to the outbox in the same transaction. Its hint is published
+after the commit, within a time limit; what fails stays in the outbox for the sweep. A hint may be
+published twice: the row admits it once.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import logging
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from celery import current_app
@@ -44,23 +44,23 @@ def owners() -> Owners:
 def publish_on_commit(run_ids: Sequence[UUID], read: Read | None = None) -> None:
     """Put queued runs in the outbox and publish their hints once the transaction commits.
 
-    `read` returns the hints of ids without asking the rows, where the caller knows them.
+    `read` returns the hints of ids without reading the rows, if the caller knows them.
     """
     if not run_ids:
         return
     [row] = sql.query(
         "INSERT INTO jobs_outbox (run_ids, created_at) VALUES (%s, clock_timestamp()) RETURNING id",
-        # As one text: psycopg looks for the way to write each of them.
+        # As one text: psycopg is slow to adapt each element.
         ["{" + ",".join(map(str, run_ids)) + "}"],
     )
-    # Robust: the caller's commit has happened, and no trouble of ours may look as if it had not.
-    # No `partial`: Django logs the callback's `__qualname__`, and falls over one that has none.
+    # Robust: an error here must not look as if the caller's commit had failed.
+    # No `partial`: Django logs the callback's `__qualname__`, which a partial lacks.
     transaction.on_commit(lambda: _publish_committed(run_ids, row["id"], read), robust=True)
 
 
 def _publish_committed(run_ids: Sequence[UUID], outbox_id: int, read: Read | None) -> None:
     crash_point("dispatch.after_commit")
-    # A large bulk: the caller goes on after a while, the sweep publishes the rest.
+    # For a large bulk the caller does not wait longer: the sweep publishes the rest.
     rest = publish_slices(run_ids, seconds=setting("PUBLISH_TIMEOUT_SECONDS"), read=read)
     crash_point("dispatch.after_publish")
     shrink_outbox(outbox_id, run_ids, rest=rest)
@@ -70,10 +70,7 @@ def _publish_committed(run_ids: Sequence[UUID], outbox_id: int, read: Read | Non
 def publish_slices(
     run_ids: Sequence[UUID], *, seconds: float = math.inf, read: Read | None = None
 ) -> Sequence[UUID]:
-    """Publish the hints of a batch slice by slice; return the runs whose hints are not out.
-
-    Stops when the broker is away, which is logged, or when the time is up.
-    """
+    """Publish hints in slices, until the time is up or the broker fails; return the other runs."""
     until = time.monotonic() + seconds
     published = 0
     try:
@@ -90,29 +87,23 @@ def publish_slices(
 
 
 def publish(run_ids: Sequence[UUID], read: Read | None = None) -> int:
-    """Publish a hint for each of these runs that is queued; return how many.
-
-    A slice of them has PUBLISH_TIMEOUT_SECONDS; raises BrokerUnavailable when it takes longer.
-    """
-    count = 0
-    for start in range(0, len(run_ids), SLICE):
-        hints = (read or _hints)(run_ids[start : start + SLICE])
-        crash_point("dispatch.before_publish")
-        if hints:
-            broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
-        count += len(hints)
-    return count
+    """Publish hints of these runs if they are queued; return how many. Raises BrokerUnavailable."""
+    hints = (read or _hints)(run_ids)
+    crash_point("dispatch.before_publish")
+    if hints:
+        broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+    return len(hints)
 
 
 def _hints(run_ids: Sequence[UUID]) -> list[Hint]:
     return [Hint(**row) for row in sql.run("runs/select_hints", {"ids": list(run_ids)})]
 
 
-def withdraw_on_commit(runs: Sequence[tuple[UUID, int, str]]) -> None:
-    """Take back the hints of these runs, of (id, token, queue), once the transaction commits."""
+def withdraw_on_commit(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Take back the hints of runs, rows with id, token and queue, once the transaction commits."""
     by_queue: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for run_id, token, queue in runs:
-        by_queue[queue].append((str(run_id), token + 1))
+    for row in rows:
+        by_queue[row["queue"]].append((str(row["id"]), row["token"] + 1))
     if by_queue:
         transaction.on_commit(lambda: _withdraw(by_queue), robust=True)
 
@@ -126,10 +117,7 @@ def _withdraw(by_queue: Mapping[str, Sequence[tuple[str, int]]]) -> None:
 
 
 def shrink_outbox(batch_id: int, run_ids: Sequence[UUID], *, rest: Sequence[UUID]) -> None:
-    """Leave of a batch in the outbox only what is not published.
-
-    Not waiting for the disk: a batch that comes back is harmless.
-    """
+    """Keep what is not published of an outbox batch; not synced, as a repeat is harmless."""
     if len(rest) == len(run_ids):
         return
     with transaction.atomic():

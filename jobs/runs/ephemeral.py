@@ -1,10 +1,8 @@
-"""Runs that leave no history: nothing is written of them, from the hint to the end.
+"""Runs without history: no row is written for them, from the hint to the end.
 
-But where calendars apply: what comes outside its windows is dropped, and recorded as missed.
-
-A job with the history `none` has no rows of its runs. A hint names the job, whose row admits it as
-that row is now; the run's id names its due time; which attempt it is stands in the message alone.
-What the broker forgets is gone.
+A hint names the job, and the job's current row admits it. The run's id contains the due time; only
+the message has the number of the attempt. What the broker loses is lost. A hint outside the job's
+windows is dropped and recorded as missed.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ _REFUSALS: Final = {"busy": Refusal.BUSY, "gone": Refusal.GONE, "window": Refusa
 
 
 def publish(hints: Sequence[Hint]) -> None:
-    """Publish hints of runs without rows; raise BrokerUnavailable when they may not be out."""
+    """Publish hints of runs without rows; raise BrokerUnavailable if some may be missing."""
     broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
 
 
@@ -53,7 +51,10 @@ def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Ad
             "jobs": [it.request.job for it in known],
             "tasks": [it.request.task for it in known],
             "dues": [it.due_at for it in known],
-            "are_timed": [_is_timed(it.request) for it in known],
+            # The deadline does not apply to later attempts, nor to backfills.
+            "are_timed": [
+                it.request.attempt == 1 and it.request.submission is None for it in known
+            ],
             "deadlines": _declared(known, "deadline_seconds"),
             "limits": _declared(known, "time_limit_seconds"),
             "soft_limits": _declared(known, "soft_time_limit_seconds"),
@@ -68,7 +69,7 @@ def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Ad
 
 @dataclass(frozen=True, slots=True)
 class _DueRun:
-    """A request that may be of a job's run: when that was due, and of which task."""
+    """A request for a run of a job, with its due time and its task."""
 
     request: AdmissionRequest
     due_at: datetime
@@ -76,7 +77,7 @@ class _DueRun:
 
 
 def _due_run(request: AdmissionRequest) -> _DueRun | None:
-    """Return the run; None for an id whose time no calendar has, and a task of our own."""
+    """Return the run; None for an id without a valid time, and for an unknown task."""
     try:
         return _DueRun(request, time_of(UUID(request.run_id)), resolve(request.task))
     except (OverflowError, UnknownTask):
@@ -84,20 +85,16 @@ def _due_run(request: AdmissionRequest) -> _DueRun | None:
 
 
 def _declared(known: Sequence[_DueRun], name: str) -> list[Any]:
-    """Return what the task of each declares."""
+    """Return one policy of each task, None where it declares none."""
     return [offer_of(it.task).policy.get(name) for it in known]
 
 
-def _record_missed_windows(kept: Sequence[_DueRun]) -> None:
-    """Record what came outside its windows: there is no row that could wait for the next one."""
-    if kept:
-        given = {"job_ids": [it.request.job for it in kept], "due_ats": [it.due_at for it in kept]}
+def _record_missed_windows(missed: Sequence[_DueRun]) -> None:
+    """Record runs outside their windows: there is no row that could wait for the next one."""
+    if missed:
+        jobs = [it.request.job for it in missed]
+        given = {"job_ids": jobs, "due_ats": [it.due_at for it in missed]}
         sql.run("runs/record_missed_window", given)
-
-
-def _is_timed(request: AdmissionRequest) -> bool:
-    """Say whether its deadline counts: a later attempt has started before, a backfill is late."""
-    return request.attempt == 1 and request.submission is None
 
 
 def _answer(known: _DueRun, row: Mapping[str, Any]) -> Admission | Refusal:
@@ -105,14 +102,14 @@ def _answer(known: _DueRun, row: Mapping[str, Any]) -> Admission | Refusal:
     if row["verdict"]:
         return _REFUSALS[row["verdict"]]
     if row["owner"] != request.owner:
-        # Another one would be charged for it, and its limits would not count.
+        # It would be charged to the wrong owner, whose limits would apply.
         facts = {"run": request.run_id, "job": request.job, "owner": request.owner}
         log_event(logger, logging.WARNING, "hint_of_another_owner", facts)
         return Refusal.GONE
     try:
         return _admission(known, row)
     except (FairshiftError, LookupError, ValueError, TypeError):
-        # It ends its own run, and nobody else's admission.
+        # Only this run ends; the others of the batch are admitted.
         facts = {"run": request.run_id, "job": request.job}
         log_event(logger, logging.ERROR, "run_without_history_unreadable", facts, exc_info=True)
         return Refusal.GONE
@@ -143,7 +140,7 @@ def _admission(known: _DueRun, row: Mapping[str, Any]) -> Admission:
 
 
 def _next_hint(known: _DueRun, row: Mapping[str, Any]) -> Hint:
-    """Return the hint of the attempt after this one, by the job as it is now."""
+    """Return the hint of the next attempt, by the job's current row."""
     request = known.request
     return Hint(
         run_id=request.run_id,

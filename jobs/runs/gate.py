@@ -1,7 +1,6 @@
-"""Gating: whether what waits may be queued now, by the calendars that apply, and when else.
+"""Gating: queues waiting runs that their calendars allow to start, and holds the others.
 
-For order and for readers: what may start is decided once more by each admission, on the row and on
-PostgreSQL's clock. A run that is held is looked at again when its calendars open, or change.
+Held runs are gated again when calendars open or change. Each admission decides again.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -24,10 +23,9 @@ from jobs.runs.recording import write_gates
 
 CHUNK: Final = 1_000
 GATING_SECONDS: Final = 1.0
-"""Seconds for which one promotion gates what waits of owners whose calendars changed."""
+"""Seconds for which one promotion gates waiting runs of owners whose calendars changed."""
 
-# The version and the place are in the row: the next promotion may be in another process. A change
-# that comes meanwhile is gated when the owner is done with the version that it is at.
+# In the row, so that any process can continue. A later change is gated when this one is done.
 _BEGIN: Final = """
 UPDATE jobs_owner SET gating_version = %s, gated_to = %s
 WHERE id = %s AND gated_to IS NULL AND gated_version < %s
@@ -42,9 +40,9 @@ WHERE owner_id = %s AND state IN ('held', 'queued') AND id > %s ORDER BY id LIMI
 
 
 def gate_runs(run_ids: Sequence[UUID], *, cause: str) -> int:
-    """Queue these runs if they may start now, and hold them if not; return how many are queued.
+    """Queue those of these runs that may start now, hold the others; return how many are queued.
 
-    In the caller's transaction; what does not wait is left alone. Hints follow its commit.
+    Call it in a transaction. Runs that do not wait are skipped. Hints are published after commit.
     """
     rows = sql.run("runs/select_gated", {"ids": list(run_ids)})
     if not rows:
@@ -52,7 +50,7 @@ def gate_runs(run_ids: Sequence[UUID], *, cause: str) -> int:
     asked = [
         GateInput(tuple(row["calendars"]), row["needed"], row["window_policy"]) for row in rows
     ]
-    # One moment for all: what opens between two of them would be decided twice.
+    # One moment for all: two would disagree about a calendar that opens between them.
     now = rows[-1]["now"]
     found = gates(asked, now=now, ids=[row["id"] for row in rows])
     moved = write_gates(
@@ -65,30 +63,18 @@ def gate_runs(run_ids: Sequence[UUID], *, cause: str) -> int:
             for row, gate in zip(rows, found, strict=True)
         ]
     )
-    _update_hints(moved)
-    return sum(row["state"] == State.QUEUED for row in moved)
-
-
-def _update_hints(moved: Sequence[dict[str, Any]]) -> None:
-    """Have the hints of what is held now, or may start later than they say, taken back."""
-    withdraw_on_commit(
-        [
-            (row["id"], row["token"], row["queue"])
-            for row in moved
-            if row["before"] == State.QUEUED and (row["state"] != State.QUEUED or row["is_new"])
-        ]
-    )
+    queued = [row for row in moved if row["before"] == State.QUEUED]
+    withdraw_on_commit(row for row in queued if row["state"] != State.QUEUED or row["is_new"])
     publish_on_commit([row["id"] for row in moved if row["is_new"]])
+    return sum(row["state"] == State.QUEUED for row in moved)
 
 
 @alone
 def gate_changed(watch: ClosingWatch) -> int:
-    """Gate again what waits of owners whose calendars have changed; return how many runs.
+    """Gate again the waiting runs of owners whose calendars have changed; return how many runs.
 
-    Active runs of these owners were closed before (`ClosingWatch.check_now`). A call works for a
-    second and ends with the chunk that it is at; the next promotion goes on from there. Owners take
-    turns, a chunk each, in a random order: an owner with many runs, or many changes, does not keep
-    others waiting. A call that meets another one returns at once.
+    A call works for a second and finishes its chunk; the next promotion continues. Owners take
+    turns, a chunk each, in random order: none delays the others. A concurrent call returns at once.
     """
     until = time.monotonic() + GATING_SECONDS
     for owner_id, version in watch.closed.items():
@@ -108,10 +94,9 @@ def gate_changed(watch: ClosingWatch) -> int:
 
 
 def _gate_chunk(owner_id: int, last: UUID) -> tuple[int, UUID | None]:
-    """Gate the next chunk of what waits of an owner; return how many runs, and the last of them.
+    """Gate the next chunk of an owner's waiting runs; return how many runs, and the last of them.
 
-    None in place of the last one when the owner is done. A chunk that a crash parts from its mark
-    is gated once more, which is harmless.
+    The last is None when the owner is done. After a crash, the chunk is gated again.
     """
     rows = sql.query(_WAITING_OF, [owner_id, last, CHUNK])
     if rows:

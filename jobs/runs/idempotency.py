@@ -15,17 +15,14 @@ from jobs.models import IdempotencyKey, Owner
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a submit may make: a key that this transaction holds, with what it made before.
-
-    `id` is None where no key was given.
-    """
+    """A key that this transaction has locked, if any, and what it has made before."""
 
     id: int | None = None
     run_id: UUID | None = None
     submission_id: int | None = None
 
     def store(self, **made: Any) -> None:
-        """Note what the key stands for: `run_id` or `submission_id`."""
+        """Store what the key has made: `run_id` or `submission_id`."""
         if self.id is not None:
             IdempotencyKey.objects.filter(id=self.id).update(**made)
 
@@ -33,10 +30,10 @@ class Claim:
 def claim(
     owner: Owner, key: str | None, task: str, payloads: Iterable[bytes], *, is_bulk: bool = False
 ) -> Claim:
-    """Take an owner's key for this transaction, if one is given.
+    """Lock an owner's key for this transaction, if there is one.
 
-    A concurrent transaction with the same key is waited for. Raises IdempotencyConflict when
-    the key stands for another task or other arguments, or for one run instead of a bulk.
+    Waits for a concurrent transaction with the same key. Raises IdempotencyConflict if the key was
+    used for another task or other arguments, or for a single run instead of a bulk.
     """
     if key is None:
         return Claim()
@@ -57,7 +54,7 @@ def claim(
 
 
 def _fingerprint(parts: Iterable[bytes]) -> bytes:
-    """Return a digest of what is asked for; each part is framed by its length."""
+    """Return a digest of a submit; each part is preceded by its length."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -15,27 +15,22 @@ from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
 from jobs.models import AuditEntry, Run, Submission
+from jobs.models.verbs import Actor
 from jobs.runs import gate
 from jobs.runs.recording import move
 from jobs.runs.result_backend import forget
 
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
-
 CHUNK: Final = 1_000
 BUDGET_SECONDS: Final = 20.0
-"""No request takes much longer."""
+"""Seconds after which no further chunk is begun: a request must end."""
 
 
-def reopen_runs(
-    run_ids: Sequence[UUID], *, actor: AbstractBaseUser | None = None, reason: str = ""
-) -> list[UUID]:
+def reopen_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "") -> list[UUID]:
     """Queue failed, cancelled and expired runs again; return the ids of those that moved.
 
-    `max_attempts` and back-off count from 1 again; tokens and the numbers of attempts continue, so
-    what an earlier attempt may still report stays fenced off.
-    A passed deadline is taken away. Raises StateConflict when one single run is given that
-    may not move, and OptionError for a reason that is too long to be kept.
+    `max_attempts` and back-off count from 1 again. Tokens and the numbers of attempts continue, so
+    late reports of an earlier attempt stay fenced off. A passed deadline is removed. Raises
+    StateConflict if a single run is given that may not move, OptionError if the reason is too long.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
@@ -47,9 +42,10 @@ def reopen_runs(
         if not moved and len(run_ids) == 1:
             run = Run.objects.get(id=run_ids[0])
             raise StateConflict(str(run.id), run.state, "retried")
-        # Where calendars apply, they say whether it is queued at all.
-        gate.gate_runs(_gated(moved), cause=reason or "retry")
-        # Else rescue would take the earlier end for that of the new attempts.
+        # Where calendars apply, they decide whether it is queued.
+        gated = Run.objects.filter(id__in=moved, owner__calendar_version__gt=0)
+        gate.gate_runs(list(gated.values_list("id", flat=True)), cause=reason or "retry")
+        # Else rescue would take the earlier result for that of a new attempt.
         forget(moved)
         if actor is not None:
             for run in Run.objects.filter(id__in=moved).select_related("owner"):
@@ -58,12 +54,9 @@ def reopen_runs(
 
 
 def reopen_failed(
-    submission: Submission, *, actor: AbstractBaseUser | None = None, reason: str = ""
+    submission: Submission, *, actor: Actor = None, reason: str = ""
 ) -> tuple[int, int]:
-    """Queue the failed runs of a submission again; return how many, and how many are left.
-
-    Those that fail meanwhile stay failed. Repeating it does those that there was no time for.
-    """
+    """Queue a submission's failed runs again; return how many, and how many are left."""
     until = time.monotonic() + BUDGET_SECONDS
     failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by("pk")
     ids = list(failed.values_list("pk", flat=True))
@@ -78,9 +71,3 @@ def reopen_failed(
         with suppress(StateConflict), transaction.atomic():
             moved += len(reopen_runs(ids[start : start + CHUNK], reason=reason))
     return moved, 0
-
-
-def _gated(run_ids: Sequence[UUID]) -> list[UUID]:
-    """Return which of these runs are of owners to whom calendars have applied."""
-    gated = Run.objects.filter(id__in=run_ids, owner__calendar_version__gt=0)
-    return list(gated.values_list("id", flat=True))

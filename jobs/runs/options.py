@@ -15,18 +15,17 @@ from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_naive,
 
 FARTHEST: Final = timedelta(days=366)
 
-# What each run of a task may differ in from the task's own policy.
+# The parts of a task's policy that a submit may override.
 POLICY_OPTIONS: Final = frozenset(CHECKS) - {"priority", "deadline_seconds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How one submit differs from the defaults. `None` and empty mean: as the task says.
+    """How one submit differs from the defaults. `None` and empty mean the task's own policy.
 
-    `countdown` is seconds from now, `eta` an aware time; `deadline_seconds` counts from the
-    moment the run is due. `lock` is scoped to the owner. `window="required"` refuses what no
-    calendar applies to; else such a run may start at any time. `link`, `link_error` and
-    `ignore_result` are Celery's.
+    `countdown` is seconds from now, `eta` an aware time; `deadline_seconds` counts from the due
+    time. `lock` is scoped to the owner. `window="required"` refuses a run without a calendar, which
+    may else start at any time. `link`, `link_error` and `ignore_result` are Celery's.
     """
 
     queue: str = ""
@@ -58,7 +57,11 @@ class Options:
         refuse_text("queue", self.queue, most=100)
         refuse_text("target", self.target, most=200)
         refuse_text("lock", self.lock, most=LOCK_LIMIT)
-        _refuse_key(self.idempotency_key)
+        if self.idempotency_key is not None:
+            refuse_text("idempotency_key", self.idempotency_key, most=KEY_LIMIT)
+        if self.idempotency_key == "":
+            # It would silently make a new run each time.
+            raise OptionError("idempotency_key", "is empty; give a key, or leave it out")
         if self.window not in {"", "required"}:
             raise OptionError("window", "is 'required' or left out")
         refuse_labels(self.labels)
@@ -68,26 +71,17 @@ class Options:
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The policies that this submit gives itself, by name."""
+        """The policies that this submit sets, by name."""
         given = {name: getattr(self, name) for name in POLICY_OPTIONS}
         return dict(checked_policy({k: v for k, v in given.items() if v is not None}))
 
 
 def own_policy(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the policies that a job's row gives; an empty field leaves the task's own."""
+    """Return the policies that a job's row sets; an empty field means the task's own."""
     return {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
 
 
 NAMES: Final = frozenset(item.name for item in fields(Options))
-
-
-def _refuse_key(key: Any) -> None:
-    """Raise OptionError for an empty key: it would silently make a new run each time."""
-    if key is None:
-        return
-    refuse_text("idempotency_key", key, most=KEY_LIMIT)
-    if not key:
-        raise OptionError("idempotency_key", "is empty; give a key, or leave it out")
 
 
 def _refuse_time(countdown: Any, eta: Any) -> None:

@@ -1,11 +1,12 @@
-"""Overriding: runs start outside their windows, because somebody says so, with a reason."""
+"""Overriding: an operator lets runs start outside their windows, with a reason."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
 from jobs.core import sql
@@ -14,9 +15,6 @@ from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import WAITING
 from jobs.models import AuditEntry, Run, Submission
 from jobs.runs import gate
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 CHUNK: Final = 1_000
 
@@ -33,11 +31,10 @@ RETURNING r.id, r.state IN ('held', 'queued') AS is_due
 
 
 def override_windows(run_ids: Sequence[UUID], *, actor: AbstractBaseUser, reason: str) -> int:
-    """Let these runs start whatever their calendars say; return how many were not before.
+    """Let these runs start regardless of calendars; return how many were not overridden before.
 
-    Of those that wait: what runs or has ended is not touched. A run that is due is queued; one that
-    is not yet due, or waits for its next attempt, is overridden then. Raises OptionError without a
-    reason. Repeating it is harmless.
+    Only waiting runs change. A run that is due is queued now, any other when it becomes due. Raises
+    OptionError without a reason. Repeating it is harmless.
     """
     _refuse_reason(reason)
     ids = list(run_ids)
@@ -48,7 +45,7 @@ def override_windows(run_ids: Sequence[UUID], *, actor: AbstractBaseUser, reason
 
 
 def override_submission(submission: Submission, *, actor: AbstractBaseUser, reason: str) -> int:
-    """Let all runs of a submission that wait start whatever calendars say; return how many."""
+    """Let all waiting runs of a submission start regardless of calendars; return how many."""
     _refuse_reason(reason)
     waiting = Run.objects.filter(submission=submission, state__in=WAITING)
     ids = list(waiting.order_by("id").values_list("id", flat=True))

@@ -1,4 +1,4 @@
-"""Preparing a submit: from what the caller gave to what is stored, checked field by field."""
+"""Prepare a submit: check what the caller gave, field by field, and fill in the defaults."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ from jobs.runs.storage import RunDefaults, needed_of
 from jobs.runs.targets import targets_of
 from jobs.windows import Gate
 
-OF_CELERY: Final = {**REPLACED, "expires": "deadline_seconds"}
-"""Options of Celery's, and what they are called here."""
 DEFAULT_PRIORITY: Final = 5
 BATCH_LIMIT: Final = 100_000
 LABEL_LIMIT: Final = 200
@@ -38,11 +36,9 @@ LABEL_LIMIT: Final = 200
 def split_options(
     task: Task, given: Mapping[str, Any], arguments: Mapping[str, Any] | None
 ) -> tuple[Options, Mapping[str, Any]]:
-    """Tell options from arguments among the keywords of a submit."""
+    """Split the keywords of a submit into options and arguments."""
     if arguments is not None:
-        if not isinstance(arguments, Mapping):
-            raise ArgumentError("arguments", "is a mapping of argument names to values")
-        return checked_options(given), arguments
+        return checked_options(given), _mapping(arguments)
     schema = ArgumentSchema.of(task)
     taken = schema.names
     for name in given:
@@ -58,8 +54,14 @@ def split_options(
     return checked_options(chosen), keywords
 
 
+def _mapping(arguments: Any) -> Mapping[str, Any]:
+    if not isinstance(arguments, Mapping):
+        raise ArgumentError("arguments", "is a mapping of argument names to values")
+    return arguments
+
+
 def _refuse_near_option(name: str, arguments: Collection[str]) -> None:
-    """Raise OptionError for what is no argument, and likely an option that is spelt otherwise."""
+    """Raise OptionError for an unknown name that is probably a misspelt option."""
     refuse_replaced(name)
     near = get_close_matches(name, {*NAMES, *arguments}, n=1)
     if near and near[0] not in arguments:
@@ -68,12 +70,12 @@ def _refuse_near_option(name: str, arguments: Collection[str]) -> None:
 
 def refuse_replaced(name: str) -> None:
     """Raise OptionError for an option of Celery's that has another name here."""
-    if (ours := OF_CELERY.get(name)) is not None:
+    if (ours := REPLACED.get(name)) is not None:
         raise OptionError(name, f"is Celery's and unknown here; use {ours}")
 
 
 def checked_options(given: Mapping[str, Any]) -> Options:
-    """Return checked options; raise OptionError for an unknown one, with the near miss."""
+    """Return checked options; raise OptionError for an unknown one, with the nearest name."""
     for name in given:
         refuse_replaced(name)
     refuse_unknown(given, known=NAMES)
@@ -85,7 +87,7 @@ def checked_options(given: Mapping[str, Any]) -> Options:
 def encode_payload(
     task: Task, args: Sequence[Any], kwargs: Mapping[str, Any], *, embed: Mapping[str, Any]
 ) -> bytes:
-    """Return the payload of one call, its arguments checked against the task's signature."""
+    """Return the payload of one call, checked against the task's signature."""
     most: int = setting("PAYLOAD_MAX_BYTES")
     return ArgumentSchema.of(task).body(args, kwargs, embed, max_bytes=most)
 
@@ -99,9 +101,7 @@ def encode_payloads(
     problems: list[tuple[int, FairshiftError]] = []
     for index, call in enumerate(calls):
         try:
-            if not isinstance(call, Mapping):
-                raise ArgumentError("arguments", "is a mapping of argument names to values")
-            done.append(schema.body((), call, embed, max_bytes=most))
+            done.append(schema.body((), _mapping(call), embed, max_bytes=most))
         except FairshiftError as error:
             problems.append((index, error))
     if problems:
@@ -110,7 +110,7 @@ def encode_payloads(
 
 
 def refuse_size(calls: Sequence[Any], label: str) -> None:
-    """Refuse an empty bulk, one over the limit, and a label that cannot be kept."""
+    """Raise OptionError for a bulk that is empty or too large, and for a bad label."""
     if not 1 <= len(calls) <= BATCH_LIMIT:
         raise OptionError(
             "arguments", f"holds 1 to {BATCH_LIMIT:,} elements; these are {len(calls):,}"
@@ -119,9 +119,9 @@ def refuse_size(calls: Sequence[Any], label: str) -> None:
 
 
 def as_list(option: str, given: Any, *, elements: str, most: int = BATCH_LIMIT) -> list[Any]:
-    """Return what was given as a list; refuse one text or mapping, which would fall to pieces.
+    """Return an iterable as a list; raise OptionError for a text or mapping, or too many elements.
 
-    An iterator may have no end: at most `most` + 1 elements of it are read.
+    Reads at most `most` + 1 elements: an iterator may be endless.
     """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise OptionError(option, f"is a list of {elements}, not {type(given).__name__}")
@@ -134,19 +134,19 @@ def as_list(option: str, given: Any, *, elements: str, most: int = BATCH_LIMIT) 
 
 
 def as_owner(given: Owner | str) -> Owner:
-    """Return this very owner, or the one of this name."""
+    """Return the given instance, or load the owner with this slug."""
     return given if isinstance(given, Owner) else load_owner(given)
 
 
 def load_owner(given: Owner | str) -> Owner:
-    """Return the owner with this slug, as it is now."""
+    """Load an owner, by its slug or anew; raise UnknownOwner if there is none."""
     if not isinstance(given, Owner | str):
         raise OptionError("owner", f"is an Owner or its name, not {given!r:.80}")
     found: Owner | None = None
     if isinstance(given, Owner):
-        # What was read once does not know of calendars that have come since.
+        # An instance that was read earlier may lack a new calendar's version.
         found = Owner.objects.filter(pk=given.pk).first()
-    # A slug is ASCII; PostgreSQL takes no NUL and no lone surrogate, not even in a question.
+    # A slug is ASCII; PostgreSQL refuses NUL and lone surrogates also in queries.
     elif given.isascii() and "\x00" not in given:
         found = Owner.objects.filter(slug=given).first()
     if found is None:
@@ -155,18 +155,18 @@ def load_owner(given: Owner | str) -> Owner:
 
 
 def lock_key(owner: Owner, lock: str) -> str:
-    """Return a lock key in its owner's scope."""
+    """Return a lock key in its owner's scope, as insert_due_runs.sql does."""
     return f"{owner.slug}:{lock}" if lock else ""
 
 
 def make_targets(owner: Owner, names: Sequence[str]) -> dict[str, int]:
-    """Return the ids of an owner's targets by name, making those that are new."""
+    """Return the ids of an owner's targets by name; create the missing ones."""
     found = targets_of((owner.pk, name) for name in names if name)
     return {name: target_id for (_, name), target_id in found.items()}
 
 
 def queue_name(chosen: Options) -> str:
-    """Return the queue of a submit; raise OptionError for one that no worker is set up for."""
+    """Return the queue of a submit; raise OptionError for one that the Celery app does not have."""
     name = chosen.queue or setting("JOBS_QUEUE")
     known = set(current_app.amqp.queues) - {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
     if name in known:
@@ -189,23 +189,17 @@ def queue_name(chosen: Options) -> str:
 
 
 def message_options(chosen: Options) -> dict[str, Any]:
-    """Return the Celery headers that a run's message differs in.
-
-    Not empty for all who wait for its end: `jobs/runs/celery_outcomes.py` finds them by that.
-    """
+    """Return the message's Celery headers; without any, `celery_outcomes` skips the run."""
     if chosen.ignore_result and chosen.link_error is None:
         return {}
     return {"ignore_result": chosen.ignore_result}
 
 
 def with_task_policy(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return policies: each as given, else of the task, else of the setting.
-
-    Raises OptionError for a bad one.
-    """
+    """Return policies: as given, else the task's, else the setting's; raise OptionError."""
     offered = offer_of(task).policy
     declared = {name: offered[name] for name in POLICY_OPTIONS & set(offered)}
-    # Checked again: of two limits that are good ones, each may come from another place.
+    # Checked again: a soft limit of one source may exceed the hard limit of another.
     return {"max_attempts": setting("MAX_ATTEMPTS"), **checked_policy({**declared, **given})}
 
 
@@ -223,7 +217,7 @@ def run_defaults(
     submission_id: int | None = None,
     job_id: int | None = None,
 ) -> RunDefaults:
-    """Return what all runs of a submit have in common: option, else task's policy, else setting."""
+    """Return what all runs of a submit share: option, else the task's policy, else setting."""
     policy = with_task_policy(task, chosen.policy)
     created_at = now()
     due_at = chosen.eta
@@ -252,10 +246,7 @@ def run_defaults(
 def run_gates(
     owner: Owner, defaults: RunDefaults, target_ids: Sequence[int | None], ids: Sequence[UUID]
 ) -> list[Gate | None]:
-    """Return what the calendars of each run say, by its target; None for all where none apply.
-
-    Raises OptionError when a window is required and no calendar applies.
-    """
+    """Return each run's gate, None without calendars; raise OptionError if it needs a window."""
     if owner.calendar_version == 0 and not defaults.window_policy:
         return [None] * len(ids)
     needed = needed_of(defaults.policy)

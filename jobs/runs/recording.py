@@ -1,8 +1,7 @@
 """Recording: the second of the two doors that move a run's state.
 
-Everything but the admission comes through here: what workers report, fenced by token, and the
-moves of runs that no worker holds. Losing a race is a normal return value: what is not in
-the answer was not moved.
+All moves but admission: workers' reports, fenced by token, and moves of runs that no worker
+holds. Losing a race is a normal return value: a run that is not in the answer was not moved.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ LOST_CAUSES: Final = ("child lost", "time limit")
 
 
 def record(reports: Sequence[Report]) -> dict[str, str]:
-    """Write what a worker reports, in one statement; return the state that each run has now.
+    """Write a worker's reports in one statement; return the state that each run has now.
 
-    A run is missing in the answer when its token was out of date: another attempt stands. It is
-    `busy` when somebody else holds its row, or has just changed it: the others do not wait for it.
-    Repeating a batch is harmless.
+    A run is missing in the answer if its token is outdated: a later attempt counts. Its state is
+    `busy` if another transaction has locked or just changed its row: report it again. Repeating a
+    batch is harmless.
     """
     lost = as_stored([report for report in reports if _is_lost(report)])
     stored = {report.run_id for report in lost if report.cause == STORED}
-    # What nothing follows is one statement, and commits by itself.
+    # If nothing else follows, the one statement commits by itself.
     has_more = stored or any(report.kind is Kind.GIVEN_BACK for report in reports)
     with transaction.atomic() if has_more else nullcontext():
         rows = write([*(report for report in reports if not _is_lost(report)), *lost])
@@ -55,9 +54,8 @@ def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
         return []
     now = time.monotonic()
     ids = [UUID(report.run_id) for report in merged]
-    # Nearly all batches have no word of an error.
-    has_words = any(map(_has_details, merged))
-    words = merged if has_words else []
+    # Nearly all batches have no details, such as errors.
+    detailed = merged if any(map(_has_details, merged)) else []
     return prepared.run(
         "runs/record",
         ids,
@@ -70,11 +68,11 @@ def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
             ),
             "ended_ages": sql.array(_age(report.at, now) for report in merged),
             "results": sql.binaries(report.result for report in merged),
-            "error_types": [report.error_type for report in words],
-            "error_messages": [report.error_message for report in words],
-            "tracebacks": [report.traceback for report in words],
-            "delays": [report.delay for report in words],
-            "causes": [report.cause for report in words],
+            "error_types": [report.error_type for report in detailed],
+            "error_messages": [report.error_message for report in detailed],
+            "tracebacks": [report.traceback for report in detailed],
+            "delays": [report.delay for report in detailed],
+            "causes": [report.cause for report in detailed],
             "lease": setting("LEASE_SECONDS"),
         },
     )
@@ -90,9 +88,8 @@ def move(
 ) -> list[UUID]:
     """Move runs that no worker reports on; return the ids of those that were moved.
 
-    `of` narrows the states to move from; the table of moves bounds it. With `is_fresh` a new set of
-    attempts begins. Runs that become queued are published when the transaction commits. Must run
-    inside a transaction.
+    Only moves of `jobs.core.states.MOVES` are made; `from_states` narrows them. With `is_fresh` a
+    new set of attempts begins. Queued runs are published after commit. Call it in a transaction.
     """
     allowed = sources(to) if from_states is None else sources(to) & frozenset(from_states)
     rows = sql.run(
@@ -117,8 +114,7 @@ def write_gates(
 ) -> list[dict[str, Any]]:
     """Queue or hold waiting runs, by (id, when it opens or None, not after, cause).
 
-    Returns the columns of apply_gate.sql, one row for each run that still waits. The
-    caller publishes the hints. Must run inside a transaction.
+    Returns the rows of apply_gate.sql. Call it in a transaction, and publish the hints.
     """
     ids, opens, not_afters, causes = (list(column) for column in zip(*gates, strict=True))
     return sql.run(
@@ -134,18 +130,18 @@ def write_gates(
 
 
 def _has_details(report: Report) -> bool:
-    """Say whether there is more to a report than what has become of its run, and when."""
+    """Say whether a report has an error, a cause or a delay."""
     has_error = report.error_type or report.error_message or report.traceback or report.cause
     return bool(has_error) or report.delay is not None
 
 
 def _is_lost(report: Report) -> bool:
-    """Say whether the attempt's own process could not say how it ended."""
+    """Say whether the attempt's process died without a report of its own."""
     return report.kind in (Kind.RETRYING, Kind.FAILED) and report.cause in LOST_CAUSES
 
 
 def _merged(reports: Iterable[Report]) -> list[Report]:
-    """Put a start and its end, when they come together, into one report a run."""
+    """Return one report a run: the start and the end of an attempt are merged."""
     starts: dict[tuple[str, int], float] = {}
     newest: dict[str, Report] = {}
     for report in reports:
@@ -162,10 +158,10 @@ def _merged(reports: Iterable[Report]) -> list[Report]:
 
 
 def _rank(report: Report) -> tuple[int, bool]:
-    """Of two attempts the older one is fenced off anyway; an end says more than a start."""
+    """Order reports of one run: the newest attempt last, an end after its start."""
     return report.token, report.kind is not Kind.STARTED
 
 
 def _age(moment: float | None, now: float) -> float | None:
-    """Return seconds since a monotonic moment: PostgreSQL's clock dates it."""
+    """Return the seconds since a monotonic moment; PostgreSQL subtracts them from its clock."""
     return None if moment is None else max(0.0, now - moment)

@@ -1,11 +1,11 @@
-"""Runs whose task was renamed or removed by a deploy: moved to another task, or failed."""
+"""Runs whose task a deploy has renamed or removed: they are moved to another task, or failed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from celery import Task
@@ -21,25 +21,22 @@ from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import WAITING, State
 from jobs.models import AuditEntry, Job, Owner, Run
+from jobs.models.verbs import Actor
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit, withdraw_on_commit
 from jobs.runs.recording import move
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
-
 
 CHUNK: Final = 1_000
 NOT_REGISTERED: Final = "celery.exceptions.NotRegistered"
 BY_OPERATOR: Final = "failed by an operator"
 OWN: Final = "fairshift."
-"""The beginning of the names of Fairshift's own tasks: no run is moved to them."""
+"""Prefix of Fairshift's own tasks; no run may be moved to them."""
 _LOCKED: Final = """
 SELECT id, owner_id, task, state, token, queue, blocked_by, payload, payload_key FROM jobs_run
 WHERE id = ANY(%s) AND state = ANY(%s) ORDER BY id FOR UPDATE
 """
 
-# The hint of a queued run names the old task. A new token makes the next hint another message.
+# The hint of a queued run names the old task; with a new token the next hint is another message.
 _MOVE: Final = """
 UPDATE jobs_run r SET
     task = %(to)s,
@@ -53,7 +50,7 @@ WHERE r.id = m.id AND r.id = ANY(%(ids)s)
 RETURNING r.id, r.state, r.blocked_by
 """
 
-# The last error of an attempt says more than this one.
+# The error of an attempt, if there is one, says more.
 _FAILED: Final = """
 UPDATE jobs_run SET error_type = %s, error_message = %s
 WHERE id = ANY(%s) AND error_type = '' AND error_message = ''
@@ -64,14 +61,14 @@ _KNOWN: Final = "SELECT queue, task FROM jobs_known_tasks(%s)"
 
 @dataclass(slots=True)
 class Moved:
-    """What became of runs, and of recurring jobs, that were to be moved or failed."""
+    """How many runs and recurring jobs were moved, failed or refused."""
 
     runs: int = 0
     jobs: int = 0
     refused: int = 0
-    """Runs and jobs that stay as they are: their arguments do not fit the other task."""
+    """Runs and jobs that were not moved: their arguments do not fit the other task."""
     problems: Counter[str] = field(default_factory=Counter)
-    """Why, and how often."""
+    """The reasons of refusals, with counts."""
 
 
 def move_task(
@@ -79,46 +76,29 @@ def move_task(
     *,
     to: str,
     queue: str = "",
-    actor: AbstractBaseUser | None = None,
+    actor: Actor = None,
     reason: str = "",
     is_dry_run: bool = False,
 ) -> Moved:
-    """Have every waiting run and every recurring job of a task run another task instead.
+    """Move every waiting run and every recurring job of a task to another task.
 
-    With `queue`, runs of that queue only, and no jobs. What has arguments that the other task
-    does not take stays as it is. Raises UnknownTask when this process does not know the other
-    task, and OptionError when it is one of Fairshift's own. Repeating it is harmless.
+    With `queue`, only runs of that queue, and no jobs. Those whose arguments do not fit stay.
+    Raises UnknownTask; OptionError for one of Fairshift's tasks. Repeating it is harmless.
     """
     _target(to)
     total = Moved()
+    given: dict[str, Any] = {"to": to, "actor": actor, "reason": reason, "is_dry_run": is_dry_run}
     for run_ids in _chunks(task, queue):
-        move_runs(
-            run_ids,
-            to=to,
-            only_task=task,
-            actor=actor,
-            reason=reason,
-            is_dry_run=is_dry_run,
-            total=total,
-        )
+        move_runs(run_ids, only_task=task, total=total, **given)
     if not queue:
-        _move_jobs(task, to=to, actor=actor, reason=reason, is_dry_run=is_dry_run, total=total)
+        _move_jobs(task, total=total, **given)
     return total
 
 
 def fail_task(
-    task: str,
-    *,
-    queue: str = "",
-    actor: AbstractBaseUser | None = None,
-    reason: str = "",
-    is_dry_run: bool = False,
+    task: str, *, queue: str = "", actor: Actor = None, reason: str = "", is_dry_run: bool = False
 ) -> Moved:
-    """End every waiting run of a task as failed; with `queue`, of that queue only.
-
-    Recurring jobs of the task stay as they are, and make more runs: `jobs` counts those that are
-    enabled.
-    """
+    """End a task's waiting runs, or those of a queue, as failed; `jobs` counts its enabled jobs."""
     total = Moved(jobs=Job.objects.filter(task=task, enabled=True).count())
     for run_ids in _chunks(task, queue):
         if is_dry_run:
@@ -133,16 +113,15 @@ def move_runs(
     *,
     to: str,
     only_task: str = "",
-    actor: AbstractBaseUser | None = None,
+    actor: Actor = None,
     reason: str = "",
     is_dry_run: bool = False,
     total: Moved | None = None,
 ) -> Moved:
-    """Have waiting runs run another task, `of` a task only; queued ones get new hints at once.
+    """Move waiting runs to another task, those of `only_task` if given; publish new hints.
 
-    The arguments are stored as a submit of the other task stores them. What is not waiting, or has
-    arguments that the other task does not take, stays as it is. The audit has an entry for each
-    owner; for a single run that was named by its id, an entry for the run.
+    Runs whose arguments do not fit are refused. The audit has an entry for each owner; for a single
+    run without `only_task`, an entry for the run.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     total, task = total or Moved(), _target(to)
@@ -165,17 +144,12 @@ def move_runs(
 
 
 def fail_runs(
-    run_ids: Sequence[UUID],
-    *,
-    only_task: str = "",
-    actor: AbstractBaseUser | None = None,
-    reason: str = "",
+    run_ids: Sequence[UUID], *, only_task: str = "", actor: Actor = None, reason: str = ""
 ) -> list[UUID]:
-    """End waiting runs as failed, `of` a task only; return the ids of those that were waiting.
+    """End waiting runs as failed, those of `only_task` if given; return the ids of what moved.
 
-    The error of a run's last attempt stays. A run without one has the error `NotRegistered` if no
-    live worker of its queue knows the task. An operator's retry opens it again. The audit is that
-    of `move_runs`.
+    The error of a run's last attempt stays. A run without one gets `NotRegistered` if no live
+    worker of its queue knows the task. The audit is as in `move_runs`.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     ended: list[UUID] = []
@@ -208,7 +182,7 @@ def _by_task(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, bool], list[U
 
 
 def _target(name: str) -> Task:
-    """Return the task that runs are moved to; refuse an unknown one and Fairshift's own."""
+    """Return the task to move runs to; raise UnknownTask, or OptionError for Fairshift's own."""
     task = resolve(name)
     if task.name.startswith(OWN):
         raise OptionError(
@@ -229,7 +203,7 @@ def _chunks(task: str, queue: str) -> Iterator[list[UUID]]:
 
 
 def _locked(run_ids: Collection[UUID], only_task: str) -> list[dict[str, Any]]:
-    """Lock those of the runs that wait, in id order, as admission does; `of` a task only."""
+    """Lock the waiting ones of these runs, in id order, as admission does."""
     rows = sql.query(_LOCKED, [list(run_ids), sorted(WAITING)])
     return [row for row in rows if not only_task or row["task"] == only_task]
 
@@ -237,7 +211,7 @@ def _locked(run_ids: Collection[UUID], only_task: str) -> list[dict[str, Any]]:
 def _fitting(
     task: Task, rows: Sequence[Mapping[str, Any]], total: Moved
 ) -> tuple[list[Mapping[str, Any]], list[bytes]]:
-    """Return the rows whose arguments a task takes, each with its new payload; count the others."""
+    """Return the rows whose arguments a task takes, and their new payloads; count the others."""
     schema, most = ArgumentSchema.of(task), setting("PAYLOAD_MAX_BYTES")
     found, payloads = [], []
     for row in rows:
@@ -254,16 +228,14 @@ def _fitting(
 
 
 def _withdraw(rows: Sequence[Mapping[str, Any]]) -> None:
-    withdraw_on_commit(
-        [(row["id"], row["token"], row["queue"]) for row in rows if row["state"] == State.QUEUED]
-    )
+    withdraw_on_commit(row for row in rows if row["state"] == State.QUEUED)
 
 
 def _move_jobs(
     task: str,
     *,
     to: str,
-    actor: AbstractBaseUser | None,
+    actor: Actor,
     reason: str,
     is_dry_run: bool,
     total: Moved,
@@ -281,7 +253,7 @@ def _move_jobs(
 
 
 def _audit(action: str, rows: Sequence[Mapping[str, Any]], **facts: Any) -> None:
-    """Write an entry for each owner, with how many of its runs or jobs of which task."""
+    """Write an entry for each owner and task, with the number of its runs or jobs."""
     counts = Counter((row["owner_id"], row["task"]) for row in rows)
     owners = Owner.objects.in_bulk({owner_id for owner_id, _ in counts})
     for (owner_id, task), count in sorted(counts.items()):

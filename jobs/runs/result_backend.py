@@ -1,9 +1,8 @@
-"""Celery's result backend for durable runs: a chord counts who has ended, each once.
+"""Celery's result backend for durable runs: a chord counts each member's end once.
 
-An attempt may end twice for Celery: its process dies after the outcome was stored, and the run
-is tried again. django-celery-results counts down with each word of an end, so that a chord's
-counter would be used up before all members have ended, and its body never be called. And a
-member that ignores its result, as all do by default here, would leave nothing to call it with.
+If a process dies after its result was stored, the run is tried again, and ends twice for Celery.
+django-celery-results would count both ends and call the chord's body too early. It would also
+lack the results of members that ignore theirs, as runs do by default.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from jobs.core.conf import setting
 logger = logging.getLogger(__name__)
 
 STORED: Final = "stored outcome"
-"""The cause of a move that follows what the result backend says of a lost attempt."""
+"""The cause of a move by the stored result of a lost attempt."""
 
 _READY = """
 SELECT count(*) FROM django_celery_results_taskresult WHERE task_id = ANY(%s) AND status = ANY(%s)
@@ -37,27 +36,23 @@ SELECT count(*) FROM django_celery_results_taskresult WHERE task_id = ANY(%s) AN
 
 
 class ResultBackend(DatabaseBackend):
-    """django-celery-results' backend; a chord's body is called once, when all members have ended.
-
-    Its results and tables are that package's own.
-    """
+    """django-celery-results' backend, whose chords call their body once, after all members."""
 
     def on_chord_part_return(
         self,
         request: Any,
         state: Any,
         result: Any,
-        **kwargs: Any,  # noqa: ARG002  Celery hands them over
+        **kwargs: Any,  # noqa: ARG002  Celery passes them
     ) -> None:
-        """Call the body if this was the last end that its chord waits for. Repeating is harmless.
+        """Call the chord's body if this was its last member. Repeating is harmless.
 
-        The end is stored first if it is not yet: the body wants the value of a member that
-        ignores its result, and the errback its error.
+        Stores a missing result first: the body needs it, also if the member ignores it.
 
-        The counter says how many ends are still to come, at the least: each word of one lowers
-        it, and when it is used up the ends that are stored are counted, and those that are
-        missing are waited for anew. To count them with each end would cost the square of the
-        chord's size. A process that dies between the deletion and the call loses the body.
+        The counter is a lower bound of the missing ends: each report lowers it. At zero, the stored
+        ends are counted, and the counter becomes the number that is missing. Counting at each end
+        would cost the square of the chord's size. A process that dies between the deletion and the
+        call loses the body.
         """
         if not request.id or not request.group:
             return
@@ -68,7 +63,7 @@ class ResultBackend(DatabaseBackend):
                 ChordCounter.objects.select_for_update().filter(group_id=request.group).first()
             )
             if counter is None:
-                # Its body has been called: this is a second word of the same end.
+                # Its body has been called: this end is reported again.
                 return
             header = counter.group_result(app=self.app)
             counter.count = max(0, counter.count - 1) or _missing_count(header)
@@ -81,10 +76,10 @@ class ResultBackend(DatabaseBackend):
 
 
 def as_stored(reports: Sequence[Report]) -> list[Report]:
-    """Return reports of lost attempts, with the outcome that Celery has stored where it has one.
+    """Return reports of lost attempts, with the result that Celery has stored if there is one.
 
-    The process died after its task had ended and before it could say so: to try it again would
-    tell callers, errbacks and chords of a second end. Only runs that asked for a result have one.
+    The process died after its task had ended and before it reported it. Another attempt would give
+    callers, errbacks and chords a second end. Only runs that do not ignore their result have one.
     """
     if not reports:
         return []
@@ -94,13 +89,13 @@ def as_stored(reports: Sequence[Report]) -> list[Report]:
         try:
             lost[row.task_id] = _stored(lost[row.task_id], row)
         except Exception:
-            # Whatever the stored value is: other runs are not to wait for this one.
+            # Whatever it is, the reports of other runs go on.
             logger.exception("the stored outcome of run %s cannot be read", row.task_id)
     return [lost[report.run_id] for report in reports]
 
 
 def forget(run_ids: Sequence[Any]) -> None:
-    """Remove stored results, in the caller's transaction: these runs begin anew."""
+    """Delete the stored results of runs that are retried, in the caller's transaction."""
     TaskResult.objects.filter(task_id__in=[str(run_id) for run_id in run_ids]).delete()
 
 
@@ -120,8 +115,8 @@ def _stored(report: Report, row: TaskResult) -> Report:
 
 
 def _is_stored(request: Context, state: str) -> bool:
-    # What is asked for by name, Celery stores before it tells of a success. Of a failure not
-    # always: the last link of a chain is told of the first one's, with the first one's wishes.
+    # Celery has stored a success if a result is wanted. Not always a failure: the last task of a
+    # chain gets that of the first, with the options of the first.
     if state == states.SUCCESS and vars(request).get("ignore_result") is False:
         return True
     stored = TaskResult.objects.filter(task_id=request.id, status__in=states.READY_STATES)
@@ -135,7 +130,7 @@ def _missing_count(header: GroupResult) -> int:
 
 
 def _task_ids(results: ResultSet) -> Iterator[str]:
-    """Yield the ids of all tasks in a header, those inside groups too."""
+    """Yield the ids of all tasks in a header, also inside groups."""
     for result in results:
         if isinstance(result, ResultSet):
             yield from _task_ids(result)

@@ -1,7 +1,8 @@
-"""What the search boxes understand: only what an index answers."""
+"""Searches of the admin: only those that an index answers."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,19 +21,19 @@ MOST_FOUND: Final = 500
 
 
 def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
-    """Return the runs that a term names; none when it names nothing."""
+    """Return the runs that match a search term: all if it is empty."""
     term = term.strip()
     if not term:
         return runs
-    if (run_id := _uuid(term)) is not None:
-        return runs.filter(id=run_id)
+    with suppress(ValueError):
+        return runs.filter(id=UUID(term))
     names = access.narrowed(Target.objects.all(), user, path="owner").filter(name=term)
     wanted = Q(target_id__in=list(names.values_list("id", flat=True)[:100]))
     if term.isascii() and term.isdigit() and int(term) < _NUMBER_LIMIT:
         wanted |= Q(submission_id=int(term))
     label, colon, value = term.partition(":")
     if colon and label:
-        # The second half is what the partial index asks for: PostgreSQL cannot derive it.
+        # The second condition is that of the partial index; PostgreSQL cannot derive it.
         wanted |= Q(labels__contains={label.strip(): value.strip()}) & ~Q(labels={})
     return runs.filter(wanted)
 
@@ -40,11 +41,10 @@ def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
 def search_beginnings(
     rows: QuerySet[Any], term: str, *, exact: str, any_case: str = ""
 ) -> QuerySet[Any]:
-    """Return the rows of which a column begins with a term, at most MOST_FOUND by each column.
+    """Return the rows with a column that begins with a term, at most MOST_FOUND for each column.
 
-    `exact` names a column that is compared as it is, `any_case` one in which case does not
-    matter. Asked for in the order of the indexes (collation "C"): so that, however many rows
-    match, no more of them are read than are shown.
+    `exact` names a case-sensitive column, `any_case` a case-insensitive one. Ordered as the indexes
+    are (collation "C"): however many rows match, no more are read than are shown.
     """
     term = term.strip().replace("\x00", "")
     if not term:
@@ -59,10 +59,3 @@ def search_beginnings(
 
 def _first(rows: QuerySet[Any], order: Collate) -> set[Any]:
     return set(rows.order_by(order).values_list("pk", flat=True)[:MOST_FOUND])
-
-
-def _uuid(term: str) -> UUID | None:
-    try:
-        return UUID(term)
-    except ValueError:
-        return None

@@ -1,4 +1,4 @@
-"""Store: rows of runs, in the caller's transaction, by COPY."""
+"""Store runs as rows, by COPY, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jobs.windows import Gate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDefaults:
-    """What all runs of one submit have in common."""
+    """What all runs of one submit share."""
 
     owner_id: int
     owner: str
@@ -41,7 +41,7 @@ class RunDefaults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
-    """One run to be stored; `gate` is what its calendars say, None where none apply."""
+    """One run to be stored; `gate` is None if no calendar applies."""
 
     id: UUID
     payload: bytes
@@ -60,8 +60,8 @@ _COLUMNS: Final = (
 
 
 def store(runs: Iterable[NewRun], defaults: RunDefaults) -> None:
-    """Insert runs and have those that are queued dispatched after the commit."""
-    # As text, once: psycopg looks for the way to write each value of each row.
+    """Insert runs; the hints of queued ones are published after the commit."""
+    # Converted to text once: psycopg is slow to adapt each value of each row.
     before = _texts(defaults.owner_id, defaults.job_id, defaults.submission_id)
     task = _texts(defaults.task, defaults.queue, defaults.priority)
     limits = (str(defaults.max_attempts), json.dumps(defaults.policy))
@@ -71,7 +71,7 @@ def store(runs: Iterable[NewRun], defaults: RunDefaults) -> None:
     initial_states: dict[Gate | None, InitialState] = {}
     queued = []
     with (
-        # Or psycopg's own errors would come through, which no caller of Django's expects.
+        # Callers of Django expect its errors, not psycopg's.
         connection.wrap_database_errors,
         connection.cursor() as cursor,
         cursor.copy(f"COPY jobs_run ({_COLUMNS}) FROM STDIN") as copy,
@@ -86,21 +86,21 @@ def store(runs: Iterable[NewRun], defaults: RunDefaults) -> None:
             own = (run.payload, labels, *limits, json.dumps(options) if options else "{}")
             then = (run.lock_key, *after, *initial.texts)
             copy.write_row((run.id.hex, *before, run.target_id, *task, *own, *then))
-    # Where calendars apply, the row knows more than we do.
+    # Where calendars apply, hints need more than these defaults: the rows are read.
     is_gated = any(gate is not None for gate in initial_states)
     publish_on_commit(queued, None if is_gated else partial(_first_hints, defaults))
 
 
 @dataclass(frozen=True, slots=True)
 class InitialState:
-    """How a run begins: its state, and what is written of it beside: see `_COLUMNS`."""
+    """The first state of a run, and the texts of the last columns of `_COLUMNS`."""
 
     state: State
     texts: list[str | None]
 
 
 def initial_state_of(defaults: RunDefaults, gate: Gate | None) -> InitialState:
-    """Return how a run begins that is stored now, by when it is due and what its calendars say."""
+    """Return the first state of a run, by its due time and its gate."""
     at, cause = defaults.created_at, ""
     next_at, not_after = defaults.due_at, None
     if defaults.due_at is not None and defaults.due_at > at:
@@ -119,7 +119,7 @@ def initial_state_of(defaults: RunDefaults, gate: Gate | None) -> InitialState:
 
 
 def needed_of(policy: Mapping[str, Any]) -> timedelta:
-    """Return for how long an attempt needs its opening, as `jobs_needed` does in the database."""
+    """Return how long an attempt needs an opening, as the SQL function `jobs_needed` does."""
     limit = policy.get("time_limit_seconds") or policy.get("soft_time_limit_seconds") or 0
     return timedelta(seconds=limit)
 
@@ -129,16 +129,6 @@ def _texts(*values: Any) -> list[str | None]:
 
 
 def _first_hints(defaults: RunDefaults, run_ids: Sequence[UUID]) -> list[Hint]:
-    """Build hints from the values just inserted, without reading the rows. If a run has moved
-    since, admission refuses its hint.
-    """
-    facts = (
-        defaults.task,
-        defaults.queue,
-        defaults.owner,
-        defaults.submission_id,
-        1,
-        defaults.priority,
-        1,
-    )
-    return [Hint(str(run_id), *facts) for run_id in run_ids]
+    """Build hints without reading the rows; admission refuses outdated ones."""
+    facts = (defaults.task, defaults.queue, defaults.owner, defaults.submission_id)
+    return [Hint(str(run_id), *facts, priority=defaults.priority) for run_id in run_ids]

@@ -1,14 +1,14 @@
-"""Submit: from a call in the user's code to rows, inside the caller's transaction.
+"""Submit: a call becomes rows, inside the caller's transaction.
 
 One run is a bulk of one. A submit is checked, claims its idempotency key, and is planned and
-stored; its hints are published after the commit. A rollback leaves no trace.
+stored; its hints are published after the commit. A rollback leaves nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -24,13 +24,11 @@ from jobs.core.crypto import open_bytes
 from jobs.core.errors import OptionError
 from jobs.core.ids import new_ids
 from jobs.models import AuditEntry, Job, Owner, Run, Submission
+from jobs.models.verbs import Actor
 from jobs.runs import idempotency, preparation
 from jobs.runs.celery_callbacks import begin_chord, embed_of
 from jobs.runs.options import POLICY_OPTIONS, Options, own_policy
 from jobs.runs.storage import NewRun, store
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 
 def submit(
@@ -43,13 +41,12 @@ def submit(
 ) -> Run:
     """Submit one run and return it, with its id.
 
-    Keywords that are options (see `jobs.runs.options.Options`) are options; all others are the
-    task's arguments. A task whose own argument has the name of an option takes its
-    arguments as one mapping, `arguments={...}`.
+    Keywords that `jobs.runs.options.Options` has are options; all others are the task's arguments.
+    A task with an argument of the same name takes its arguments as one mapping, `arguments={...}`.
 
     Raises UnknownTask, UnknownOwner, ArgumentError, OptionError, PayloadTooLarge, or
-    IdempotencyConflict; nothing is stored then. With an `idempotency_key` that was used for
-    the same submit before, returns the run that it made.
+    IdempotencyConflict; nothing is stored then. If the `idempotency_key` was used for the same
+    submit before, returns the run that it made.
     """
     task = resolve(task)
     options, keywords = preparation.split_options(task, options_and_arguments, arguments)
@@ -69,7 +66,7 @@ def submit(
 
 
 def _refuse_templates(task: Task, options: Options) -> None:
-    """Raise OptionError for a target or lock such as "{host}": only `submit_many` fills it in."""
+    """Raise OptionError for a target or lock such as "{host}", which only `submit_many` fills."""
     for option, text in (("target", options.target), ("lock", options.lock)):
         for name in ArgumentSchema.of(task).names:
             if f"{{{name}}}" in text:
@@ -90,48 +87,31 @@ def submit_many(
 ) -> Submission:
     """Submit a run for each mapping of arguments; return the submission that holds them.
 
-    All or nothing: raises BatchError, which lists every bad element, and stores none.
-    `target` and `lock` may name arguments, as `"{host}"`. `chord` is a Celery signature that
-    is called with the list of results once every run has succeeded. Other errors are those
-    of `submit`.
+    All or nothing: BatchError lists every bad element. `target` and `lock` may name arguments, as
+    `"{host}"`. `chord` is a Celery signature that is called with the list of results when every run
+    has succeeded. Other errors are those of `submit`.
     """
-    return _submit_many(
-        task, arguments, None, owner=owner, label=label, chord=chord, options=options
-    )
+    return submit_on(None, task, arguments, owner=owner, label=label, chord=chord, **options)
 
 
 def submit_on(
-    targets: Sequence[str],
+    targets: Sequence[str] | None,
     task: Task | str,
     arguments: Iterable[Mapping[str, Any]],
     /,
     *,
     owner: Owner | str,
     label: str = "",
+    chord: Signature | None = None,
     **options: Any,
 ) -> Submission:
-    """Submit as `submit_many` does, with the name of each run's target beside its arguments."""
-    return _submit_many(
-        task, arguments, targets, owner=owner, label=label, chord=None, options=options
-    )
-
-
-def _submit_many(
-    task: Task | str,
-    arguments: Iterable[Mapping[str, Any]],
-    named: Sequence[str] | None,
-    *,
-    owner: Owner | str,
-    label: str,
-    chord: Signature | None,
-    options: Mapping[str, Any],
-) -> Submission:
+    """Submit as `submit_many` does; `targets`, if given, has the name of each run's target."""
     task = resolve(task)
     settings = preparation.checked_options(options)
     calls = preparation.as_list("arguments", arguments, elements="mappings, one for each run")
     preparation.refuse_size(calls, label)
     payloads = preparation.encode_payloads(task, calls, embed=embed_of(settings, chord=chord))
-    targets = named or placeholders.filled("target", settings.target, calls)
+    targets = targets or placeholders.filled("target", settings.target, calls)
     locks = placeholders.filled("lock", settings.lock, calls)
     checked = _Checked(task, settings, payloads, targets, locks, chord=chord)
     with transaction.atomic():
@@ -152,7 +132,7 @@ def _submit_many(
 
 
 def run_job(job: Job) -> Run:
-    """Submit one run of a job now, with the job's arguments and policies, and return it."""
+    """Submit one run of a job now, with the job's arguments and policies."""
     options = Options(
         queue=job.queue,
         priority=job.priority,
@@ -182,7 +162,7 @@ class _Checked:
 
 
 def _make(checked: _Checked, owner: Owner, *, submission_id: int | None = None) -> list[UUID]:
-    """Plan and store the runs of a submit; return their ids. Hints are published after commit."""
+    """Plan and store the runs of a submit; return their ids."""
     task, options, job = checked.task, checked.options, checked.job
     defaults = preparation.run_defaults(
         task, owner, options, submission_id=submission_id, job_id=job.id if job else None
@@ -218,7 +198,7 @@ asubmit_many = sync_to_async(submit_many)
 
 @transaction.atomic
 def run_job_once(
-    job: Job, *, idempotency_key: str, actor: AbstractBaseUser | None = None, reason: str = ""
+    job: Job, *, idempotency_key: str, actor: Actor = None, reason: str = ""
 ) -> Run | None:
     """Submit one run of a job now, and audit it; None when the key has made a run before."""
     payload = open_bytes(job.payload, key=job.payload_key)

@@ -1,4 +1,4 @@
-"""Targets by name: those that are new are made when somebody names them."""
+"""Targets by name: missing ones are created."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from jobs.models import Target
 
 
 def targets_of(named: Iterable[tuple[int, str]]) -> dict[tuple[int, str], int]:
-    """Return the ids of targets by owner's number and name, making those that are new."""
+    """Return the ids of targets by owner's id and name; create the missing ones."""
     wanted = sorted(set(named))
     if not wanted:
         return {}
     found = _known(wanted)
     if missing := [pair for pair in wanted if pair not in found]:
-        # Somebody may make one at the same moment: ours then stands aside, and is read again.
+        # Another transaction may create one at the same moment: it is read again.
         Target.objects.bulk_create(
             [Target(owner_id=owner_id, name=name) for owner_id, name in missing],
             ignore_conflicts=True,

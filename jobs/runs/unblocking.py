@@ -1,9 +1,8 @@
-"""Unblocking: runs that wait for a cap, a lock, the end of a pause or a worker get a hint again.
+"""Unblocking: blocked runs get a new hint when their cap, lock, pause or missing worker allows it.
 
-A refused hint is dropped, and the row remembers why (`blocked_by`). When a run ends, those
-that waited for its owner's cap or for its lock are published, as many as there is now room
-for; when a worker boots, those that waited for one that knows their task. The sweep does the same
-for all, should a worker die in between.
+A row's `blocked_by` has the reason. When a run ends, runs that wait for its owner's cap or its
+lock are published, as far as there is room; when a worker boots, runs of tasks that it knows.
+The sweep does the same for all.
 """
 
 from __future__ import annotations
@@ -25,10 +24,9 @@ CHUNK: Final = 1_000
 
 
 def publish_after_end(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Publish what waited for these runs to end: rows with state, owner_id, lock_key, is_capped.
+    """Publish runs that waited for these to end: rows with state, owner_id, lock_key, is_capped.
 
-    Called after the commit of that end, which no trouble here may put in doubt: it is logged,
-    and the sweep frees them.
+    Call it after the commit. An error is logged, and the sweep publishes them.
     """
     freed = [row for row in rows if row["state"] in ENDED or row["state"] == State.RETRYING]
     owner_ids = sorted({row["owner_id"] for row in freed if row["is_capped"]})
@@ -38,27 +36,24 @@ def publish_after_end(rows: Iterable[Mapping[str, Any]]) -> None:
     try:
         publish_unblocked(owner_ids=owner_ids, lock_keys=lock_keys)
     except Exception:
-        # Whatever the database raised: the caller's reports are recorded.
-        logger.exception("what waited for a cap or a lock is left to the sweep")
+        # Whatever it is, the caller's reports are recorded.
+        logger.exception("runs that wait for a cap or a lock are left to the sweep")
 
 
 def publish_unblocked(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:
-    """Publish blocked runs whose cap, lock or pause lets them go; return how many.
-
-    None means: of every owner, every lock.
-    """
+    """Publish what caps, locks and pauses (None: all) no longer block; return how many runs."""
     return _publish_all("runs/unblock", {"owners": owner_ids, "locks": lock_keys})
 
 
 def publish_with_known_task(*, is_first_chunk_only: bool = False) -> int:
-    """Publish blocked runs whose task a live worker of their queue knows now; return how many."""
+    """Publish runs whose task a live worker of their queue now knows; return how many."""
     return _publish_all("runs/unblock_known", {}, is_first_chunk_only=is_first_chunk_only)
 
 
 def _publish_all(
     name: str, parameters: Mapping[str, Any], *, is_first_chunk_only: bool = False
 ) -> int:
-    """Free and publish runs by a statement file, chunk by chunk; return how many."""
+    """Unblock and publish runs by a statement file, in chunks; return how many."""
     given = {**parameters, "most": CHUNK, "lease": setting("LEASE_SECONDS")}
     total = 0
     while True:

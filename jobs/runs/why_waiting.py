@@ -1,13 +1,13 @@
-"""Why a run waits, in one sentence. Tells nothing of other owners but how many come before.
+"""Why a run waits, in one sentence. Of other owners it tells only how many are before.
 
-The row knows what keeps a run; the fair queue knows its place and its owner's turn. While the
-broker is away, or does not know the run's hint, the row has a sentence of its own.
+The row has the reason; the fair queue has the run's place and its owner's turn. If the broker is
+unavailable, or lacks the run's hint, the place is counted in the rows.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fleet import BrokerUnavailable, MessagePosition
 from jobs.calendars.hours import read_with_windows
@@ -15,18 +15,17 @@ from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.sql import now
 from jobs.core.states import ACTIVE, ENDED, State
+from jobs.models import Calendar, Owner, Run, Window, WindowPolicy, Worker
+from jobs.runs.dispatch import owners
 from jobs.runs.storage import needed_of
 from jobs.windows import Named, why_closed
 
-if TYPE_CHECKING:
-    from jobs.models import Run, Window
-
 LATE: Final = timedelta(seconds=10)
-"""Promotion looks each second: what has been due for longer has a cause."""
+"""How long a run may be overdue before a cause is given; promotion runs each second."""
 MOMENT_SECONDS: Final = 0.05
-"""What is shorter would be written as zero."""
+"""A shorter span is "a moment": it would be rounded to zero."""
 NAMED: Final = 3
-"""How many workers that take nothing are named."""
+"""Most idle workers that are named."""
 _APPLYING: Final = """
 SELECT jobs_calendars(%s, %s, %s) AS calendars, clock_timestamp() AS now
 """
@@ -34,10 +33,10 @@ SELECT jobs_calendars(%s, %s, %s) AS calendars, clock_timestamp() AS now
 
 def why_waiting(run: Run) -> str:
     """Say why a run has not started; empty once it has, or has ended."""
-    if run.state in ENDED or run.state in ACTIVE - {State.ADMITTED}:
-        return ""
     if run.state == State.ADMITTED:
         return "A worker has taken it and starts it next."
+    if run.state in ENDED | ACTIVE:
+        return ""
     if run.state == State.SCHEDULED:
         return f"Due {_moment(run)}.{_why_late(run)}"
     if run.state == State.RETRYING:
@@ -50,9 +49,7 @@ def why_waiting(run: Run) -> str:
 
 
 def _why_late(run: Run) -> str:
-    """Return why a due run has not been promoted; empty when its time is not long past."""
-    from jobs.models import Worker
-
+    """Say why a due run has not been promoted; empty if it is not late."""
     if run.next_at is None or now() - run.next_at < LATE:
         return ""
     queue = setting("SYSTEM_QUEUE")
@@ -62,9 +59,7 @@ def _why_late(run: Run) -> str:
 
 
 def _why_kept(run: Run) -> str:
-    """Return what of its calendars keeps a run; empty when nothing does."""
-    from jobs.models import Calendar, WindowPolicy
-
+    """Say why its calendars do not let a run start; empty if they do."""
     if run.window_policy == WindowPolicy.OVERRIDDEN:
         return ""
     [row] = sql.query(_APPLYING, [run.owner_id, run.job_id, run.target_id])
@@ -85,8 +80,6 @@ def _asked(window: Window) -> str:
 
 
 def _why_queued(run: Run) -> str:
-    from jobs.models import Owner, Run, Worker
-
     try:
         owner = run.owner
     except Owner.DoesNotExist:
@@ -124,7 +117,7 @@ def _why_queued(run: Run) -> str:
 
 
 def queue_position(found: MessagePosition, *, queue: str, lock: str = "") -> str:
-    """Say why a message that a fair queue knows has not been taken. Pure."""
+    """Say why a message of a fair queue has not been taken. Pure."""
     owner = found.owner
     if found.state == "leased":
         return "A worker has taken its hint and asks whether it may start."
@@ -154,19 +147,14 @@ def _place(found: MessagePosition, *, queue: str) -> str:
     whole = f"{found.owner}'s {max(of_owner, place):,} in queue {queue!r}"
     if ours >= of_owner:
         return f"place {place:,} of {whole}"
-    # Submissions of an owner share its part, so the place among all would say little.
+    # An owner's submissions take turns, so the place among all its runs would say little.
     count = f"{max(ours, place):,}"
     part = f"its submission's {count}" if found.submission else f"{count} single runs"
     return f"place {place:,} of {part}, of {whole}"
 
 
 def _found(run: Run) -> MessagePosition | None:
-    """Return where the run's hint is in its fair queue; None of another queue or hint.
-
-    Raises BrokerUnavailable.
-    """
-    from jobs.runs.dispatch import owners
-
+    """Return the hint's position in a fair queue, or None; raise BrokerUnavailable."""
     known = owners()
     if run.queue not in known.queues:
         return None

@@ -1,16 +1,15 @@
 """celery-beat's scheduler of an installation: any number of beats run, and one of them sends.
 
-Point `CELERY_BEAT_SCHEDULER` to `jobs.system.beat:Scheduler`. It is django-celery-beat's, with its
-pages and all that it can do, and differs where that loses or doubles sends:
+Set `CELERY_BEAT_SCHEDULER` to `jobs.system.beat:Scheduler`. It extends django-celery-beat's, and
+differs where that loses or repeats sends:
 
-- a beat waits for PostgreSQL and Redis when they are away, at its boot as well;
+- a beat waits for PostgreSQL and Redis if they are unavailable, also at its boot;
 - one leads (`fleet/beat/scheduler.py`), by PostgreSQL's clock; entries are due by that clock, too;
-- an entry whose publish failed is sent again; one that came due while no beat ran is sent once,
-  at once, for all of that time;
-- intervals do not drift: they go on from the due time.
+- an entry whose publish failed is sent again; one that was due while no beat ran is sent once;
+- intervals do not drift: they continue from the due time.
 
-The system's own tasks skip the ledger: most come every second, two statements a send are dear,
-and each of them may run twice. Their last runs are written every few minutes, as stock does.
+The system's own tasks skip the ledger: most are sent every second, it would cost two statements a
+send, and each of them may run twice. Their last runs are written every few minutes, as stock does.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ TICK: Final = timedelta(microseconds=1)
 PULSE: Final = "fairshift.system.pulse"
 
 PILE: Final = 5_000
-"""So many messages may wait for the system's workers; the first of a kind does the work of all."""
+"""Most messages that may wait for the system's workers; the first of a kind does all the work."""
 
 ROUNDS: Final = frozenset(
     f"fairshift.system.{task}"
@@ -55,11 +54,11 @@ ROUNDS: Final = frozenset(
         "extend_openings",
     )
 )
-"""Tasks of which a round does all that there is: one message of each waits at most."""
+"""Tasks that do all pending work in one round: at most one message of each waits."""
 NAME_HEADER: Final = "periodic_task_name"
 EXPIRES_SECONDS: Final = 60.0
-"""The shortest time after which the message of a round expires. After its interval of one second
-it would be dropped each time by a worker that is that late, or whose clock is."""
+"""The shortest time after which the message of a round expires. After its interval of one second, a
+worker that is late, or whose clock is ahead, would drop every message."""
 
 _NOTE_RUN: Final = """
 UPDATE django_celery_beat_periodictask SET last_run_at = %s, total_run_count = %s
@@ -70,7 +69,7 @@ RETURNING id
 
 
 class _Away(BaseException):
-    """PostgreSQL is away: passes the `except Exception` around each entry that is installed."""
+    """PostgreSQL is unavailable. Not an Exception: stock catches those for each entry."""
 
 
 class Entry(ModelEntry):
@@ -85,20 +84,17 @@ class Entry(ModelEntry):
         except (DatabaseError, InterfaceError):
             raise
         except Exception as error:
-            # Stock ends with it. This way it is left out, and the others are sent.
+            # Stock would end. A ValueError leaves out this entry only.
             log.exception("beat: %s has no schedule that can be followed", model.name)
             raise ValueError(model.name) from error
         if model.start_time and self.last_run_at < model.start_time:
             self.last_run_at = self._before(model.start_time)
         if model.task == PULSE:
-            # On the second: what is due in a minute's first instant does not wait for our phase.
+            # On the second, so that jobs due at the start of a minute are not late by a fraction.
             self.last_run_at = self.last_run_at.replace(microsecond=0)
 
     def _before(self, start: datetime) -> datetime:
-        """Return the last run that makes the first one fall on the start, or soon after it.
-
-        Stock goes back 30 years, which sends a crontab entry at once, at whatever hour.
-        """
+        """Return a last run with which the first is due at the start; stock's is 30 years ago."""
         if isinstance(self.schedule, interval):
             return start - self.schedule.run_every
         return max(start - TICK, self.model.date_changed)
@@ -107,10 +103,7 @@ class Entry(ModelEntry):
         return lease.clock.now()
 
     def save(self) -> bool:
-        """Write when it ran last, and nothing else of the row; say whether that is written.
-
-        Somebody may be editing it, for as long as a transaction takes: nobody waits for that one.
-        """
+        """Write only the last run; say whether it was written. Does not wait for a locked row."""
         facts = [self.model.last_run_at, self.model.total_run_count, self.model.pk]
         return bool(sql.query(_NOTE_RUN, facts))
 
@@ -147,22 +140,23 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
     def reserve(self, entry: Any) -> Any:
         moved = super().reserve(entry)
         moved.model.last_run_at = moved.last_run_at
-        # Not by the property, which may read all entries again.
+        # Not the property `schedule`, which may read all entries again.
         if self._schedule is not None:
             self._schedule[moved.name] = moved
         if self.is_in_ledger(moved):
-            # The ledger has moved the row with it.
+            # The ledger has updated the row.
             self._dirty.discard(moved.name)
         return moved
 
     def _publish(self, entry: Any, sending: Sending, producer: Any) -> bool:
-        """Publish a send, but no more of the system's own where none of them is taken."""
+        """Publish a send, unless a message of this round waits, or the system's queue is full."""
         if not self.is_in_ledger(entry) and self._is_full(entry.options.get("queue")):
             return False
         if entry.task in ROUNDS:
             if self._waits(entry):
                 return False
-            entry.options.setdefault("expires", _expires(entry))
+            every = getattr(entry.schedule, "run_every", timedelta()).total_seconds()
+            entry.options.setdefault("expires", max(EXPIRES_SECONDS, every))
         return super()._publish(entry, sending, producer)
 
     def _waits(self, entry: Any) -> bool:
@@ -174,7 +168,7 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
                 return False
             return entry.name in broker().waiting(queue, header=NAME_HEADER, timeout=timeout)
         except BrokerUnavailable:
-            # The publish finds out, and says so.
+            # The publish will fail, and log it.
             return False
 
     def _is_full(self, queue: str | None) -> bool:
@@ -183,7 +177,7 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
                 broker().backlog(queue, timeout=setting("PUBLISH_TIMEOUT_SECONDS")) if queue else 0
             )
         except BrokerUnavailable:
-            # The publish finds out, and says so.
+            # The publish will fail, and log it.
             return False
         is_full = waiting >= PILE
         if is_full and not self._was_full:
@@ -191,15 +185,13 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         self._was_full = is_full
         return is_full
 
-    # --- reading -------------------------------------------------------------------------
-
     def reload_entries(self) -> None:
         self._dirty.clear()
         self._schedule = None
         self._initial_read = True
 
     def schedule_changed(self) -> bool:
-        """Say whether an entry was changed. Fails as any statement does; stock logs a trace."""
+        """Say whether an entry was changed; raise DatabaseError, which stock only logs."""
         if time.monotonic() < self._look_at:
             return False
         self._look_at = time.monotonic() + RENEW_SECONDS
@@ -209,12 +201,12 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
     def enabled_models_qs(self) -> Any:
         """Return all entries: stock leaves out crontabs that are not due within two hours.
 
-        One that was missed is then sent when its hour is near the next time, hours early.
+        A missed one would then be sent when its hour is near the next time, hours early.
         """
         return self.Model.objects.enabled()
 
     def all_as_schedule(self) -> dict[str, Any]:
-        # Before the entries: a change between the two readings is read again, not lost.
+        # Before the entries, so that a change between the two readings is not lost.
         self._last_timestamp = self.Changes.last_change()
         before: dict[str, Any] = self._schedule or {}
         entries = super().all_as_schedule()
@@ -224,15 +216,13 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         return entries
 
     def _heed_change(self, entry: Any, before: Any) -> None:
-        """Let another crontab hold from now on: its times before are not missed."""
+        """Apply a changed crontab from now on: its earlier times are not missed."""
         if entry.schedule != before.schedule:
             entry.last_run_at = entry.model.last_run_at = lease.clock.now()
             entry.save()
 
-    # --- writing -------------------------------------------------------------------------
-
     def sync(self) -> None:
-        """Write the last runs of entries that the ledger does not know."""
+        """Write the last runs of entries that are not in the ledger."""
         if not self.is_leading:
             return
         try:
@@ -243,9 +233,3 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         except (DatabaseError, InterfaceError) as error:
             log.warning("beat: writes last runs later: %s", " ".join(str(error).split()))
             connection.close()
-
-
-def _expires(entry: Any) -> float:
-    """Return the seconds after which a message of a round is dropped where it waits."""
-    every = getattr(entry.schedule, "run_every", timedelta())
-    return max(EXPIRES_SECONDS, every.total_seconds())

@@ -1,4 +1,4 @@
-"""Liveness of worker nodes, in PostgreSQL and on its clock."""
+"""Heartbeats of worker nodes, in PostgreSQL and by its clock."""
 
 from __future__ import annotations
 
@@ -28,24 +28,14 @@ _LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
 
 
 def beat(node: Node, held: Sequence[str]) -> list[str]:
-    """Note that a worker lives and which runs it holds; return the ids of those to be cancelled.
+    """Record a heartbeat; return the ids of the worker's runs that it is to cancel.
 
-    A worker without queues does not count as alive, and keeps the runs that it holds. What was
-    admitted to it and never reached it is taken back. The first beat says all about the worker, and
-    frees the runs that have waited for one that knows their task.
+    A worker without queues is not alive, but keeps its runs. Runs that were admitted to it and are
+    not in `held` are taken back. The first heartbeat inserts the worker's row, and publishes runs
+    that have waited for a worker that knows their task.
     """
     if not sql.query(_BEAT, [node.slots, json.dumps(list(node.queues)), node.id]):
-        _enter(node)
-        # The rest is left to the sweep: a worker must not boot for as long as a backlog takes.
-        publish_with_known_task(is_first_chunk_only=True)
-    rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
-    return [str(row["id"]) for row in sql.query(_CANCELLED, [node.id])]
-
-
-def _enter(node: Node) -> None:
-    sql.query(
-        _ENTER,
-        {
+        facts = {
             "id": node.id,
             "hostname": node.hostname,
             "pid": node.pid,
@@ -54,12 +44,16 @@ def _enter(node: Node) -> None:
             "queues": json.dumps(list(node.queues)),
             "tasks": None if node.tasks is None else json.dumps(list(node.tasks)),
             "version": _version(),
-        },
-    )
+        }
+        sql.query(_ENTER, facts)
+        # The sweep publishes the rest: a backlog must not delay a worker's boot.
+        publish_with_known_task(is_first_chunk_only=True)
+    rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
+    return [str(row["id"]) for row in sql.query(_CANCELLED, [node.id])]
 
 
 def leave(worker_id: UUID) -> None:
-    """End a worker's row and take over at once what it still holds."""
+    """Mark a worker as stopped and rescue its runs at once."""
     sql.query(_LEAVE, [worker_id])
     rescue_runs()
 

@@ -1,4 +1,4 @@
-"""The lease and the ledger of celery-beats, in PostgreSQL and on its clock."""
+"""The lease and the ledger of celery-beats, in PostgreSQL and by its clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RELEASE = """
 UPDATE jobs_leader SET until = clock_timestamp()
 WHERE name = %s AND holder = %s AND until > clock_timestamp()
 """
-# An entry that is off or gone is not sent late when it is on again.
+# A disabled or deleted entry is not sent late when it is enabled again.
 _DROP = """
 DELETE FROM jobs_sententry s WHERE NOT EXISTS (
     SELECT FROM django_celery_beat_periodictask p WHERE p.name = s.name AND p.enabled)
@@ -30,13 +30,13 @@ _SENT = "UPDATE jobs_sententry SET sent_at = clock_timestamp() WHERE name = %s A
 
 
 class ServerClock:
-    """PostgreSQL's time, carried on between two readings by a clock that nobody sets."""
+    """PostgreSQL's time, continued between two readings by the monotonic clock."""
 
     def __init__(self) -> None:
         self._ahead = timedelta(seconds=time.time() - time.monotonic())
 
     def read(self, now: datetime) -> None:
-        """Take over what PostgreSQL has just said."""
+        """Set the time that PostgreSQL has just returned."""
         self._ahead = now - _monotonic()
 
     def now(self) -> datetime:
@@ -48,20 +48,20 @@ clock = ServerClock()
 
 
 def acquire(name: str, holder: str, seconds: float) -> bool:
-    """Take or renew a lease; say whether it is the holder's now. Reads the clock, too."""
+    """Take or renew a lease; say whether the holder has it. Sets the clock, too."""
     [row] = sql.run("system/take_lease", {"name": name, "holder": holder, "seconds": seconds})
     clock.read(row["now"])
     return row["is_led"]
 
 
 def release(name: str, holder: str) -> None:
-    """Give a lease up at once, if it is this holder's; what cannot be given up ends by itself."""
+    """Release a lease if the holder has it; if that fails, the lease expires."""
     problem: Exception | None = None
     for _ in range(2):
         try:
             sql.query(_RELEASE, [name, holder])
         except (DatabaseError, InterfaceError) as error:
-            # A signal may have left the connection amid a statement: once more on a new one.
+            # A signal may have interrupted a statement: try once more on a new connection.
             connection.close()
             problem = error
         else:
@@ -70,15 +70,15 @@ def release(name: str, holder: str) -> None:
 
 
 class SentEntries:
-    """The ledger of sends: the last one of each entry."""
+    """The ledger: the last send of each entry."""
 
     def unsent(self) -> Iterable[Sending]:
-        """Return what was noted and is not known to be published."""
+        """Return the sends that may not have been published."""
         sql.query(_DROP)
         return [Sending(**row) for row in sql.query(_UNSENT)]
 
     def note(self, sending: Sending, *, holder: str) -> bool:
-        """Note a send before its publish; raises LeaseLost when the lease is another's."""
+        """Record a send before its publish; raise LeaseLost if the holder has lost the lease."""
         [row] = sql.run(
             "system/record_send",
             {
@@ -94,7 +94,7 @@ class SentEntries:
         return row["is_noted"]
 
     def sent(self, sending: Sending) -> None:
-        """Note that it is published."""
+        """Record that it is published."""
         sql.query(_SENT, [sending.name, sending.task_id])
 
 

@@ -1,8 +1,4 @@
-"""Day partitions of runs and attempts, made ahead of time.
-
-A default partition stands behind them, so an insert never fails for want of one; rows that
-went there are moved when the partition of their day is made.
-"""
+"""Day partitions of runs and attempts, made ahead; other rows go to the default partition."""
 
 from __future__ import annotations
 
@@ -38,7 +34,7 @@ def make_partitions(*, days_ahead: int | None = None) -> list[str]:
 
 
 def days_left() -> int:
-    """Return for how many whole days after today there is a partition for runs."""
+    """Return how many whole days after today have a partition for runs; -1 if not even today."""
     rows = sql.query(
         "SELECT max(substring(relname FROM '[0-9]{8}$')) AS day FROM pg_class "
         "WHERE relkind = 'r' AND relname ~ '^jobs_run_[0-9]{8}$'"
@@ -58,15 +54,11 @@ def _exists(table: str, day: datetime) -> bool:
 
 
 def _make(table: str, column: str, *, day: datetime) -> str:
-    """Make one partition beside the table, fill it from the default one, then attach it.
-
-    Attaching locks the table less than creating a partition in place would: inserts go on.
-    Only where rows are to be moved does everybody wait.
-    """
+    """Create a partition, fill it from the default one, attach it: inserts need not wait."""
     name = _name(table, day)
     low, high = first_id_of(day), first_id_of(day + timedelta(days=1))
     with connection.cursor() as cursor:
-        # Names come from this file and from the calendar; PostgreSQL takes none as parameters.
+        # PostgreSQL takes no names as parameters; these are made from constants and dates.
         cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         cursor.execute(
             f"SELECT EXISTS (SELECT FROM {table}_default "  # noqa: S608
@@ -74,16 +66,15 @@ def _make(table: str, column: str, *, day: datetime) -> str:
             [low, high],
         )
         if cursor.fetchone()[0]:
-            # Else an outcome that waits for a row which is being moved would find it gone. The
-            # table itself, not its default partition: who waits for it plans with the new one.
+            # Else an outcome that waits for a moved row would not find it. The table, not only its
+            # default partition: statements that wait are planned with the new one.
             cursor.execute(f"LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE")
         cursor.execute(
             f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
         )
         if table == "jobs_run":
-            # The oldest of its indexes: this one, too, leads to an id, through all owners, and of
-            # two that look equally good, as on a table it knows little of, PostgreSQL takes the
-            # newer. To attach it makes the others.
+            # Before the primary key, which attaching makes: without statistics, PostgreSQL uses
+            # the newer of two indexes for a look-up by id.
             cursor.execute(f"CREATE INDEX ON {name} (owner_id, id)")
         cursor.execute(
             f"WITH moved AS (DELETE FROM {table}_default "  # noqa: S608

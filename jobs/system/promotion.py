@@ -1,8 +1,8 @@
-"""Promotion: runs whose time has come are queued, and those whose deadline passed expire.
+"""Promotion: due runs are queued, and runs whose deadline has passed expire.
 
-Where calendars apply, what has come due is queued while they are open, and held else; so is a
-queued run that its worker did not start while it was open. A run whose window has been taken from
-it is stopped within about a second, however much the round has to promote.
+Where calendars apply, due runs are queued while they are open, else held. Queued runs that were not
+started while they were open are held again. An active run whose window has changed is stopped
+within about a second, even in a long round.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLOSED = """
 SELECT id FROM jobs_run WHERE state = 'queued' AND not_after <= clock_timestamp()
 ORDER BY not_after LIMIT %s FOR UPDATE SKIP LOCKED
 """
-# A deadline is one for the first start: a run that is tried again has met it.
+# The deadline is for the first start: a run that is tried again has met it.
 _TOO_LATE = """
 SELECT id FROM jobs_run
 WHERE state IN ('scheduled', 'held', 'queued') AND attempt_count = 0
@@ -42,10 +42,7 @@ ORDER BY deadline_at LIMIT %s FOR UPDATE SKIP LOCKED
 
 
 def promote() -> int:
-    """Queue every scheduled, held and retrying run that is due; return how many.
-
-    Those that calendars keep are held until these open, and not counted.
-    """
+    """Queue due runs; hold those that calendars do not let start. Return how many are queued."""
     watch = ClosingWatch(changes.renew_stale)
     watch.check_now()
     gate.gate_changed(watch)
@@ -59,7 +56,7 @@ def promote() -> int:
 
 
 def _promote_chunk() -> int | None:
-    """Return how many of a chunk are queued; None when nothing is due."""
+    """Queue a chunk; return how many runs were queued, or None if none is due."""
     with transaction.atomic():
         rows = sql.query(_DUE, [CHUNK])
         if not rows:
@@ -71,7 +68,7 @@ def _promote_chunk() -> int | None:
 
 
 def _hold_late(watch: ClosingWatch) -> None:
-    """Hold queued runs again that were not taken while their calendars were open."""
+    """Hold queued runs that were not started while their calendars were open."""
     is_more = True
     while is_more:
         with transaction.atomic():
@@ -93,9 +90,8 @@ def expire() -> int:
 def _expire_chunk() -> int:
     with transaction.atomic():
         ids = [row["id"] for row in sql.query(_TOO_LATE, [CHUNK])]
-        moved = (
-            move(ids, to=State.EXPIRED, from_states=FIRST, cause="deadline passed") if ids else []
-        )
-        if moved:
-            transaction.on_commit(lambda: notify_celery(moved), robust=True)
+        if not ids:
+            return 0
+        moved = move(ids, to=State.EXPIRED, from_states=FIRST, cause="deadline passed")
+        transaction.on_commit(lambda: notify_celery(moved), robust=True)
     return len(moved)

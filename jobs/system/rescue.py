@@ -1,9 +1,8 @@
-"""Rescue: runs whose worker is gone are tried again, or end as dead letters.
+"""Rescue: runs whose worker is lost are tried again, or fail.
 
-A worker is gone when it said so, or when its heartbeat is older than the lease. A run is also
-taken back when its worker lives and does not hold it: unstarted, it is given back. What Celery
-has stored as the end of a run is its end. The row decides: the runs move under the very token
-that the lost worker held, so if it thaws and reports after all, it is fenced off.
+A worker is lost when it has stopped, or its heartbeat is older than the lease. A run that its live
+worker does not have is given back: the answer to its admission was lost. If Celery has stored a
+result, that is the run's end. A late report of the lost worker has an old token.
 """
 
 from __future__ import annotations
@@ -38,10 +37,9 @@ UNSTARTED_MOST: Final = 10
 
 
 def rescue_runs(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
-    """Take back every run of every worker that is gone; return how many.
+    """Take back all runs of lost workers; return how many.
 
-    With a living worker and the runs that it holds, also what was admitted to it more than
-    a lease ago and is not among them.
+    With a live worker, also runs that were admitted to it over a lease ago and are not `held`.
     """
     total = 0
     while rescued := _rescue_chunk(worker_id, held):
@@ -79,8 +77,7 @@ def _report(run: dict[str, Any]) -> Report:
         return Report(
             str(run["id"]), run["token"], Kind.GIVEN_BACK, time.monotonic(), cause=unstarted
         )
-    # The loss is seldom the run's fault: the second attempt comes at once. A run that kills
-    # its worker again and again is slowed down by its back-off, until its attempts are spent.
+    # The run seldom causes the loss: only later attempts wait, in case it kills its workers.
     wanted = 0.0 if run["attempt_count"] == 1 else None
     delay = delay_after(policy, run["attempt_count"], (LOST,), wanted)
     return Report(
@@ -96,12 +93,12 @@ def _report(run: dict[str, Any]) -> Report:
 
 
 def _why_unstarted(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
-    """Say why an attempt cannot have started, and so is not spent; "" when it may have."""
+    """Say why an attempt cannot have started, and so is not spent; empty if it may have."""
     if run["state"] != State.ADMITTED:
         return ""
     if run["is_unheard"]:
         return UNHEARD
-    # Otherwise the worker would have recorded the start first: see `Admission`. Where that happens
-    # again and again, it is the run that ends its workers.
+    # The worker would have recorded the start of a last attempt first: see `Admission`. After
+    # UNSTARTED_MOST such losses, the run may be the cause.
     is_sure = is_last(policy, run["attempt_count"]) and not run["has_started"]
     return UNSTARTED if is_sure and run["unstarted_count"] < UNSTARTED_MOST else ""

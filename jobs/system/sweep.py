@@ -1,12 +1,11 @@
-"""The sweep: finds work that is committed and has no hint in the broker, and publishes it.
+"""The sweep: publishes hints of queued runs that are missing in the broker.
 
-Hints get lost in four ways: they never reached Redis (the outbox still lists them), Redis
-was emptied or fell back to an older copy (its queues are in a new epoch), they died with a worker
-(overdue), or nobody was there to publish them when a cap, lock or pause ended (blocked). A hint
-that is published once too often costs a look at its row.
+A hint is missing if it never reached Redis (it is in the outbox), if Redis was emptied or restored
+from an older copy (its queues have a new epoch), if a worker died with it (overdue), or if the
+process died that was to publish it at the end of a cap, lock or pause (blocked). A hint that is
+published twice costs one read of its row.
 
-It also tells Celery of ends that a process, dying after the commit, left untold, and the fair
-queues of what owners may have.
+The sweep also reports missed ends to Celery, and sends owners' settings to the fair queues.
 """
 
 from __future__ import annotations
@@ -38,14 +37,11 @@ logger = logging.getLogger(__name__)
 
 CHUNK: Final = 1_000
 PRIME_SECONDS: Final = 1.0
-"""For so long a worker that has met an emptied queue helps to fill it, and admits nothing."""
+"""Seconds for which a worker that finds an emptied queue fills it, before it admits runs."""
 
 WITH_BACKLOG: Final = 25
-"""How many runs of a queue are published again in one sweep while it holds messages.
-
-A queue hands out its oldest messages first, so what was lost is soon the oldest that waits: a
-few a sweep find it, and a long queue is not filled with doubles.
-"""
+"""Most overdue runs that one sweep publishes again for a queue that has messages: runs with lost
+hints are soon the oldest, because a queue delivers its oldest messages first."""
 
 _OUTBOX = """
 SELECT id, run_ids FROM jobs_outbox
@@ -59,7 +55,7 @@ _OVERDUE_QUEUES = """
 SELECT DISTINCT queue FROM jobs_run
 WHERE state = 'queued' AND blocked_by = '' AND hint_check_at <= clock_timestamp()
 """
-# The next look at a run comes when it has waited twice as long as now, within an hour.
+# The next check comes when the run has waited twice as long, after an hour at most.
 _TAKE_OVERDUE = """
 WITH taken AS MATERIALIZED (
     SELECT id FROM jobs_run
@@ -76,13 +72,8 @@ RETURNING r.id
 
 
 def sweep_hints() -> dict[str, int]:
-    """Publish every hint that may be missing, and tell Celery and the queues what they missed.
-
-    Returns how many there were, by the way they were found.
-
-    Raises BrokerUnavailable while the broker is away: the next sweep goes on.
-    """
-    # First: after a flush, hints of an owner that is paused meet queues that know of it.
+    """Publish all hints that may be missing; return counts by cause. Raises BrokerUnavailable."""
+    # First: after a flush, the queues must know who is paused before they get hints.
     fair_queue.publish_all_settings()
     return {
         "flushed": publish_after_flush() or 0,
@@ -95,10 +86,7 @@ def sweep_hints() -> dict[str, int]:
 
 
 def publish_outbox() -> int:
-    """Publish what was committed and not published within a sweep's time; return how many.
-
-    What is published of a batch stays so: raises BrokerUnavailable with the rest in the outbox.
-    """
+    """Publish outbox rows older than a sweep's interval; return how many hints. The rest stays."""
     total = 0
     while True:
         with transaction.atomic():
@@ -117,21 +105,18 @@ def publish_outbox() -> int:
 
 
 def prime() -> None:
-    """Tell queues that were emptied, or fell back to an older copy, what cannot wait for a sweep.
-
-    What owners may have, and as many hints as a moment allows; the next sweep makes the others.
-    """
+    """Fill emptied queues for PRIME_SECONDS: settings, then hints. The sweep does the rest."""
     try:
         publish_after_flush(seconds=PRIME_SECONDS)
     except BrokerUnavailable as error:
-        logger.warning("the sweep will tell the queues what they have forgotten: %s", error)
+        logger.warning("the sweep will fill the queues that were emptied: %s", error)
 
 
 @sql.alone
 def publish_after_flush(*, seconds: float = math.inf) -> int:
-    """Tell queues in a new epoch of all owners, and publish every queued run; return how many.
+    """Send all owners' settings to queues in a new epoch, and publish every queued run there.
 
-    In so many seconds at most: what is not finished then is begun anew by the next call.
+    Returns how many. If it takes longer than `seconds`, the next call starts again.
     """
     timeout = setting("PUBLISH_TIMEOUT_SECONDS")
     until = time.monotonic() + seconds
@@ -154,12 +139,10 @@ def publish_after_flush(*, seconds: float = math.inf) -> int:
 
 
 def publish_overdue() -> int:
-    """Publish queued runs again that have waited so long that their hint may be lost.
+    """Publish queued runs again that have waited for long, since their hints may be lost.
 
-    Where the broker holds messages, it may still be among them, so that only some are published
-    in one sweep, those that are overdue for longest; where it holds none, all are. Each run is
-    left alone for as long as it has waited, a lease at least and an hour at most: a queue that
-    is merely long is not filled with doubles. A double costs a look at its row.
+    If the queue has messages, the hint may be among them: only WITH_BACKLOG are published in one
+    sweep. A run is checked again when it has waited twice as long, after a lease to an hour.
     """
     queues = [row["queue"] for row in sql.query(_OVERDUE_QUEUES)]
     return sum(_publish_overdue(queue) for queue in queues)

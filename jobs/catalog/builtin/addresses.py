@@ -1,7 +1,6 @@
-"""Which hosts an HTTP request may reach. Pure.
+"""Which hosts an HTTP request may reach, by IANA's registries (RFC 6890 and later). Pure.
 
-Addresses by the registries of special-purpose addresses (IANA; RFC 6890 and later). The
-tables stand here, because those in Python's `ipaddress` differ from release to release.
+Python's `ipaddress` has such tables, too, but they differ from release to release.
 """
 
 from __future__ import annotations
@@ -47,10 +46,7 @@ _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 
 
 def why_not_public(address: str) -> str | None:
-    """Return what is special about an address, or None when it is an ordinary public one.
-
-    An IPv4 address inside an IPv6 one (mapped, or behind NAT64) counts as what it is.
-    """
+    """Return the kind of a special address, or None. IPv4 inside IPv6 counts as IPv4."""
     parsed = ip_address(address)
     if isinstance(parsed, IPv6Address):
         inner = parsed.ipv4_mapped
@@ -67,10 +63,7 @@ def why_not_public(address: str) -> str | None:
 
 
 def is_odd_address(host: str) -> bool:
-    """Return whether a host would be read as an IPv4 address in an unusual spelling.
-
-    As the resolver does: `2130706433`, `0x7f.1` and `0177.0.0.1` are all 127.0.0.1.
-    """
+    """Return whether resolvers read a host as IPv4 in an unusual spelling, such as `0x7f.1`."""
     last = host.rpartition(".")[2]
     if ":" in host or not _NUMBER.fullmatch(last):
         return False
@@ -83,8 +76,8 @@ def is_odd_address(host: str) -> bool:
 def is_allowed(host: str, port: int, *, allowed: Iterable[str], owner: str | None = None) -> bool:
     """Return whether a host is on the list; its entries are `host` or `host:port`.
 
-    An entry `owner@host` or `owner@host:port` is for the runs of that owner alone. IPv6 addresses
-    in entries with a port stand in brackets. The case of a host does not matter.
+    An entry `owner@host` or `owner@host:port` applies only to runs of that owner. An IPv6 address
+    with a port is in brackets. Hosts are case-insensitive.
     """
     host = host.lower()
     bracketed = f"[{host}]" if ":" in host else host

@@ -13,9 +13,9 @@ from jobs.catalog.registry import job
 from jobs.core.conf import setting
 
 SECRET_LENGTH: Final = 4
-"""In characters; shorter arguments are no secrets, and stand in error texts as they are."""
+"""Fewest characters of an argument that is masked in error texts."""
 OUTPUT_LIMIT: Final = 64 * 1024
-"""In characters; of a longer output the end is kept, where errors are."""
+"""Most characters of output that are kept: the end, where errors are."""
 SHOWN_LIMIT: Final = 1_000
 
 
@@ -26,10 +26,9 @@ def management_command(
 ) -> dict[str, Any]:
     """Run one of Django's management commands that the settings allow and keep its output.
 
-    `args` are written as on a command line, an item each: `["--days", "30"]`. What the
-    command writes with Python's `print` goes to the worker's log. Tried once by default,
-    because few commands may be repeated. Raises CommandFailed, whose text has `•••` in place
-    of each argument of 4 or more characters: more people see errors than arguments.
+    `args` are those of a command line, an item each: `["--days", "30"]`. Output of Python's `print`
+    goes to the worker's log. One attempt by default: few commands may be repeated. CommandFailed
+    has `•••` in place of arguments of 4 or more characters: more people see errors.
     """
     allowed = setting("MANAGEMENT_COMMANDS")
     if name not in allowed:
@@ -39,7 +38,7 @@ def management_command(
     try:
         call_command(name, *args, stdout=output, stderr=output, no_color=True)
     except CommandError as error:
-        # Without the cause: a traceback would have its text.
+        # Without the cause: a traceback would show its text.
         raise _failed(name, args, str(error), output) from None
     except SystemExit as error:
         # As for a shell: 0 and nothing mean success.
@@ -49,7 +48,7 @@ def management_command(
 
 
 def _failed(name: str, args: list[str], problem: str, output: Tail) -> CommandFailed:
-    # Masked before it is cut: a cut argument would not be found.
+    # Masked before cutting: a cut argument would not be found.
     written = without_arguments(output.text(), args)
     return CommandFailed(name, without_arguments(problem, args), written[-SHOWN_LIMIT:])
 
@@ -85,12 +84,11 @@ class Tail(io.TextIOBase):
         self.parts.append(text)
         self.kept += len(text)
         self.written += len(text)
-        # Cut at twice the limit only: a cut for each write would copy everything each time.
+        # Only at twice the limit: cutting at each write would copy everything each time.
         if self.kept > 2 * self.limit:
             self.parts = [self.text()]
             self.kept = self.limit
         return len(text)
 
     def text(self) -> str:
-        """Return what is kept."""
         return "".join(self.parts)[-self.limit :]

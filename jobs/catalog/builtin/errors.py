@@ -1,4 +1,4 @@
-"""How the built-in tasks fail. Texts name no path, query, header, body or command argument:
+"""Errors of the built-in tasks, without paths, queries, headers, bodies or command arguments:
 these may hold secrets.
 """
 
@@ -8,10 +8,7 @@ from jobs.core.errors import FairshiftError
 
 
 class HttpRequestFailed(FairshiftError):
-    """No usable answer this time; another attempt may get one.
-
-    `retry_after` is the number of seconds that the server asked to wait, or None.
-    """
+    """No usable answer; another attempt may get one, after `retry_after` seconds if not None."""
 
     def __init__(self, request: str, problem: str, retry_after: float | None = None) -> None:
         super().__init__(request, problem, retry_after)
@@ -25,7 +22,7 @@ class HttpRequestFailed(FairshiftError):
 
 
 class HttpRequestRefused(FairshiftError):
-    """The request may not be made, or its answer will not get better by asking again."""
+    """The request is not allowed, or another attempt would get the same answer."""
 
     def __init__(self, request: str, problem: str) -> None:
         super().__init__(request, problem)
@@ -37,7 +34,7 @@ class HttpRequestRefused(FairshiftError):
 
 
 class CommandFailed(FairshiftError):
-    """A management command failed; `output` is the end of what it wrote before."""
+    """A management command failed; `output` is the end of its output."""
 
     def __init__(self, name: str, problem: str, output: str = "") -> None:
         super().__init__(name, problem, output)

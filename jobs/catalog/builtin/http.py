@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as HttpTimeoutError
 
+from jobs.catalog.builtin import wire
 from jobs.catalog.builtin.addresses import is_allowed, is_odd_address, why_not_public
 from jobs.catalog.builtin.answer import kept_headers, refuse_unexpected, text_of
 from jobs.catalog.builtin.errors import HttpRequestFailed, HttpRequestRefused
@@ -23,17 +24,6 @@ from jobs.catalog.builtin.request import (
     checked_header,
     checked_statuses,
     parsed_url,
-)
-from jobs.catalog.builtin.wire import (
-    Answer,
-    AnswerTooLarge,
-    Deadline,
-    Dialler,
-    Resolver,
-    addresses,
-    connected,
-    exchange,
-    resolved,
 )
 from jobs.catalog.context import current_run
 from jobs.catalog.registry import job
@@ -75,16 +65,19 @@ def http_request(  # noqa: PLR0917  Celery callers may pass arguments by positio
 ) -> dict[str, Any]:
     """Send one HTTP request and keep the answer's status, main headers and first 64 KiB.
 
-    `json` is sent as the body, with its content type; it and `body` exclude each other.
-    The time limit is for everything from the name's look-up to the last byte. Redirects
-    are not followed. Raises HttpRequestFailed for what another attempt may mend
-    (connection errors, 408, 425, 429 and 5xx) and HttpRequestRefused for the rest.
+    `json` is sent as the body, with its content type; give it or `body`, not both. The time limit
+    covers everything from the name's look-up to the last byte. Redirects are not followed. Raises
+    HttpRequestFailed where another attempt may succeed (connection errors, 408, 425, 429, 5xx), and
+    HttpRequestRefused otherwise.
     """
     request = build_request(method, url, headers=headers, body=body, json=json)
+    if not 0 < timeout_seconds <= TIMEOUT_LIMIT:
+        problem = f"timeout_seconds is more than 0 and at most {TIMEOUT_LIMIT}"
+        raise HttpRequestRefused(str(request), problem)
     started, run = time.monotonic(), current_run()
     answer = fetch(
         request,
-        timeout_seconds=_checked_timeout(request, timeout_seconds),
+        timeout_seconds=timeout_seconds,
         allowed=setting("HTTP_ALLOWED_HOSTS"),
         owner=run.owner if run else None,
     )
@@ -102,10 +95,7 @@ def http_request(  # noqa: PLR0917  Celery callers may pass arguments by positio
 def build_request(
     method: str, url: str, *, headers: dict[str, str], body: str, json: Any
 ) -> Request:
-    """Return the request that the arguments ask for; raises HttpRequestRefused.
-
-    Checked here too, and not at submit alone: a plain Celery call skips that.
-    """
+    """Return a checked request, also for plain Celery calls; raise HttpRequestRefused."""
     if method not in METHODS:
         raise HttpRequestRefused(f"method {method[:20]!r}", f"is one of: {', '.join(METHODS)}")
     try:
@@ -138,45 +128,34 @@ def fetch(
     timeout_seconds: float,
     allowed: Iterable[str],
     owner: str | None = None,
-    resolve: Resolver = addresses,
-    dial: Dialler = socket.create_connection,
+    resolve: wire.Resolver = wire.addresses,
+    dial: wire.Dialler = socket.create_connection,
     tls: ssl.SSLContext | None = None,
-) -> Answer:
-    """Send a request to an address that was checked; return the answer.
-
-    The name is resolved once, and the connection goes to the very addresses that were
-    checked: a name that points elsewhere a moment later changes nothing.
-    """
-    url, deadline = request.url, Deadline(timeout_seconds)
+) -> wire.Answer:
+    """Send a request to an address that was checked, and not resolved again; return the answer."""
+    url, deadline = request.url, wire.Deadline(timeout_seconds)
     is_listed = is_allowed(url.host, url.port, allowed=allowed, owner=owner)
     if not is_listed:
         _refuse_spelling(request)
     try:
-        found = resolved(resolve, url, deadline)
+        found = wire.resolved(resolve, url, deadline)
         if not is_listed:
             _refuse_special(request, found)
             _refuse_port(request)
-        connection = connected(found, url, deadline, dial=dial, tls=tls)
-        return exchange(connection, request, deadline)
+        connection = wire.connected(found, url, deadline, dial=dial, tls=tls)
+        return wire.exchange(connection, request, deadline)
     except (TimeoutError, HttpTimeoutError) as error:
         problem = f"took longer than the limit of {timeout_seconds:g} s"
         raise HttpRequestFailed(str(request), problem) from error
-    except AnswerTooLarge as error:
+    except wire.AnswerTooLarge as error:
         raise HttpRequestRefused(str(request), str(error)) from error
-    # ValueError: a name that is none, and a negative length in the answer.
+    # ValueError: an invalid name, or a negative length in the answer.
     except (OSError, HTTPException, HTTPError, ValueError) as error:
         raise HttpRequestFailed(str(request), _connection_problem(error)) from error
 
 
-def _checked_timeout(request: Request, seconds: float) -> float:
-    if not 0 < seconds <= TIMEOUT_LIMIT:
-        problem = f"timeout_seconds is more than 0 and at most {TIMEOUT_LIMIT}"
-        raise HttpRequestRefused(str(request), problem)
-    return seconds
-
-
 def _refuse_spelling(request: Request) -> None:
-    """Refuse what no look-up is needed for."""
+    """Refuse hosts that need no look-up."""
     if request.url.scheme != "https":
         raise HttpRequestRefused(
             str(request), f"http is for allow-listed hosts; {_advice(request.url.host)}"
@@ -188,7 +167,7 @@ def _refuse_spelling(request: Request) -> None:
 def _refuse_special(request: Request, found: list[str]) -> None:
     for address in found:
         kind = why_not_public(address)
-        # One is enough: a name with public and private addresses is a trap.
+        # One is enough: a name with public and private addresses is suspicious.
         if kind is not None:
             problem = f"the host's address is {kind}; {_advice(request.url.host)}"
             raise HttpRequestRefused(str(request), problem)

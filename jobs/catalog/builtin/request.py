@@ -1,4 +1,4 @@
-"""An HTTP request as it was asked for, checked. Pure: no look-up, no connection."""
+"""An HTTP request, checked. Pure: no look-up, no connection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 URL_LIMIT: Final = 8_192
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-# What frames a message or names its receiver is ours to write.
+# Headers that frame a message or name its receiver are set by us.
 OWN_HEADERS: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade"}
     | {"expect", "keep-alive", "proxy-connection", "accept-encoding"}
@@ -64,10 +64,10 @@ class Request:
 
 
 def parsed_url(url: str) -> Url:
-    """Return the parts of an http or https URL; raises ValueError with what is wrong in it."""
+    """Return the parts of an http or https URL; raise ValueError with what is wrong."""
     if len(url) > URL_LIMIT:
         raise ValueError(f"is longer than {URL_LIMIT:,} characters")
-    # Looked for first: urlsplit drops line breaks and tabs in silence.
+    # Before urlsplit, which silently drops line breaks and tabs.
     if re.search(r"[\x00-\x20\x7f\\]", url):
         raise ValueError("contains a space, a control character or a backslash")
     try:
@@ -100,7 +100,7 @@ def _ascii_host(parts: SplitResult) -> str:
 
 
 def checked_header(name: str, value: str) -> None:
-    """Raise ValueError for a header that breaks out of its line, or that is ours to write."""
+    """Raise ValueError for a header that would break out of its line, or that is set by us."""
     if not _TOKEN.fullmatch(name):
         raise ValueError("is not the name of a header")
     if name.lower() in OWN_HEADERS:
@@ -116,7 +116,7 @@ def is_expected(status: int, expected: str) -> bool:
 
 
 def checked_statuses(expected: str) -> str:
-    """Return a list of statuses as it is; raises ValueError when it is not one."""
+    """Return a list of statuses unchanged; raise ValueError if it is not one."""
     if not all(_STATUS.fullmatch(pattern.strip()) for pattern in expected.split(",")):
         raise ValueError("is a list of statuses such as 2xx or 200,404")
     return expected

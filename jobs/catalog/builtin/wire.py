@@ -1,7 +1,4 @@
-"""Sends one HTTP request to an address that was checked, with limits of time and bytes.
-
-urllib3 writes the request and reads the answer; it neither looks up nor connects.
-"""
+"""Send one HTTP request to a checked address within limits; urllib3 only writes and reads."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ from urllib3.connection import HTTPConnection
 from jobs.catalog.builtin.request import Request, Url
 
 BODY_LIMIT: Final = 64 * 1024
-"""In bytes; of a longer body the beginning is kept."""
+"""Most bytes of a body that are kept, from its beginning."""
 HEADERS_LIMIT: Final = 64 * 1024
-"""In bytes on the wire, with the status line and any informational answers before it."""
+"""Bytes on the wire, with the status line and informational answers."""
 BODY_WIRE_LIMIT: Final = 8 * BODY_LIMIT
-"""In bytes on the wire: in chunks of one byte a body takes six for each."""
+"""Bytes on the wire: in chunks of one byte, a body takes six bytes for each."""
 PIECE: Final = 16 * 1024
 
 Resolver = Callable[[str, int], list[str]]
@@ -36,13 +33,13 @@ class AnswerTooLarge(Exception):
 
 
 class Deadline:
-    """A moment on the monotonic clock by which everything must be done."""
+    """A time limit for several steps, on the monotonic clock."""
 
     def __init__(self, seconds: float) -> None:
         self.at = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds left; raises TimeoutError when there are none."""
+        """Return the seconds left; raise TimeoutError if there are none."""
         left = self.at - time.monotonic()
         if left <= 0:
             raise TimeoutError("the time limit has passed")
@@ -51,7 +48,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; `body` holds at most BODY_LIMIT bytes of it."""
+    """An answer; `body` has at most BODY_LIMIT bytes."""
 
     status: int
     headers: Mapping[str, str]
@@ -66,16 +63,13 @@ def addresses(host: str, port: int) -> list[str]:
 
 
 def resolved(resolve: Resolver, url: Url, deadline: Deadline) -> list[str]:
-    """Return what `resolve` finds for a URL's host, or raise what it raises, in time.
-
-    In a thread of its own: the system's resolver takes no time limit.
-    """
+    """Return what `resolve` returns, or raise its error, before the deadline: it has a thread."""
     answers: SimpleQueue[list[str] | Exception] = SimpleQueue()
 
     def ask() -> None:
         try:
             answers.put(resolve(url.host, url.port))
-        # Carried over to the caller, whatever it is.
+        # Raised again in the caller's thread.
         except Exception as error:
             answers.put(error)
 
@@ -97,10 +91,7 @@ def connected(
     dial: Dialler = socket.create_connection,
     tls: ssl.SSLContext | None = None,
 ) -> socket.socket:
-    """Return a connection to the first of the addresses that answers.
-
-    The time is divided among them, so that a silent one does not use it up.
-    """
+    """Return a connection to the first address that answers; each gets a share of the time left."""
     for number, address in enumerate(found):
         share = deadline.left() / (len(found) - number)
         try:
@@ -123,13 +114,10 @@ def connected(
 
 
 def exchange(connection: socket.socket, request: Request, deadline: Deadline) -> Answer:
-    """Send a request and return its answer; closes the connection.
-
-    Raises AnswerTooLarge for headers or a body of more bytes than they may have on the wire.
-    """
+    """Send a request, return its answer, close the connection. Raises AnswerTooLarge."""
     bounded = _BoundedSocket(connection, deadline)
     http = HTTPConnection(request.url.host)
-    # A socket that is there already keeps urllib3 from looking up and connecting.
+    # With a socket, urllib3 neither resolves nor connects.
     http.sock = bounded
     try:
         http.request(
@@ -159,11 +147,10 @@ def exchange(connection: socket.socket, request: Request, deadline: Deadline) ->
 
 
 class _BoundedSocket:
-    """What urllib3 needs of a socket, with limits that hold for the whole answer.
+    """The part of a socket that urllib3 uses, with limits for the whole answer.
 
-    A socket's own timeout is for one call: a peer that sends a byte a second would never exceed
-    it. The bytes are counted here, below urllib3, because lengths in an answer may lie: urllib3
-    and http.client read a chunk of -1 bytes to the end of the connection.
+    A socket's own timeout is per call. Bytes are counted here, because lengths in an answer may be
+    false: urllib3 and http.client read a chunk of -1 bytes to the end of the connection.
     """
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
@@ -172,7 +159,7 @@ class _BoundedSocket:
         self.allow(HEADERS_LIMIT, what="headers")
 
     def allow(self, size: int, *, what: str) -> None:
-        """Let `size` more bytes arrive; `what` they are is for the error's text."""
+        """Allow `size` more bytes; `what` names them in the error."""
         self.bytes_left = size
         self.limit = f"sent more than {size // 1024} KiB for {what}"
 
@@ -195,10 +182,10 @@ class _BoundedSocket:
         return io.BufferedReader(_BoundedReader(self))
 
     def settimeout(self, _seconds: float | None) -> None:
-        """Keep the time left: urllib3 would set a time for each call."""
+        """Do nothing: urllib3 would set a timeout per call."""
 
     def close(self) -> None:
-        """Leave the connection open: the answer is read after urllib3 has let go of it."""
+        """Do nothing: the answer is read after urllib3 has closed its socket."""
 
 
 class _BoundedReader(io.RawIOBase):

@@ -1,10 +1,11 @@
-"""`manage.py fleet`: who has the workers, unknown tasks, and PeriodicTasks taken over as jobs."""
+"""`manage.py fleet`: owners' shares of the workers, unknown tasks, import of PeriodicTasks."""
 
 import json
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -22,7 +23,7 @@ class Command(BaseCommand):
         "See how the workers are shared; find runs whose task no worker knows; take over "
         "PeriodicTasks as jobs."
     )
-    # Owners are looked for in Redis only, and wanted most when something is wrong elsewhere.
+    # Owners are read from Redis only, also when other parts are broken.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -73,10 +74,7 @@ class Command(BaseCommand):
         unknown.add_parts(parts)
 
     def handle(self, *_args: Any, **given: Any) -> None:
-        """Import, or look once or again and again.
-
-        The exit status is 1 when the broker does not answer, or does not know one of the names.
-        """
+        """Run a part. The exit status is 1 if the broker does not answer, or lacks a name."""
         if given["part"] == "import-beat":
             _import_beat(given)
             return
@@ -95,8 +93,6 @@ class Command(BaseCommand):
 
 
 def _import_beat(given: dict[str, Any]) -> None:
-    from dataclasses import asdict
-
     from jobs.core.errors import UnknownOwner
     from jobs.definitions.beat_import import import_beat
 
@@ -151,7 +147,7 @@ def _show(given: dict[str, Any]) -> None:
 
 
 def _snapshots(given: dict[str, Any]) -> Iterator[tuple[Snapshot, Snapshot]]:
-    """Yield two snapshots some seconds apart: once, or until the operator stops watching."""
+    """Yield pairs of snapshots: once, or until Ctrl-C with --watch."""
     before = _snapshot()
     unknown = [name for name in given["names"] if name not in before.owners]
     if unknown:

@@ -1,23 +1,18 @@
 -- Admit queued runs to one worker: the first of the two doors.
--- Parameters: ids uuid[], tasks text[] (each hint's run and task), worker uuid, lease seconds;
--- owners bigint[] and rooms bigint[] (how many more runs of a capped owner may run),
--- held_locks text[].
--- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'busy',
--- 'gone', 'stale'), and for an admitted run what the worker needs to start it: with calendars,
--- within how many seconds it must (start_within), and after how many those close that end it softly
--- and hard; has_started: an attempt before this one is known to,
--- and did something.
--- Keeps true: rows are locked in id order and rows that others hold are skipped; there is one moment,
--- clock_timestamp() read after the locks, by which all is judged and written; a token is handed out
--- once; a cap or a lock key is counted (by count_room.sql), and calendars are read, on a snapshot younger
--- than the advisory locks of lock_limits.sql. What its calendars keep is held, and due at once for
--- promotion, which knows when they open.
--- Cost: whatever PostgreSQL knows of the table, each row is found by its id, in a subquery of its own
--- (`state || ''` is in no index), and written where it was found. Joined, all rows might be read.
+-- Parameters: ids uuid[], tasks text[] (each hint's run and task), worker uuid, lease seconds; owners
+-- bigint[] and rooms bigint[] (how many more runs of a capped owner may run), held_locks text[].
+-- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'busy', 'gone',
+-- 'stale'); for an admitted run what the worker needs: start_within, soft_close, hard_close (seconds in
+-- which it must start, and until its calendars end it), has_started (an earlier attempt did something).
+-- Keeps true: rows are locked in id order, locked ones are skipped; one moment, clock_timestamp() after
+-- the locks, decides and is written; a token is issued once; caps, lock keys (count_room.sql) and
+-- calendars are read on a snapshot younger than the locks of lock_limits.sql. A run outside its windows
+-- is held, and due at once for promotion, which knows when they open.
+-- Cost: whatever statistics PostgreSQL has, each row is found by its id in a subquery of its own
+-- (`state || ''` is in no index), and written where it was found. A join might read all rows.
 WITH hint AS (
     SELECT * FROM unnest(%(ids)s::uuid[], %(tasks)s::text[]) AS h(id, task)
 ), node AS (
-    -- A worker that was frozen past its lease must beat before it may admit again.
     SELECT id FROM jobs_worker
     WHERE id = %(worker)s AND stopped_at IS NULL
       -- guard: a worker that was frozen past its lease admits nothing
@@ -66,7 +61,7 @@ WITH hint AS (
         WHERE id = l.owner_id OFFSET 0
     ) AS o
     CROSS JOIN LATERAL (SELECT
-        -- Null is for no calendars at all: what is strict is not called then, and nobody pays.
+        -- Null without calendars: the strict function jobs_gate is not called then.
         CASE WHEN o.calendar_version > 0 AND l.window_policy <> 'overridden'
             THEN jobs_calendars(l.owner_id, l.job_id, l.target_id) END AS ids) AS applying
     CROSS JOIN LATERAL jobs_gate(applying.ids, now.at) AS gate
@@ -126,7 +121,7 @@ UNION ALL
 SELECT l.id,
     CASE
         WHEN NOT EXISTS (SELECT FROM node) THEN 'stale'
-        -- Not EXISTS, for which a plan may read all that are queued: it is asked of few, or of none.
+        -- Not EXISTS, for which a plan may read all queued runs: this is evaluated for few rows.
         WHEN (
             SELECT true FROM {runs} q
             WHERE q.id = l.id AND q.task = l.task AND q.state || '' = 'queued'

@@ -1,14 +1,13 @@
--- Say which hints of runs that leave no history may start now. Nothing is written.
--- Parameters: keys text[], jobs bigint[], tasks text[] (each hint's job and task), dues
--- timestamptz[] (when its run was due), are_timed bool[] (whether its deadline counts), deadlines
--- float8[] (seconds within which the task is to start where its job says nothing, or null), limits
--- and soft_limits float8[] (its time limits there, or null); worker uuid, lease seconds.
+-- Say which hints of runs without history may start now. Nothing is written.
+-- Parameters: keys text[], jobs bigint[], tasks text[] (each hint's job and task), dues timestamptz[]
+-- (due times), are_timed bool[] (whether the deadline applies); the task's own deadlines, limits and
+-- soft_limits float8[] (seconds or null); worker uuid, lease seconds.
 -- Result: a row per hint: key, verdict ('', 'busy', 'gone', 'window'), and of its job what a worker
--- needs: with calendars, start_within, soft_close and hard_close, as admit.sql has them.
--- Keeps true: the job's row decides, as it is now: there, without history, of this task, enabled
--- and not paused; a deadline counts from the due time, on this clock; a worker that was frozen past
--- its lease starts nothing before it has beaten. All is judged by one moment. What its calendars
--- keep is not held, for there is no row to hold: it is dropped, and the caller records it.
+-- needs; start_within, soft_close and hard_close as in admit.sql.
+-- Keeps true: the job's current row decides: it exists, without history, of this task, enabled, not
+-- paused; a deadline counts from the due time, by this clock; a worker that was frozen past its lease
+-- starts nothing before its next heartbeat. One moment decides. A run outside its windows has no row to
+-- be held: it is dropped, and the caller records it.
 WITH hint AS (
     SELECT * FROM unnest(
         %(keys)s::text[], %(jobs)s::bigint[], %(tasks)s::text[], %(dues)s::timestamptz[],

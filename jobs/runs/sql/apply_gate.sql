@@ -1,10 +1,10 @@
--- Move waiting runs by what their calendars say: to the queue, or held until they open.
--- Parameters: ids uuid[], opens timestamptz[] (null: it may start now), not_afters timestamptz[]
---   (the last moment of a start, or null), causes text[], side by side; lease seconds.
--- Result: of each run that waits: id, state, token, queue, before (its state), is_new (its hint is to
---   be published: it was not queued, or could start until an earlier moment than now).
--- Keeps true: rows are locked in id order, as admission locks them; a move and its entry in the
---   history are one write; a run that stays in its state has no entry.
+-- Queue or hold waiting runs, as their calendars say.
+-- Parameters, side by side: ids uuid[], opens timestamptz[] (null: it may start now), not_afters
+-- timestamptz[] (the last moment of a start, or null), causes text[]; lease seconds.
+-- Result: of each run that waits: id, state, token, queue, before (its state), is_new (publish its hint:
+-- it was not queued, or had an earlier last moment).
+-- Keeps true: rows are locked in id order, as by admission; a move and its entry in the history are one
+-- write; a run that stays in its state has no entry.
 WITH given AS (
     SELECT * FROM unnest(
         %(ids)s::uuid[], %(opens)s::timestamptz[], %(not_afters)s::timestamptz[], %(causes)s::text[]

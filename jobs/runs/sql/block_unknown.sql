@@ -1,9 +1,9 @@
--- Have queued runs wait for a worker that knows their task, where no live one does.
+-- Block queued runs whose task no live worker knows.
 -- Parameters: ids uuid[], tasks text[] (each hint's run and task), lease seconds.
--- Result: a row per hint: id, verdict: 'task' (its row waits now), 'busy' (a live worker of its queue
--- knows the task, or another connection holds the row), 'gone' (no queued run of this task).
--- Keeps true: rows are locked in id order, and rows that others hold are skipped. A worker that begins
--- to live meanwhile is not seen: the next sweep frees what it knows.
+-- Result: a row per hint: id, verdict: 'task' (blocked now), 'busy' (a live worker of its queue knows the
+-- task, or another transaction has locked the row), 'gone' (no queued run of this task).
+-- Keeps true: rows are locked in id order, locked ones are skipped. A worker that boots meanwhile is not
+-- seen: the next sweep unblocks what it knows.
 WITH hint AS (
     SELECT * FROM unnest(%(ids)s::uuid[], %(tasks)s::text[]) AS h(id, task)
 ), known AS MATERIALIZED (

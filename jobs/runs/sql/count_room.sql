@@ -1,9 +1,7 @@
--- Count what limits the asked runs, after lock_limits.sql has taken its locks.
+-- Count what limits the requested runs, after lock_limits.sql has taken its locks.
 -- Parameters: owners bigint[] (those with a cap), locks text[].
--- Result: a row per owner: owner_id and room (how many more may run); and a row per lock key
--- that an active run holds: lock_key.
--- Apart from admit.sql, because these counts look into every partition, and planning that
--- takes longer than an admission.
+-- Result: a row per owner: owner_id, room (how many more may run); a row per lock key of an active run.
+-- Not in admit.sql: these counts read all partitions, which takes longer to plan than an admission.
 SELECT o.id AS owner_id, NULL AS lock_key,
     o.max_running - (
         SELECT count(*) FROM jobs_run a

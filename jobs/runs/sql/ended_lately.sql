@@ -1,7 +1,6 @@
--- How fast a submission goes: how many of its runs have ended within the last 10 seconds.
+-- Count how many runs of a submission have ended within the last 10 seconds.
 -- Parameters: submission bigint.
--- Result: one row: count; since (the first of these ends), now; queued: how many wait in the queue,
---   up to 100.
+-- Result: one row: count; since (the first of these ends), now; queued: how many are queued, up to 100.
 -- Keeps true: read by the index of a submission's runs.
 SELECT count(*) AS count, min(ended_at) AS since, clock_timestamp() AS now,
     (SELECT count(*) FROM (

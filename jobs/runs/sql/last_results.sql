@@ -1,4 +1,4 @@
--- The newest runs of each of some jobs: what the strips of a page of jobs show.
+-- Return the newest runs of each of some jobs.
 -- Parameters: jobs bigint[], most int.
 -- Result: job_id, id, state; newest first within a job.
 SELECT j.id AS job_id, r.id, r.state

@@ -1,9 +1,8 @@
--- Take, in one order, the advisory locks of every owner with a cap and of every lock key
--- among the asked runs: two workers that count the same runs must do so one after the other.
--- With others who admit, that of an owner with calendars is shared: whoever changes one holds it
--- alone, so that what is admitted after the change is committed has seen it.
--- A statement of its own, because counting needs a snapshot younger than the locks.
--- Also of a run that is not queued: it may be when it is admitted, a moment later.
+-- Take, in one order, the advisory locks of the owners with a cap and of the lock keys of the requested
+-- runs: two workers that count the same runs do so one after the other. Admissions share the lock of an
+-- owner with calendars; a change of a calendar takes it alone, so that later admissions see the change.
+-- A statement of its own, because counting needs a snapshot younger than the locks. Also for runs that
+-- are not queued: they may be when they are admitted.
 -- Parameters: ids uuid[].
 -- Result: a row per limit: owner_id or lock_key; neither for an owner with calendars.
 SELECT limited.owner_id, limited.lock_key, CASE WHEN limited.space = 1722

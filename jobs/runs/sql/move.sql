@@ -1,7 +1,7 @@
--- Move runs that no worker holds, or ask a worker to stop those that it does.
--- Parameters: ids uuid[], sources text[] (states to move from), target text, cause text,
--- is_fresh bool (a fresh set of attempts begins, numbered after those before), lease seconds.
--- Result: id of each run that was moved; the others were in another state by then.
+-- Move runs that no worker has, or ask workers to stop active ones.
+-- Parameters: ids uuid[], sources text[] (states to move from), target text, cause text, is_fresh bool
+-- (a new set of attempts begins; numbers continue), lease seconds.
+-- Result: id of each run that was moved; the others were in another state.
 -- Keeps true: a move and its entry in the history are one write.
 WITH locked AS MATERIALIZED (
     SELECT id FROM jobs_run

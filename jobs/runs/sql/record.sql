@@ -1,17 +1,15 @@
 -- Record what became of attempts, fenced by token.
--- Parameters: arrays, one element a run: ids, tokens, started_ages (seconds since the pool
--- accepted it, or null), kinds (null: only started), ended_ages (seconds), results, error_types,
--- error_messages, tracebacks, delays (seconds until the next attempt), causes, these five empty where
--- none has any; lease seconds.
--- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped; and one with
--- state 'busy' per run whose row somebody else holds, or has just changed: report it again.
--- Keeps true: only the newest token of a run that a worker holds may write; what ends while it is
--- being cancelled is cancelled, unless it succeeded or could not be stopped; an attempt's row is
--- written in the statement that moves its run, so both exist or neither; only the moves of
--- jobs/core/states.py are made: what has started is not given back, what succeeded has started. An attempt
--- that did nothing ('given back', 'not begun') is not spent. An attempt
--- that reached its time limit at the close of its window says so.
--- Cost: as that of admission; indexes of what is active have all that was so since the last vacuum.
+-- Parameters: arrays, one element a run: ids, tokens, started_ages (seconds since the pool accepted it,
+-- or null), kinds (null: only started), ended_ages (seconds), results; error_types, error_messages,
+-- tracebacks, delays (seconds until the next attempt), causes: empty if no run has any; lease seconds.
+-- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped; one with state
+-- 'busy' per run whose row another transaction has locked or just changed: report it again.
+-- Keeps true: only the newest token of an active run may write; a run that ends while `cancelling` is
+-- cancelled, unless it succeeded; an attempt's row is written in the statement that moves its run; only
+-- moves of jobs/core/states.py are made: a started run is not given back, a succeeded one has started.
+-- An attempt that did nothing ('given back', 'not begun') is not spent. One that reached its time limit
+-- at the close of its window has that as its cause.
+-- Cost: as admission; indexes of active runs contain all that were active since the last vacuum.
 WITH report AS (
     SELECT p.id, p.token, p.started_age, p.kind, p.ended_age, p.result,
         coalesce(p.error_type, '') AS error_type, coalesce(p.error_message, '') AS error_message,
@@ -41,7 +39,7 @@ WITH report AS (
         FOR UPDATE SKIP LOCKED
     ) AS found ON true
 ), judged AS (
-    -- A worker's ages are its own; clipped, so that no move comes before the one it follows.
+    -- Ages are by the worker's clock: clipped, so that no move is dated before the one before it.
     SELECT l.*,
         l.before = 'admitted' AND (l.started_age IS NOT NULL OR l.kind = 'succeeded') AS is_start,
         -- guard: a worker's ages are clipped
@@ -91,14 +89,14 @@ WITH report AS (
       AND ({is_one_day} OR r.id = j.id AND r.id = ANY(%(ids)s))
     RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.earlier_attempts,
         r.worker_id, r.admitted_at, r.started_at,
-        -- With what is written of the attempt: joined again, each would be looked for among all.
+        -- With the attempt's values: another join would search for each among all.
         j.kind, j.cause, j.ended_at AS attempt_ended_at, j.error_type AS attempt_error_type,
         j.error_message AS attempt_error_message, j.traceback
 ), tried AS (
     INSERT INTO jobs_attempt (run_id, token, number, worker_id, outcome, admitted_at, started_at,
         ended_at, error_type, error_message, traceback)
     SELECT m.id, m.token,
-        -- An unspent attempt is counted no more, and its number is that of the next one.
+        -- An unspent attempt is no longer counted, and has the number of the next one.
         least(m.earlier_attempts + m.attempt_count
             + (m.state = 'queued' OR m.cause = 'not begun')::int, 32767), m.worker_id,
         CASE
@@ -118,9 +116,8 @@ UNION ALL
 SELECT l.id, 'busy', NULL, NULL, false
 FROM locked l
 WHERE l.id NOT IN (SELECT m.id FROM moved m)
-  -- It should be written, and its row is held, or was locked in a newer version than this statement
-  -- sees: its token is not an old one. Asked of nothing else; with EXISTS a plan may read all that
-  -- are active.
+  -- The token is current, but the row is locked, or was locked in a newer version than this statement
+  -- sees. Not EXISTS, for which a plan may read all active runs.
   AND (
     SELECT true FROM {runs} r
     WHERE r.id = l.id AND r.token = l.token

@@ -1,9 +1,8 @@
--- Record due times that were not run because they came outside their job's windows.
+-- Record due times that were not run because they were outside their job's windows.
 -- Parameters, side by side: job_ids bigint[], due_ats timestamptz[].
 -- Result: none.
--- Keeps true: one record a job from one opening of its calendars to the next, with the number of its
--- due times; one that is noted again, or lies within a record, changes nothing; none of a job that is
--- gone.
+-- Keeps true: one record a job from one opening of its calendars to the next, with the number of due
+-- times; repeated ones and those within a record change nothing; none of a deleted job.
 WITH given AS (
     SELECT j.id, j.owner_id, jobs_calendars(j.owner_id, j.id, j.target_id) AS calendars,
         min(note.due_at) AS first_at, max(note.due_at) AS last_at, count(*) AS count

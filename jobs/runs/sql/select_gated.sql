@@ -1,7 +1,7 @@
--- What the gates of waiting runs depend on, with their rows locked.
+-- Lock waiting runs and return what their gates depend on.
 -- Parameters: ids uuid[].
 -- Result: of each run that waits, in id order: id, state, calendars (ids, in order), needed (interval),
---   window_policy, now (clock_timestamp(), after the locks).
+-- window_policy, now (clock_timestamp(), after the locks).
 WITH locked AS MATERIALIZED (
     SELECT id, owner_id, job_id, target_id, state, policy, window_policy FROM jobs_run
     WHERE id = ANY(%(ids)s) AND state IN ('scheduled', 'held', 'queued', 'retrying')

@@ -1,11 +1,10 @@
--- Read what the hints of queued runs say.
+-- Read the hints of queued runs.
 -- Parameters: ids uuid[].
--- Result: a row a run that is queued, those of higher priority and then older ones first: run_id,
--- task, queue, owner (its slug), submission, attempt and token of the next admission, priority,
--- not_after_seconds (null for none), delay_seconds: 0, or below 0 for how long it has waited before.
--- Of those that have an opening to keep to, the shortest first.
--- Keeps true: what was handed back keeps its place, which it has had since it was first queued of
--- those times that came one after another with nothing but admissions between them.
+-- Result: a row per queued run, by priority, then the shortest need of an opening, then id: run_id, task,
+-- queue, owner (its slug), submission, attempt and token of the next admission, priority,
+-- not_after_seconds (null for none), delay_seconds: 0, or negative for how long it has waited before.
+-- Keeps true: a run that was given back keeps its place: it waits since it was queued, with only
+-- admissions since.
 SELECT r.id::text AS run_id, r.task, r.queue, o.slug AS owner, r.submission_id AS submission,
     r.attempt_count + 1 AS attempt, r.priority, r.token + 1 AS token,
     extract(epoch FROM r.not_after - clock_timestamp())::float8 AS not_after_seconds,

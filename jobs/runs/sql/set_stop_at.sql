@@ -1,9 +1,9 @@
--- Say of an owner's active runs when they are to be stopped, as its calendars are now.
+-- Set when an owner's active runs are to be stopped, by its current calendars.
 -- Parameters: owner bigint.
--- Result: id and stop_at of each run for which that has changed.
--- Keeps true: a run is stopped only by a calendar that ends what runs, and only earlier than its
--- attempt was told at its admission: an end that was told is a time limit. What was overridden, and
--- what is stopping already, is left. Rows are locked in id order.
+-- Result: id and stop_at of each run that was changed.
+-- Keeps true: a run is stopped only by a calendar that ends active runs, and only before the close that
+-- its admission knew, which is a time limit. Overridden and stopping runs are skipped. Rows are locked
+-- in id order.
 WITH active AS MATERIALIZED (
     SELECT id, job_id, target_id, closes_at, window_policy FROM jobs_run
     WHERE owner_id = %(owner)s AND state IN ('admitted', 'running')
@@ -17,7 +17,7 @@ WITH active AS MATERIALIZED (
     FROM active a
     CROSS JOIN now
     LEFT JOIN LATERAL (
-        -- A stale calendar has no openings yet and would seem closed; its owner is judged again soon.
+        -- A stale calendar has no openings yet and would seem closed: it is left out until it has.
         SELECT jobs_ends(ARRAY(
             SELECT c.id FROM jobs_calendar AS c
             WHERE c.id = ANY(jobs_calendars(%(owner)s, a.job_id, a.target_id)) AND NOT c.is_stale

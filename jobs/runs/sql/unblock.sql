@@ -1,8 +1,8 @@
--- Free runs whose cap, lock or pause no longer keeps them, as many as there is room for.
+-- Unblock runs whose cap, lock or pause no longer applies, as many as there is room for.
 -- Parameters: owners bigint[] or null (all), locks text[] or null (all), most int, lease seconds.
--- Result: id of each freed run, for the outbox.
--- Keeps true: admission decides again; freeing one too many only costs a hint. Rows are locked
--- in id order, and those that others hold are left for the next call.
+-- Result: id of each unblocked run, for the outbox.
+-- Keeps true: admission decides again; one too many only costs a hint. Rows are locked in id order, and
+-- locked ones are left for the next call.
 WITH waiting AS (
     SELECT r.id, r.owner_id, r.lock_key, r.priority, o.max_running
     FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
@@ -22,7 +22,7 @@ WITH waiting AS (
             ORDER BY w.priority DESC, w.id) AS place_at_lock
     FROM waiting w
 ), ranked AS (
-    -- Only who is first at its lock takes a place under the cap.
+    -- Only the first run of a lock counts for the cap.
     SELECT l.*, row_number() OVER (PARTITION BY l.owner_id ORDER BY l.priority DESC, l.id) AS place
     FROM at_lock l WHERE l.place_at_lock = 1
 ), chosen AS (

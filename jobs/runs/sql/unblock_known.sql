@@ -1,7 +1,7 @@
--- Free runs whose task a live worker of their queue knows by now.
+-- Unblock runs whose task a live worker of their queue knows now.
 -- Parameters: lease seconds, most int.
--- Result: id of each freed run, for the outbox; the oldest first.
--- Keeps true: admission decides on all else. Rows that others hold are left for the next call.
+-- Result: id of each unblocked run, the oldest first, for the outbox.
+-- Keeps true: admission decides all else. Locked rows are left for the next call.
 WITH known AS MATERIALIZED (
     SELECT queue, task FROM jobs_known_tasks(%(lease)s)
 ), locked AS MATERIALIZED (

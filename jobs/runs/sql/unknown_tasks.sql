@@ -1,9 +1,8 @@
 -- Count waiting runs whose task no live worker of their queue knows.
--- Parameters: lease seconds; most int: how many runs that met a worker without their task are read, and
--- how many others of each state, the oldest first.
+-- Parameters: lease seconds; most int: how many runs are read, of those that are blocked for their task
+-- and of the others of each state, the oldest first.
 -- Result: queue, task, count (of the runs that were read), due_count (how many of them are queued).
--- Queues without a live worker are left out: there the worker is missing, and not the task.
--- Cost: `most` rows of the index of blocked runs, and of the other runs `most` rows a state.
+-- Queues without a live worker are left out: they lack the worker, not the task.
 WITH known AS MATERIALIZED (
     SELECT queue, task FROM jobs_known_tasks(%(lease)s)
 ), waiting AS (

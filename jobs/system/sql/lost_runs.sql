@@ -1,11 +1,10 @@
--- Runs that nobody works on any more: their worker has stopped, its heartbeat is older than the
--- lease, its row is gone, or it lives and does not know of them (the answer to an admission
--- was lost on its way).
--- Parameters: lease seconds, most int, unstarted text (the cause of a loss before the start); worker uuid and held uuid[]: a living worker and the runs
--- that it holds, or null.
--- Result: what a decision on the next attempt needs; `is_unheard`: its worker lives; `has_started`:
--- this attempt or one before it is known to, and did something; `unstarted_count`: how often it was
--- lost before that. Rows are locked; those that others hold are left for the next call.
+-- Lock and return active runs whose worker has stopped, is silent for a lease, has no row, or is alive
+-- and does not have them (the answer to an admission was lost).
+-- Parameters: lease seconds, most int, unstarted text (the cause of a loss before the start); worker uuid
+-- and held uuid[]: a live worker and the runs that it has, or null.
+-- Result: what a decision on the next attempt needs; `is_unheard`: its worker is alive; `has_started`:
+-- this or an earlier attempt did something; `unstarted_count`: how often it was lost before its start.
+-- Locked rows are left for the next call.
 SELECT r.id, r.state, r.token, r.attempt_count, r.max_attempts, r.policy,
     CASE WHEN r.history @> '[["running"]]' THEN (
         SELECT count(*) FILTER (WHERE move ->> 0 = 'running')

@@ -1,10 +1,10 @@
--- Note a send of a PeriodicTask before its publish, if its beat leads, and move the entry on.
--- Parameters: leader text (the lease's name), holder text, name text (the entry's),
--- due_at timestamptz, task_id text.
--- Result: one row: is_led, is_noted (it is to be published; else it is known to be).
--- Keeps true: due times of an entry only grow; who does not hold the lease notes nothing.
+-- Record a send of a PeriodicTask before its publish, if its beat leads, and advance the entry.
+-- Parameters: leader text (the lease's name), holder text, name text (the entry's), due_at timestamptz,
+-- task_id text.
+-- Result: one row: is_led, is_noted (publish it; else it is known to be published).
+-- Keeps true: due times of an entry only increase; only the holder of the lease records.
 WITH led AS (
-    -- Locked: nobody takes the lease over between this look and the commit.
+    -- Locked until the commit, so that no other beat takes the lease.
     SELECT FROM jobs_leader
     -- guard: beats: who does not hold the lease notes nothing
     WHERE name = %(leader)s AND holder = %(holder)s AND until > clock_timestamp()
@@ -19,7 +19,7 @@ noted AS (
 moved AS (
     UPDATE django_celery_beat_periodictask
     SET last_run_at = %(due_at)s, total_run_count = total_run_count + 1
-    -- Somebody may be editing it, and writes an old time then: the ledger refuses that one.
+    -- Not if it is being edited: an old time that the editor writes is refused by the ledger.
     WHERE id = (SELECT id FROM django_celery_beat_periodictask
                 WHERE name = (SELECT name FROM noted) AND enabled
                 FOR UPDATE SKIP LOCKED))

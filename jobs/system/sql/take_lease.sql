@@ -1,6 +1,6 @@
--- Take or renew a lease, on PostgreSQL's clock.
+-- Take or renew a lease, by PostgreSQL's clock.
 -- Parameters: name text, holder text, seconds float8.
--- Result: one row: is_led (the lease is that holder's now), now (PostgreSQL's time).
+-- Result: one row: is_led (this holder has the lease now), now (PostgreSQL's time).
 -- Keeps true: a name has one holder at a time; another one gets it only after its end.
 WITH led AS (
     INSERT INTO jobs_leader AS l (name, holder, since, until)

@@ -10,7 +10,8 @@ import pytest
 from celery import Celery, Task
 from pydantic import BaseModel, Field
 
-from jobs.catalog.arguments import ArgumentSchema, encode_body
+from jobs.catalog.arguments import ArgumentSchema
+from jobs.catalog.encoding import encode_body
 from jobs.core.errors import ArgumentError
 
 if TYPE_CHECKING:

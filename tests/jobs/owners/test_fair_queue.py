@@ -156,7 +156,7 @@ def test_a_broker_that_is_away_keeps_no_commit(
     broker.client_pause(500)
     limit_owner(acme, weight=9)
     pause_owner(acme)
-    assert caplog.text.count("the sweep will tell the queues of acme") == 2
+    assert caplog.text.count("the sweep will send the settings of acme") == 2
     with pytest.raises(BrokerUnavailable):
         sweep_hints()
     acme.refresh_from_db()

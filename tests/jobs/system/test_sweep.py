@@ -148,7 +148,7 @@ def test_a_worker_that_cannot_tell_leaves_it_to_the_sweep(
     dispatch.broker.cache_clear()
     broker.client_pause(500)
     prime()
-    assert "the sweep will tell the queues what they have forgotten" in caplog.text
+    assert "the sweep will fill the queues that were emptied" in caplog.text
     dispatch.broker.cache_clear()
 
 
