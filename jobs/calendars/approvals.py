@@ -1,7 +1,7 @@
-"""Approving: somebody agrees to a window, or to one occurrence of it, or takes that back.
+"""Approvals: a user approves or rejects a window or one occurrence of it, or revokes an approval.
 
 A decision is on the window as it is then: a change that may open more needs a new approval.
-All decisions are kept, the newest counts, and each is audited.
+All decisions are stored, the newest counts, and each is audited.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _VERBS: Final = {
 
 
 def may_approve(user: Any, window: Window) -> bool:
-    """Say whether a person may decide on a window, as its calendar's owner has it.
+    """Say whether a user may decide on a window, by their role at its calendar's owner.
 
-    Of a calendar that is shared superusers decide. Four eyes are looked at by `approve` alone.
+    On a shared calendar only superusers decide. Four eyes are checked by `approve` alone.
     """
     if not user.is_active:
         return False
@@ -62,11 +62,11 @@ def approve(
     expires_at: datetime | None = None,
     reason: str = "",
 ) -> WindowDecision:
-    """Agree to a window, or to the occurrence that starts then; return the decision.
+    """Approve a window, or the occurrence that starts at `occurrence_at`; return the decision.
 
-    What starts after `expires_at` is not agreed to. Raises ApprovalRefused for a freeze, which
-    always counts, for who may not (`may_approve`), and for who asked for it where four eyes are
-    needed, whoever that is; OptionError for a time or a text that cannot be kept.
+    What starts after `expires_at` is not approved. Raises ApprovalRefused for a freeze, which needs
+    no approval, for a user who may not decide (`may_approve`), and under four eyes for the user who
+    requested the window, even a superuser; OptionError for an invalid time or text.
     """
     return _decide(
         window,
@@ -85,7 +85,7 @@ def reject(
     occurrence_at: datetime | None = None,
     reason: str = "",
 ) -> WindowDecision:
-    """Refuse a window, or one occurrence of it; return the decision. Raises as `approve` does."""
+    """Reject a window, or one occurrence of it; return the decision. Raises as `approve` does."""
     return _decide(
         window, Decision.REJECTED, actor=actor, occurrence_at=occurrence_at, reason=reason
     )
@@ -98,9 +98,9 @@ def revoke(
     occurrence_at: datetime | None = None,
     reason: str = "",
 ) -> WindowDecision:
-    """Take back what was agreed to; return the decision. Raises as `approve` does.
+    """Revoke an approval; return the decision. Raises as `approve` does.
 
-    What runs in it is left or stopped, as its calendar's end behaviour says.
+    The calendar's end behaviour says whether active runs are stopped.
     """
     return _decide(
         window, Decision.REVOKED, actor=actor, occurrence_at=occurrence_at, reason=reason
@@ -116,7 +116,7 @@ def _decide(
     reason: str,
     expires_at: datetime | None = None,
 ) -> WindowDecision:
-    if not _is_user(actor):
+    if not (hasattr(actor, "get_username") and hasattr(actor, "has_perm")):
         raise OptionError("actor", f"is the user who decides, not {actor!r:.80}")
     refuse_text("reason", reason, most=REASON_LIMIT)
     for option, moment in (("occurrence_at", occurrence_at), ("expires_at", expires_at)):
@@ -161,10 +161,6 @@ def _decide(
     return made
 
 
-def _is_user(given: Any) -> bool:
-    return hasattr(given, "get_username") and hasattr(given, "has_perm")
-
-
 def _who_may(actor: AbstractBaseUser, calendar: Calendar) -> str:
     who = actor.get_username()
     if calendar.owner is None:
@@ -180,9 +176,9 @@ def _is_own(window: Window, actor: AbstractBaseUser) -> bool:
 
 
 def _start_of(entry: Entry, at: datetime) -> datetime:
-    """Return the start of the occurrence that starts then; refuse another moment, naming the next.
+    """Return the start of the occurrence at a moment; refuse any other, naming the next start.
 
-    One that is valid only in part may be named by the start of that part.
+    An occurrence of which only a part is valid may be named by the start of that part.
     """
     start, following = start_of(entry, at)
     if start is not None:

@@ -1,8 +1,8 @@
-"""A calendar as an .ics feed: what calendar programs show of its windows, and how to get at it.
+"""A calendar as an .ics feed for calendar programs, and the secret in the feed's address.
 
-Whoever has the address reads the feed without a login, for calendar programs have none. So it holds
-the calendar's name, its windows and freezes with their reasons, and how many runs wait: nothing of
-what these runs are.
+These programs cannot log in: the address is enough to read the feed. So it holds the calendar's
+name, its windows and freezes with their reasons, and the number of waiting runs, but nothing else
+of these runs.
 """
 
 from __future__ import annotations
@@ -31,20 +31,19 @@ from jobs.windows import Entry, Span, in_words, notes
 from jobs.windows.occurrences import is_approved
 
 MOST: Final = 2_000
-"""So many entries a feed has, the first ones: programs read it whole, every few minutes."""
+"""Entries in a feed, the first ones: programs read all of it, every few minutes."""
 SECRET_BYTES: Final = 32
 
 
 def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
     """Return what overlaps this span as an iCalendar file.
 
-    Occurrences one by one, in UTC, with what changed clocks do to them; windows that nobody has
-    agreed to are tentative, rejected ones cancelled. Runs that are held stand at their openings,
-    as a number.
+    Each occurrence is an entry of its own, in UTC, with notes on clock changes. Windows without an
+    approval are tentative, rejected ones cancelled. Each opening has the number of its held runs.
     """
-    windows = calendar.windows.prefetch_related("decisions").select_related("calendar")
+    windows = hours.windows_of(calendar)
     if hours.has_too_many(windows):
-        # The calendar is closed, and putting these into order would take minutes.
+        # The calendar is closed, and to sort all these would take minutes.
         windows = windows.none()
     entries = ((window, hours.entry_of(window)) for window in windows)
     found = [
@@ -53,7 +52,7 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
         for span, at in overlapping(entry, start=start, end=end)
     ]
     found.sort(key=lambda each: each[0].start)
-    # Cut before they are put into words, which takes longer than to find them.
+    # Cut first: describing them takes longer than finding them.
     shown = [_shown(*each) for each in found[:MOST]]
     shown += _planned(calendar, start=start, end=end)
     shown.sort(key=lambda one: (one.start, one.uid))
@@ -61,9 +60,9 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
 
 
 def new_secret(calendar: Calendar, *, actor: Any = None) -> str:
-    """Return a new secret for the address of a feed; the one before is of no use any more.
+    """Replace the secret in the address of a feed; return it.
 
-    Only its hash is kept: it is shown this once.
+    Only its hash is stored, so it is shown this once.
     """
     secret = token_urlsafe(SECRET_BYTES)
     Calendar.objects.filter(pk=calendar.pk).update(feed_hash=_hash(secret))
@@ -72,7 +71,7 @@ def new_secret(calendar: Calendar, *, actor: Any = None) -> str:
 
 
 def forget_secret(calendar: Calendar, *, actor: Any = None) -> None:
-    """Have the feed at no address; harmless when it is at none."""
+    """Remove the address of a feed, if it has one."""
     if Calendar.objects.filter(pk=calendar.pk, feed_hash__isnull=False).update(feed_hash=None):
         AuditEntry.write("no feed address", on=calendar, actor=actor)
 
@@ -87,7 +86,7 @@ def _hash(secret: str) -> bytes:
 
 
 def _shown(span: Span, at: datetime, window: Window, entry: Entry) -> Shown:
-    """Return an occurrence of a window, of which `span` is valid, as a reader sees it."""
+    """Return the entry of an occurrence that starts at `at`; `span` is the valid part."""
     decisions = sorted(window.decisions.all(), key=lambda each: each.pk)
     is_freeze = window.effect == WindowEffect.FREEZE
     kind = "Freeze" if is_freeze else "Service window"
@@ -106,13 +105,13 @@ def _shown(span: Span, at: datetime, window: Window, entry: Entry) -> Shown:
 
 def _status(window: Window, decisions: Sequence[WindowDecision], start: datetime) -> Status:
     """Return the status of an occurrence that is not approved."""
-    of_it = [
+    found = [
         each.decision
         for each in decisions
         if each.revision == window.revision and each.occurrence_at in {None, start}
     ]
-    is_no = bool(of_it) and of_it[-1] != Decision.APPROVED
-    return Status.CANCELLED if is_no else Status.TENTATIVE
+    is_refused = bool(found) and found[-1] != Decision.APPROVED
+    return Status.CANCELLED if is_refused else Status.TENTATIVE
 
 
 def _planned(calendar: Calendar, *, start: datetime, end: datetime) -> Iterator[Shown]:
@@ -130,5 +129,5 @@ def _planned(calendar: Calendar, *, start: datetime, end: datetime) -> Iterator[
 
 
 def _uid(calendar: Calendar, name: str) -> UUID:
-    """Return the same id each time; another one than in other installations."""
+    """Return an id for a name: always the same one, and another one in other installations."""
     return uuid5(NAMESPACE_URL, f"fairshift {calendar.created_at.isoformat()} {calendar.pk} {name}")

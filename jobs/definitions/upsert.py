@@ -7,7 +7,6 @@ schedule goes on holding from when it was written.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -166,7 +165,7 @@ def _row(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any
         **spec.columns,
         "owner_id": owner_id,
         "key": key,
-        "payload": b64encode(spec.payload).decode(),
+        "payload": f"\\x{spec.payload.hex()}",
         "payload_key": CLEAR,
         "target_id": target_id,
         "phase": None,

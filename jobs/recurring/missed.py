@@ -1,4 +1,4 @@
-"""The records of due times that were not run: noted once each, and looked up."""
+"""The records of due times that were not run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JobMissed = tuple[int, MissedSpan]
 
 
 def record_missed(missed: Sequence[JobMissed]) -> None:
-    """Record spans of jobs; noting one again changes nothing."""
+    """Record spans of jobs; repeating it changes nothing."""
     if missed:
         sql.run(
             "recurring/record_missed",

@@ -1,4 +1,4 @@
-"""Pauses of jobs: until a pause is over, the schedule of its job makes no runs."""
+"""Pauses of jobs: during a pause the schedule of the job makes no runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pause_jobs(
     rows = Job.objects.select_related("owner").select_for_update(of=("self",))
     jobs = list(rows.filter(pk__in=job_ids).order_by("pk"))
     locked = [job.pk for job in jobs]
-    # Before: the pause that is over. After: the one that ends here.
+    # Once for a pause that was over before, and once for a pause that ends here.
     record_pauses(locked)
     Job.objects.filter(pk__in=locked).update(paused_until=until, changed_at=Now())
     record_pauses(locked)

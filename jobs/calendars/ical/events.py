@@ -1,4 +1,4 @@
-"""One event as its lines say it, before it is decided which windows it makes."""
+"""One event, read from its lines; `series` makes windows of it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ REASON_LIMIT: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event, or with `replaces` one occurrence of a series that is another than the rest.
+    """An event, or with `replaces` an exception: one occurrence that differs from its series.
 
-    `lines` has the numbers of its lines by what they say, in the words of a window.
+    `lines` has the numbers of its lines by the fields of a window.
     """
 
     uid: str
@@ -49,12 +49,12 @@ class Event:
             raise IcalError(self.line, "the event that begins here has no DTSTART; add one")
 
     def line_of(self, what: str) -> int:
-        """Return the line that says this, or the one in which the event begins."""
+        """Return the line of a field, or the one in which the event begins."""
         return self.lines.get(what, self.line)
 
 
 def event_of(component: Component, zones: Zones) -> Event:
-    """Return the event that a VEVENT is; raises IcalError with the line that is wrong."""
+    """Return the event of a VEVENT; raises IcalError with the line that is wrong."""
     uid = component.one("UID")
     if uid is None or not uid.text:
         raise IcalError(
@@ -138,9 +138,9 @@ def _sequence(component: Component) -> int:
 
 
 def _reason(text: str) -> str:
-    """Return a summary as one line of what can be printed, cut where a reason ends."""
-    said = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
-    return said if len(said) <= REASON_LIMIT else f"{said[: REASON_LIMIT - 1]}…"
+    """Return a summary as one printable line of at most REASON_LIMIT characters."""
+    line = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
+    return line if len(line) <= REASON_LIMIT else f"{line[: REASON_LIMIT - 1]}…"
 
 
 def _lines(component: Component) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A file's lines: unfolded, each with the number that an editor shows for it."""
+"""A file's lines, unfolded, each with its number as an editor shows it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARK: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A whole line: its number (of its first part, when it is folded), name and text."""
+    """An unfolded line: the number of its first part, its name and text."""
 
     number: int
     name: str
@@ -26,10 +26,10 @@ class Line:
     _parts: list[tuple[dict[str, str], str]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
-    """What was read once: a line may be as long as a file."""
+    """The result of `parts`: a line may be as long as a file, so it is read once."""
 
     def parts(self) -> tuple[dict[str, str], str]:
-        """Return the parameters, by their names in capitals, and the value as it stands."""
+        """Return the parameters, by their names in capitals, and the raw value."""
         if not self._parts:
             self._parts.append(self._read())
         return self._parts[0]
@@ -37,7 +37,7 @@ class Line:
     def _read(self) -> tuple[dict[str, str], str]:
         bare = self.whole[len(self.name) :]
         if bare.startswith(":"):
-            # As nearly all: there are no parameters to be read.
+            # Most lines have no parameters.
             return {}, bare[1:]
         try:
             _, parameters, value = Contentline(self.whole).raw_parts()
@@ -53,19 +53,19 @@ class Line:
 
     @property
     def value(self) -> str:
-        """The value as it stands."""
+        """The raw value."""
         return self.parts()[1].strip()
 
     @property
     def text(self) -> str:
-        """The value as text, with its escapes read."""
+        """The value as text, unescaped."""
         return str(unescape_backslash(self.value))
 
 
 def lines(data: bytes) -> Iterator[Line]:
-    """Yield the lines of a file, folded ones as one; raises IcalError with the line.
+    """Yield the unfolded lines of a file; raises IcalError with the line.
 
-    Lines end as they like: CR LF, LF or CR. Empty ones are passed over.
+    Lines end with CR LF, LF or CR. Empty lines are ignored.
     """
     folded: list[bytes] = []
     first = 0

@@ -1,4 +1,4 @@
-"""The events of one UID as windows: a series with its exceptions, each of these on its own."""
+"""The events of one UID as windows: one for the series, one for each exception."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A window or freeze, known again by `uid`, of the event that begins in a line.
+    """A window or freeze, identified by `uid`, and the line in which its event begins.
 
-    `note` says what is otherwise than the file has it.
+    `note` says where it differs from the file.
     """
 
     line: int
@@ -40,10 +40,10 @@ class Found:
 
 
 def windows_of(events: Sequence[Event], *, effect: Effect) -> Iterator[Found]:
-    """Yield what the events of one UID make; raises IcalError with the line that is wrong.
+    """Yield the windows of the events of one UID; raises IcalError with the line that is wrong.
 
-    An occurrence that is replaced is taken out of its series, and is a window of its own unless
-    it is cancelled. A cancelled series is none, with all that replaces some of it.
+    A replaced occurrence is excluded from its series, and is a window of its own unless it is
+    cancelled. A cancelled series makes no window, and neither do its exceptions.
     """
     newest = _newest(one for one in events if one.replaces is None)
     if len(newest) > 1:
@@ -60,14 +60,14 @@ def windows_of(events: Sequence[Event], *, effect: Effect) -> Iterator[Found]:
 
 
 def _newest(events: Iterable[Event]) -> list[Event]:
-    """Return those of the highest SEQUENCE, each once."""
+    """Return the events with the highest SEQUENCE, without duplicates."""
     found = list(events)
     newest = max((one.sequence for one in found), default=0)
     return list(dict.fromkeys(one for one in found if one.sequence == newest))
 
 
 def _replacing(events: Sequence[Event], series: Event | None) -> list[Event]:
-    """Return what replaces occurrences: of each of them the newest."""
+    """Return the newest exception for each replaced occurrence."""
     by_time: dict[datetime, list[Event]] = {}
     for one in events:
         if one.replaces is not None:
@@ -106,8 +106,8 @@ def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterato
         try:
             yield Found(event.line, event.uid, checked(entry), note)
         except WindowError as error:
-            # Dates were read within their limits: what is left to say of them is that
-            # nothing is left. The occurrences that replace others may be all there is.
+            # With dates within their limits, this says that no occurrence is left. That is
+            # right here: exceptions may replace all of them.
             if error.field != "excluded" or len(out) > MOST_DATES:
                 raise
     except WindowError as error:
@@ -119,7 +119,7 @@ def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterato
 
 
 def _own(event: Event, uid: str, *, effect: Effect) -> Found:
-    """Return an occurrence that stands for itself."""
+    """Return a single occurrence as a window."""
     start = _start(event)
     entry = Entry(
         effect, starts=start.wall, duration=event.length, zone=start.zone, reason=event.reason
@@ -131,7 +131,7 @@ def _own(event: Event, uid: str, *, effect: Effect) -> Found:
 
 
 def _moved(entry: Entry) -> tuple[Entry, str]:
-    """Return the entry with its start at the first time of its rule, and what to say of it."""
+    """Return the entry with its start at the first time of its rule, and a note if it moved."""
     if not entry.rule or read_rule(entry.rule).frequency in SUB_DAILY:
         return entry, ""
     found = first_two(entry.rule, entry.starts)
@@ -142,7 +142,7 @@ def _moved(entry: Entry) -> tuple[Entry, str]:
 
 
 def _walls(one: Time, event: Event, rule: str) -> Iterator[datetime]:
-    """Yield what the clock shows at the occurrences that a date or time of an exception means."""
+    """Yield the wall times of the occurrences that a date or time of an exception means."""
     start = _start(event)
     if start.is_date:
         yield datetime.combine(one.wall, time())
@@ -167,7 +167,7 @@ def _added(one: Time, start: Time) -> datetime:
 
 
 def _replaced(one: Time, series: Event | None) -> datetime:
-    """Return the moment of the occurrence that a RECURRENCE-ID means."""
+    """Return the start of the occurrence that a RECURRENCE-ID means."""
     start = series.start if series is not None else None
     if start is None:
         return one.moment

@@ -1,4 +1,4 @@
-"""Times, periods, lengths and zones, as the value of a line says them."""
+"""Times, periods, lengths and zones, read from the value of a line."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
 NAME_LIMIT: Final = 255
-"""The longest name of a zone that may have its IANA name at its end, in characters."""
+"""Characters of a zone name at whose end an IANA name is looked for."""
 _LONGEST: Final = 36_500 * DAY
-"""A window may have less; a start and this much are a date that there is."""
+"""No sum of a start and such a length overflows; the limit of a window is lower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """What the clock of a zone shows; of a mere date, midnight."""
+    """A time on the clock of a zone; midnight for a date."""
 
     wall: datetime
     zone: str
@@ -39,11 +39,11 @@ class Time:
 
     @property
     def moment(self) -> datetime:
-        """When the clock shows it, in UTC."""
+        """The time in UTC."""
         return moment_at(self.wall, self.zone)
 
     def by(self, zone: str) -> datetime:
-        """Return what the clock of another zone shows then."""
+        """Return the time on the clock of another zone."""
         return self.wall if zone == self.zone else shown_at(self.moment, zone)
 
 
@@ -51,7 +51,7 @@ class Zones:
     """The zones of a file, by their names in it."""
 
     def __init__(self, components: Iterable[Component], *, own: str) -> None:
-        """Know what the VTIMEZONEs of a file say; `own` is the zone of times without one."""
+        """Read the VTIMEZONEs of a file; `own` is the zone of times without one."""
         self.own = own
         self._known: dict[str, str] = {}
         for component in components:
@@ -60,14 +60,14 @@ class Zones:
                 self._known[name.text] = place.text
 
     def named(self, name: str, *, line: int) -> str:
-        """Return the IANA name of a zone; raises IcalError for one that nobody knows.
+        """Return the IANA name of a zone; raises IcalError for an unknown one.
 
-        By itself, behind the name of a program (`/vendor/Europe/Berlin`), by Windows' names, or
-        by the place that its VTIMEZONE gives. Its offsets are not read: they are of one year.
+        Takes IANA names, also behind a program's name (`/vendor/Europe/Berlin`), Windows' names,
+        and the X-LIC-LOCATION of the VTIMEZONE. Its offsets are not read: they are of one year.
         """
         if name in zone_names():
             return name
-        # Of a longer name no end is tried: there would be as many as it has slashes.
+        # A long name may have many slashes, and each would be tried.
         ends = name.strip("/").split("/") if len(name) <= NAME_LIMIT else []
         for known in (
             self._known.get(name),
@@ -82,7 +82,7 @@ class Zones:
 
 
 def times(line: Line, zones: Zones) -> list[tuple[Time, timedelta | None]]:
-    """Return the times of a line, one or several with commas; periods with their lengths."""
+    """Return the times of a line, separated by commas; periods with their lengths."""
     parameters, values = line.parts()
     zone = zones.own
     if "TZID" in parameters:
@@ -99,20 +99,20 @@ def one_time(line: Line, zones: Zones) -> Time:
 
 
 def length(line: Line) -> timedelta:
-    """Return the length that a DURATION gives."""
+    """Return the length of a DURATION."""
     return _length(line.value, line=line)
 
 
 def length_to(start: Time, end: Time) -> timedelta:
-    """Return for how long it is by the clock of its start."""
+    """Return the length from start to end, by the clock of the start."""
     return end.by(start.zone) - start.wall
 
 
 def length_of(start: Time, duration: timedelta, *, is_once: bool) -> timedelta:
-    """Return for how long a DURATION is by the clock of its start.
+    """Return the length of a DURATION by the clock of its start.
 
-    RFC 5545 counts days by the clock and what is left in elapsed time. What comes once ends so;
-    what comes again ends each time by the clock.
+    RFC 5545 counts days by the clock, and the rest in elapsed time. We do so for a single event; a
+    recurring one ends by the clock each time.
     """
     rest = duration - duration.days * DAY
     if start.is_date or not is_once or not rest:

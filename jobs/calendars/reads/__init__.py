@@ -1,1 +1,1 @@
-"""What pages show of calendars: a month, a status, the times of a window."""
+"""Reads of calendars for pages: a month, a status, the times of a window."""

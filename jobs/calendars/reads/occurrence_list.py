@@ -1,4 +1,4 @@
-"""Occurrences as pages show them, and the next ones of a window: by two clocks, with notes."""
+"""The next occurrences of a window for pages: by two clocks, with notes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from jobs.windows.words import length_in_words
 
 NEXT: Final = 10
 DAYS_OF_A_WEEK: Final = 6
-"""So many days later a day of the week still means the next one."""
-# Rules of minutes are not asked for a year, which has half a million of them.
+"""Up to so many days later, the name of a weekday is unambiguous."""
+# A rule in minutes has half a million occurrences in a year: the first look is short.
 _LOOKS: Final = (timedelta(days=2), timedelta(days=31), timedelta(days=366), timedelta(days=2_922))
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """An occurrence within what is valid; `start` is the whole one's, by which it is approved."""
+    """The valid part of an occurrence; `start` is that of the whole one, which approvals name."""
 
     span: Span
     start: datetime
@@ -64,7 +64,7 @@ class Timetable:
 
 
 def between(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Counted]:
-    """Yield all occurrences that overlap a span: those that count, and those nobody approved."""
+    """Yield all occurrences that overlap a span, approved or not."""
     for span, at in overlapping(entry, start=start, end=end):
         yield Counted(span, at, is_approved(entry, at))
 
@@ -79,7 +79,7 @@ def overlapping(entry: Entry, *, start: datetime, end: datetime) -> Iterator[tup
 
 
 def next_occurrences(entry: Entry, *, after: datetime, count: int = NEXT) -> list[Counted]:
-    """Return the occurrences that are not over at a moment, eight years ahead at most."""
+    """Return the occurrences that end after a moment, up to eight years ahead."""
     found: list[Counted] = []
     for ahead in _LOOKS:
         found = list(islice(between(entry, start=after, end=after + ahead), count))
@@ -89,7 +89,7 @@ def next_occurrences(entry: Entry, *, after: datetime, count: int = NEXT) -> lis
 
 
 def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Timetable:
-    """Return a window in words, with its next occurrences by its own and the reader's clock."""
+    """Return a window in words, and its next occurrences by its own and the reader's clock."""
     reader = timezone.get_current_timezone_name()
     here, there = ZoneInfo(entry.zone), timezone.get_current_timezone()
     return Timetable(
@@ -111,7 +111,7 @@ def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Timetable:
 
 
 def clock(span: Span, zone: object) -> str:
-    """Return a span by a clock; of its end only as much as says which day it is."""
+    """Return a span by a clock, with the date of its end only where it is needed."""
     start, end = (at.astimezone(zone) for at in (span.start, span.end))  # type: ignore[arg-type]
     seconds = any(at.astimezone(UTC).second for at in (span.start, span.end))
     time = "%H:%M:%S" if seconds else "%H:%M"

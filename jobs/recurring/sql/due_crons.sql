@@ -19,8 +19,4 @@ CROSS JOIN LATERAL (
 ) AS due
 JOIN jobs_owner AS o ON o.id = due.owner_id
 CROSS JOIN LATERAL (SELECT to_timestamp(part.minute * 60) AS at) AS moment
-WHERE due.effective_from <= moment.at
-    AND (due.start_at IS NULL OR due.start_at <= moment.at)
-    AND (due.end_at IS NULL OR due.end_at >= moment.at)
-    AND (due.paused_until IS NULL OR due.paused_until <= moment.at
-        OR due.paused_from > moment.at)
+WHERE {recurring/is_due}

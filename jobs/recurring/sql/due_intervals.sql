@@ -3,8 +3,8 @@
 --   shards from low to high.
 -- Result: id, slot (of the due time), and the job's history_policy, overlap,
 --   owner (slug), task, queue, priority, lock_key.
--- Keeps true: only due jobs are read, by the index job_due_interval. OFFSET 0 keeps the planner from
---   another way than asking the index for each interval and minute.
+-- Keeps true: only due jobs are read, by the index job_due_interval. OFFSET 0 makes the planner ask
+--   the index for each interval and minute.
 SELECT due.id, due.slot, due.history_policy, due.overlap, o.slug,
     due.task, due.queue, due.priority, due.lock_key
 FROM jobs_intervals AS intervals
@@ -22,8 +22,4 @@ CROSS JOIN LATERAL (
 ) AS due
 JOIN jobs_owner AS o ON o.id = due.owner_id
 CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
-WHERE due.effective_from <= moment.at
-    AND (due.start_at IS NULL OR due.start_at <= moment.at)
-    AND (due.end_at IS NULL OR due.end_at >= moment.at)
-    AND (due.paused_until IS NULL OR due.paused_until <= moment.at
-        OR due.paused_from > moment.at)
+WHERE {recurring/is_due}

@@ -10,7 +10,6 @@ SELECT due.id, part.minute * 120 AS slot, due.history_policy, due.overlap, o.slu
 FROM unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[]) AS part (minute, low, high)
 CROSS JOIN LATERAL (
     SELECT j.id, j.owner_id, j.history_policy, j.overlap, j.task, j.queue, j.priority, j.lock_key,
-        j.once_at,
         j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
     FROM jobs_job AS j
     WHERE j.schedule || '' = 'once' AND j.enabled AND j.once_at = to_timestamp(part.minute * 60)
@@ -18,8 +17,5 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) AS due
 JOIN jobs_owner AS o ON o.id = due.owner_id
-WHERE due.effective_from <= due.once_at
-    AND (due.start_at IS NULL OR due.start_at <= due.once_at)
-    AND (due.end_at IS NULL OR due.end_at >= due.once_at)
-    AND (due.paused_until IS NULL OR due.paused_until <= due.once_at
-        OR due.paused_from > due.once_at)
+CROSS JOIN LATERAL (SELECT to_timestamp(part.minute * 60) AS at) AS moment
+WHERE {recurring/is_due}
