@@ -1,1 +1,1 @@
-"""Jobs as callers define them: checks, upserts, imports from files, from beat and by message."""
+"""Jobs as callers define them: checks, upserts, imports from files and beat, and messages."""

@@ -1,7 +1,7 @@
-"""A recurrence rule of RFC 5545 as text: its parts, and what is wrong with one.
+"""A recurrence rule of RFC 5545 as text: its parts, and their checks.
 
-What RFC 5545 forbids is refused, and so is what nobody could follow or foresee: rules in
-seconds, a BY part beside HOURLY or MINUTELY (its days and hours would be those of UTC).
+Refused is what RFC 5545 forbids, and also rules in seconds and BY parts with HOURLY or MINUTELY,
+whose days and hours would be those of UTC.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FREQUENCIES: Final = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTEL
 LONGEST: Final = 500
 """Characters of a rule."""
 MOST_COUNTED: Final = 10_000
-"""Of COUNT."""
+"""The limit of COUNT."""
 MOST_A_DAY: Final = 288
-"""Times of a day that BYHOUR, BYMINUTE and BYSECOND make together: one in five minutes."""
+"""Times of a day by BYHOUR, BYMINUTE and BYSECOND together: one in five minutes."""
 WIDEST: Final = 1_000
-"""Of INTERVAL; for MINUTELY a week."""
+"""The limit of INTERVAL; for MINUTELY it is a week."""
 
-# Of each part that is a list of numbers: dateutil's name, the smallest, the largest, and
-# whether they may be counted from the end.
+# For each part that is a list of numbers: dateutil's name, the smallest, the largest, and whether
+# negative ones count from the end.
 _NUMBERS: Final = {
     "BYMONTH": ("bymonth", 1, 12, False),
     "BYWEEKNO": ("byweekno", 1, 53, False),
@@ -50,7 +50,7 @@ _PARTS: Final = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", *_NUMBER
 class Rule:
     """The parts of a rule; `by` has dateutil's names and values.
 
-    `until` is included: naive by the clock of the entry's zone, aware as a moment.
+    `until` is included; a naive one is by the clock of the entry's zone.
     """
 
     frequency: str
@@ -62,7 +62,7 @@ class Rule:
 
 
 def normal_text(text: str) -> str:
-    """Return a rule as it is stored: capitals, no blanks, without the name RRULE."""
+    """Return the stored form of a rule: capitals, no blanks, without the name RRULE."""
     if not isinstance(text, str):
         raise WindowError("rule", f"is text, not {type(text).__name__}")
     if len(text) > LONGEST:
@@ -72,7 +72,7 @@ def normal_text(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def read_rule(text: str) -> Rule:
-    """Read a rule, each part right by itself and beside the others; raises WindowError."""
+    """Read a rule, and check its parts and their combination; raises WindowError."""
     parts: dict[str, str] = {}
     for part in normal_text(text).split(";"):
         name, _, value = part.partition("=")
@@ -171,7 +171,7 @@ def _whole(name: str, text: str, *, most: int) -> int:
 
 
 def _until(text: str) -> datetime:
-    """Return the last moment that UNTIL allows; of a mere date all day is allowed."""
+    """Return the last time that UNTIL allows; for a date, the end of the day."""
     try:
         if re.fullmatch(r"[0-9]{8}", text):
             return datetime.combine(datetime.strptime(text, "%Y%m%d"), time.max)

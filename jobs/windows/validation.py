@@ -1,4 +1,4 @@
-"""What a window or freeze may be: one refusal for each field, with its limit."""
+"""The checks of a window or freeze: one refusal for each field, with its limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobs.windows.wall_clock import moment_at
 SHORTEST: Final = timedelta(seconds=1)
 LONGEST: Final = timedelta(days=31)
 MOST_DATES: Final = 5_000
-"""Of `excluded`, of `added`, and of approvals."""
+"""The limit of `excluded`, of `added`, and of approvals."""
 LONGEST_REASON: Final = 1_000
 _EARLIEST: Final = datetime(1970, 1, 1)
 _FIRST_MOMENT: Final = _EARLIEST.replace(tzinfo=UTC)
@@ -28,9 +28,8 @@ _LAST_MOMENT: Final = LAST.replace(tzinfo=UTC)
 def checked(entry: Entry) -> Entry:
     """Return the entry as it is stored; raises WindowError naming the field and the limit.
 
-    Moments are in UTC, dates in order, a rule has one way to be written, no zone is UTC. The
-    first occurrence must be one of its rule, so no rule can be empty. Checking twice changes
-    nothing.
+    Moments are in UTC, dates in order, the rule is in its stored form, an empty zone becomes UTC.
+    The first occurrence must be one of the rule. Checking twice changes nothing.
     """
     if not isinstance(entry.effect, Effect):
         raise WindowError("effect", f"is one of {', '.join(Effect)}, not {shown(entry.effect)}")
@@ -119,7 +118,7 @@ def _check_duration(duration: Any) -> None:
 
 
 def _wall(value: Any, field: str) -> datetime:
-    """Return a time by the clock, its first showing."""
+    """Return a wall time; of one that the clock shows twice, the first."""
     if not isinstance(value, datetime):
         raise WindowError(field, f"is a datetime, not {type(value).__name__}")
     if value.tzinfo is not None:

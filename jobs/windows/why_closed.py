@@ -1,4 +1,4 @@
-"""What keeps a run from starting now, in one sentence: which window, freeze or approval. Pure."""
+"""Why a run may not start now, in one sentence: which window, freeze or approval. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NONE: Final = timedelta(0)
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A calendar with its name, and of each of its entries who asked for it, and when, in words."""
+    """A calendar with its name, and for each entry who requested it and when, in words."""
 
     name: str
     hours: CalendarHours
@@ -27,7 +27,7 @@ class Named:
 
 
 def why_closed(calendars: Sequence[Named], *, now: datetime, needed: timedelta) -> str:
-    """Say what keeps a run whose attempt needs so long; empty when it may start now."""
+    """Say why a run whose attempt takes `needed` may not start now; empty when it may."""
     gate = gate_of([one.hours for one in calendars], now=now, needed=needed, late=_NONE)
     if gate.is_open:
         return ""
@@ -49,7 +49,7 @@ def why_closed(calendars: Sequence[Named], *, now: datetime, needed: timedelta) 
 
 
 def _too_late(calendars: Sequence[Named], *, now: datetime, needed: timedelta) -> str:
-    """Say what keeps a run from starting near the end of an opening."""
+    """Say why a run may not start near the end of an opening."""
     hours = [one.hours for one in calendars]
     closes, cut_off = closes_at(hours, at=now), cut_off_of(hours)
     if cut_off and closes is not None and now + cut_off >= closes:
@@ -68,7 +68,7 @@ class _Why:
 
 
 def _why(closed: Named, now: datetime) -> _Why:
-    """Say what closes one calendar."""
+    """Say why one calendar is closed."""
     return _frozen(closed, now) or _not_approved(closed, now) or _not_open_yet(closed, now)
 
 
@@ -87,7 +87,7 @@ def _frozen(closed: Named, now: datetime) -> _Why | None:
 
 
 def _not_approved(closed: Named, now: datetime) -> _Why | None:
-    """Say so when the first opening to come is one that nobody has agreed to."""
+    """Say so when the calendar would open earlier with an entry that is not approved."""
     opens = next_opening([closed.hours], after=now, needed=_NONE)
     first = opens.start if opens else now + HORIZON
     for index, entry in enumerate(closed.hours.entries):

@@ -1,4 +1,4 @@
-"""A window or freeze in words, and what a reader should know of one around a changed clock."""
+"""A window or freeze in words, and notes on occurrences around a change of the clock."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MONTHS: Final = (
 
 
 def notes(entry: Entry, span: Span) -> str:
-    """Return what changed clocks do to an occurrence: mostly nothing, an empty text.
+    """Return notes on clock changes in an occurrence; mostly an empty text.
 
-    `span` is one of the entry's occurrences, clipped to what is valid or not.
+    `span` is one of the entry's occurrences, clipped to its validity or not.
     """
     if entry.rule and read_rule(entry.rule).frequency in SUB_DAILY:
         return _note_on_hour(span, entry.zone)
@@ -72,7 +72,7 @@ def _note_on_hour(span: Span, zone: str) -> str:
 
 
 def in_words(entry: Entry) -> str:
-    """Return an entry as a person would say it; raises WindowError for a broken rule."""
+    """Return an entry in words; raises WindowError for a broken rule."""
     length = length_in_words(entry.duration)
     if not entry.rule:
         said = f"once, on {entry.starts:%Y-%m-%d} at {_time(entry.starts)}"
