@@ -1,1 +1,1 @@
-"""When will it be done? A simulation of what waits, by owners' shares and calendars."""
+"""When runs will be done: a simulation of what waits, by owners' shares and calendars."""

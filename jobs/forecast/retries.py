@@ -1,7 +1,7 @@
-"""When the last of those runs ends that fail at first: each attempt needs an opening. Pure.
+"""When the last run ends that fails at first; each attempt needs an opening. Pure.
 
-Failures fall on any run alike. They take no slots here: the expected time of a run has all its
-attempts in it.
+All runs are equally likely to fail. Retries take no slots here: the expected time of a run includes
+all its attempts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jobs.forecast.simulation import Course, Group, Opened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """Which part of the attempts fails, and how a run goes on that fails as often as is likely.
+    """The part of attempts that fails, and what follows, for as many failures as are likely.
 
     `waits` has the seconds from each failure until the next attempt may start; an attempt takes
     `seconds`.
@@ -32,13 +32,13 @@ def end_of_retries(
     retries: Retries,
     openings: Callable[[Group, float], Opened | None],
 ) -> float:
-    """Return when the last run ends that has failed, in seconds; inf: it has no opening any more.
+    """Return when the last run ends that has failed, in seconds; inf: it has no opening left.
 
-    As likely as not, a run fails that ends as late as this, or later.
+    It is the median: with a probability of a half, a run that fails ends then or later.
     """
     last, count = 0.0, course.starts.total()
     for failures in range(1, len(retries.waits) + 1):
-        # Of so many runs one fails so often, with a probability of a half.
+        # Among `enough` runs, one fails this often with a probability of a half.
         enough = min(log(2) / retries.part**failures, count / 2)
         ends = sorted(_ends(groups, course, retries, failures, openings), reverse=True)
         for end, starts in ends:
@@ -56,7 +56,7 @@ def _ends(
     failures: int,
     openings: Callable[[Group, float], Opened | None],
 ) -> Iterator[tuple[float, int]]:
-    """Yield, of each opening, when its last run ends if it fails so often, and its starts."""
+    """Yield for each opening when its last run ends after some failures, and its starts."""
     for (index, opened), first in course.ends.items():
         last = first
         for wait in retries.waits[:failures]:
