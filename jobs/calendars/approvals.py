@@ -129,9 +129,8 @@ def _decide(
         if not may_approve(actor, as_it_is):
             raise ApprovalRefused(str(calendar), _who_may(actor, calendar))
         if decision is Decision.APPROVED and _is_own(as_it_is, actor):
-            raise ApprovalRefused(
-                str(calendar), f"four eyes: {actor.get_username()} has asked for this window"
-            )
+            problem = f"four eyes: {actor.get_username()} has asked for this window"
+            raise ApprovalRefused(str(calendar), problem)
         if expires_at is not None and expires_at <= now():
             raise OptionError("expires_at", "is in the past")
         if occurrence_at is not None:

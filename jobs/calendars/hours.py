@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from jobs.core import sql
 from jobs.core.errors import WindowError
-from jobs.models import Calendar, Decision, Window, WindowDecision, WindowEffect
+from jobs.models import Calendar, Decision, Window, WindowEffect
 from jobs.windows import (
     MOST_OPENINGS,
     CalendarHours,
@@ -110,8 +110,19 @@ def safe_entry_of(window: Window) -> Entry:
 
 def entry_of(window: Window) -> Entry:
     """Return a window or freeze as an entry, with the decisions on it."""
-    needs_approval = window.calendar.needs_approval and window.effect == WindowEffect.WINDOW
-    decisions = sorted(window.decisions.all(), key=lambda one: one.pk) if needs_approval else ()
+    approved = None
+    if window.calendar.needs_approval and window.effect == WindowEffect.WINDOW:
+        decisions = sorted(window.decisions.all(), key=lambda one: one.pk)
+        # Decisions on earlier revisions of the window do not count.
+        approved = approved_spans(
+            DecisionFact(
+                decision.decision == Decision.APPROVED,
+                occurrence_at=decision.occurrence_at,
+                expires_at=decision.expires_at,
+            )
+            for decision in decisions
+            if decision.revision == window.revision
+        )
     return Entry(
         Effect(window.effect),
         starts=datetime.fromisoformat(window.starts),
@@ -122,19 +133,6 @@ def entry_of(window: Window) -> Entry:
         added=tuple(map(datetime.fromisoformat, window.added)),
         valid_from=window.valid_from,
         valid_until=window.valid_until,
-        approved=approved_spans(_decision_facts(window, decisions)) if needs_approval else None,
+        approved=approved,
         reason=window.reason,
-    )
-
-
-def _decision_facts(window: Window, decisions: Iterable[WindowDecision]) -> Iterable[DecisionFact]:
-    # Decisions on earlier revisions of the window do not count.
-    return (
-        DecisionFact(
-            decision.decision == Decision.APPROVED,
-            occurrence_at=decision.occurrence_at,
-            expires_at=decision.expires_at,
-        )
-        for decision in decisions
-        if decision.revision == window.revision
     )

@@ -66,10 +66,15 @@ class _Plan:
             for verb, rows in verbs.items()
             for _, entry in rows
         )
-        counts = {verb: len(rows) for verb, rows in verbs.items()}
-        return ImportReport(
-            **counts, unchanged=self.unchanged, problems=reading.notes, changes=tuple(changes)
-        )
+        return ImportReport(**self.counts(), problems=reading.notes, changes=tuple(changes))
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "added": len(self.added),
+            "changed": len(self.changed),
+            "removed": len(self.removed),
+            "unchanged": self.unchanged,
+        }
 
 
 def preview_ical(calendar: Calendar, data: bytes, *, effect: str, source: str) -> ImportReport:
@@ -104,11 +109,8 @@ def import_ical(
             actor=actor,
             source=source,
             effect=effect,
-            added=report.added,
-            changed=report.changed,
-            removed=report.removed,
-            unchanged=report.unchanged,
             approvals_kept=kept,
+            **plan.counts(),
         )
     return report
 

@@ -7,7 +7,7 @@ counts.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -34,12 +34,7 @@ MATERIAL: Final = frozenset(
 """Columns that say when runs may start: a change of them may need a new approval."""
 UNCHANGED: Final = "unchanged: the change only narrows the window"
 ASKED_AGAIN: Final = "asked again"
-FIELDS: Final = frozenset(
-    {
-        *("effect", "starts", "duration", "zone", "rule", "excluded", "added"),
-        *("valid_from", "valid_until", "reason"),
-    }
-)
+FIELDS: Final = {one.name for one in fields(Entry)} - {"approved", "approved_starts"}
 
 
 def request_window(
@@ -100,7 +95,7 @@ def request_window(
 
 
 def change_window(
-    window: Window, *, actor: AbstractBaseUser | None = None, **fields: Any
+    window: Window, *, actor: AbstractBaseUser | None = None, **changes: Any
 ) -> Window:
     """Change some fields of `request_window`; return the window as it is now.
 
@@ -108,10 +103,10 @@ def change_window(
     new request, by the actor, and earlier approvals no longer count. Raises WindowError as
     `request_window` does.
     """
-    _refuse_unknown(fields)
+    _refuse_unknown(changes)
     with changing(window.calendar):
         before = Window.objects.select_related("calendar").get(pk=window.pk)
-        changed = changed_columns(before, _columns(_with(before, fields)))
+        changed = changed_columns(before, _columns(_with(before, changes)))
         if not changed:
             return before
         old = {name: getattr(before, name) for name in changed}
@@ -183,9 +178,9 @@ def remove_window(
         found.delete()
 
 
-def _with(window: Window, fields: Mapping[str, Any]) -> Entry:
+def _with(window: Window, changes: Mapping[str, Any]) -> Entry:
     """Return the entry of a window with other fields, unchecked."""
-    given = dict(fields)
+    given = dict(changes)
     if "effect" in given:
         given["effect"] = _effect(given["effect"])
     for name in ("excluded", "added"):
@@ -248,8 +243,8 @@ def _dates(given: Any) -> Any:
     return tuple(given) if isinstance(given, (list, set, frozenset)) else given
 
 
-def _refuse_unknown(fields: Mapping[str, Any]) -> None:
-    for name in fields.keys() - FIELDS:
+def _refuse_unknown(changes: Mapping[str, Any]) -> None:
+    for name in changes.keys() - FIELDS:
         near = get_close_matches(name, FIELDS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise WindowError(name[:60], f"is no field of a window{hint}")

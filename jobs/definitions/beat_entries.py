@@ -103,9 +103,8 @@ def _schedule(entry: Any, *, now: datetime) -> dict[str, Any]:
             raise OptionError("clocked", "has passed")
         return {"once_at": entry.clocked.clocked_time}
     if entry.one_off:
-        raise OptionError(
-            "one_off", "has no counterpart with a schedule that repeats: make it a clocked one"
-        )
+        problem = "has no counterpart with a schedule that repeats: make it a clocked one"
+        raise OptionError("one_off", problem)
     bounds = {"start_at": entry.start_time, "end_at": entry.expires}
     if entry.interval is not None:
         return {**_interval(entry.interval), **bounds}
@@ -141,10 +140,8 @@ def _crontab(row: Any) -> dict[str, str]:
         parts.append(_text(given[name], values, reader))
         restricted += [name] if name.startswith("day") else []
     if len(restricted) == 2:
-        raise OptionError(
-            "crontab",
-            "restricts day_of_month and day_of_week: Celery wants both to match, cron either",
-        )
+        problem = "restricts day_of_month and day_of_week: Celery wants both to match, cron either"
+        raise OptionError("crontab", problem)
     zone = _zone(row)
     return {"cron": " ".join(parts), "zone": "" if zone == "UTC" else zone}
 

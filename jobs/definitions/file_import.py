@@ -224,10 +224,6 @@ def _names(text: str) -> list[str]:
     return text.replace(",", " ").replace(";", " ").split()
 
 
-def _flag(text: str) -> bool:
-    return _FLAGS[text.lower()]
-
-
 def _number(text: str) -> float:
     # Python also reads "1_000", "nan" and other alphabets' digits.
     if not text.isascii() or not text.replace(".", "", 1).isdigit() or len(text) > 30:
@@ -242,7 +238,7 @@ _FLAGS: Final = {
 _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     **dict.fromkeys(("arguments", "labels"), _mapping),
     **dict.fromkeys(("retry_on", "give_up_on"), _names),
-    **dict.fromkeys(("enabled", "smooth"), _flag),
+    **dict.fromkeys(("enabled", "smooth"), lambda text: _FLAGS[text.lower()]),
     **dict.fromkeys(
         (
             *("interval_minutes", "interval_seconds", "misfire_cap", "misfire_deadline_seconds"),

@@ -58,22 +58,14 @@ def read(*, seconds: float = ROUND_SECONDS) -> dict[str, int]:
     ends_at = time.monotonic() + seconds
     done = refused = 0
     for name in inbox.lists(setting("INBOX_QUEUE")):
-        while time.monotonic() < ends_at and (chunk := _read_chunk(name)) is not None:
-            done += chunk.done
-            refused += len(chunk.refused)
+        while time.monotonic() < ends_at and (counts := _read_chunk(name)) is not None:
+            done += counts[0]
+            refused += counts[1]
     return {"done": done, "refused": refused}
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """How many calls of one read were done, and which were refused."""
-
-    done: int
-    refused: Sequence[Refused]
-
-
-def _read_chunk(name: str) -> Chunk | None:
-    """Apply the oldest calls of one list; None when there are none."""
+def _read_chunk(name: str) -> tuple[int, int] | None:
+    """Apply the oldest calls of one list; count those done and refused. None without calls."""
     timeout = setting("PUBLISH_TIMEOUT_SECONDS")
     with transaction.atomic():
         # Locked before the list is read: a second reader must not read the same calls.
@@ -97,7 +89,7 @@ def _read_chunk(name: str) -> Chunk | None:
     for one in refused:
         text = shown(str(one.error))
         logger.warning("refused %s of %s (%s): %s", one.call.task, one.slug, one.call.id, text)
-    return Chunk(len(calls) - len(refused), refused)
+    return len(calls) - len(refused), len(refused)
 
 
 def _after_mark(raws: Sequence[bytes], mark: str) -> Sequence[bytes]:

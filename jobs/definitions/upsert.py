@@ -145,17 +145,15 @@ def remove(job_keys: Iterable[JobKey]) -> int:
 
 def _refuse_size(option: str, elements: Sequence[Any]) -> None:
     if len(elements) > BATCH_LIMIT:
-        raise OptionError(
-            option, f"holds at most {BATCH_LIMIT:,} elements; these are {len(elements):,}"
-        )
+        problem = f"holds at most {BATCH_LIMIT:,} elements; these are {len(elements):,}"
+        raise OptionError(option, problem)
 
 
 def _refuse_bytes(rows: Mapping[JobKey, Mapping[str, Any]]) -> None:
     size = sum(len(row["payload"]) for row in rows.values())
     if size > BYTES_LIMIT:
-        raise OptionError(
-            "jobs", f"have {size:,} bytes of arguments, the limit is {BYTES_LIMIT:,}; split them"
-        )
+        problem = f"have {size:,} bytes of arguments, the limit is {BYTES_LIMIT:,}; split them"
+        raise OptionError("jobs", problem)
 
 
 def _row(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any]:

@@ -106,7 +106,9 @@ class Simulation:
         self.begins: list[tuple[float, int]] = []
         self.lasts: list[tuple[float, int, int]] = []
         self.running: list[tuple[float, int, bool]] = []
-        self.whole = self.parts = self.asking = 0
+        # Active runs: on whole slots (True), and on the fraction of one.
+        self.active = {True: 0, False: 0}
+        self.asking = 0
         self.rest = 0.0
         self.tokens = self.burst = max(1.0, capacity.rate or 0)
 
@@ -128,7 +130,7 @@ class Simulation:
             self._begin_openings()
             self._start()
             self._close()
-            self.share.want(self.asking + self.whole + self.parts)
+            self.share.want(self.asking + self._active_count())
         self.course.left = [waiting.left for waiting in self.waiting]
         return self.course
 
@@ -152,10 +154,7 @@ class Simulation:
     def _end_runs(self) -> None:
         while self.running and self.running[0][0] <= self.now + NEARLY:
             _, count, is_whole = heappop(self.running)
-            if is_whole:
-                self.whole -= count
-            else:
-                self.parts -= count
+            self.active[is_whole] -= count
 
     # --- openings ----------------------------------------------------------------------------
 
@@ -177,7 +176,7 @@ class Simulation:
             heappush(self.ready, (order, index, waiting.turn))
             heappush(self.lasts, (min(waiting.opened.last, self.end), index, waiting.turn))
             self.asking += waiting.left
-        self.share.want(self.asking + self.whole + self.parts)
+        self.share.want(self.asking + self._active_count())
 
     def _close(self) -> None:
         while self.lasts and self.lasts[0][0] <= self.now + NEARLY:
@@ -213,10 +212,7 @@ class Simulation:
         waiting.left -= count
         self.asking -= count
         self.tokens -= count if self.capacity.rate else 0
-        if is_whole:
-            self.whole += count
-        else:
-            self.parts += count
+        self.active[is_whole] += count
         ends = self.now + waiting.group.seconds
         heappush(self.running, (ends, count, is_whole))
         course = self.course
@@ -231,13 +227,16 @@ class Simulation:
     def _room(self) -> int:
         """Return how many may start on whole slots."""
         amount = self.share.amount + NEARLY
-        return min(floor(amount) - self.whole, self._slots() - self.whole - self.parts)
+        return min(floor(amount) - self.active[True], self._slots() - self._active_count())
+
+    def _active_count(self) -> int:
+        return sum(self.active.values())
 
     def _slots(self) -> int:
         return ceil(self.share.amount - NEARLY)
 
     def _has_part(self) -> bool:
-        is_free = self.whole + self.parts < self._slots()
+        is_free = self._active_count() < self._slots()
         return is_free and self.rest <= NEARLY and self.share.amount % 1 > NEARLY
 
     def _allowed(self) -> int:

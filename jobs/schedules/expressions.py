@@ -60,11 +60,8 @@ def field_texts(cron: str) -> list[str]:
     texts = ALIASES.get(text, text).split()
     if len(texts) != 5:
         hint = "; for seconds use interval_seconds" if len(texts) == 6 else ""
-        raise ScheduleError(
-            "cron",
-            f"has {len(texts)} fields, five are wanted: minute, hour, day of month, month, "
-            f"day of week{hint}",
-        )
+        names = ", ".join(name for name, *_ in _FIELDS)
+        raise ScheduleError("cron", f"has {len(texts)} fields, five are wanted: {names}{hint}")
     for part, (name, reader, limits, size) in zip(texts, _FIELDS, strict=True):
         _check_field(part, name=name, reader=reader, limits=limits, size=size)
     if not _has_a_date(texts):
@@ -81,9 +78,8 @@ def _check_field(part: str, *, name: str, reader: Field, limits: str, size: int)
             reader.parse(term)
         except CronSimError as error:
             shown = f"{term[:20]!a}" if term else "an empty term"
-            raise ScheduleError(
-                "cron", f"{name} has {shown}; it takes {limits}, lists, ranges and steps above 0"
-            ) from error
+            problem = f"{name} has {shown}; it takes {limits}, lists, ranges and steps above 0"
+            raise ScheduleError("cron", problem) from error
         _, is_stepped, step = term.partition("/")
         # cronsim would take */90 for the first value alone, not for every 90 minutes.
         if is_stepped and int(step) > size:

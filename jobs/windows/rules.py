@@ -85,9 +85,8 @@ def read_rule(text: str) -> Rule:
         raise WindowError("rule", f"has no FREQ; there are {', '.join(FREQUENCIES)}")
     frequency = parts["FREQ"]
     if frequency not in FREQUENCIES:
-        raise WindowError(
-            "rule", f"FREQ is one of {', '.join(FREQUENCIES)}, not {frequency[:20]!a}"
-        )
+        problem = f"FREQ is one of {', '.join(FREQUENCIES)}, not {frequency[:20]!a}"
+        raise WindowError("rule", problem)
     if "COUNT" in parts and "UNTIL" in parts:
         raise WindowError("rule", "has COUNT and UNTIL; RFC 5545 allows one of them")
     by = {
@@ -111,11 +110,8 @@ def read_rule(text: str) -> Rule:
 
 def _check_together(frequency: str, by: Mapping[str, tuple[Any, ...]]) -> None:
     if frequency in SUB_DAILY and by:
-        raise WindowError(
-            "rule",
-            f"{frequency} takes no BY parts, it counts elapsed time; "
-            "use FREQ=DAILY with BYHOUR and BYMINUTE",
-        )
+        hint = "it counts elapsed time; use FREQ=DAILY with BYHOUR and BYMINUTE"
+        raise WindowError("rule", f"{frequency} takes no BY parts, {hint}")
     if frequency != "YEARLY" and by.keys() & {"byweekno", "byyearday"}:
         raise WindowError("rule", "BYWEEKNO and BYYEARDAY go with FREQ=YEARLY only")
     if frequency == "WEEKLY" and "bymonthday" in by:
@@ -124,9 +120,8 @@ def _check_together(frequency: str, by: Mapping[str, tuple[Any, ...]]) -> None:
         raise WindowError("rule", "BYWEEKNO needs BYDAY: which days of the week")
     is_counted = any(day.n for day in by.get("byweekday", ()))
     if is_counted and (frequency not in {"MONTHLY", "YEARLY"} or "byweekno" in by):
-        raise WindowError(
-            "rule", "a numbered BYDAY such as 2SA goes with MONTHLY, or YEARLY without BYWEEKNO"
-        )
+        problem = "a numbered BYDAY such as 2SA goes with MONTHLY, or YEARLY without BYWEEKNO"
+        raise WindowError("rule", problem)
     if "bysetpos" in by and len(by) == 1:
         raise WindowError("rule", "BYSETPOS needs another BY part to choose from")
     times = prod(len(by.get(name, (0,))) for name in ("byhour", "byminute", "bysecond"))
@@ -180,6 +175,5 @@ def _until(text: str) -> datetime:
             return found.replace(tzinfo=UTC) if text.endswith("Z") else found
     except ValueError as error:
         raise WindowError("rule", f"UNTIL={text} is no date that exists") from error
-    raise WindowError(
-        "rule", f"UNTIL is 20261231, 20261231T220000 or 20261231T210000Z, not {text[:20]!a}"
-    )
+    takes = "20261231, 20261231T220000 or 20261231T210000Z"
+    raise WindowError("rule", f"UNTIL is {takes}, not {text[:20]!a}")

@@ -70,18 +70,16 @@ def _check_rule(entry: Entry, rule: Rule) -> None:
         raise WindowError("rule", "has an UNTIL before the first occurrence")
     if rule.frequency in SUB_DAILY:
         if entry.duration > step_of(rule):
-            raise WindowError(
-                "duration", f"is longer than from one start to the next, {step_of(rule)}"
-            )
+            problem = f"is longer than from one start to the next, {step_of(rule)}"
+            raise WindowError("duration", problem)
         return
     found = first_two(entry.rule, starts)
     if not found:
         raise WindowError("rule", "means no date within eight years of its first occurrence")
     if found[0] != starts:
         first = f"{found[0]:%Y-%m-%d %H:%M:%S}"
-        raise WindowError(
-            "starts", f"is no occurrence of the rule; the first one from then on is {first}"
-        )
+        problem = f"is no occurrence of the rule; the first one from then on is {first}"
+        raise WindowError("starts", problem)
     if len(found) < 2:
         raise WindowError("rule", "does not come again within eight years; make it a one-off")
 
@@ -104,10 +102,8 @@ def _check_something_is_left(entry: Entry) -> None:
     if not left:
         raise WindowError("excluded", "leaves no occurrence")
     if rule is None and all(span_of(entry, wall).length <= timedelta(0) for wall in left):
-        raise WindowError(
-            "starts",
-            f"lies in a gap of the clock of {entry.zone}, which skips all of the duration",
-        )
+        problem = f"lies in a gap of the clock of {entry.zone}, which skips all of the duration"
+        raise WindowError("starts", problem)
 
 
 def _check_duration(duration: Any) -> None:

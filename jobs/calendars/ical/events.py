@@ -67,7 +67,7 @@ def event_of(component: Component, zones: Zones) -> Event:
     status, summary = component.one("STATUS"), component.one("SUMMARY")
     is_cancelled = status is not None and status.value.upper() == "CANCELLED"
     found, start_line = component.one("RECURRENCE-ID"), component.one("DTSTART")
-    if found is not None and "RANGE" in found.parts()[0]:
+    if found is not None and "RANGE" in found.parts[0]:
         raise IcalError(
             found.number,
             "RANGE=THISANDFUTURE changes all that come after and cannot be read; end the series "
@@ -108,9 +108,8 @@ def _length(component: Component, start: Time, zones: Zones) -> timedelta:
     if end is None:
         if start.is_date:
             return DAY
-        raise IcalError(
-            component.line, "the event that begins here has no DTEND and no DURATION; add one"
-        )
+        problem = "the event that begins here has no DTEND and no DURATION; add one"
+        raise IcalError(component.line, problem)
     until = one_time(end, zones)
     if until.is_date != start.is_date:
         raise IcalError(end.number, "DTEND and DTSTART are not both dates, or both times")
@@ -121,9 +120,8 @@ def _rule(component: Component, *, is_one: bool) -> str:
     for name in ("EXRULE", *(("RRULE", "RDATE", "EXDATE") if is_one else ())):
         for line in component.all(name):
             why = "beside RECURRENCE-ID, which is of one occurrence" if is_one else "is out of use"
-            raise IcalError(
-                line.number, f"{name} {why}; say it with RRULE and EXDATE of the series"
-            )
+            problem = f"{name} {why}; say it with RRULE and EXDATE of the series"
+            raise IcalError(line.number, problem)
     rule = component.one("RRULE")
     return rule.value if rule is not None else ""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from icalendar.parser import Contentline, unescape_backslash
@@ -16,25 +17,17 @@ _NAME: Final = re.compile(r"([A-Za-z0-9-]+)[;:]")
 _MARK: Final = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Line:
     """An unfolded line: the number of its first part, its name and text."""
 
     number: int
     name: str
     whole: str
-    _parts: list[tuple[dict[str, str], str]] = field(
-        default_factory=list, init=False, repr=False, compare=False
-    )
-    """The result of `parts`: a line may be as long as a file, so it is read once."""
 
+    @cached_property
     def parts(self) -> tuple[dict[str, str], str]:
-        """Return the parameters, by their names in capitals, and the raw value."""
-        if not self._parts:
-            self._parts.append(self._read())
-        return self._parts[0]
-
-    def _read(self) -> tuple[dict[str, str], str]:
+        """The parameters, by their names in capitals, and the raw value; both read once."""
         bare = self.whole[len(self.name) :]
         if bare.startswith(":"):
             # Most lines have no parameters.
@@ -42,9 +35,8 @@ class Line:
         try:
             _, parameters, value = Contentline(self.whole).raw_parts()
         except ValueError as error:
-            raise IcalError(
-                self.number, f"{self.name} has parameters that cannot be read; correct the line"
-            ) from error
+            problem = f"{self.name} has parameters that cannot be read; correct the line"
+            raise IcalError(self.number, problem) from error
         found = {
             str(name).upper(): value if isinstance(value, str) else ",".join(value)
             for name, value in parameters.items()
@@ -54,7 +46,7 @@ class Line:
     @property
     def value(self) -> str:
         """The raw value."""
-        return self.parts()[1].strip()
+        return self.parts[1].strip()
 
     @property
     def text(self) -> str:
@@ -92,7 +84,6 @@ def _line(number: int, folded: list[bytes]) -> Line:
         raise IcalError(number, "has a NUL character; remove it")
     match = _NAME.match(whole)
     if match is None or ":" not in whole:
-        raise IcalError(
-            number, f"{whole[:40]!a} is no line of iCalendar, which is NAME:value; remove it"
-        )
+        problem = f"{whole[:40]!a} is no line of iCalendar, which is NAME:value; remove it"
+        raise IcalError(number, problem)
     return Line(number, match[1].upper(), whole)

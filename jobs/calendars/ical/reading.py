@@ -45,11 +45,8 @@ def read(data: bytes, *, zone: str, effect: Effect) -> Reading:
     zones = Zones((part for part in parts if part.name == "VTIMEZONE"), own=zone)
     events = [part for part in parts if part.name == "VEVENT"]
     if len(events) > EVENT_LIMIT:
-        raise IcalError(
-            events[EVENT_LIMIT].line,
-            f"is the beginning of event {EVENT_LIMIT + 1:,}, the limit is {EVENT_LIMIT:,}; "
-            "split the file",
-        )
+        limits = f"event {EVENT_LIMIT + 1:,}, the limit is {EVENT_LIMIT:,}"
+        raise IcalError(events[EVENT_LIMIT].line, f"is the beginning of {limits}; split the file")
     return Reading(_windows(_by_uid(events, zones), effect))
 
 
@@ -76,10 +73,10 @@ def _windows(by_uid: Iterable[list[Event]], effect: Effect) -> tuple[Found, ...]
         except IcalError as error:
             wrong.append(error)
         if len(found) > EVENT_LIMIT:
-            raise IcalError(
-                events[0].line,
-                f"the events up to here make more than {EVENT_LIMIT:,} windows; split the file",
+            problem = (
+                f"the events up to here make more than {EVENT_LIMIT:,} windows; split the file"
             )
+            raise IcalError(events[0].line, problem)
     known: dict[str, Found] = {}
     wrong += [
         IcalError(one.line, f"UID {one.uid[:60]!a} is that of line {known[one.uid].line}")

@@ -76,14 +76,13 @@ class Zones:
         ):
             if known in zone_names():
                 return known
-        raise IcalError(
-            line, f"{name[:60]!a} is no known time zone; use an IANA name such as Europe/Berlin"
-        )
+        problem = f"{name[:60]!a} is no known time zone; use an IANA name such as Europe/Berlin"
+        raise IcalError(line, problem)
 
 
 def times(line: Line, zones: Zones) -> list[tuple[Time, timedelta | None]]:
     """Return the times of a line, separated by commas; periods with their lengths."""
-    parameters, values = line.parts()
+    parameters, values = line.parts
     zone = zones.own
     if "TZID" in parameters:
         zone = zones.named(parameters["TZID"], line=line.number)
@@ -139,15 +138,11 @@ def _time(text: str, zone: str, *, line: Line) -> Time:
             wall = vDatetime.from_ical(text.removesuffix("Z"))
             found = Time(wall, "UTC" if text.endswith("Z") else zone)
         else:
-            raise IcalError(
-                line.number,
-                f"{line.name} has {text[:40]!a}; it takes 20261231, 20261231T220000 or "
-                "20261231T210000Z",
-            )
+            takes = "20261231, 20261231T220000 or 20261231T210000Z"
+            raise IcalError(line.number, f"{line.name} has {text[:40]!a}; it takes {takes}")
     except ValueError as error:
-        raise IcalError(
-            line.number, f"{line.name} has {text[:40]!a}, which does not exist; correct it"
-        ) from error
+        problem = f"{line.name} has {text[:40]!a}, which does not exist; correct it"
+        raise IcalError(line.number, problem) from error
     if not _FIRST + DAY <= found.wall.replace(tzinfo=UTC) < _LAST - DAY:
         raise IcalError(line.number, f"{line.name} has {text[:40]!a}; it takes 1970 to 2099")
     return found

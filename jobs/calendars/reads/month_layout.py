@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise, starmap
 from operator import attrgetter
 from typing import Any, Final
 
@@ -115,19 +116,29 @@ def month(
     """Return the weeks of a month; each day has the marks that overlap it, by start."""
     today = shown_at(now, zone).date()
     shown = days_of(month_start)
-    near = _by_day(marks, [_midnight(day, zone) for day in [*shown, shown[-1] + _DAY]])
-    days = [
-        _day(
-            day,
-            today=today,
-            is_in_month=(day.year, day.month) == (month_start.year, month_start.month),
-            zone=zone,
-            marks=touching,
-            open_spans=open_spans,
-            planned=planned.get(day, 0),
+    midnights = [_midnight(day, zone) for day in [*shown, shown[-1] + _DAY]]
+    days = []
+    for day, marks_of_day, whole in zip(
+        shown, _by_day(marks, midnights), starmap(Span, pairwise(midnights)), strict=True
+    ):
+        # Openings are ordered and disjoint: only those that overlap the day are read.
+        first = bisect_right(open_spans, whole.start, key=attrgetter("end"))
+        end = bisect_left(open_spans, whole.end, key=attrgetter("start"))
+        opened = [cut for span in open_spans[first:end] for cut in _cut(span, whole)]
+        pieces = _pieces(marks_of_day, whole, zone)
+        days.append(
+            Day(
+                day=day,
+                is_in_month=(day.year, day.month) == (month_start.year, month_start.month),
+                is_today=day == today,
+                is_past=day < today,
+                pieces=pieces[:MOST_PIECES],
+                more_pieces=max(0, len(pieces) - MOST_PIECES),
+                strips=_strips(opened, whole),
+                open_hours=_collapsed(opened, whole, zone),
+                planned=planned.get(day, 0),
+            )
         )
-        for day, touching in zip(shown, near, strict=True)
-    ]
     return [days[number : number + 7] for number in range(0, len(days), 7)]
 
 
@@ -140,38 +151,6 @@ def _by_day(marks: Iterable[Mark], midnights: Sequence[datetime]) -> list[list[M
             if day <= len(days):
                 days[day - 1].append(mark)
     return days
-
-
-def _day(
-    day: date,
-    *,
-    today: date,
-    is_in_month: bool,
-    zone: str,
-    marks: Sequence[Mark],
-    open_spans: Sequence[Span],
-    planned: int,
-) -> Day:
-    whole = Span(_midnight(day, zone), _midnight(day + _DAY, zone))
-    # Openings are ordered and disjoint: only those that overlap the day are read.
-    near = open_spans[
-        bisect_right(open_spans, whole.start, key=attrgetter("end")) : bisect_left(
-            open_spans, whole.end, key=attrgetter("start")
-        )
-    ]
-    opened = [cut for span in near for cut in _cut(span, whole)]
-    pieces = _pieces(marks, whole, zone)
-    return Day(
-        day=day,
-        is_in_month=is_in_month,
-        is_today=day == today,
-        is_past=day < today,
-        pieces=pieces[:MOST_PIECES],
-        more_pieces=max(0, len(pieces) - MOST_PIECES),
-        strips=_strips(opened, whole),
-        open_hours=_collapsed(opened, whole, zone),
-        planned=planned,
-    )
 
 
 def _pieces(marks: Iterable[Mark], whole: Span, zone: str) -> tuple[Piece, ...]:

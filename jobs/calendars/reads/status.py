@@ -46,9 +46,11 @@ class Status:
 def complete(calendars: Sequence[Calendar], user: Any, *, now: datetime) -> None:
     """Add to a page's calendars their status, the number of requests, and their attachments."""
     keys = [calendar.pk for calendar in calendars]
-    openings = _openings(keys, now=now)
+    first = sql.query(_FIRST, [now, keys])
+    openings = {row["id"]: Span(row["opens_at"], row["closes_at"]) for row in first}
     unapproved = _unapproved(set(keys) - openings.keys())
-    asked = _asked(keys)
+    windows = to_be_approved(Window.objects.filter(calendar__in=keys)).order_by()
+    asked = dict(windows.values_list("calendar").annotate(count=Count("*")))
     counts: Counter[int] = Counter()
     shown: dict[int, list[Any]] = {}
     for row in _attachments(keys, user):
@@ -101,22 +103,11 @@ def _far() -> str:
     return _("not open within the next %d days") % AHEAD.days
 
 
-def _openings(keys: Sequence[int], *, now: datetime) -> dict[int, Span]:
-    """Return each calendar's first opening that is not over; one query."""
-    rows = sql.query(_FIRST, [now, list(keys)])
-    return {row["id"]: Span(row["opens_at"], row["closes_at"]) for row in rows}
-
-
 def _unapproved(keys: Collection[int]) -> set[int]:
     """Return which of these have windows, but no approved one."""
     windows = needing_approval(Window.objects.filter(calendar__in=keys)).order_by()
     approved = with_approval(windows).values_list("calendar", flat=True)
     return set(windows.values_list("calendar", flat=True)) - set(approved)
-
-
-def _asked(keys: Collection[int]) -> dict[int, int]:
-    windows = to_be_approved(Window.objects.filter(calendar__in=keys)).order_by()
-    return dict(windows.values_list("calendar").annotate(count=Count("*")))
 
 
 def _attachments(keys: Collection[int], user: Any) -> Any:
