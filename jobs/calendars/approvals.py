@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from django.contrib.auth.base_user import AbstractBaseUser
 
 from jobs.calendars.changes import changing
 from jobs.calendars.hours import entry_of
@@ -26,9 +28,6 @@ from jobs.models import (
     WindowEffect,
 )
 from jobs.windows import Entry, start_of
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 PERMISSION: Final = "jobs.approve_window"
 ROLES: Final = (Role.APPROVER, Role.ADMIN)

@@ -23,16 +23,7 @@ from jobs.calendars import hours
 from jobs.core import sql
 from jobs.core.errors import OptionError, WindowError
 from jobs.core.sql import now
-from jobs.models import (
-    Attachment,
-    Calendar,
-    Job,
-    Opening,
-    Owner,
-    Target,
-    TargetGroup,
-    WindowEffect,
-)
+from jobs.models import Attachment, Calendar, Job, Opening, Owner, Target, TargetGroup, WindowEffect
 from jobs.windows import MOST_OPENINGS, open_spans
 
 AHEAD: Final = timedelta(days=62)
@@ -108,7 +99,6 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
 
 
 def too_many_openings(calendar: Calendar) -> WindowError:
-    """Return the error of a change that would give a calendar too many openings."""
     return WindowError(
         "rule",
         f"would give calendar {calendar.name!r} more than {MOST_OPENINGS:,} openings in 62 days, "

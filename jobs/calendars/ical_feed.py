@@ -17,18 +17,10 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from fleet import counted
 from jobs.calendars import hours
 from jobs.calendars.ical.writing import Shown, Status, write
-from jobs.calendars.reads.occurrence_list import overlapping
+from jobs.calendars.reads.occurrence_list import Counted, overlapping
 from jobs.core import sql
-from jobs.models import (
-    AuditEntry,
-    Calendar,
-    Decision,
-    Window,
-    WindowDecision,
-    WindowEffect,
-)
-from jobs.windows import Entry, Span, in_words, notes
-from jobs.windows.occurrences import is_approved
+from jobs.models import AuditEntry, Calendar, Decision, Window, WindowDecision, WindowEffect
+from jobs.windows import Entry, in_words, notes
 
 MOST: Final = 2_000
 """Entries in a feed, the first ones: programs read all of it, every few minutes."""
@@ -47,11 +39,11 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
         windows = windows.none()
     entries = ((window, hours.entry_of(window)) for window in windows)
     found = [
-        (span, at, window, entry)
+        (one, window, entry)
         for window, entry in entries
-        for span, at in overlapping(entry, start=start, end=end)
+        for one in overlapping(entry, start=start, end=end)
     ]
-    found.sort(key=lambda each: each[0].start)
+    found.sort(key=lambda each: each[0].span.start)
     # Cut first: describing them takes longer than finding them.
     shown = [_shown(*each) for each in found[:MOST]]
     shown += _planned(calendar, start=start, end=end)
@@ -85,26 +77,25 @@ def _hash(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
 
 
-def _shown(span: Span, at: datetime, window: Window, entry: Entry) -> Shown:
-    """Return the entry of an occurrence that starts at `at`; `span` is the valid part."""
+def _shown(one: Counted, window: Window, entry: Entry) -> Shown:
+    """Return the entry of an occurrence in the feed."""
     decisions = sorted(window.decisions.all(), key=lambda each: each.pk)
     is_freeze = window.effect == WindowEffect.FREEZE
     kind = "Freeze" if is_freeze else "Service window"
     return Shown(
-        uid=str(_uid(window.calendar, f"{window.pk} {at.isoformat()}")),
-        start=span.start,
-        end=span.end,
+        uid=str(_uid(window.calendar, f"{window.pk} {one.start.isoformat()}")),
+        start=one.span.start,
+        end=one.span.end,
         summary=f"{kind}: {window.reason}" if window.reason else kind,
-        description="\n".join(filter(None, (in_words(entry), notes(entry, span)))),
+        description="\n".join(filter(None, (in_words(entry), notes(entry, one.span)))),
         category=window.effect,
         stamp=max([window.requested_at, *(each.at for each in decisions)]),
-        status=Status.CONFIRMED if is_approved(entry, at) else _status(window, decisions, at),
+        status=Status.CONFIRMED if one.counts else _status(window, decisions, one.start),
         is_busy=is_freeze,
     )
 
 
 def _status(window: Window, decisions: Sequence[WindowDecision], start: datetime) -> Status:
-    """Return the status of an occurrence that is not approved."""
     found = [
         each.decision
         for each in decisions

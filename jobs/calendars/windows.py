@@ -10,7 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from django.contrib.auth.base_user import AbstractBaseUser
 
 from jobs.calendars.changes import changing, too_many_openings
 from jobs.calendars.hours import entry_of, has_too_many, safe_entry_of, windows_of
@@ -19,9 +21,6 @@ from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Window
 from jobs.windows import Effect, Entry, checked, only_narrows
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 RULE_LIMIT: Final = 500
 SOURCE_LIMITS: Final = {"source": 200, "source_uid": 500}
@@ -217,7 +216,6 @@ def columns_of(entry: Entry) -> dict[str, Any]:
 
 
 def changed_columns(window: Window, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns in which a window differs."""
     return {name: value for name, value in columns.items() if value != getattr(window, name)}
 
 
@@ -243,15 +241,15 @@ def _dates(given: Any) -> Any:
     return tuple(given) if isinstance(given, (list, set, frozenset)) else given
 
 
-def _refuse_unknown(changes: Mapping[str, Any]) -> None:
-    for name in changes.keys() - FIELDS:
-        near = get_close_matches(name, FIELDS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise WindowError(name[:60], f"is no field of a window{hint}")
-
-
 def _refuse_text(field: str, value: Any, *, most: int) -> None:
     try:
         refuse_text(field, value, most=most)
     except OptionError as error:
         raise WindowError(field, error.problem) from None
+
+
+def _refuse_unknown(changes: Mapping[str, Any]) -> None:
+    for name in changes.keys() - FIELDS:
+        near = get_close_matches(name, FIELDS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise WindowError(name[:60], f"is no field of a window{hint}")

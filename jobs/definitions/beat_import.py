@@ -64,15 +64,10 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
 
 
 def _judged(entry: Any, known: set[str], *, owner: str, verdict: str, now: datetime) -> Imported:
-    if is_ours(entry):
-        return Imported(
-            name=entry.name,
-            verdict="left out",
-            problem="belongs to Fairshift or Celery",
-            is_ours=True,
-        )
-    if not entry.enabled:
-        return Imported(name=entry.name, verdict="left out", problem="is switched off")
+    ours = is_ours(entry)
+    if ours or not entry.enabled:
+        problem = "belongs to Fairshift or Celery" if ours else "is switched off"
+        return Imported(name=entry.name, verdict="left out", problem=problem, is_ours=ours)
     if entry.name in known:
         return _refused(entry, "name", "is the key of a job of this owner already")
     try:

@@ -53,7 +53,6 @@ class Report:
 
     @property
     def wrong_rows(self) -> int:
-        """How many rows have problems."""
         return len({problem.row for problem in self.problems})
 
 
@@ -116,7 +115,6 @@ def read_rows(content: bytes) -> Rows:
     return _json_rows(text) if text.lstrip()[0] in "[{" else _csv_rows(text)
 
 
-# --- JSON ----------------------------------------------------------------------------------------
 def _json_rows(text: str) -> Rows:
     try:
         found = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
@@ -145,7 +143,6 @@ def _constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-# --- CSV -----------------------------------------------------------------------------------------
 def _csv_rows(text: str) -> Rows:
     rows = Rows()
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)

@@ -23,8 +23,6 @@ TEXT_LIMIT: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A refused call, and why."""
-
     call: Call
     slug: str
     error: Exception

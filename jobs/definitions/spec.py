@@ -88,7 +88,6 @@ class JobSpecs:
         self._max_bytes: int = setting("PAYLOAD_MAX_BYTES")
 
     def __call__(self, given: Any) -> tuple[JobSpec | None, list[FairshiftError]]:
-        """Return what `job_spec` returns."""
         if not isinstance(given, Mapping):
             return None, [OptionError("job", "is a mapping of names of fields to values")]
         faults: list[FairshiftError] = []

@@ -31,8 +31,6 @@ BYTES_LIMIT: Final = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Upserted:
-    """How many jobs a bulk has made, changed, and found equal."""
-
     created: int = 0
     updated: int = 0
     unchanged: int = 0

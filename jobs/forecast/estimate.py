@@ -64,7 +64,6 @@ class Forecast:
 
     @property
     def windows(self) -> int:
-        """The number of openings in which runs start."""
         return sum(done.opening is not None for done in self.done)
 
 
@@ -98,15 +97,11 @@ def forecast(
     found = _forecast_of(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
     if retries is None:
         return found
-    return _not_before(found, _moment(now, end_of_retries(groups, course, retries, openings)))
-
-
-def _not_before(found: Forecast, end: datetime | None) -> Forecast:
-    """Return a forecast that ends at `end` at the earliest; None: not within a year."""
+    last = _moment(now, end_of_retries(groups, course, retries, openings))
     return replace(
         found,
-        ends_at=max(found.ends_at, end) if found.ends_at and end else found.ends_at,
-        finishes_at=max(found.finishes_at, end) if found.finishes_at and end else None,
+        ends_at=max(found.ends_at, last) if found.ends_at and last else found.ends_at,
+        finishes_at=max(found.finishes_at, last) if found.finishes_at and last else None,
     )
 
 
@@ -134,9 +129,6 @@ def _idle_course(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Co
     """Return the result of a simulation without slots: no run starts."""
     could = [group.count if opened else 0 for group, opened in zip(groups, firsts, strict=True)]
     return Course(left=[group.count for group in groups], over=could, is_whole=False)
-
-
-# --- the result --------------------------------------------------------------------------------
 
 
 def _forecast_of(

@@ -6,11 +6,11 @@ all its attempts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, log
 
-from jobs.forecast.simulation import Course, Group, Opened
+from jobs.forecast.simulation import Course, Group, Openings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ def end_of_retries(
     groups: Sequence[Group],
     course: Course,
     retries: Retries,
-    openings: Callable[[Group, float], Opened | None],
+    openings: Openings,
 ) -> float:
     """Return when the last run ends that has failed, in seconds; inf: it has no opening left.
 
@@ -54,7 +54,7 @@ def _ends(
     course: Course,
     retries: Retries,
     failures: int,
-    openings: Callable[[Group, float], Opened | None],
+    openings: Openings,
 ) -> Iterator[tuple[float, int]]:
     """Yield for each opening when its last run ends after some failures, and its starts."""
     for (index, opened), first in course.ends.items():
@@ -64,8 +64,7 @@ def _ends(
         yield last, course.starts[index, opened]
 
 
-def _start(group: Group, after: float, openings: Callable[[Group, float], Opened | None]) -> float:
-    """Return when an attempt may start from a moment on."""
+def _start(group: Group, after: float, openings: Openings) -> float:
     if not group.calendars or after == inf:
         return after
     opened = openings(group, after)

@@ -28,8 +28,6 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """Another owner and its waiting work."""
-
     works: Sequence[Work]
     weight: float = 1
     most: float = inf
@@ -52,8 +50,6 @@ class Capacity:
 
 
 class _Left:
-    """The rest of some work, and how many slots it has now."""
-
     __slots__ = ("rate", "seconds", "work")
 
     def __init__(self, work: Work) -> None:
@@ -66,7 +62,6 @@ class Share:
     """The slots of some runs of an owner over time; `amount` is what they may use now."""
 
     def __init__(self, capacity: Capacity) -> None:
-        """Begin at moment 0, while these runs need no slot."""
         self._slots = capacity.slots
         cap = inf if capacity.max_running is None else float(capacity.max_running)
         # Weight, limit and work of each owner; ours is the last.
@@ -94,7 +89,6 @@ class Share:
             self._divide()
 
     def advance(self, to: float) -> None:
-        """Advance the time; the others' work goes on meanwhile."""
         while self.next_change <= to:
             self._drain(self.next_change)
             self._divide()

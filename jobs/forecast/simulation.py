@@ -49,12 +49,12 @@ class Opened:
 
 
 _SHUT: Final = Opened(inf, inf, inf, inf)
+Openings = Callable[[Group, float], Opened | None]
+"""Returns a group's first opening from a moment on."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """The runs of a group that have not started, and their current opening."""
-
     group: Group
     left: int
     opened: Opened = _SHUT
@@ -90,10 +90,10 @@ class Simulation:
         groups: Sequence[Group],
         capacity: Capacity,
         *,
-        openings: Callable[[Group, float], Opened | None],
+        openings: Openings,
         end: float,
     ) -> None:
-        """`openings` returns a group's first one from a moment on; nothing starts after `end`."""
+        """Nothing starts after `end`."""
         self.capacity = capacity
         self.openings = openings
         self.end = end
@@ -113,7 +113,6 @@ class Simulation:
         self.tokens = self.burst = max(1.0, capacity.rate or 0)
 
     def run(self) -> Course:
-        """Run the simulation; return the result."""
         for index, waiting in enumerate(self.waiting):
             if waiting.left:
                 self._open_next(index, 0.0)
@@ -156,8 +155,6 @@ class Simulation:
             _, count, is_whole = heappop(self.running)
             self.active[is_whole] -= count
 
-    # --- openings ----------------------------------------------------------------------------
-
     def _open_next(self, index: int, after: float) -> None:
         waiting = self.waiting[index]
         waiting.opened = self.openings(waiting.group, after) or _SHUT
@@ -188,8 +185,6 @@ class Simulation:
             if turn == 1:
                 self.course.over[index] = waiting.left
             self._open_next(index, max(waiting.opened.closes, self.now))
-
-    # --- starts ------------------------------------------------------------------------------
 
     def _start(self) -> None:
         while self.ready:

@@ -200,7 +200,6 @@ def _expected(given: float | None, known: RunTimes | None) -> RunTimes | None:
 
 
 def _until_queued(retried_at: datetime | None, *, now: datetime) -> timedelta:
-    """Return the time until a waiting retry is queued."""
     if retried_at is None:
         return timedelta(0)
     return max(retried_at - now, timedelta(0)) + timedelta(seconds=PROMOTION_SECONDS / 2)

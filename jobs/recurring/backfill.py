@@ -11,8 +11,9 @@ import logging
 import time
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
@@ -27,9 +28,6 @@ from jobs.runs.preparation import LABEL_LIMIT
 from jobs.schedules import due_times, slot_of
 from jobs.schedules.phases import SLOT
 from jobs.schedules.spans import schedule_of
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 logger = logging.getLogger(__name__)
 

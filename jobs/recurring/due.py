@@ -46,10 +46,10 @@ def due_jobs(first_slot: int, end_slot: int) -> list[Due]:
     given = sql.columns(parts, "minutes", "lows", "highs")
     found = due_rows("recurring/due_intervals", given) + due_rows("recurring/due_once", given)
     crons = [
-        (cron, zone, minute, low, high)
-        for cron, zone in cron_pairs()
+        (row["cron"], row["zone"], minute, low, high)
+        for row in sql.run("recurring/distinct_crons", {"most": PAIRS})
         for minute, low, high in parts
-        if is_due(cron, zone, minute)
+        if is_due(row["cron"], row["zone"], minute)
     ]
     if crons:
         given = sql.columns(crons, "crons", "zones", "minutes", "lows", "highs")
@@ -62,13 +62,6 @@ def minute_parts(first_slot: int, end_slot: int) -> Iterator[tuple[int, int, int
     for minute in range(first_slot // SLOTS, (end_slot - 1) // SLOTS + 1):
         start = minute * SLOTS
         yield minute, max(first_slot - start, 0), min(end_slot - start, SLOTS) - 1
-
-
-def cron_pairs() -> list[tuple[str, str]]:
-    """Return the distinct cron expressions of enabled jobs, each with its zone."""
-    return [
-        (row["cron"], row["zone"]) for row in sql.run("recurring/distinct_crons", {"most": PAIRS})
-    ]
 
 
 def is_due(cron: str, zone: str, minute: int) -> bool:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.models import AuditEntry, Job
 from jobs.recurring.misfire import record_pauses
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 
 @transaction.atomic

@@ -84,7 +84,8 @@ def publish_due_hints(due: Iterable[Due]) -> int:
 
 
 def _hints(due: Sequence[Due]) -> list[Hint]:
-    queue, priorities = setting("JOBS_QUEUE"), _priorities()
+    queue = setting("JOBS_QUEUE")
+    policies = {item.name: item.offer.policy for item in offered()}
     return [
         Hint(
             scheduled_text(it.job_id, it.slot * SLOT_MS),
@@ -93,7 +94,9 @@ def _hints(due: Sequence[Due]) -> list[Hint]:
             it.owner,
             None,
             1,
-            priorities.get(it.task, DEFAULT_PRIORITY) if it.priority is None else it.priority,
+            policies.get(it.task, {}).get("priority", DEFAULT_PRIORITY)
+            if it.priority is None
+            else it.priority,
             1,
             it.job_id,
             it.lock,
@@ -102,19 +105,12 @@ def _hints(due: Sequence[Due]) -> list[Hint]:
     ]
 
 
-def _priorities() -> dict[str, int]:
-    """Return the priorities that tasks declare."""
-    policies = ((item.name, item.offer.policy) for item in offered())
-    return {name: policy["priority"] for name, policy in policies if "priority" in policy}
-
-
 def _arrays(due: Sequence[tuple[int, int]]) -> dict[str, str]:
     """Return jobs and slots as texts of arrays: psycopg would convert them number by number."""
     return {name: sql.array(some) for name, some in sql.columns(due, "ids", "slots").items()}
 
 
 def _task_policies() -> Mapping[str, list[Any]]:
-    """Return what tasks declare for their runs, as columns."""
     rows = []
     for name, policy in ((item.name, item.offer.policy) for item in offered()):
         if policy:

@@ -72,7 +72,6 @@ def _check_fields(schedule: Schedule) -> None:
 
 
 def _moment(schedule: Schedule, field: str) -> datetime | None:
-    """Return the field's moment in UTC."""
     value: datetime | None = getattr(schedule, field)
     if value is None:
         return None

@@ -80,7 +80,6 @@ def missed_span(due: Sequence[datetime], reason: str) -> list[MissedSpan]:
 
 
 def _late(row: Sequence[datetime], rule: MisfireRule, *, now: datetime) -> int:
-    """Return how many of a row are past their deadline."""
     if rule.deadline_seconds is None or rule.policy == "skip":
         return 0
     return bisect_left(row, now - timedelta(seconds=rule.deadline_seconds))

@@ -40,7 +40,6 @@ class SpanCache:
         return found
 
     def clear(self) -> None:
-        """Drop everything."""
         with self._lock:
             self._found.clear()
             self.count = 0

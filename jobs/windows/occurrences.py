@@ -117,6 +117,5 @@ def _elapsed(
 
 
 def step_of(rule: Rule) -> timedelta:
-    """Return the time from one occurrence to the next of a rule in hours or minutes."""
     unit = timedelta(hours=1) if rule.frequency == "HOURLY" else timedelta(minutes=1)
     return rule.interval * unit

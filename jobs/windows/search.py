@@ -29,7 +29,6 @@ class Search:
     """
 
     def __init__(self, walk: Walk, enough: timedelta) -> None:
-        """Search the openings of `walk` for those of this length."""
         self.walk = walk
         self.enough = enough
         self._known: _Known | None = None

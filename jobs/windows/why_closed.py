@@ -32,7 +32,10 @@ def why_closed(calendars: Sequence[Named], *, now: datetime, needed: timedelta) 
     if gate.is_open:
         return ""
     closed = [one for one in calendars if closes_at([one.hours], at=now) == now]
-    found = max((_why(one, now) for one in closed), default=None)
+    reasons = (
+        _frozen(one, now) or _not_approved(one, now) or _not_open_yet(one, now) for one in closed
+    )
+    found = max(reasons, default=None)
     if gate.opens_at is None:
         length = f" long enough (needs {length_in_words(needed)})" if needed else ""
         never = f"no opening{length} within a year"
@@ -65,11 +68,6 @@ class _Why:
     says: str
     zone: str
     is_never_open: bool = False
-
-
-def _why(closed: Named, now: datetime) -> _Why:
-    """Say why one calendar is closed."""
-    return _frozen(closed, now) or _not_approved(closed, now) or _not_open_yet(closed, now)
 
 
 def _frozen(closed: Named, now: datetime) -> _Why | None:

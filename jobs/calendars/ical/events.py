@@ -104,7 +104,7 @@ def _length(component: Component, start: Time, zones: Zones) -> timedelta:
         raise IcalError(duration.number, "DURATION beside DTEND; RFC 5545 allows one of them")
     if duration is not None:
         is_once = "RRULE" not in component.properties and "RDATE" not in component.properties
-        return length_of(start, length(duration), is_once=is_once)
+        return length_of(start, length(duration.value, line=duration), is_once=is_once)
     if end is None:
         if start.is_date:
             return DAY

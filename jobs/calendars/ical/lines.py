@@ -45,7 +45,6 @@ class Line:
 
     @property
     def value(self) -> str:
-        """The raw value."""
         return self.parts[1].strip()
 
     @property

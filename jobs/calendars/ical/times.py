@@ -39,7 +39,6 @@ class Time:
 
     @property
     def moment(self) -> datetime:
-        """The time in UTC."""
         return moment_at(self.wall, self.zone)
 
     def by(self, zone: str) -> datetime:
@@ -90,16 +89,10 @@ def times(line: Line, zones: Zones) -> list[tuple[Time, timedelta | None]]:
 
 
 def one_time(line: Line, zones: Zones) -> Time:
-    """Return the only time of a line."""
     found = times(line, zones)
     if len(found) != 1 or found[0][1] is not None:
         raise IcalError(line.number, f"{line.name} is one date or one time; correct the line")
     return found[0][0]
-
-
-def length(line: Line) -> timedelta:
-    """Return the length of a DURATION."""
-    return _length(line.value, line=line)
 
 
 def length_to(start: Time, end: Time) -> timedelta:
@@ -126,7 +119,7 @@ def _period(text: str, zone: str, *, line: Line) -> tuple[Time, timedelta | None
     if not slash:
         return start, None
     if "P" in last:
-        return start, length_of(start, _length(last, line=line), is_once=True)
+        return start, length_of(start, length(last, line=line), is_once=True)
     return start, length_to(start, _time(last, zone, line=line))
 
 
@@ -148,7 +141,8 @@ def _time(text: str, zone: str, *, line: Line) -> Time:
     return found
 
 
-def _length(text: str, *, line: Line) -> timedelta:
+def length(text: str, *, line: Line) -> timedelta:
+    """Return the length in a DURATION or a period."""
     try:
         if _LENGTH.fullmatch(text):
             found: timedelta = vDuration.from_ical(text)

@@ -19,7 +19,7 @@ from jobs.calendars import gate
 from jobs.calendars.hours import entry_of, has_too_many, read_hours
 from jobs.calendars.reads import month_layout
 from jobs.calendars.reads.month_layout import Day, Mark
-from jobs.calendars.reads.occurrence_list import between
+from jobs.calendars.reads.occurrence_list import overlapping
 from jobs.calendars.reads.window_state import WindowState, state_of
 from jobs.calendars.visibility import visible_attachments, visible_rows
 from jobs.core.counting import within
@@ -36,8 +36,6 @@ MOST_OF_VIEW: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class MarkText:
-    """The text of a mark in the month."""
-
     word: str
     look: str
     more: str
@@ -153,7 +151,7 @@ def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mar
                 counts: _mark_text(window, state, counts=counts, is_of=entry.effect)
                 for counts in (True, False)
             }
-            for one in between(entry, start=whole.start, end=whole.end):
+            for one in overlapping(entry, start=whole.start, end=whole.end):
                 yield Mark(one.span, texts[one.counts])
         # Raw SQL may have written an invalid rule or zone.
         except Exception as error:

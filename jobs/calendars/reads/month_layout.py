@@ -52,8 +52,6 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day of the view."""
-
     day: date
     is_in_month: bool
     is_today: bool
@@ -79,12 +77,10 @@ def days_of(month: date) -> list[date]:
 
 
 def next_month(month: date) -> date:
-    """Return the first day of the month after."""
     return (month.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
 def previous_month(month: date) -> date:
-    """Return the first day of the month before."""
     return (month.replace(day=1) - _DAY).replace(day=1)
 
 
@@ -143,7 +139,6 @@ def month(
 
 
 def _by_day(marks: Iterable[Mark], midnights: Sequence[datetime]) -> list[list[Mark]]:
-    """Return for each day the marks that overlap it, in order of start."""
     days: list[list[Mark]] = [[] for _ in midnights[1:]]
     for mark in sorted(marks, key=lambda mark: (mark.span.start, mark.span.end)):
         first = max(1, bisect_right(midnights, mark.span.start))

@@ -63,26 +63,20 @@ class Timetable:
         return any(each.note for each in self.occurrences)
 
 
-def between(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Counted]:
+def overlapping(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Counted]:
     """Yield all occurrences that overlap a span, approved or not."""
-    for span, at in overlapping(entry, start=start, end=end):
-        yield Counted(span, at, is_approved(entry, at))
-
-
-def overlapping(entry: Entry, *, start: datetime, end: datetime) -> Iterator[tuple[Span, datetime]]:
-    """Yield the valid part of each occurrence that overlaps a span, and the start of the whole."""
     earliest = start - entry.duration - FARTHEST
     for _wall, whole in all_occurrences(entry, start=earliest, end=end):
         span = whole.clip(start=entry.valid_from, end=entry.valid_until)
         if span.start < span.end and span.end > start and span.start < end:
-            yield span, whole.start
+            yield Counted(span, whole.start, is_approved(entry, whole.start))
 
 
 def next_occurrences(entry: Entry, *, after: datetime, count: int = NEXT) -> list[Counted]:
     """Return the occurrences that end after a moment, up to eight years ahead."""
     found: list[Counted] = []
     for ahead in _LOOKS:
-        found = list(islice(between(entry, start=after, end=after + ahead), count))
+        found = list(islice(overlapping(entry, start=after, end=after + ahead), count))
         if len(found) >= count:
             break
     return found

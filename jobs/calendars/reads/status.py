@@ -53,7 +53,9 @@ def complete(calendars: Sequence[Calendar], user: Any, *, now: datetime) -> None
     asked = dict(windows.values_list("calendar").annotate(count=Count("*")))
     counts: Counter[int] = Counter()
     shown: dict[int, list[Any]] = {}
-    for row in _attachments(keys, user):
+    attachments = visible_attachments(Attachment.objects.filter(calendar__in=keys), user)
+    related = attachments.select_related("owner", "job", "target", "group")
+    for row in related.defer("job__payload").order_by("calendar", "pk"):
         counts[row.calendar_id] += 1
         if counts[row.calendar_id] <= SHOWN:
             shown.setdefault(row.calendar_id, []).append(row.to)
@@ -108,12 +110,3 @@ def _unapproved(keys: Collection[int]) -> set[int]:
     windows = needing_approval(Window.objects.filter(calendar__in=keys)).order_by()
     approved = with_approval(windows).values_list("calendar", flat=True)
     return set(windows.values_list("calendar", flat=True)) - set(approved)
-
-
-def _attachments(keys: Collection[int], user: Any) -> Any:
-    rows = visible_attachments(Attachment.objects.filter(calendar__in=keys), user)
-    return (
-        rows.select_related("owner", "job", "target", "group")
-        .defer("job__payload")
-        .order_by("calendar", "pk")
-    )
