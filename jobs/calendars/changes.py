@@ -2,9 +2,8 @@
 
 Each verb is one transaction, which also makes anew the openings that admission reads: all that is
 admitted after its commit has seen the change. The caller waits for no run: the next promotion,
-within a second, gates waiting runs again and stops active ones (`jobs/runs/gate.py`). Changes made
-without these verbs are noted by triggers (0005_calendar_changes.sql); the next promotion makes the
-openings anew.
+within a second, gates waiting runs again and stops active ones (`jobs/runs/gate.py`). It also makes
+openings anew after other changes, which triggers note (0005_calendar_changes.sql).
 """
 
 from __future__ import annotations
@@ -64,9 +63,8 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
     """Change a calendar's rows, or those of its windows, in this block; see the module.
 
     Yields the calendar as it is now, locked; the caller saves it. A block inside another one of the
-    same calendar is a part of that. Changes nothing and raises OptionError when the last window
-    would be gone, which would open the calendar without an approval, and WindowError when it would
-    get more openings than are allowed.
+    same calendar is a part of that. Changes nothing and raises OptionError if no window would be
+    left, which would always open the calendar, and WindowError for too many openings.
     """
     if (open_one := _open.get().get(calendar.pk)) is not None:
         yield open_one

@@ -1,7 +1,4 @@
-"""The hours of calendars, from their rows with windows and approvals.
-
-This process caches them until the calendar's version changes.
-"""
+"""The hours of calendars, read from rows, and cached until the calendar's version changes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """A calendar as an .ics feed for calendar programs, and the secret in the feed's address.
 
-These programs cannot log in: the address is enough to read the feed. So it holds the calendar's
-name, its windows and freezes with their reasons, and the number of waiting runs, but nothing else
-of these runs.
+These programs cannot log in: the address is enough to read the feed. So it holds only the name, the
+windows and freezes with their reasons, and the number of waiting runs.
 """
 
 from __future__ import annotations
@@ -52,10 +51,7 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
 
 
 def new_secret(calendar: Calendar, *, actor: Any = None) -> str:
-    """Replace the secret in the address of a feed; return it.
-
-    Only its hash is stored, so it is shown this once.
-    """
+    """Replace the secret in the address of a feed; return it. Only its hash is stored."""
     secret = token_urlsafe(SECRET_BYTES)
     Calendar.objects.filter(pk=calendar.pk).update(feed_hash=_hash(secret))
     AuditEntry.write("new feed address", on=calendar, actor=actor)

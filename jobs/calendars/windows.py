@@ -1,7 +1,6 @@
 """Windows and freezes: requested, changed and removed, each as one change of its calendar.
 
-A window counts when it is approved as it is now (`jobs/calendars/approvals.py`); a freeze always
-counts.
+A window counts when it is approved as it is now (`approvals.py`); a freeze always counts.
 """
 
 from __future__ import annotations
@@ -99,8 +98,7 @@ def change_window(
     """Change some fields of `request_window`; return the window as it is now.
 
     A change that only narrows an approved window keeps its approval. Any other change of times is a
-    new request, by the actor, and earlier approvals no longer count. Raises WindowError as
-    `request_window` does.
+    new request, by the actor, and earlier approvals no longer count. Raises WindowError.
     """
     _refuse_unknown(changes)
     with changing(window.calendar):

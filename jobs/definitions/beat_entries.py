@@ -118,9 +118,7 @@ def _interval(interval: Any) -> dict[str, int]:
     seconds, rest = divmod(span, timedelta(seconds=1))
     if rest or seconds < 1:
         raise OptionError("interval", f"is whole seconds, not {interval.every} {interval.period}")
-    if seconds % 60:
-        return {"interval_seconds": seconds}
-    return {"interval_minutes": seconds // 60}
+    return {"interval_seconds": seconds} if seconds % 60 else {"interval_minutes": seconds // 60}
 
 
 def _crontab(row: Any) -> dict[str, str]:

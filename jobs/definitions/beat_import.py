@@ -1,7 +1,6 @@
 """Import PeriodicTasks of django-celery-beat as jobs, with a report on each.
 
-An imported entry is switched off in the same transaction, so that nothing runs twice. A refused one
-is not changed.
+Imported entries are switched off in the same transaction; refused ones are not changed.
 """
 
 from __future__ import annotations

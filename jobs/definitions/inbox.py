@@ -3,8 +3,7 @@
 Other services send `fairshift.upsert_jobs(owner, jobs)` and `fairshift.delete_jobs(owner, keys)`
 to its queue. One reader at a time applies them in order, and removes them from Redis after the
 commit. If it dies in between, the mark in the database says which messages are done. A refused
-message changes nothing and stops no other. The setting INBOX_ALLOWED names the owners and tasks
-that messages may change; others are refused.
+message changes nothing and stops no other; `inbox_allowed` says which are refused.
 """
 
 from __future__ import annotations

@@ -25,10 +25,7 @@ _KEPT: Final = {"id", "name", "description", "last_run_at", "total_run_count"}
 
 
 def sync_after_commit(job_ids: Iterable[int]) -> None:
-    """Sync the PeriodicTasks of these jobs when the transaction commits.
-
-    A failure is logged: the comparison repairs it.
-    """
+    """Sync these jobs' PeriodicTasks after the commit. A failure is logged, and repaired later."""
     ids = list(job_ids)
     transaction.on_commit(lambda: _sync(ids), robust=True)
 

@@ -97,9 +97,8 @@ class JobSpecs:
         payload = self._payload(faults, common.task, given.get("arguments"))
         if faults or payload is None:
             return None, faults
-        columns = {**common.columns, "name": own["name"], "labels": own["labels"]}
-        columns["lock_key"] = own["lock_key"]
-        return JobSpec(own["key"], own["target"], payload, columns), faults
+        key, target = own.pop("key"), own.pop("target")
+        return JobSpec(key, target, payload, {**common.columns, **own}), faults
 
     def _common(self, given: Mapping[str, Any]) -> _Common:
         shared = {name: given[name] for name in given if name not in OWN and name != "arguments"}

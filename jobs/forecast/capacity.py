@@ -44,8 +44,7 @@ def slots_of(queue: str) -> int:
 class RunTimes:
     """How runs of a task are expected to go.
 
-    Each takes a slot for `seconds`; the part `retry_share` of them fails at first, up to `failures`
-    times.
+    Each takes a slot for `seconds`. The part `retry_share` fails at first, up to `failures` times.
     """
 
     seconds: float

@@ -1,7 +1,6 @@
 """When the last run ends that fails at first; each attempt needs an opening. Pure.
 
-All runs are equally likely to fail. Retries take no slots here: the expected time of a run includes
-all its attempts.
+All runs are equally likely to fail. Retries take no slots: a run's time includes all attempts.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from jobs.forecast.simulation import Course, Group, Openings
 class Retries:
     """The part of attempts that fails, and what follows, for as many failures as are likely.
 
-    `waits` has the seconds from each failure until the next attempt may start; an attempt takes
-    `seconds`.
+    `waits` has the seconds from each failure to the next attempt, which takes `seconds`.
     """
 
     part: float

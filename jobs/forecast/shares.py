@@ -1,7 +1,6 @@
 """How many slots an owner's runs have over time, beside the work of others. Pure.
 
-The work of others is modelled as a fluid: it has its part of the slots, by weight and not in whole
-slots, until its worker seconds are used up.
+The work of others is a fluid: it has its part of the slots, not only whole ones, until it is done.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ class Rival:
 class Capacity:
     """The slots, and what decides about an owner's part of them.
 
-    `rate` is in starts per second. `own` is the work of the owner's other submissions, which share
-    its part equally.
+    `rate` is in starts per second. `own` is the work of the owner's other submissions.
     """
 
     slots: int

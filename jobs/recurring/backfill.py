@@ -75,8 +75,7 @@ def backfill(
 
     A system worker makes the runs within seconds of the commit, in `backfill.submission`: cancel
     that to stop them. A pause does not stop them. The job's lock key keeps runs apart that must not
-    overlap. Each call makes new runs. Raises what `count_backfill` raises, and OptionError for a
-    reason that is too long.
+    overlap. Each call makes new runs. Raises as `count_backfill` does.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
@@ -101,10 +100,7 @@ def backfill(
 
 
 def make_pending_runs(*, seconds: float = ROUND_SECONDS) -> int:
-    """Make runs of all open backfills, a chunk of each in turn; return how many.
-
-    Stops when the time is up; the next call continues.
-    """
+    """Make runs of open backfills, a chunk of each in turn, for some time; return how many."""
     until = time.monotonic() + seconds
     total = last = 0
     while time.monotonic() < until:

@@ -65,10 +65,7 @@ def minute_parts(first_slot: int, end_slot: int) -> Iterator[tuple[int, int, int
 
 
 def is_due(cron: str, zone: str, minute: int) -> bool:
-    """Say whether an expression is due in a minute since 1970.
-
-    A broken expression is never due; each is logged once in a process.
-    """
+    """Say whether an expression is due in a minute since 1970; a broken one never is."""
     start = moment_of(minute * SLOTS)
     try:
         return bool(cron_minutes(cron, zone, start=start, end=start + MINUTE))

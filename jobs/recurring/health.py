@@ -58,10 +58,7 @@ class Found:
 
 
 def owed(*, now: datetime) -> list[Owed]:
-    """Return the late spans, oldest first: with an open tick, or not handed out at all.
-
-    In a healthy installation there are none, and this costs two look-ups.
-    """
+    """Return the late spans, oldest first: with an open tick, or not handed out at all."""
     last = slot_of(now) - LATE_SLOTS
     ticks = Tick.objects.filter(done_at__isnull=True, first_slot__lt=last).order_by("id")[:SPANS]
     spans = [_owed_of(tick, last) for tick in ticks]

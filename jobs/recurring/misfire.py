@@ -1,7 +1,6 @@
 """Misfires: due times that no tick triggered in time are run late, or recorded as missed.
 
-Every due time of a schedule is either run or inside exactly one record. A pause is recorded when it
-is over, as one span.
+Every due time is either run or inside exactly one record. A pause is recorded as one span.
 """
 
 from __future__ import annotations

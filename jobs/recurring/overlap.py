@@ -1,8 +1,7 @@
 """Overlap: what becomes of a due time while an earlier run of its job is open.
 
 The due times of jobs that do not allow overlap are judged before runs are made: some are recorded
-as missed, some cancel open runs. The job's row is locked meanwhile, so that two ticks judge it one
-after the other.
+as missed, some cancel open runs. The job's row is locked meanwhile, against a second tick.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The pulse: once a second, the slots that have passed are handed out as ticks.
 
-Of two pulses at once, one does nothing. When a tick's message is lost, a later pulse sends the tick
-again, until it is done.
+Of two pulses at once, one does nothing. A later pulse sends a tick again whose message was lost.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ def trigger_second_interval(job_id: int) -> int:
     Due times are whole multiples of the interval since 1970: each has one run, however often and
     late celery-beat sends. At most one due time is caught up with; a longer outage of celery-beat
     is not recorded. Does nothing for a job that is off, paused or deleted, nor for a locked one,
-    which the next send catches up with. Raises BrokerUnavailable when the hint of a job without
-    history may be lost.
+    which the next send catches up with. Raises as `send_hints` does.
     """
     with transaction.atomic():
         sql.bound_waits()

@@ -77,16 +77,9 @@ def send_hints(due: Sequence[tuple[int, int]]) -> int:
 
 def publish_due_hints(due: Iterable[Due]) -> int:
     """Publish the hints of these due times, owner by owner; return how many."""
-    hints = _hints(sorted(due, key=attrgetter("owner")))
-    for start in range(0, len(hints), SLICE):
-        broker().publish(hints[start : start + SLICE], timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
-    return len(hints)
-
-
-def _hints(due: Sequence[Due]) -> list[Hint]:
     queue = setting("JOBS_QUEUE")
     policies = {item.name: item.offer.policy for item in offered()}
-    return [
+    hints = [
         Hint(
             scheduled_text(it.job_id, it.slot * SLOT_MS),
             it.task,
@@ -101,8 +94,11 @@ def _hints(due: Sequence[Due]) -> list[Hint]:
             it.job_id,
             it.lock,
         )
-        for it in due
+        for it in sorted(due, key=attrgetter("owner"))
     ]
+    for start in range(0, len(hints), SLICE):
+        broker().publish(hints[start : start + SLICE], timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+    return len(hints)
 
 
 def _arrays(due: Sequence[tuple[int, int]]) -> dict[str, str]:

@@ -18,11 +18,7 @@ _TICK: Final = timedelta(microseconds=1)
 
 
 def due_times(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator[datetime]:
-    """Yield the nominal due times from `start` until before `end`, in UTC, in order.
-
-    As `due_in`, but a cron expression is followed on demand. Raises ScheduleError at the first
-    step, for a broken schedule.
-    """
+    """Yield what `due_in` returns, on demand for cron; raises ScheduleError at the first step."""
     if schedule.kind == "cron":
         start = max(start, schedule.start_at or start)
         end = min(end, schedule.end_at + _TICK) if schedule.end_at else end
@@ -32,9 +28,6 @@ def due_times(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator
 
 
 def next_times(schedule: Schedule, *, after: datetime, count: int) -> list[datetime]:
-    """Return up to `count` due times later than `after`, in UTC, within eight years.
-
-    Raises ScheduleError.
-    """
+    """Return up to `count` due times after `after`, within eight years; raises ScheduleError."""
     times = due_times(schedule, start=after + _TICK, end=after + HORIZON)
     return list(islice(times, count))

@@ -73,7 +73,7 @@ def delay_of(schedule: Schedule) -> timedelta:
 def due_in(
     schedule: Schedule, *, start: datetime, end: datetime, since: datetime | None = None
 ) -> Sequence[datetime]:
-    """Return the nominal due times d of a schedule with start <= d < end, in order.
+    """Return the nominal due times d of a schedule with start <= d < end, in UTC, in order.
 
     The schedule's `start_at` and `end_at` (both included) and `since` are applied. For many jobs
     give the same start and end, and each job its own `since`: a cron expression is then walked once

@@ -1,8 +1,7 @@
 """When all of some calendars are open: in their windows, except in their freezes.
 
 Time is cut into blocks of two weeks. This process caches the spans of each entry and the openings
-of each calendar, by block. The keys are values: a changed calendar is another key, so the cache is
-never stale.
+of each calendar, by block. The caches are never stale: a changed calendar is another key.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ _of_calendars: Final = SpanCache(100_000)
 def open_spans(calendars: Iterable[CalendarHours], *, start: datetime, end: datetime) -> list[Span]:
     """Return the spans from `start` to `end` in which all calendars are open, in UTC, in order.
 
-    Cut-offs are not subtracted. Without a calendar, all is open. Raises WindowError for a broken
-    rule.
+    Cut-offs are not subtracted. Without a calendar, all is open. Raises WindowError.
     """
     return list(_walk(_unique(calendars), start=start, end=end))
 

@@ -1,8 +1,7 @@
 """The wall times of a rule that is daily or slower, with dateutil.
 
 dateutil expands only periods (years, months, weeks, days) near the requested span, so that an old
-rule costs no more than a new one. COUNT and UNTIL are applied here: dateutil checks them only when
-it finds a time.
+rule costs no more than a new one. Without a time, it would not end by COUNT and UNTIL.
 """
 
 from __future__ import annotations

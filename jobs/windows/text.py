@@ -43,10 +43,7 @@ def read_duration(text: str) -> timedelta | None:
 
 
 def read_dates(text: str, *, starts: datetime) -> tuple[tuple[datetime, ...], str]:
-    """Return the dates in the lines of a text, and the first line that is no date.
-
-    A day without a time gets the time of `starts`.
-    """
+    """Return the dates in the lines, at `starts`' time by default, and the first wrong line."""
     found = []
     for line in filter(None, map(str.strip, text.splitlines())):
         try:

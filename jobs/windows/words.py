@@ -28,10 +28,7 @@ _MONTHS: Final = (
 
 
 def notes(entry: Entry, span: Span) -> str:
-    """Return notes on clock changes in an occurrence; mostly an empty text.
-
-    `span` is one of the entry's occurrences, clipped to its validity or not.
-    """
+    """Return notes on clock changes in an occurrence, clipped or not; mostly an empty text."""
     if entry.rule and read_rule(entry.rule).frequency in SUB_DAILY:
         return _note_on_hour(span, entry.zone)
     start = span.start - entry.duration - FARTHEST

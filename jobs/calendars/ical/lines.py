@@ -54,10 +54,7 @@ class Line:
 
 
 def lines(data: bytes) -> Iterator[Line]:
-    """Yield the unfolded lines of a file; raises IcalError with the line.
-
-    Lines end with CR LF, LF or CR. Empty lines are ignored.
-    """
+    """Yield the unfolded lines of a file, without empty ones; raises IcalError with the line."""
     folded: list[bytes] = []
     first = 0
     for number, part in enumerate(_END.split(data.removeprefix(_MARK)), 1):

@@ -28,10 +28,7 @@ NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A window or freeze, identified by `uid`, and the line in which its event begins.
-
-    `note` says where it differs from the file.
-    """
+    """A window or freeze, identified by `uid`; `note` says where it differs from the file."""
 
     line: int
     uid: str

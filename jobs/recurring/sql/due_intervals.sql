@@ -11,10 +11,7 @@ FROM jobs_intervals AS intervals
 CROSS JOIN unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[])
     AS part (minute, low, high)
 CROSS JOIN LATERAL (
-    SELECT j.id, j.owner_id, j.history_policy, j.overlap, j.task, j.queue, j.priority, j.lock_key,
-        part.minute * 120 + j.shard AS slot,
-        j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
-    FROM jobs_job AS j
+    SELECT j.*, part.minute * 120 + j.shard AS slot FROM jobs_job AS j
     WHERE j.schedule || '' = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
         AND j.phase = (part.minute %% intervals.n)::int
         AND j.shard BETWEEN part.low AND part.high

@@ -9,9 +9,7 @@ SELECT due.id, part.minute * 120 AS slot, due.history_policy, due.overlap, o.slu
     due.task, due.queue, due.priority, due.lock_key
 FROM unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[]) AS part (minute, low, high)
 CROSS JOIN LATERAL (
-    SELECT j.id, j.owner_id, j.history_policy, j.overlap, j.task, j.queue, j.priority, j.lock_key,
-        j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
-    FROM jobs_job AS j
+    SELECT j.* FROM jobs_job AS j
     WHERE j.schedule || '' = 'once' AND j.enabled AND j.once_at = to_timestamp(part.minute * 60)
         AND (CASE WHEN j.smooth THEN j.shard ELSE 0 END) BETWEEN part.low AND part.high
     OFFSET 0

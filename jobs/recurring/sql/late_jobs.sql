@@ -11,9 +11,7 @@
      least((%(end_slot)s::bigint - 1) / 120, %(first_slot)s::bigint / 120 + n)
  ) AS minute
  CROSS JOIN LATERAL (
-     SELECT j.id, j.owner_id, minute * 120 + j.shard AS slot,
-         j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
-     FROM jobs_job AS j
+     SELECT j.*, minute * 120 + j.shard AS slot FROM jobs_job AS j
      WHERE j.schedule || '' = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
          AND j.phase = (minute %% intervals.n)::int
          AND j.shard >= greatest(%(first_slot)s::bigint - minute * 120, 0)::int
