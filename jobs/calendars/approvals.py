@@ -153,8 +153,8 @@ def _decide(
             reason=reason,
             calendar=calendar.name,
             revision=as_it_is.revision,
-            occurrence_at=_text(occurrence_at),
-            expires_at=_text(expires_at),
+            occurrence_at=occurrence_at and occurrence_at.isoformat(),
+            expires_at=expires_at and expires_at.isoformat(),
         )
     return made
 
@@ -181,13 +181,7 @@ def _start_of(entry: Entry, at: datetime) -> datetime:
     start, following = start_of(entry, at)
     if start is not None:
         return start
-    hint = (
-        f"the next one starts {following:%Y-%m-%d %H:%M:%S %Z}"
-        if following
-        else "none follows within a year"
-    )
+    hint = "none follows within a year"
+    if following:
+        hint = f"the next one starts {following:%Y-%m-%d %H:%M:%S %Z}"
     raise OptionError("occurrence_at", f"is the start of no occurrence; {hint}")
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()

@@ -23,7 +23,6 @@ from jobs.windows import Entry, in_words, notes
 
 MOST: Final = 2_000
 """Entries in a feed, the first ones: programs read all of it, every few minutes."""
-SECRET_BYTES: Final = 32
 
 
 def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
@@ -52,7 +51,7 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
 
 def new_secret(calendar: Calendar, *, actor: Any = None) -> str:
     """Replace the secret in the address of a feed; return it. Only its hash is stored."""
-    secret = token_urlsafe(SECRET_BYTES)
+    secret = token_urlsafe(32)
     Calendar.objects.filter(pk=calendar.pk).update(feed_hash=_hash(secret))
     AuditEntry.write("new feed address", on=calendar, actor=actor)
     return secret

@@ -11,7 +11,7 @@ from celery import Task
 
 from jobs.catalog import placeholders
 from jobs.catalog.error_names import refuse_unknown_names
-from jobs.catalog.policies import CHECKS
+from jobs.catalog.policies import CHECKS, whole_number
 from jobs.catalog.registry import resolve
 from jobs.core.errors import OptionError
 from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_text
@@ -67,16 +67,6 @@ def _labels(_name: str, value: Any) -> dict[str, str]:
 def _queue(name: str, value: Any) -> str:
     refuse_text(name, value, most=100)
     return preparation.queue_name(Options(queue=value)) if value else ""
-
-
-def _whole(most: int) -> Check:
-    def checked(name: str, value: Any) -> int:
-        # In Python a bool is an int.
-        if type(value) is not int or not 1 <= value <= most:
-            raise OptionError(name, f"is a whole number from 1 to {most}")
-        return value
-
-    return checked
 
 
 def _as_given(_name: str, value: Any) -> Any:
@@ -140,7 +130,7 @@ FIELDS: Final[Mapping[str, tuple[Check, Any]]] = {
     "end_at": (_moment, None),
     "smooth": (_flag, False),
     "misfire": (_one_of(*MisfirePolicy.values), MisfirePolicy.ONCE.value),
-    "misfire_cap": (_whole(CAP_LIMIT), 100),
+    "misfire_cap": (whole_number(1, CAP_LIMIT), 100),
     "misfire_deadline_seconds": (CHECKS["deadline_seconds"], None),
     "overlap": (_one_of(*OverlapPolicy.values), OverlapPolicy.ALLOW.value),
     **{name: (CHECKS[name], None) for name in POLICIES},

@@ -82,8 +82,7 @@ def _imported(content: bytes, *, owner: Owner, is_kept: bool) -> Report:
             upserted = upsert.upsert_jobs(owner, [job for _, job in rows.jobs])
             transaction.set_rollback(not is_kept or bool(problems))
     except BatchError as error:
-        wrong = ((numbers[index], *fault_of(fault)) for index, fault in error.problems)
-        problems += [Problem(*one) for one in wrong]
+        problems += [Problem(numbers[at], *fault_of(fault)) for at, fault in error.problems]
     except OptionError as error:
         problems.append(Problem(None, error.option, error.problem))
     if problems:

@@ -18,11 +18,11 @@ JobKey = tuple[int, str]
 
 def place_of(job: Job) -> tuple[int | None, int | None]:
     """Return the phase and the shard for a job that is about to be saved."""
-    row = {"schedule": job.schedule, "interval_minutes": job.interval_minutes}
-    rows: dict[JobKey, dict[str, Any]] = {(job.owner_id, job.key): {**row, "smooth": job.smooth}}
+    names = ("schedule", "interval_minutes", "smooth")
+    row: dict[str, Any] = {name: getattr(job, name) for name in names}
+    rows = {(job.owner_id, job.key): row}
     assign_placement(rows, found_jobs(rows))
-    [placed] = rows.values()
-    return placed.get("phase"), placed.get("shard")
+    return row.get("phase"), row.get("shard")
 
 
 def found_jobs(job_keys: Iterable[JobKey]) -> dict[JobKey, dict[str, Any]]:

@@ -6,7 +6,6 @@ A cron expression is matched once for all its jobs: there are few distinct ones.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from functools import cache
 from itertools import starmap
 from operator import itemgetter
@@ -24,9 +23,10 @@ PAIRS: Final = 1_000_000
 
 
 class Due(NamedTuple):
-    """A due time of a job, with what its hint needs; queue and priority are the job's own.
+    """A due time of a job, with what its hint needs; the columns of statements about due times.
 
-    The slot is that of the nominal time, also for a smooth job, which is triggered later.
+    The slot is that of the nominal time, also for a smooth job, which is triggered later. The owner
+    is a slug; queue and priority are the job's own.
     """
 
     job_id: int
@@ -42,7 +42,11 @@ class Due(NamedTuple):
 
 def due_jobs(first_slot: int, end_slot: int) -> list[Due]:
     """Return all due times of enabled jobs that are to be triggered in the slots, by job."""
-    parts = list(minute_parts(first_slot, end_slot))
+    # Each minute, with its first and its last shard.
+    parts = [
+        (minute, max(first_slot - minute * SLOTS, 0), min(end_slot - minute * SLOTS, SLOTS) - 1)
+        for minute in range(first_slot // SLOTS, (end_slot - 1) // SLOTS + 1)
+    ]
     given = sql.columns(parts, "minutes", "lows", "highs")
     found = due_rows("recurring/due_intervals", given) + due_rows("recurring/due_once", given)
     crons = [
@@ -55,13 +59,6 @@ def due_jobs(first_slot: int, end_slot: int) -> list[Due]:
         given = sql.columns(crons, "crons", "zones", "minutes", "lows", "highs")
         found += due_rows("recurring/due_crons", given)
     return sorted(found, key=itemgetter(0, 1))
-
-
-def minute_parts(first_slot: int, end_slot: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the minutes of a span of slots, each with its first and its last shard in it."""
-    for minute in range(first_slot // SLOTS, (end_slot - 1) // SLOTS + 1):
-        start = minute * SLOTS
-        yield minute, max(first_slot - start, 0), min(end_slot - start, SLOTS) - 1
 
 
 def is_due(cron: str, zone: str, minute: int) -> bool:

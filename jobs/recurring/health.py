@@ -61,16 +61,14 @@ def owed(*, now: datetime) -> list[Owed]:
     """Return the late spans, oldest first: with an open tick, or not handed out at all."""
     last = slot_of(now) - LATE_SLOTS
     ticks = Tick.objects.filter(done_at__isnull=True, first_slot__lt=last).order_by("id")[:SPANS]
-    spans = [_owed_of(tick, last) for tick in ticks]
+    spans = []
+    for tick in ticks:
+        job = tick.after_job + 1 if tick.kind == Tick.Kind.HELD else None
+        spans.append(Owed(tick.first_slot, min(tick.end_slot, last), tick.after_job, job))
     cursor = Cursor.objects.order_by("pk").first()
     if cursor is not None and cursor.slot < last:
         spans.append(Owed(cursor.slot, last))
     return spans
-
-
-def _owed_of(tick: Tick, last: int) -> Owed:
-    job = tick.after_job + 1 if tick.kind == Tick.Kind.HELD else None
-    return Owed(tick.first_slot, min(tick.end_slot, last), tick.after_job, job)
 
 
 def late_jobs(owners: Owners, *, now: datetime) -> Found:

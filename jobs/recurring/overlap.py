@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import OperationalError, transaction
@@ -22,8 +22,6 @@ from jobs.recurring.missed import JobMissed, record_missed
 from jobs.runs.cancellation import cancel_runs
 from jobs.schedules import moment_of
 from jobs.schedules.misfire import MissedSpan
-
-CAUSE: Final = "the next run was due"
 
 Pair = tuple[int, int]
 """A job and the slot of a due time."""
@@ -89,7 +87,7 @@ def apply_overlap(pairs: Sequence[Pair]) -> OverlapResult:
             doomed += [*runs.waiting, *runs.active]
     record_missed(missed)
     if doomed:
-        cancel_runs(doomed, reason=CAUSE)
+        cancel_runs(doomed, reason="the next run was due")
     return OverlapResult(chosen, waiting)
 
 

@@ -53,7 +53,8 @@ def windows_of(events: Sequence[Event], *, effect: Effect) -> Iterator[Found]:
         yield from _series(series, others, effect=effect)
     for other in others:
         if not other.is_cancelled and other.replaces is not None:
-            yield _own(other, _key(other.uid, _replaced(other.replaces, series)), effect=effect)
+            uid = _key(other.uid, _replaced(other.replaces, series))
+            yield from _series(replace(other, uid=uid), (), effect=effect)
 
 
 def _newest(events: Iterable[Event]) -> list[Event]:
@@ -79,6 +80,7 @@ def _replacing(events: Sequence[Event], series: Event | None) -> list[Event]:
 
 
 def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterator[Found]:
+    """Yield the window of an event without what `others` replace, and those of its periods."""
     start = _start(event)
     excluded = [*event.excluded, *(one.replaces for one in others if one.replaces is not None)]
     try:
@@ -96,7 +98,7 @@ def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterato
                 zone=start.zone,
                 rule=rule,
                 excluded=tuple(out),
-                added=tuple(_added(one, start) for one in usual),
+                added=tuple(_wall(one, start) for one in usual),
                 reason=event.reason,
             )
         )
@@ -111,20 +113,9 @@ def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterato
         raise _refused(event, error) from error
     for time_, length in periods:
         if time_.by(start.zone) not in out and length is not None:
-            own = replace(event, start=time_, length=length, rule="", excluded=(), added=())
-            yield _own(own, _key(event.uid, time_.moment), effect=effect)
-
-
-def _own(event: Event, uid: str, *, effect: Effect) -> Found:
-    """Return a single occurrence as a window."""
-    start = _start(event)
-    entry = Entry(
-        effect, starts=start.wall, duration=event.length, zone=start.zone, reason=event.reason
-    )
-    try:
-        return Found(event.line, uid, checked(entry))
-    except WindowError as error:
-        raise _refused(event, error) from error
+            uid = _key(event.uid, time_.moment)
+            single = replace(event, uid=uid, start=time_, length=length, rule="")
+            yield from _series(replace(single, excluded=(), added=()), (), effect=effect)
 
 
 def _moved(entry: Entry) -> tuple[Entry, str]:
@@ -141,23 +132,20 @@ def _moved(entry: Entry) -> tuple[Entry, str]:
 def _walls(one: Time, event: Event, rule: str) -> Iterator[datetime]:
     """Yield the wall times of the occurrences that a date or time of an exception means."""
     start = _start(event)
-    if start.is_date:
-        yield datetime.combine(one.wall, time())
-    elif not one.is_date:
-        yield one.by(start.zone)
-    elif not rule:
-        yield datetime.combine(one.wall, start.wall.time())
-    else:
-        known = read_rule(rule)
-        if known.frequency in SUB_DAILY:
-            raise WindowError("excluded", "is a date; of a rule in hours or minutes, give times")
-        usual = start.wall.time()
-        names = {"byhour": usual.hour, "byminute": usual.minute, "bysecond": usual.second}
-        for of_day in product(*(known.by.get(name, (value,)) for name, value in names.items())):
-            yield datetime.combine(one.wall, time(*of_day))
+    if start.is_date or not one.is_date or not rule:
+        yield _wall(one, start)
+        return
+    known = read_rule(rule)
+    if known.frequency in SUB_DAILY:
+        raise WindowError("excluded", "is a date; of a rule in hours or minutes, give times")
+    usual = start.wall.time()
+    names = {"byhour": usual.hour, "byminute": usual.minute, "bysecond": usual.second}
+    for of_day in product(*(known.by.get(name, (value,)) for name, value in names.items())):
+        yield datetime.combine(one.wall, time(*of_day))
 
 
-def _added(one: Time, start: Time) -> datetime:
+def _wall(one: Time, start: Time) -> datetime:
+    """Return the wall time of the occurrence of a series that a date or time means."""
     if one.is_date and not start.is_date:
         return datetime.combine(one.wall, start.wall.time())
     return datetime.combine(one.wall, time()) if start.is_date else one.by(start.zone)
@@ -168,7 +156,7 @@ def _replaced(one: Time, series: Event | None) -> datetime:
     start = series.start if series is not None else None
     if start is None:
         return one.moment
-    return Time(_added(one, start), start.zone).moment
+    return Time(_wall(one, start), start.zone).moment
 
 
 def _start(event: Event) -> Time:

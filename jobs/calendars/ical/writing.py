@@ -10,7 +10,6 @@ from typing import Final
 
 from icalendar import Calendar, Event, vDuration
 
-PRODUCT: Final = "-//Fairshift//Service windows//EN"
 AGAIN: Final = timedelta(minutes=15)
 """How often programs are asked to reload the file; not all of them obey."""
 
@@ -39,7 +38,7 @@ class Shown:
 def write(shown: Iterable[Shown], *, name: str) -> bytes:
     """Return the file of a calendar with these entries; equal entries give equal bytes."""
     calendar = Calendar()
-    calendar.add("prodid", PRODUCT)
+    calendar.add("prodid", "-//Fairshift//Service windows//EN")
     calendar.add("version", "2.0")
     calendar.add("method", "PUBLISH")
     calendar.add("name", name)

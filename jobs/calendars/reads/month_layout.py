@@ -175,7 +175,11 @@ def _strips(opened: Sequence[Span], whole: Span) -> tuple[Strip, ...]:
     if len(opened) > MOST_STRIPS:
         wide = (Span(cut.start, cut.end + whole.length / 100) for cut in opened)
         opened = [span.clip(end=whole.end) for span in joined(wide)]
-    return tuple(_strip(cut, whole) for cut in opened)
+    percent = whole.length / 100
+    return tuple(
+        Strip(round((cut.start - whole.start) / percent, 3), round(cut.length / percent, 3))
+        for cut in opened
+    )
 
 
 def _cut(span: Span, whole: Span) -> list[Span]:
@@ -187,11 +191,6 @@ def _hours(cut: Span, whole: Span, zone: str) -> str:
     start = "00:00" if cut.start == whole.start else f"{shown_at(cut.start, zone):%H:%M}"
     end = "24:00" if cut.end == whole.end else f"{shown_at(cut.end, zone):%H:%M}"
     return f"{start}–{end}"
-
-
-def _strip(cut: Span, whole: Span) -> Strip:
-    length = whole.length / 100
-    return Strip(round((cut.start - whole.start) / length, 3), round(cut.length / length, 3))
 
 
 def _midnight(day: date, zone: str) -> datetime:

@@ -80,11 +80,10 @@ def find_far_opening(calendar: Calendar, *, now: datetime) -> None:
     except Exception as error:
         page.page_status = Status(problem=_("cannot be read (%s)") % error)
         return
-    page.page_status = (
-        Status(problem=_("not open within a year"))
-        if opening is None
-        else Status(opens_at=opening.start)
-    )
+    if opening is None:
+        page.page_status = Status(problem=_("not open within a year"))
+    else:
+        page.page_status = Status(opens_at=opening.start)
 
 
 def _status(

@@ -1,8 +1,7 @@
 -- The jobs by cron expression that are due in some slots, by the expressions that match a minute.
 -- Parameters: crons, zones text[], minutes bigint[], lows and highs int[], side by side: in that
 --   minute (since 1970), for which the expression is due, the shards from low to high.
--- Result: id, slot (of the due time: the minute's first), and the job's history_policy, overlap,
---   owner (slug), task, queue, priority, lock_key.
+-- Result: the fields of `Due` (due.py); the slot is the minute's first.
 -- Keeps true: only due jobs are read, by the index job_due_cron; a job that is not smooth has the
 --   shard 0 there.
 SELECT due.id, part.minute * 120 AS slot, due.history_policy, due.overlap, o.slug,

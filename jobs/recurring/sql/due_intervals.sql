@@ -1,8 +1,7 @@
 -- The jobs by interval that are due in some slots.
 -- Parameters: minutes bigint[], lows and highs int[], side by side: in that minute (since 1970) the
 --   shards from low to high.
--- Result: id, slot (of the due time), and the job's history_policy, overlap,
---   owner (slug), task, queue, priority, lock_key.
+-- Result: the fields of `Due` (due.py).
 -- Keeps true: only due jobs are read, by the index job_due_interval. OFFSET 0 makes the planner ask
 --   the index for each interval and minute.
 SELECT due.id, due.slot, due.history_policy, due.overlap, o.slug,

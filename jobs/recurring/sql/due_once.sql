@@ -1,8 +1,7 @@
 -- The jobs with one time that are due in some slots.
 -- Parameters: minutes bigint[], lows and highs int[], side by side: in that minute (since 1970) the
 --   shards from low to high.
--- Result: id, slot (of the due time: the minute's first), and the job's history_policy, overlap,
---   owner (slug), task, queue, priority, lock_key.
+-- Result: the fields of `Due` (due.py); the slot is the minute's first.
 -- Keeps true: only due jobs are read, by the index job_due_once; a job that is not smooth has the
 --   shard 0 there, and `once_at` is a whole minute.
 SELECT due.id, part.minute * 120 AS slot, due.history_policy, due.overlap, o.slug,

@@ -2,8 +2,7 @@
 -- Parameters: seen, before pg_snapshot: the jobs are those that this round sees and the one before
 --   did not; first_slot, end_slot bigint; kind text: of the ticks; crons, zones text[], minutes
 --   bigint[], side by side: the minutes (since 1970) for which an expression is due.
--- Result: id, slot (of the due time), and the job's history_policy, overlap, owner (slug), task,
---   queue, priority, lock_key; by id.
+-- Result: the fields of `Due` (due.py), by id.
 -- Keeps true: a tick without a snapshot has not begun and will see these jobs itself. A tick and
 --   this round may both trigger a due time, never neither.
 WITH changed AS MATERIALIZED (
