@@ -21,7 +21,7 @@ from django.db import DataError, IntegrityError, transaction
 from fleet import Call, crash_point
 from fleet.broker import inbox
 from jobs.core.conf import setting
-from jobs.core.errors import FairshiftError, OptionError, UnknownOwner
+from jobs.core.errors import OptionError, UnknownOwner
 from jobs.definitions import inbox_allowed, upsert
 from jobs.definitions.inbox_refusals import Refused, audit_refused, keep_results, shown
 from jobs.definitions.placement import JobKey, found_jobs
@@ -106,13 +106,18 @@ def _digest(raw: bytes) -> str:
 def _apply(calls: Sequence[Call]) -> list[Refused]:
     """Apply calls in their order, inside the caller's transaction; return those refused."""
     refused: list[Refused] = []
-    changes: list[Change] = []
-    owners = _owners(calls)
-    specs = JobSpecs()
+    asked: list[tuple[Call, str, Any]] = []
     for call in calls:
-        slug = ""
         try:
-            slug, wanted = _wanted(call)
+            asked.append((call, *_wanted(call)))
+        except OptionError as error:
+            refused.append(Refused(call, "", error))
+    slugs = {slug for _, slug, _ in asked}
+    owners = dict(Owner.objects.filter(slug__in=slugs).values_list("slug", "id"))
+    changes: list[Change] = []
+    specs = JobSpecs()
+    for call, slug, wanted in asked:
+        try:
             patterns = inbox_allowed.patterns_of(slug)
             if slug not in owners:
                 raise UnknownOwner(slug)
@@ -144,17 +149,6 @@ def _foreign(changes: Sequence[Change]) -> list[Refused]:
         except OptionError as error:
             refused.append(Refused(change.call, change.slug, error))
     return refused
-
-
-def _owners(calls: Iterable[Call]) -> dict[str, int]:
-    """Return the ids of the owners that calls name, by slug."""
-    slugs = set()
-    for call in calls:
-        try:
-            slugs.add(_wanted(call)[0])
-        except FairshiftError:
-            continue  # `_apply` refuses it
-    return dict(Owner.objects.filter(slug__in=slugs).values_list("slug", "id"))
 
 
 def _wanted(call: Call) -> tuple[str, Any]:

@@ -25,8 +25,8 @@ from jobs.runs import preparation
 from jobs.runs.targets import targets_of
 
 BATCH_LIMIT: Final = 100_000
-# One statement's parameter: PostgreSQL takes less than 1 GB.
 BYTES_LIMIT: Final = 256 * 2**20
+"""Arguments of a bulk: in hex they are one parameter, and PostgreSQL takes less than 1 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,10 @@ def checked_keys(keys: Iterable[str]) -> list[str]:
 
 def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
     """Write checked jobs of any owners, inside the caller's transaction."""
+    size = sum(len(spec.payload) for spec in jobs.values())
+    if size > BYTES_LIMIT:
+        problem = f"have {size:,} bytes of arguments, the limit is {BYTES_LIMIT:,}; split them"
+        raise OptionError("jobs", problem)
     named = [(owner_id, spec.target) for (owner_id, _), spec in jobs.items() if spec.target]
     targets = targets_of(named)
     waiting = {
@@ -109,7 +113,6 @@ def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
         # In the order of insert.sql: the collation "C" compares UTF-8.
         for job_key, spec in sorted(jobs.items())
     }
-    _refuse_bytes(waiting)
     created = updated = 0
     # Repeated for jobs that another transaction made between our read and our insert.
     while waiting:
@@ -145,13 +148,6 @@ def _refuse_size(option: str, elements: Sequence[Any]) -> None:
     if len(elements) > BATCH_LIMIT:
         problem = f"holds at most {BATCH_LIMIT:,} elements; these are {len(elements):,}"
         raise OptionError(option, problem)
-
-
-def _refuse_bytes(rows: Mapping[JobKey, Mapping[str, Any]]) -> None:
-    size = sum(len(row["payload"]) for row in rows.values())
-    if size > BYTES_LIMIT:
-        problem = f"have {size:,} bytes of arguments, the limit is {BYTES_LIMIT:,}; split them"
-        raise OptionError("jobs", problem)
 
 
 def _row(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any]:
