@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import Min
+from django.db.models import F, Min
 
 from jobs.calendars import hours
 from jobs.core import sql
@@ -44,9 +44,6 @@ LEFT JOIN jobs_job AS j ON j.id = a.job_id
 LEFT JOIN jobs_target AS t ON t.id = a.target_id
 LEFT JOIN jobs_targetgroup AS g ON g.id = a.group_id
 WHERE a.calendar_id = %s
-"""
-_CHANGED: Final = """
-UPDATE jobs_owner SET calendar_version = calendar_version + 1 WHERE id = ANY(%s)
 """
 _STALE: Final = "SELECT id FROM jobs_calendar WHERE is_stale ORDER BY id"
 _MADE: Final = "UPDATE jobs_calendar SET computed_until = %s, is_stale = false WHERE id = %s"
@@ -231,4 +228,4 @@ def _lock_owners(owner_ids: Collection[int]) -> None:
 
 def _mark_changed(owner_ids: Collection[int]) -> None:
     """Have the next promotion gate these owners' waiting runs again, and stop active ones."""
-    sql.query(_CHANGED, [sorted(owner_ids)])
+    Owner.objects.filter(pk__in=owner_ids).update(calendar_version=F("calendar_version") + 1)

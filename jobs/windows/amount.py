@@ -10,7 +10,7 @@ from typing import Final
 
 from jobs.windows.entries import Entry
 from jobs.windows.occurrences import FARTHEST, step_of
-from jobs.windows.rrule import LAST, wall_starts
+from jobs.windows.rrule import LAST, LAST_MOMENT, wall_starts
 from jobs.windows.rules import SUB_DAILY, Rule, read_rule
 from jobs.windows.wall_clock import moment_at
 
@@ -20,7 +20,6 @@ MOST_OPENINGS: Final = 20_000
 _SPAN: Final = timedelta(days=DAYS)
 _LOOK: Final = timedelta(days=366)
 _EPOCH: Final = datetime(1970, 1, 1)
-_LAST_MOMENT: Final = LAST.replace(tzinfo=UTC)
 
 
 def first_beyond(entries: Iterable[Entry], *, after: datetime) -> Entry | None:
@@ -80,7 +79,7 @@ def _elapsed(
 
 
 def _wall(moment: datetime) -> datetime:
-    return min(moment, _LAST_MOMENT).astimezone(UTC).replace(tzinfo=None)
+    return min(moment, LAST_MOMENT).astimezone(UTC).replace(tzinfo=None)
 
 
 def _span_of(wall: datetime) -> int:

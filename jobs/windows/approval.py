@@ -9,10 +9,9 @@ from typing import Final
 
 from jobs.windows.entries import Entry, Span
 from jobs.windows.occurrences import FARTHEST, all_occurrences
+from jobs.windows.rrule import FIRST_MOMENT, LAST_MOMENT
 from jobs.windows.spans import union, without
 
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 _MOMENT: Final = timedelta(microseconds=1)
 _REACHES: Final = (timedelta(days=1), timedelta(days=62), timedelta(days=366))
 
@@ -34,9 +33,9 @@ def approved_spans(decisions: Iterable[DecisionFact]) -> tuple[Span, ...]:
     """
     spans: list[Span] = []
     for one in decisions:
-        until = _LAST if one.expires_at is None else max(_FIRST, one.expires_at)
+        until = LAST_MOMENT if one.expires_at is None else max(FIRST_MOMENT, one.expires_at)
         if one.occurrence_at is None:
-            spans = [Span(_FIRST, until)] if one.is_approved else []
+            spans = [Span(FIRST_MOMENT, until)] if one.is_approved else []
             continue
         start = one.occurrence_at.astimezone(UTC)
         moment = [Span(start, start + _MOMENT)]

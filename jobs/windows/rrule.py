@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from calendar import isleap
 from collections.abc import Iterator
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
@@ -20,6 +20,8 @@ from jobs.windows.rules import Rule, read_rule
 
 LAST: Final = datetime(2100, 1, 1)
 """The end of all searches; until then the calendar repeats every 28 years."""
+FIRST_MOMENT: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_MOMENT: Final = LAST.replace(tzinfo=UTC)
 _FREQUENCIES: Final = {
     "YEARLY": rrule.YEARLY,
     "MONTHLY": rrule.MONTHLY,

@@ -11,7 +11,7 @@ from jobs.core.errors import WindowError
 from jobs.core.zones import moment_problem, shown, zone_problem
 from jobs.windows.entries import Effect, Entry, Span
 from jobs.windows.occurrences import span_of, step_of
-from jobs.windows.rrule import LAST, first_two, wall_starts
+from jobs.windows.rrule import FIRST_MOMENT, LAST, LAST_MOMENT, first_two, wall_starts
 from jobs.windows.rules import SUB_DAILY, Rule, normal_text, read_rule
 from jobs.windows.wall_clock import moment_at
 
@@ -21,8 +21,6 @@ MOST_DATES: Final = 5_000
 """The limit of `excluded`, of `added`, and of approvals."""
 LONGEST_REASON: Final = 1_000
 _EARLIEST: Final = datetime(1970, 1, 1)
-_FIRST_MOMENT: Final = _EARLIEST.replace(tzinfo=UTC)
-_LAST_MOMENT: Final = LAST.replace(tzinfo=UTC)
 
 
 def checked(entry: Entry) -> Entry:
@@ -127,7 +125,7 @@ def _wall(value: Any, field: str) -> datetime:
 def _moment(value: Any, field: str) -> datetime | None:
     if value is None:
         return None
-    if problem := moment_problem(value, first=_FIRST_MOMENT, end=_LAST_MOMENT):
+    if problem := moment_problem(value, first=FIRST_MOMENT, end=LAST_MOMENT):
         raise WindowError(field, problem)
     moment: datetime = value.astimezone(UTC)
     return moment

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 from typing import Final
 
 from jobs.calendars.ical.components import Component
@@ -83,19 +84,12 @@ def event_of(component: Component, zones: Zones) -> Event:
         start=start,
         length=_length(component, start, zones) if start is not None else DAY,
         rule=_rule(component, is_one=replaces is not None),
-        excluded=tuple(one for one, _ in _times(component, "EXDATE", zones)),
-        added=tuple(_times(component, "RDATE", zones)),
+        excluded=tuple(one for line in component.all("EXDATE") for one, _ in times(line, zones)),
+        added=tuple(chain.from_iterable(times(line, zones) for line in component.all("RDATE"))),
         reason=_reason(summary.text) if summary is not None else "",
         line=component.line,
         lines=_lines(component),
     )
-
-
-def _times(
-    component: Component, name: str, zones: Zones
-) -> Iterator[tuple[Time, timedelta | None]]:
-    for line in component.all(name):
-        yield from times(line, zones)
 
 
 def _length(component: Component, start: Time, zones: Zones) -> timedelta:

@@ -15,13 +15,12 @@ from jobs.calendars.ical.components import Component
 from jobs.calendars.ical.lines import Line
 from jobs.core.errors import IcalError
 from jobs.core.zones import zone_names
+from jobs.windows.rrule import FIRST_MOMENT, LAST_MOMENT
 from jobs.windows.wall_clock import moment_at, shown_at
 
 _DATE: Final = re.compile(r"[0-9]{8}")
 _TIME: Final = re.compile(r"[0-9]{8}T[0-9]{6}Z?")
 _LENGTH: Final = re.compile(r"\+?P[0-9WDTHMS]{2,40}")
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
 NAME_LIMIT: Final = 255
 """Characters of a zone name at whose end an IANA name is looked for."""
@@ -136,7 +135,7 @@ def _time(text: str, zone: str, *, line: Line) -> Time:
     except ValueError as error:
         problem = f"{line.name} has {text[:40]!a}, which does not exist; correct it"
         raise IcalError(line.number, problem) from error
-    if not _FIRST + DAY <= found.wall.replace(tzinfo=UTC) < _LAST - DAY:
+    if not FIRST_MOMENT + DAY <= found.wall.replace(tzinfo=UTC) < LAST_MOMENT - DAY:
         raise IcalError(line.number, f"{line.name} has {text[:40]!a}; it takes 1970 to 2099")
     return found
 
