@@ -40,20 +40,20 @@ def gates(asked: Sequence[GateInput], *, now: datetime, ids: Iterable[UUID]) -> 
     for given, run_id in zip(asked, ids, strict=True):
         key = given, _start_delay(run_id, given.calendars, spread)
         if key not in decided:
-            decided[key] = _gate(given, known, now=now, late=key[1])
+            decided[key] = _gate(given, known, now=now, delay=key[1])
         found.append(decided[key])
     return found
 
 
 def _gate(
-    given: GateInput, known: dict[int, CalendarHours], *, now: datetime, late: timedelta
+    given: GateInput, known: dict[int, CalendarHours], *, now: datetime, delay: timedelta
 ) -> Gate:
     if given.policy == WindowPolicy.OVERRIDDEN:
         return OPEN
     if given.policy == WindowPolicy.REQUIRED and not given.calendars:
         return Gate()
     hours = [known[one] for one in given.calendars if one in known]
-    return gate_of(hours, now=now, needed=given.needed, late=late)
+    return gate_of(hours, now=now, needed=given.needed, delay=delay)
 
 
 def spread_of(known: Collection[int]) -> dict[int, int]:

@@ -120,7 +120,7 @@ def _opened(
     if found is None or found.start > horizon:
         return None
     last = found.end - cut_off_of(group.calendars) - group.needed
-    begins = found.start if found.start <= moment else min(found.start + group.late, last)
+    begins = found.start if found.start <= moment else min(found.start + group.delay, last)
     times = (found.start, found.end, begins, last)
     return Opened(*((one - now).total_seconds() for one in times))
 

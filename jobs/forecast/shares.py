@@ -47,7 +47,7 @@ class Capacity:
     own: Sequence[Work] = ()
 
 
-class _Left:
+class _Remaining:
     __slots__ = ("rate", "seconds", "work")
 
     def __init__(self, work: Work) -> None:
@@ -64,9 +64,9 @@ class Share:
         cap = inf if capacity.max_running is None else float(capacity.max_running)
         # Weight, limit and work of each owner; ours is the last.
         self._owners = [
-            (rival.weight, rival.most, [*map(_Left, rival.works)]) for rival in capacity.rivals
+            (rival.weight, rival.most, [*map(_Remaining, rival.works)]) for rival in capacity.rivals
         ]
-        self._owners.append((capacity.weight, cap, [*map(_Left, capacity.own)]))
+        self._owners.append((capacity.weight, cap, [*map(_Remaining, capacity.own)]))
         self._at = 0.0
         self._wanted = 0.0
         self.amount = 0.0

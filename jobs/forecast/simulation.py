@@ -23,7 +23,7 @@ MOST_STEPS: Final = 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Equal runs. `late` is their delay by a spread of starts."""
+    """Equal runs. `delay` is their delay by a spread of starts."""
 
     count: int
     seconds: float
@@ -31,7 +31,7 @@ class Group:
     calendars: tuple[CalendarHours, ...] = ()
     needed: timedelta = timedelta(0)
     priority: int = 5
-    late: timedelta = timedelta(0)
+    delay: timedelta = timedelta(0)
     wait: timedelta = timedelta(0)
     """From now; none of them may start before its end."""
     names: tuple[str, ...] = ()

@@ -248,7 +248,7 @@ def _groups(counts: ByCalendars, alike: Group) -> Iterator[Group]:
                 alike,
                 count=count * (part + 1) // parts - count * part // parts,
                 calendars=tuple(hours[one] for one in calendars if one in hours),
-                late=longest * (part + 0.5) / parts,
+                delay=longest * (part + 0.5) / parts,
                 names=tuple(names) if part == 0 else (),
             )
 

@@ -34,7 +34,7 @@ Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class LateSpan:
     """A span of slots that should have been triggered, for the jobs with ids above `after_job`.
 
     `job` is the key of a single job that another transaction has locked.
@@ -57,23 +57,23 @@ class Found:
         return Found(self.keys | other.keys, self.is_complete and other.is_complete)
 
 
-def owed(*, now: datetime) -> list[Owed]:
+def late_spans(*, now: datetime) -> list[LateSpan]:
     """Return the late spans, oldest first: with an open tick, or not handed out at all."""
     last = slot_of(now) - LATE_SLOTS
     ticks = Tick.objects.filter(done_at__isnull=True, first_slot__lt=last).order_by("id")[:SPANS]
     spans = []
     for tick in ticks:
         job = tick.after_job + 1 if tick.kind == Tick.Kind.HELD else None
-        spans.append(Owed(tick.first_slot, min(tick.end_slot, last), tick.after_job, job))
+        spans.append(LateSpan(tick.first_slot, min(tick.end_slot, last), tick.after_job, job))
     cursor = Cursor.objects.order_by("pk").first()
     if cursor is not None and cursor.slot < last:
-        spans.append(Owed(cursor.slot, last))
+        spans.append(LateSpan(cursor.slot, last))
     return spans
 
 
 def late_jobs(owners: Owners, *, now: datetime) -> Found:
     """Return jobs that were due more than 60 s ago and have not been triggered."""
-    spans = owed(now=now)
+    spans = late_spans(now=now)
     if not spans:
         return Found()
     until = time.monotonic() + LATE_MILLISECONDS / 1000
@@ -87,7 +87,7 @@ def late_jobs(owners: Owners, *, now: datetime) -> Found:
     return found
 
 
-def _late_in(span: Owed, pairs: Pairs, owners: Owners, *, until: float) -> Found:
+def _late_in(span: LateSpan, pairs: Pairs, owners: Owners, *, until: float) -> Found:
     limits = {
         "first_slot": span.first_slot,
         "end_slot": span.end_slot,
@@ -111,11 +111,11 @@ def _left(until: float) -> int:
     return max(1, round(1000 * (until - time.monotonic())))
 
 
-def _pieces(span: Owed) -> Iterator[Owed]:
+def _pieces(span: LateSpan) -> Iterator[LateSpan]:
     """Cut a span into pieces, each twice as long as the one before."""
     first, length = span.first_slot, FIRST_PIECE
     while first < span.end_slot:
-        yield Owed(first, min(first + length, span.end_slot), span.after_job)
+        yield LateSpan(first, min(first + length, span.end_slot), span.after_job)
         first, length = first + length, 2 * length
 
 

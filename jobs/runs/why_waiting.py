@@ -16,7 +16,7 @@ from jobs.core.conf import setting
 from jobs.core.sql import now
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.runs.storage import needed_of
-from jobs.windows import Named, why_closed
+from jobs.windows import NamedHours, why_closed
 
 if TYPE_CHECKING:
     from jobs.models import Run, Window
@@ -72,7 +72,7 @@ def _why_kept(run: Run) -> str:
         return "It requires a window, and no calendar applies to it."
     rows = Calendar.objects.filter(id__in=row["calendars"]).order_by("name")
     calendars = [
-        Named(calendar.name, hours, tuple(map(_asked, windows)))
+        NamedHours(calendar.name, hours, tuple(map(_asked, windows)))
         for calendar in rows.prefetch_related("windows__decisions", "windows__requested_by")
         for hours, windows in [read_with_windows(calendar)]
     ]

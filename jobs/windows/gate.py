@@ -26,11 +26,11 @@ OPEN = Gate(is_open=True)
 
 
 def gate_of(
-    calendars: Sequence[CalendarHours], *, now: datetime, needed: timedelta, late: timedelta
+    calendars: Sequence[CalendarHours], *, now: datetime, needed: timedelta, delay: timedelta
 ) -> Gate:
     """Return the gate of a run whose attempt takes `needed`, by all calendars that apply.
 
-    `late` delays the start after the begin of a future opening, so that thousands of runs do not
+    `delay` is added to the begin of a future opening, so that thousands of runs do not
     start at once. In a short opening they are spread over the first half of the possible starts;
     the other half is left for the time in the queue.
     """
@@ -44,6 +44,6 @@ def gate_of(
         # An opening without an end within a year has no limit: it would move with `now`.
         return Gate(is_open=True, not_after=None if found.end - now >= HORIZON else last)
     room = (last - found.start) / 2
-    if late > room:
-        late = late % room if room else room
-    return Gate(opens_at=found.start + late)
+    if delay > room:
+        delay = delay % room if room else room
+    return Gate(opens_at=found.start + delay)

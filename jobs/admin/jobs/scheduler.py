@@ -17,7 +17,7 @@ from jobs.admin.kit.base import RecordAdmin
 from jobs.core.counting import capped_count
 from jobs.core.sql import now
 from jobs.models import Cursor, Job, Leader, Tick
-from jobs.recurring.health import LATE_SLOTS, owed
+from jobs.recurring.health import LATE_SLOTS, late_spans
 from jobs.schedules import moment_of
 from jobs.schedules.phases import SLOT
 
@@ -53,7 +53,7 @@ class SchedulerAdmin(RecordAdmin):
         at = now()
         shown.page_silence = at - cursor.beat_at
         shown.page_ticks = capped_count(Tick.objects.filter(done_at__isnull=True))
-        spans = owed(now=at)
+        spans = late_spans(now=at)
         first = min((span.first_slot for span in spans), default=None)
         shown.page_behind = None if first is None else at - moment_of(first)
         shown.page_leader = Leader.objects.filter(until__gt=at).order_by("name").first()
