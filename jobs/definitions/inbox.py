@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -55,15 +56,14 @@ def read(*, seconds: float = ROUND_SECONDS) -> dict[str, int]:
     Raises BrokerUnavailable, and what the database raises: the calls then stay in Redis.
     """
     ends_at = time.monotonic() + seconds
-    done = refused = 0
+    total = Counter(done=0, refused=0)
     for name in inbox.lists(setting("INBOX_QUEUE")):
         while time.monotonic() < ends_at and (counts := _read_chunk(name)) is not None:
-            done += counts[0]
-            refused += counts[1]
-    return {"done": done, "refused": refused}
+            total.update(counts)
+    return dict(total)
 
 
-def _read_chunk(name: str) -> tuple[int, int] | None:
+def _read_chunk(name: str) -> dict[str, int] | None:
     """Apply the oldest calls of one list; count those done and refused. None without calls."""
     timeout = setting("PUBLISH_TIMEOUT_SECONDS")
     with transaction.atomic():
@@ -88,7 +88,7 @@ def _read_chunk(name: str) -> tuple[int, int] | None:
     for one in refused:
         text = shown(str(one.error))
         logger.warning("refused %s of %s (%s): %s", one.call.task, one.slug, one.call.id, text)
-    return len(calls) - len(refused), len(refused)
+    return {"done": len(calls) - len(refused), "refused": len(refused)}
 
 
 def _after_mark(raws: Sequence[bytes], mark: str) -> Sequence[bytes]:
