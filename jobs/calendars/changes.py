@@ -47,7 +47,7 @@ WHERE a.calendar_id = %s
 """
 _STALE: Final = "SELECT id FROM jobs_calendar WHERE is_stale ORDER BY id"
 _MADE: Final = "UPDATE jobs_calendar SET computed_until = %s, is_stale = false WHERE id = %s"
-# In one order, and not in one statement with others: see lock_limits.sql.
+# Exclusive, and in one order: see lock_limits.sql.
 _ALONE: Final = """
 SELECT pg_advisory_xact_lock(1722, key) FROM (
     SELECT DISTINCT hashtext(slug) AS key FROM jobs_owner WHERE id = ANY(%s) ORDER BY key
@@ -118,7 +118,7 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
         if locked.computed_until is None:
             # It has no openings before its first change, and would be closed.
             make_openings(locked)
-        key = {_KINDS[kind]: to.pk for kind in _KINDS if isinstance(to, kind)}
+        key: dict[str, Any] = {_KINDS[kind]: to.pk for kind in _KINDS if isinstance(to, kind)}
         made, _ = Attachment.objects.get_or_create(calendar=calendar, **key)
     return made
 

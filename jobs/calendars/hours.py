@@ -77,7 +77,7 @@ def read_with_windows(calendar: Calendar) -> tuple[CalendarHours, list[Window]]:
     windows = sorted(calendar.windows.all(), key=lambda window: window.pk)
     entries = tuple(map(safe_entry_of, windows))
     if first_beyond(entries, after=timezone.now()) is not None:
-        # Only rows written without our checks. In doubt nothing starts.
+        # The rows were written without our checks. In doubt nothing starts.
         logger.error("calendar %s: more than %s openings in 62 days", calendar.pk, MOST_OPENINGS)
         entries = (_TOO_MANY,) * len(windows)
     return CalendarHours(entries, cut_off=calendar.cut_off), windows

@@ -1,6 +1,7 @@
 """How many slots an owner's runs have over time, beside the work of others. Pure.
 
-The work of others is a fluid: it has its part of the slots, not only whole ones, until it is done.
+The work of others is not simulated run by run: it has its part of the slots, also of a single one,
+until its worker seconds are used up.
 """
 
 from __future__ import annotations

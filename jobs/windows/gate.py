@@ -30,9 +30,9 @@ def gate_of(
 ) -> Gate:
     """Return the gate of a run whose attempt takes `needed`, by all calendars that apply.
 
-    `delay` is added to the begin of a future opening, so that thousands of runs do not
-    start at once. In a short opening they are spread over the first half of the possible starts;
-    the other half is left for the time in the queue.
+    `delay` is added to the begin of a future opening, so that thousands of runs do not start at
+    once. In a short opening they are spread over the first half of the possible starts; the other
+    half is left for the time in the queue.
     """
     if not calendars:
         return OPEN

@@ -1,7 +1,7 @@
 """A recurrence rule of RFC 5545 as text: its parts, and their checks.
 
-Refused is what RFC 5545 forbids, and also rules in seconds and BY parts with HOURLY or MINUTELY,
-whose days and hours would be those of UTC.
+It refuses what RFC 5545 forbids, rules in seconds, and BY parts with HOURLY or MINUTELY, whose days
+and hours would be those of UTC.
 """
 
 from __future__ import annotations
