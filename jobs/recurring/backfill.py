@@ -54,9 +54,7 @@ def count_backfill(job: Job, start: datetime, end: datetime) -> int:
     due = due_times(schedule_of(facts), start=start, end=end)
     counted = sum(1 for _ in islice(due, LIMIT + 1))
     if counted > LIMIT:
-        problem = (
-            f"leaves more than {LIMIT:,} due times, which is the limit; choose a shorter range"
-        )
+        problem = f"leaves over {LIMIT:,} due times, which is the limit; choose a shorter range"
         raise OptionError("end", problem)
     if not counted:
         raise OptionError("end", f"leaves no due time of {job} in the range")

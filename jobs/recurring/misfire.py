@@ -164,11 +164,8 @@ def _of_job(
         rows, paused = split_pause(
             rows, paused_from=job["paused_from"], paused_until=job["paused_until"]
         )
-    own = MisfireRule(
-        policy=job["misfire"],
-        cap=job["misfire_cap"],
-        deadline_seconds=job["misfire_deadline_seconds"],
-    )
+    deadline = job["misfire_deadline_seconds"]
+    own = MisfireRule(policy=job["misfire"], cap=job["misfire_cap"], deadline_seconds=deadline)
     runs, missed = decide(rows, rule or own, now=at)
     return runs, [*paused, *missed]
 

@@ -73,9 +73,7 @@ def _windows(by_uid: Iterable[list[Event]], effect: Effect) -> tuple[Found, ...]
         except IcalError as error:
             wrong.append(error)
         if len(found) > EVENT_LIMIT:
-            problem = (
-                f"the events up to here make more than {EVENT_LIMIT:,} windows; split the file"
-            )
+            problem = f"the events so far make more than {EVENT_LIMIT:,} windows; split the file"
             raise IcalError(events[0].line, problem)
     known: dict[str, Found] = {}
     wrong += [
