@@ -25,17 +25,12 @@ __all__ = [
     "revoke",
 ]
 
+_WINDOWS = ("change_window", "remove_window", "request_window")
 _HOMES = {
-    "approve": "jobs.calendars.approvals",
-    "attach": "jobs.calendars.changes",
-    "change_window": "jobs.calendars.windows",
-    "delete": "jobs.calendars.changes",
-    "detach": "jobs.calendars.changes",
+    **dict.fromkeys(("approve", "reject", "revoke"), "jobs.calendars.approvals"),
+    **dict.fromkeys(("attach", "delete", "detach"), "jobs.calendars.changes"),
+    **dict.fromkeys(_WINDOWS, "jobs.calendars.windows"),
     "import_ical": "jobs.calendars.ical_import",
-    "reject": "jobs.calendars.approvals",
-    "remove_window": "jobs.calendars.windows",
-    "request_window": "jobs.calendars.windows",
-    "revoke": "jobs.calendars.approvals",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of ours

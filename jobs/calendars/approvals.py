@@ -1,14 +1,16 @@
-"""Approving: somebody agrees to a window, or to one occurrence of it, or takes that back.
+"""Approvals: a user approves or rejects a window or one occurrence of it, or revokes an approval.
 
 A decision is on the window as it is then: a change that may open more needs a new approval.
-All decisions are kept, the newest counts, and each is audited.
+All decisions are stored, the newest counts, and each is audited.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from django.contrib.auth.base_user import AbstractBaseUser
 
 from jobs.calendars.changes import changing
 from jobs.calendars.hours import entry_of
@@ -27,9 +29,6 @@ from jobs.models import (
 )
 from jobs.windows import Entry, start_of
 
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
-
 PERMISSION: Final = "jobs.approve_window"
 ROLES: Final = (Role.APPROVER, Role.ADMIN)
 _VERBS: Final = {
@@ -40,9 +39,9 @@ _VERBS: Final = {
 
 
 def may_approve(user: Any, window: Window) -> bool:
-    """Say whether a person may decide on a window, as its calendar's owner has it.
+    """Say whether a user may decide on a window, by their role at its calendar's owner.
 
-    Of a calendar that is shared superusers decide. Four eyes are looked at by `approve` alone.
+    On a shared calendar only superusers decide. Four eyes are checked by `approve` alone.
     """
     if not user.is_active:
         return False
@@ -62,11 +61,11 @@ def approve(
     expires_at: datetime | None = None,
     reason: str = "",
 ) -> WindowDecision:
-    """Agree to a window, or to the occurrence that starts then; return the decision.
+    """Approve a window, or the occurrence that starts at `occurrence_at`; return the decision.
 
-    What starts after `expires_at` is not agreed to. Raises ApprovalRefused for a freeze, which
-    always counts, for who may not (`may_approve`), and for who asked for it where four eyes are
-    needed, whoever that is; OptionError for a time or a text that cannot be kept.
+    What starts after `expires_at` is not approved. Raises ApprovalRefused for a freeze, which needs
+    no approval, for a user who may not decide (`may_approve`), and under four eyes for the user who
+    requested the window, even a superuser; OptionError for an invalid time or text.
     """
     return _decide(
         window,
@@ -85,7 +84,7 @@ def reject(
     occurrence_at: datetime | None = None,
     reason: str = "",
 ) -> WindowDecision:
-    """Refuse a window, or one occurrence of it; return the decision. Raises as `approve` does."""
+    """Reject a window, or one occurrence of it; return the decision. Raises as `approve` does."""
     return _decide(
         window, Decision.REJECTED, actor=actor, occurrence_at=occurrence_at, reason=reason
     )
@@ -98,9 +97,9 @@ def revoke(
     occurrence_at: datetime | None = None,
     reason: str = "",
 ) -> WindowDecision:
-    """Take back what was agreed to; return the decision. Raises as `approve` does.
+    """Revoke an approval; return the decision. Raises as `approve` does.
 
-    What runs in it is left or stopped, as its calendar's end behaviour says.
+    The calendar's end behaviour says whether active runs are stopped.
     """
     return _decide(
         window, Decision.REVOKED, actor=actor, occurrence_at=occurrence_at, reason=reason
@@ -116,7 +115,7 @@ def _decide(
     reason: str,
     expires_at: datetime | None = None,
 ) -> WindowDecision:
-    if not _is_user(actor):
+    if not (hasattr(actor, "get_username") and hasattr(actor, "has_perm")):
         raise OptionError("actor", f"is the user who decides, not {actor!r:.80}")
     refuse_text("reason", reason, most=REASON_LIMIT)
     for option, moment in (("occurrence_at", occurrence_at), ("expires_at", expires_at)):
@@ -129,9 +128,8 @@ def _decide(
         if not may_approve(actor, as_it_is):
             raise ApprovalRefused(str(calendar), _who_may(actor, calendar))
         if decision is Decision.APPROVED and _is_own(as_it_is, actor):
-            raise ApprovalRefused(
-                str(calendar), f"four eyes: {actor.get_username()} has asked for this window"
-            )
+            problem = f"four eyes: {actor.get_username()} has asked for this window"
+            raise ApprovalRefused(str(calendar), problem)
         if expires_at is not None and expires_at <= now():
             raise OptionError("expires_at", "is in the past")
         if occurrence_at is not None:
@@ -155,14 +153,10 @@ def _decide(
             reason=reason,
             calendar=calendar.name,
             revision=as_it_is.revision,
-            occurrence_at=_text(occurrence_at),
-            expires_at=_text(expires_at),
+            occurrence_at=occurrence_at and occurrence_at.isoformat(),
+            expires_at=expires_at and expires_at.isoformat(),
         )
     return made
-
-
-def _is_user(given: Any) -> bool:
-    return hasattr(given, "get_username") and hasattr(given, "has_perm")
 
 
 def _who_may(actor: AbstractBaseUser, calendar: Calendar) -> str:
@@ -180,20 +174,14 @@ def _is_own(window: Window, actor: AbstractBaseUser) -> bool:
 
 
 def _start_of(entry: Entry, at: datetime) -> datetime:
-    """Return the start of the occurrence that starts then; refuse another moment, naming the next.
+    """Return the start of the occurrence at a moment; refuse any other, naming the next start.
 
-    One that is valid only in part may be named by the start of that part.
+    An occurrence of which only a part is valid may be named by the start of that part.
     """
     start, following = start_of(entry, at)
     if start is not None:
         return start
-    hint = (
-        f"the next one starts {following:%Y-%m-%d %H:%M:%S %Z}"
-        if following
-        else "none follows within a year"
-    )
+    hint = "none follows within a year"
+    if following:
+        hint = f"the next one starts {following:%Y-%m-%d %H:%M:%S %Z}"
     raise OptionError("occurrence_at", f"is the start of no occurrence; {hint}")
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()

@@ -1,10 +1,9 @@
-"""Calendars: what changes when something may start, and to what a calendar applies.
+"""Changes of calendars, of their windows, and of what they apply to.
 
-Each verb is one transaction: the openings that admission reads are made anew in it, so that what
-is admitted after its commit has seen the change. The caller waits for no run: the next promotion,
-within a second, gates again what waits and stops what runs (`jobs/runs/gate.py`). What changes rows
-without these verbs is noted by triggers (0005_calendar_changes.sql), and the next promotion renews
-it.
+Each verb is one transaction, which also makes anew the openings that admission reads: all that is
+admitted after its commit has seen the change. The caller waits for no run: the next promotion,
+within a second, gates waiting runs again and stops active ones (`jobs/runs/gate.py`). It also makes
+openings anew after other changes, which triggers note (0005_calendar_changes.sql).
 """
 
 from __future__ import annotations
@@ -17,26 +16,17 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import Min
+from django.db.models import F, Min
 
 from jobs.calendars import hours
 from jobs.core import sql
 from jobs.core.errors import OptionError, WindowError
 from jobs.core.sql import now
-from jobs.models import (
-    Attachment,
-    Calendar,
-    Job,
-    Opening,
-    Owner,
-    Target,
-    TargetGroup,
-    WindowEffect,
-)
+from jobs.models import Attachment, Calendar, Job, Opening, Owner, Target, TargetGroup, WindowEffect
 from jobs.windows import MOST_OPENINGS, open_spans
 
 AHEAD: Final = timedelta(days=62)
-"""So far ahead openings are in the table; at half of it they are made anew."""
+"""How far ahead the table has openings; they are made anew when half of that is left."""
 BEHIND: Final = timedelta(days=1)
 
 _open: ContextVar[Mapping[int, Calendar]] = ContextVar("open", default=MappingProxyType({}))
@@ -55,12 +45,9 @@ LEFT JOIN jobs_target AS t ON t.id = a.target_id
 LEFT JOIN jobs_targetgroup AS g ON g.id = a.group_id
 WHERE a.calendar_id = %s
 """
-_CHANGED: Final = """
-UPDATE jobs_owner SET calendar_version = calendar_version + 1 WHERE id = ANY(%s)
-"""
 _STALE: Final = "SELECT id FROM jobs_calendar WHERE is_stale ORDER BY id"
 _MADE: Final = "UPDATE jobs_calendar SET computed_until = %s, is_stale = false WHERE id = %s"
-# In one order, and alone: see lock_limits.sql.
+# Exclusive, and in one order: see lock_limits.sql.
 _ALONE: Final = """
 SELECT pg_advisory_xact_lock(1722, key) FROM (
     SELECT DISTINCT hashtext(slug) AS key FROM jobs_owner WHERE id = ANY(%s) ORDER BY key
@@ -72,17 +59,16 @@ SELECT pg_advisory_xact_lock(1722, key) FROM (
 def changing(calendar: Calendar) -> Iterator[Calendar]:
     """Change a calendar's rows, or those of its windows, in this block; see the module.
 
-    Gives the calendar as it is now, locked, to be saved by the caller. Inside another block of the
-    same calendar it is part of that one: many changes are one. Raises OptionError, with nothing
-    changed, when the last window would be gone: nobody has agreed to what that would open; and
-    WindowError when it would make more openings than any calendar may.
+    Yields the calendar as it is now, locked; the caller saves it. A block inside another one of the
+    same calendar is a part of that. Changes nothing and raises OptionError if no window would be
+    left, which would always open the calendar, and WindowError for too many openings.
     """
     if (open_one := _open.get().get(calendar.pk)) is not None:
         yield open_one
         return
     with transaction.atomic():
         locked = _locked(calendar)
-        # Here too, or what is read in this block would be kept as what was there before it.
+        # Before the block too: hours read in it must not be cached under the old version.
         _renew(locked)
         had_windows = _has_windows(locked)
         had_too_many = _has_too_many(locked)
@@ -97,7 +83,7 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
                 f"is the last one of calendar {locked.name!r}, which would always be open without"
                 " it: ask for another one first, or detach or delete the calendar",
             )
-        # One that has too many already is closed, and each step back to fewer is allowed.
+        # A calendar that had too many before is closed, and may be changed to have fewer.
         if not had_too_many and _has_too_many(locked):
             raise too_many_openings(locked)
         owner_ids = [row["id"] for row in sql.query(_OWNERS, [locked.pk])]
@@ -108,7 +94,6 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
 
 
 def too_many_openings(calendar: Calendar) -> WindowError:
-    """Return the refusal of a change that would give a calendar too many openings."""
     return WindowError(
         "rule",
         f"would give calendar {calendar.name!r} more than {MOST_OPENINGS:,} openings in 62 days, "
@@ -117,9 +102,9 @@ def too_many_openings(calendar: Calendar) -> WindowError:
 
 
 def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attachment:
-    """Have a calendar apply to an owner, a job, a target or a group; harmless when it does.
+    """Have a calendar apply to an owner, a job, a target or a group, if it does not yet.
 
-    Raises OptionError when the calendar is another owner's, and for what is none of these rows.
+    Raises OptionError for another owner's calendar, and when `to` is none of these.
     """
     if not isinstance(to, tuple(_KINDS)):
         names = ", ".join(kind.__name__ for kind in _KINDS)
@@ -131,15 +116,15 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
         locked = _locked(calendar)
         _lock_owners([owner.pk])
         if locked.computed_until is None:
-            # Nobody has changed it yet, and without openings it would be closed.
+            # It has no openings before its first change, and would be closed.
             make_openings(locked)
-        key: dict[str, Any] = {_key(to): to.pk}
+        key: dict[str, Any] = {_KINDS[kind]: to.pk for kind in _KINDS if isinstance(to, kind)}
         made, _ = Attachment.objects.get_or_create(calendar=calendar, **key)
     return made
 
 
 def detach(attachment: Attachment) -> None:
-    """Have a calendar apply no more to what it is attached to."""
+    """Delete an attachment: the calendar no longer applies there."""
     owner = attachment.owner_of_it
     with transaction.atomic():
         _lock_owners([owner.pk])
@@ -157,7 +142,7 @@ def changing_group(group: TargetGroup) -> Iterator[TargetGroup]:
 
 
 def delete(calendar: Calendar) -> None:
-    """Delete a calendar with its windows: what it applied to is open then, but for other ones."""
+    """Delete a calendar with its windows; what it applied to is open unless others close it."""
     with transaction.atomic():
         _locked(calendar)
         owner_ids = [row["id"] for row in sql.query(_OWNERS, [calendar.pk])]
@@ -168,7 +153,7 @@ def delete(calendar: Calendar) -> None:
 def make_openings(calendar: Calendar) -> int:
     """Write the openings of a calendar for the coming weeks; return how many there are.
 
-    Those of a calendar that is never closed end where they end to be known.
+    The last one ends with these weeks when the calendar is open then.
     """
     moment = now()
     until = moment + AHEAD
@@ -187,19 +172,19 @@ def make_openings(calendar: Calendar) -> int:
 def renew_stale() -> int:
     """Make openings anew of calendars that changed outside of `changing`; return how many.
 
-    The ORM can change any row. The triggers of 0005_calendar_changes.sql note which calendars that
-    concerns, and nothing starts in these until this is done.
+    The triggers of 0005_calendar_changes.sql note these calendars, and nothing starts in them until
+    this is done.
     """
     stale = [row["id"] for row in sql.query(_STALE)]
     for calendar in Calendar.objects.filter(id__in=stale).order_by("pk"):
-        # One that is gone by now is no longer to be renewed.
+        # It may be deleted by now.
         with suppress(Calendar.DoesNotExist), changing(calendar):
             pass
     return len(stale)
 
 
 def extend_openings() -> int:
-    """Make openings anew of calendars that are known for less than half of the time ahead."""
+    """Make openings anew of calendars that have them for less than half of `AHEAD`."""
     soon = now() + AHEAD / 2
     known = Calendar.objects.filter(computed_until__lt=soon).order_by("pk")
     for calendar in known:
@@ -209,22 +194,22 @@ def extend_openings() -> int:
 
 
 def known_until() -> datetime | None:
-    """Return until when the openings of all calendars that apply are made; None without one."""
+    """Return until when all attached calendars have openings; None without such a calendar."""
     known = Calendar.objects.filter(attachments__isnull=False)
     until: datetime | None = known.aggregate(until=Min("computed_until"))["until"]
     return until
 
 
 def _locked(calendar: Calendar) -> Calendar:
-    """Return a calendar as it is now, locked: before the locks of its owners, by all who take both.
+    """Return a calendar as it is now, locked. Lock it before its owners, to avoid deadlocks.
 
-    Not against keys: rows that refer to it are added meanwhile.
+    Rows that refer to it can be added meanwhile.
     """
     return Calendar.objects.select_for_update(no_key=True).get(pk=calendar.pk)
 
 
 def _renew(calendar: Calendar) -> None:
-    """Give a calendar that is locked a new version: what processes keep of it is old then."""
+    """Give a locked calendar a new version: what processes have cached of it is then outdated."""
     calendar.version += 1
     Calendar.objects.filter(pk=calendar.pk).update(version=calendar.version)
 
@@ -234,8 +219,7 @@ def _has_windows(calendar: Calendar) -> bool:
 
 
 def _has_too_many(calendar: Calendar) -> bool:
-    rows = calendar.windows.order_by("id").select_related("calendar")
-    return hours.has_too_many(rows.prefetch_related("decisions"))
+    return hours.has_too_many(hours.windows_of(calendar))
 
 
 def _lock_owners(owner_ids: Collection[int]) -> None:
@@ -243,9 +227,5 @@ def _lock_owners(owner_ids: Collection[int]) -> None:
 
 
 def _mark_changed(owner_ids: Collection[int]) -> None:
-    """Have the next promotion gate again what waits of these owners, and stop what runs."""
-    sql.query(_CHANGED, [sorted(owner_ids)])
-
-
-def _key(to: Owner | Job | Target | TargetGroup) -> str:
-    return next(key for kind, key in _KINDS.items() if isinstance(to, kind))
+    """Have the next promotion gate these owners' waiting runs again, and stop active ones."""
+    Owner.objects.filter(pk__in=owner_ids).update(calendar_version=F("calendar_version") + 1)

@@ -11,11 +11,12 @@ from uuid import UUID
 from jobs.calendars.hours import hours_of
 from jobs.core import sql
 from jobs.models import Calendar, WindowPolicy
+from jobs.schedules.phases import GOLDEN
 from jobs.windows import CalendarHours, Gate, gate_of
 from jobs.windows.gate import OPEN
 
 AGAIN: Final = timedelta(hours=1)
-"""A run that no calendar lets start within a year is looked at again so often."""
+"""How often a run is gated again that has no opening within a year."""
 _CALENDARS_OF: Final = """
 SELECT target, jobs_calendars(%s, %s, target) AS ids FROM unnest(%s::bigint[]) AS of (target)
 """
@@ -23,7 +24,7 @@ SELECT target, jobs_calendars(%s, %s, target) AS ids FROM unnest(%s::bigint[]) A
 
 @dataclass(frozen=True, slots=True)
 class GateInput:
-    """The calendars that apply to some run, and what decides about it besides."""
+    """What decides when a run may start."""
 
     calendars: tuple[int, ...]
     needed: timedelta
@@ -31,7 +32,7 @@ class GateInput:
 
 
 def gates(asked: Sequence[GateInput], *, now: datetime, ids: Iterable[UUID]) -> list[Gate]:
-    """Return the gate of each run, in order; runs that have all in common are decided once."""
+    """Return the gate of each run, in order; equal inputs are decided once."""
     known = hours_of({one for given in asked for one in given.calendars})
     spread = spread_of(known)
     decided: dict[tuple[GateInput, timedelta], Gate] = {}
@@ -39,34 +40,38 @@ def gates(asked: Sequence[GateInput], *, now: datetime, ids: Iterable[UUID]) -> 
     for given, run_id in zip(asked, ids, strict=True):
         key = given, _start_delay(run_id, given.calendars, spread)
         if key not in decided:
-            decided[key] = _gate(given, known, now=now, late=key[1])
+            decided[key] = _gate(given, known, now=now, delay=key[1])
         found.append(decided[key])
     return found
 
 
 def _gate(
-    given: GateInput, known: dict[int, CalendarHours], *, now: datetime, late: timedelta
+    given: GateInput, known: dict[int, CalendarHours], *, now: datetime, delay: timedelta
 ) -> Gate:
     if given.policy == WindowPolicy.OVERRIDDEN:
         return OPEN
     if given.policy == WindowPolicy.REQUIRED and not given.calendars:
         return Gate()
     hours = [known[one] for one in given.calendars if one in known]
-    return gate_of(hours, now=now, needed=given.needed, late=late)
+    return gate_of(hours, now=now, needed=given.needed, delay=delay)
 
 
 def spread_of(known: Collection[int]) -> dict[int, int]:
-    """Return for how many seconds starts are spread, by calendar; of those that do."""
+    """Return for how many seconds starts are spread, by calendar, for those that spread them."""
     rows = Calendar.objects.filter(id__in=known, spread_seconds__gt=0)
     return dict(rows.values_list("id", "spread_seconds"))
 
 
 def _start_delay(run_id: UUID, calendars: Sequence[int], spread: dict[int, int]) -> timedelta:
-    """Return a run's place in the spread of its calendars: the same one each time it is asked."""
-    most = max((spread[one] for one in calendars if one in spread), default=0)
-    # Ids of one submit are counted up: multiplied by this, they lie evenly (Fibonacci hashing).
-    place = (run_id.int * 0x9E37_79B9_7F4A_7C15 & 2**64 - 1) >> 32
-    return timedelta(seconds=most * place / 2**32)
+    """Return a run's place in the spread of its calendars; it is always the same."""
+    # Ids of one submit are consecutive: these products spread them evenly.
+    place = (run_id.int * GOLDEN & 2**64 - 1) >> 32
+    return longest_spread(calendars, spread) * (place / 2**32)
+
+
+def longest_spread(calendars: Sequence[int], spread: dict[int, int]) -> timedelta:
+    """Return over how long starts are spread by these calendars together."""
+    return timedelta(seconds=max((spread.get(one, 0) for one in calendars), default=0))
 
 
 def calendars_of(
@@ -80,10 +85,10 @@ def calendars_of(
 def opening_times(
     gate: Gate, *, now: datetime, needed: timedelta
 ) -> tuple[datetime | None, datetime | None]:
-    """Return when a run is looked at next (None: it is queued), and until when it may start.
+    """Return when a run is gated next (None: it is queued now), and until when it may start.
 
-    When an opening begins for many, the shortest come first, for most of them fit: a microsecond
-    earlier for each second that they are shorter.
+    When an opening begins, shorter runs come first, since more of them fit: by a microsecond for
+    each second that they are shorter.
     """
     if gate.is_open:
         return None, gate.not_after

@@ -1,7 +1,4 @@
-"""Calendars as they are agreed: from rows to what the arithmetic of windows takes.
-
-Read anew when their version has changed, and kept in this process until then.
-"""
+"""The hours of calendars, read from rows, and cached until the calendar's version changes."""
 
 from __future__ import annotations
 
@@ -11,11 +8,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from jobs.core import sql
 from jobs.core.errors import WindowError
-from jobs.models import Calendar, Decision, Window, WindowDecision, WindowEffect
+from jobs.models import Calendar, Decision, Window, WindowEffect
 from jobs.windows import (
     MOST_OPENINGS,
     CalendarHours,
@@ -33,7 +31,7 @@ CACHE_LIMIT: Final = 10_000
 Version = tuple[int, str]
 _cache: dict[int, tuple[Version, CalendarHours]] = {}
 
-# A version that was not committed comes again for another change, but in another transaction.
+# A version that was rolled back is used again, by another transaction: so xmin is compared too.
 _VERSIONS: Final = """
 SELECT id, version, xmin::text AS written FROM jobs_calendar WHERE id = ANY(%s)
 """
@@ -49,7 +47,7 @@ _TOO_MANY: Final = replace(_CLOSED, reason="this calendar has too many openings"
 
 
 def hours_of(ids: Collection[int]) -> dict[int, CalendarHours]:
-    """Return when these calendars are open, by id; those that are gone are left out."""
+    """Return the hours of these calendars by id, without those that were deleted."""
     rows = sql.query(_VERSIONS, [sorted(ids)])
     versions = {row["id"]: (row["version"], row["written"]) for row in rows}
     found = {
@@ -61,54 +59,67 @@ def hours_of(ids: Collection[int]) -> dict[int, CalendarHours]:
     if changed:
         if len(_cache) + len(changed) > CACHE_LIMIT:
             _cache.clear()
-        rows_of = Calendar.objects.filter(id__in=changed).prefetch_related("windows__decisions")
-        for calendar in rows_of:
+        calendars = Calendar.objects.filter(id__in=changed).prefetch_related("windows__decisions")
+        for calendar in calendars:
             found[calendar.pk] = read_hours(calendar)
-            # What was read may be newer than its version: it is read again then, and never older.
+            # The hours may be newer than the version: then they are read once more, never stale.
             _cache[calendar.pk] = versions[calendar.pk], found[calendar.pk]
     return found
 
 
 def read_hours(calendar: Calendar) -> CalendarHours:
-    """Return when a calendar is open, from its rows as they are now."""
+    """Return the hours of a calendar, from its rows as they are now."""
     return read_with_windows(calendar)[0]
 
 
 def read_with_windows(calendar: Calendar) -> tuple[CalendarHours, list[Window]]:
-    """Do so, and return the windows and freezes beside, in the order of its entries."""
+    """Return the hours of a calendar, and its windows and freezes in the order of the entries."""
     windows = sorted(calendar.windows.all(), key=lambda window: window.pk)
     entries = tuple(map(safe_entry_of, windows))
     if first_beyond(entries, after=timezone.now()) is not None:
-        # Written past every check, or before there was this one. In doubt nothing starts.
+        # The rows were written without our checks. In doubt nothing starts.
         logger.error("calendar %s: more than %s openings in 62 days", calendar.pk, MOST_OPENINGS)
         entries = (_TOO_MANY,) * len(windows)
     return CalendarHours(entries, cut_off=calendar.cut_off), windows
 
 
-def has_too_many(windows: Iterable[Window], *more: Entry) -> bool:
-    """Tell whether these windows of a calendar, and more entries, make more openings than any may.
+def windows_of(calendar: Calendar) -> QuerySet[Window]:
+    """Return a calendar's windows and freezes with what `entry_of` reads."""
+    return calendar.windows.select_related("calendar").prefetch_related("decisions")
 
-    A calendar that has too many is closed.
-    """
+
+def has_too_many(windows: Iterable[Window], *more: Entry) -> bool:
+    """Tell whether a calendar with these windows and entries is closed, for too many openings."""
     return first_beyond((*map(safe_entry_of, windows), *more), after=timezone.now()) is not None
 
 
 def safe_entry_of(window: Window) -> Entry:
-    """Return a window or freeze; in the place of one that was broken by raw SQL, a freeze."""
+    """Return a window or freeze as an entry; a permanent freeze if raw SQL has broken it."""
     try:
         entry = entry_of(window)
         checked(replace(entry, approved=None))
         return entry
     except (WindowError, ValueError, TypeError):
-        # In doubt nothing starts; and what is of other calendars goes on.
+        # In doubt nothing starts. Other calendars are not affected.
         logger.exception("window %s of calendar %s", window.pk, window.calendar_id)
         return _CLOSED
 
 
 def entry_of(window: Window) -> Entry:
-    """Return a window or freeze as the arithmetic takes it, with what was decided on it."""
-    needs_approval = window.calendar.needs_approval and window.effect == WindowEffect.WINDOW
-    decisions = sorted(window.decisions.all(), key=lambda one: one.pk) if needs_approval else ()
+    """Return a window or freeze as an entry, with the decisions on it."""
+    approved = None
+    if window.calendar.needs_approval and window.effect == WindowEffect.WINDOW:
+        decisions = sorted(window.decisions.all(), key=lambda one: one.pk)
+        # Decisions on earlier revisions of the window do not count.
+        approved = approved_spans(
+            DecisionFact(
+                decision.decision == Decision.APPROVED,
+                occurrence_at=decision.occurrence_at,
+                expires_at=decision.expires_at,
+            )
+            for decision in decisions
+            if decision.revision == window.revision
+        )
     return Entry(
         Effect(window.effect),
         starts=datetime.fromisoformat(window.starts),
@@ -119,19 +130,6 @@ def entry_of(window: Window) -> Entry:
         added=tuple(map(datetime.fromisoformat, window.added)),
         valid_from=window.valid_from,
         valid_until=window.valid_until,
-        approved=approved_spans(_decision_facts(window, decisions)) if needs_approval else None,
+        approved=approved,
         reason=window.reason,
-    )
-
-
-def _decision_facts(window: Window, decisions: Iterable[WindowDecision]) -> Iterable[DecisionFact]:
-    # What was decided on the window as it was before its last change says nothing of it now.
-    return (
-        DecisionFact(
-            decision.decision == Decision.APPROVED,
-            occurrence_at=decision.occurrence_at,
-            expires_at=decision.expires_at,
-        )
-        for decision in decisions
-        if decision.revision == window.revision
     )

@@ -1,8 +1,7 @@
-"""A calendar as an .ics feed: what calendar programs show of its windows, and how to get at it.
+"""A calendar as an .ics feed for calendar programs, and the secret in the feed's address.
 
-Whoever has the address reads the feed without a login, for calendar programs have none. So it holds
-the calendar's name, its windows and freezes with their reasons, and how many runs wait: nothing of
-what these runs are.
+These programs cannot log in: the address is enough to read the feed. So it holds only the name, the
+windows and freezes with their reasons, and the number of waiting runs.
 """
 
 from __future__ import annotations
@@ -17,43 +16,33 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from fleet import counted
 from jobs.calendars import hours
 from jobs.calendars.ical.writing import Shown, Status, write
-from jobs.calendars.reads.occurrence_list import overlapping
+from jobs.calendars.reads.occurrence_list import Counted, overlapping
 from jobs.core import sql
-from jobs.models import (
-    AuditEntry,
-    Calendar,
-    Decision,
-    Window,
-    WindowDecision,
-    WindowEffect,
-)
-from jobs.windows import Entry, Span, in_words, notes
-from jobs.windows.occurrences import is_approved
+from jobs.models import AuditEntry, Calendar, Decision, Window, WindowDecision, WindowEffect
+from jobs.windows import Entry, in_words, notes
 
 MOST: Final = 2_000
-"""So many entries a feed has, the first ones: programs read it whole, every few minutes."""
-SECRET_BYTES: Final = 32
+"""Entries in a feed, the first ones: programs read all of it, every few minutes."""
 
 
 def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
     """Return what overlaps this span as an iCalendar file.
 
-    Occurrences one by one, in UTC, with what changed clocks do to them; windows that nobody has
-    agreed to are tentative, rejected ones cancelled. Runs that are held stand at their openings,
-    as a number.
+    Each occurrence is an entry of its own, in UTC, with notes on clock changes. Windows without an
+    approval are tentative, rejected ones cancelled. Each opening has the number of its held runs.
     """
-    windows = calendar.windows.prefetch_related("decisions").select_related("calendar")
+    windows = hours.windows_of(calendar)
     if hours.has_too_many(windows):
-        # The calendar is closed, and putting these into order would take minutes.
+        # The calendar is closed, and to sort all these would take minutes.
         windows = windows.none()
     entries = ((window, hours.entry_of(window)) for window in windows)
     found = [
-        (span, at, window, entry)
+        (one, window, entry)
         for window, entry in entries
-        for span, at in overlapping(entry, start=start, end=end)
+        for one in overlapping(entry, start=start, end=end)
     ]
-    found.sort(key=lambda each: each[0].start)
-    # Cut before they are put into words, which takes longer than to find them.
+    found.sort(key=lambda each: each[0].span.start)
+    # Cut first: describing them takes longer than finding them.
     shown = [_shown(*each) for each in found[:MOST]]
     shown += _planned(calendar, start=start, end=end)
     shown.sort(key=lambda one: (one.start, one.uid))
@@ -61,18 +50,15 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
 
 
 def new_secret(calendar: Calendar, *, actor: Any = None) -> str:
-    """Return a new secret for the address of a feed; the one before is of no use any more.
-
-    Only its hash is kept: it is shown this once.
-    """
-    secret = token_urlsafe(SECRET_BYTES)
+    """Replace the secret in the address of a feed; return it. Only its hash is stored."""
+    secret = token_urlsafe(32)
     Calendar.objects.filter(pk=calendar.pk).update(feed_hash=_hash(secret))
     AuditEntry.write("new feed address", on=calendar, actor=actor)
     return secret
 
 
 def forget_secret(calendar: Calendar, *, actor: Any = None) -> None:
-    """Have the feed at no address; harmless when it is at none."""
+    """Remove the address of a feed, if it has one."""
     if Calendar.objects.filter(pk=calendar.pk, feed_hash__isnull=False).update(feed_hash=None):
         AuditEntry.write("no feed address", on=calendar, actor=actor)
 
@@ -86,33 +72,32 @@ def _hash(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
 
 
-def _shown(span: Span, at: datetime, window: Window, entry: Entry) -> Shown:
-    """Return an occurrence of a window, of which `span` is valid, as a reader sees it."""
+def _shown(one: Counted, window: Window, entry: Entry) -> Shown:
+    """Return the entry of an occurrence in the feed."""
     decisions = sorted(window.decisions.all(), key=lambda each: each.pk)
     is_freeze = window.effect == WindowEffect.FREEZE
     kind = "Freeze" if is_freeze else "Service window"
     return Shown(
-        uid=str(_uid(window.calendar, f"{window.pk} {at.isoformat()}")),
-        start=span.start,
-        end=span.end,
+        uid=str(_uid(window.calendar, f"{window.pk} {one.start.isoformat()}")),
+        start=one.span.start,
+        end=one.span.end,
         summary=f"{kind}: {window.reason}" if window.reason else kind,
-        description="\n".join(filter(None, (in_words(entry), notes(entry, span)))),
+        description="\n".join(filter(None, (in_words(entry), notes(entry, one.span)))),
         category=window.effect,
         stamp=max([window.requested_at, *(each.at for each in decisions)]),
-        status=Status.CONFIRMED if is_approved(entry, at) else _status(window, decisions, at),
+        status=Status.CONFIRMED if one.counts else _status(window, decisions, one.start),
         is_busy=is_freeze,
     )
 
 
 def _status(window: Window, decisions: Sequence[WindowDecision], start: datetime) -> Status:
-    """Return the status of an occurrence that is not approved."""
-    of_it = [
+    found = [
         each.decision
         for each in decisions
         if each.revision == window.revision and each.occurrence_at in {None, start}
     ]
-    is_no = bool(of_it) and of_it[-1] != Decision.APPROVED
-    return Status.CANCELLED if is_no else Status.TENTATIVE
+    is_refused = bool(found) and found[-1] != Decision.APPROVED
+    return Status.CANCELLED if is_refused else Status.TENTATIVE
 
 
 def _planned(calendar: Calendar, *, start: datetime, end: datetime) -> Iterator[Shown]:
@@ -130,5 +115,5 @@ def _planned(calendar: Calendar, *, start: datetime, end: datetime) -> Iterator[
 
 
 def _uid(calendar: Calendar, name: str) -> UUID:
-    """Return the same id each time; another one than in other installations."""
+    """Return an id for a name: always the same one, and another one in other installations."""
     return uuid5(NAMESPACE_URL, f"fairshift {calendar.created_at.isoformat()} {calendar.pk} {name}")

@@ -1,7 +1,7 @@
-"""Import of iCalendar files: the windows or freezes of one source are what its newest file says.
+"""Import of iCalendar files: the newest file of a source defines its windows or freezes.
 
-All or nothing. Windows are known again by the source and the UID of their event; those of another
-source, or made by hand, are never touched.
+All or nothing. Windows are identified by the source and the UID of their event. Those of other
+sources, or made by hand, are never changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Change:
 class ImportReport:
     """What an import does, or has done.
 
-    `problems` are lines and sentences: what is otherwise than the file has it.
+    `problems` are lines, each with a sentence: what was read in another way than it is written.
     """
 
     added: int
@@ -52,7 +52,7 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is to be done: rows, each beside what it says."""
+    """What is to be done: rows, each with the entry that it is or becomes."""
 
     added: list[tuple[Window, Entry]]
     changed: list[tuple[Window, Entry]]
@@ -60,21 +60,25 @@ class _Plan:
     unchanged: int
 
     def report(self, reading: Reading) -> ImportReport:
-        """Say it in numbers and words."""
         verbs = {"added": self.added, "changed": self.changed, "removed": self.removed}
         changes = (
             Change(verb, in_words(entry), entry.reason)
             for verb, rows in verbs.items()
             for _, entry in rows
         )
-        counts = {verb: len(rows) for verb, rows in verbs.items()}
-        return ImportReport(
-            **counts, unchanged=self.unchanged, problems=reading.notes, changes=tuple(changes)
-        )
+        return ImportReport(**self.counts(), problems=reading.notes, changes=tuple(changes))
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "added": len(self.added),
+            "changed": len(self.changed),
+            "removed": len(self.removed),
+            "unchanged": self.unchanged,
+        }
 
 
 def preview_ical(calendar: Calendar, data: bytes, *, effect: str, source: str) -> ImportReport:
-    """Return what `import_ical` would do now, without doing it; raises as it does."""
+    """Return what `import_ical` would do now; raises as it does."""
     reading = _reading(calendar, data, effect=effect, source=source)
     return _planned(calendar, reading, source=source).report(reading)
 
@@ -82,12 +86,11 @@ def preview_ical(calendar: Calendar, data: bytes, *, effect: str, source: str) -
 def import_ical(
     calendar: Calendar, data: bytes, *, effect: str, source: str, actor: Any = None
 ) -> ImportReport:
-    """Make a calendar's windows of this source what a file says; return what that took.
+    """Make a calendar's windows of this source equal to a file; return what was done.
 
-    What is as it was is not touched. That and what a change only narrows keep their approvals;
-    what may open more needs a new approval. Times without a zone are by the clock of the
-    calendar's owner, of a shared one UTC. Repeating it is harmless, and so is an import that
-    changes nothing: no run is gated again for it.
+    Windows that stay the same, or that a change only narrows, keep their approvals; what may open
+    more needs a new one. Times without a zone are in the zone of the calendar's owner; in a shared
+    calendar, in UTC. Repeating it changes nothing, and then gates no run again.
 
     Raises IcalError with the lines that are wrong, OptionError for a source without a name.
     """
@@ -96,7 +99,7 @@ def import_ical(
     if not (plan.added or plan.changed or plan.removed):
         return plan.report(reading)
     with changing(calendar) as locked:
-        # Once more, for the rows may have changed until they were locked.
+        # Once more: the rows may have changed before they were locked.
         plan = _planned(locked, reading, source=source)
         report = plan.report(reading)
         kept = _store(plan, actor)
@@ -106,18 +109,15 @@ def import_ical(
             actor=actor,
             source=source,
             effect=effect,
-            added=report.added,
-            changed=report.changed,
-            removed=report.removed,
-            unchanged=report.unchanged,
             approvals_kept=kept,
+            **plan.counts(),
         )
     return report
 
 
 def _reading(calendar: Calendar, data: bytes, *, effect: str, source: str) -> Reading:
     if not 1 <= len(source) <= SOURCE_LIMIT or "\x00" in source:
-        # Without a source are those made by hand.
+        # Windows made by hand have no source.
         raise OptionError("source", f"is text of 1 to {SOURCE_LIMIT} characters")
     if effect not in WindowEffect.values:
         raise OptionError("effect", f"is one of {', '.join(WindowEffect.values)}")
@@ -149,7 +149,7 @@ def _planned(calendar: Calendar, reading: Reading, *, source: str) -> _Plan:
 
 
 def _refuse_to_open(calendar: Calendar, reading: Reading, *, source: str) -> None:
-    """Refuse an import that takes all windows: without any, a calendar is always open."""
+    """Refuse an import that removes all windows: without any, a calendar is always open."""
     if any(found.entry.effect is Effect.WINDOW for found in reading.found):
         return
     windows = calendar.windows.filter(effect=WindowEffect.WINDOW)
@@ -162,13 +162,8 @@ def _refuse_to_open(calendar: Calendar, reading: Reading, *, source: str) -> Non
 
 
 def _refuse_too_many(calendar: Calendar, reading: Reading, *, source: str) -> None:
-    """Refuse an import after which a calendar makes more openings than any may."""
-    others = (
-        calendar.windows.exclude(source=source)
-        .order_by("id")
-        .select_related("calendar")
-        .prefetch_related("decisions")
-    )
+    """Refuse an import after which a calendar would have too many openings."""
+    others = hours.windows_of(calendar).exclude(source=source)
     entries = chain(map(hours.safe_entry_of, others), (found.entry for found in reading.found))
     beyond = first_beyond(entries, after=now())
     if beyond is None:
@@ -182,7 +177,7 @@ def _refuse_too_many(calendar: Calendar, reading: Reading, *, source: str) -> No
 
 
 def _store(plan: _Plan, actor: Any) -> int:
-    """Write what is to be done; return how many changed windows keep their approval."""
+    """Write the changes; return how many changed windows keep their approval."""
     kept = 0
     for row, _ in plan.added:
         row.requested_by, row.requested_at = actor, now()
@@ -200,6 +195,6 @@ def _store(plan: _Plan, actor: Any) -> int:
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
-    """Return an entry as the columns of its row that a file gives."""
+    """Return the columns of an entry that a file gives."""
     columns = columns_of(entry)
     return {name: columns[name] for name in _FIELDS}

@@ -1,4 +1,4 @@
-"""Which calendars, and which attachments of them, a person sees."""
+"""Which calendars, and which of their attachments, a user sees."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
 
 
 def visible_rows(rows: Rows, user: Any, *, path: str = "") -> Rows:
-    """Return the rows whose calendar (at `path`, as "calendar__") a person sees.
+    """Return the rows whose calendar (at `path`, such as "calendar__") a user sees.
 
-    Those of their owners, and shared ones that apply to something of their owners.
+    Calendars of the user's owners, and shared ones that apply to something of these owners.
     """
     if access.sees_all(user):
         return rows
@@ -29,7 +29,7 @@ def visible_rows(rows: Rows, user: Any, *, path: str = "") -> Rows:
 def visible_attachments(
     attachments: models.QuerySet[Attachment], user: Any
 ) -> models.QuerySet[Attachment]:
-    """Return the attachments to what is of a person's owners."""
+    """Return the attachments to a user's owners, and to these owners' jobs, targets and groups."""
     if access.sees_all(user):
         return attachments
     mine = access.owner_ids(user)

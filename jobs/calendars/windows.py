@@ -1,27 +1,25 @@
-"""Windows and freezes: asked for, changed and removed, each as one change of its calendar.
+"""Windows and freezes: requested, changed and removed, each as one change of its calendar.
 
-A window counts when somebody has agreed to it as it is (`jobs/calendars/approvals.py`); a freeze
-always does.
+A window counts when it is approved as it is now (`approvals.py`); a freeze always counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from django.contrib.auth.base_user import AbstractBaseUser
 
 from jobs.calendars.changes import changing, too_many_openings
-from jobs.calendars.hours import entry_of, has_too_many, safe_entry_of
+from jobs.calendars.hours import entry_of, has_too_many, safe_entry_of, windows_of
 from jobs.core.errors import OptionError, WindowError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Window
 from jobs.windows import Effect, Entry, checked, only_narrows
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 RULE_LIMIT: Final = 500
 SOURCE_LIMITS: Final = {"source": 200, "source_uid": 500}
@@ -31,15 +29,10 @@ MATERIAL: Final = frozenset(
         *("valid_from", "valid_until"),
     }
 )
-"""Columns that say when something may start: approvals are of what they were."""
+"""Columns that say when runs may start: a change of them may need a new approval."""
 UNCHANGED: Final = "unchanged: the change only narrows the window"
 ASKED_AGAIN: Final = "asked again"
-FIELDS: Final = frozenset(
-    {
-        *("effect", "starts", "duration", "zone", "rule", "excluded", "added"),
-        *("valid_from", "valid_until", "reason"),
-    }
-)
+FIELDS: Final = {one.name for one in fields(Entry)} - {"approved", "approved_starts"}
 
 
 def request_window(
@@ -59,10 +52,10 @@ def request_window(
     source: str = "",
     source_uid: str = "",
 ) -> Window:
-    """Give a calendar one more window or freeze; return it.
+    """Add a window or freeze to a calendar; return it.
 
-    Times are what the clock of `zone` shows, but for `valid_from` and `valid_until`, which are
-    aware. Raises WindowError with the field and its limit.
+    Times are naive, by the clock of `zone`; `valid_from` and `valid_until` are aware. Raises
+    WindowError with the field and its limit.
     """
     entry = Entry(
         _effect(effect),
@@ -100,18 +93,17 @@ def request_window(
 
 
 def change_window(
-    window: Window, *, actor: AbstractBaseUser | None = None, **fields: Any
+    window: Window, *, actor: AbstractBaseUser | None = None, **changes: Any
 ) -> Window:
     """Change some fields of `request_window`; return the window as it is now.
 
-    A change that may open more is asked for again: approvals of what the window was do not count
-    any more, and the actor is who asked. One that only narrows an approved window keeps its
-    approval. Raises WindowError as `request_window` does.
+    A change that only narrows an approved window keeps its approval. Any other change of times is a
+    new request, by the actor, and earlier approvals no longer count. Raises WindowError.
     """
-    _refuse_unknown(fields)
+    _refuse_unknown(changes)
     with changing(window.calendar):
         before = Window.objects.select_related("calendar").get(pk=window.pk)
-        changed = changed_columns(before, _columns(_with(before, fields)))
+        changed = changed_columns(before, _columns(_with(before, changes)))
         if not changed:
             return before
         old = {name: getattr(before, name) for name in changed}
@@ -132,20 +124,20 @@ def change_window(
 
 
 def check_amount(calendar: Calendar, entry: Entry, *, instead_of: int | None = None) -> None:
-    """Raise WindowError when a calendar would make too many openings with one more entry.
+    """Raise WindowError when a calendar would get too many openings with one more entry.
 
-    `instead_of` is the key of the window whose place it takes, if any.
+    `instead_of` is the key of the window that the entry replaces, if any.
     """
-    others = list(calendar.windows.prefetch_related("decisions").select_related("calendar"))
+    others = list(windows_of(calendar))
     rest = [window for window in others if window.pk != instead_of]
     if has_too_many(rest, entry) and not has_too_many(others):
         raise too_many_openings(calendar)
 
 
 def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> str:
-    """Give a window other columns, to be saved by the caller; return what becomes of its approval.
+    """Set columns of a window, for the caller to save; return what becomes of its approval.
 
-    Empty when it needs none, or nothing changed of when something may start.
+    Empty when it needs no approval, or when runs may start at the same times as before.
     """
     before = safe_entry_of(window)
     for name, value in changed.items():
@@ -163,9 +155,9 @@ def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> s
 def remove_window(
     window: Window, *, actor: AbstractBaseUser | None = None, reason: str = ""
 ) -> None:
-    """Remove a window or freeze, with what was decided on it; harmless when it is gone.
+    """Remove a window or freeze with its decisions, if it is still there.
 
-    Raises OptionError for the last window: its calendar would be open without it.
+    Raises OptionError for the last window: without it, the calendar would always be open.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     with changing(window.calendar):
@@ -183,9 +175,9 @@ def remove_window(
         found.delete()
 
 
-def _with(window: Window, fields: Mapping[str, Any]) -> Entry:
-    """Return what a window would be with other fields; not checked yet."""
-    given = dict(fields)
+def _with(window: Window, changes: Mapping[str, Any]) -> Entry:
+    """Return the entry of a window with other fields, unchecked."""
+    given = dict(changes)
     if "effect" in given:
         given["effect"] = _effect(given["effect"])
     for name in ("excluded", "added"):
@@ -195,7 +187,7 @@ def _with(window: Window, fields: Mapping[str, Any]) -> Entry:
 
 
 def _columns(entry: Entry) -> dict[str, Any]:
-    """Return an entry as it is stored, checked."""
+    """Check an entry; return the columns of its row."""
     _refuse_text("reason", entry.reason, most=REASON_LIMIT)
     kept = checked(entry)
     if len(kept.rule) > RULE_LIMIT:
@@ -222,12 +214,11 @@ def columns_of(entry: Entry) -> dict[str, Any]:
 
 
 def changed_columns(window: Window, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those columns in which a window differs."""
     return {name: value for name, value in columns.items() if value != getattr(window, name)}
 
 
 def _shown(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns as JSON takes them; of many dates the count."""
+    """Return columns for JSON; instead of many dates, their number."""
     shown = dict(columns)
     for name in ("valid_from", "valid_until"):
         if shown.get(name) is not None:
@@ -239,20 +230,13 @@ def _shown(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _effect(given: Any) -> Any:
-    """Return the effect of that name; what is none is refused with the other fields."""
+    """Return the effect of that name; another value is refused later, with the other fields."""
     return Effect(given) if given in set(Effect) else given
 
 
 def _dates(given: Any) -> Any:
-    """Return dates as the arithmetic has them; what is none is refused with the other fields."""
+    """Return dates as a tuple; another value is refused later, with the other fields."""
     return tuple(given) if isinstance(given, (list, set, frozenset)) else given
-
-
-def _refuse_unknown(fields: Mapping[str, Any]) -> None:
-    for name in fields.keys() - FIELDS:
-        near = get_close_matches(name, FIELDS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise WindowError(name[:60], f"is no field of a window{hint}")
 
 
 def _refuse_text(field: str, value: Any, *, most: int) -> None:
@@ -260,3 +244,10 @@ def _refuse_text(field: str, value: Any, *, most: int) -> None:
         refuse_text(field, value, most=most)
     except OptionError as error:
         raise WindowError(field, error.problem) from None
+
+
+def _refuse_unknown(changes: Mapping[str, Any]) -> None:
+    for name in changes.keys() - FIELDS:
+        near = get_close_matches(name, FIELDS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise WindowError(name[:60], f"is no field of a window{hint}")

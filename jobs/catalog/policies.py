@@ -16,7 +16,7 @@ NAME_LIMIT: Final = 255
 """Most characters of each of them."""
 
 
-def _count(minimum: int, maximum: int) -> Callable[[str, Any], int]:
+def whole_number(minimum: int, maximum: int) -> Callable[[str, Any], int]:
     def checked(option: str, value: Any) -> int:
         # A bool is an int in Python.
         if type(value) is not int or not minimum <= value <= maximum:
@@ -59,8 +59,8 @@ def _error_name(option: str, item: Any) -> str:
 
 CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = MappingProxyType(
     {
-        "priority": _count(0, 9),
-        "max_attempts": _count(1, 100),
+        "priority": whole_number(0, 9),
+        "max_attempts": whole_number(1, 100),
         "backoff_seconds": _seconds(0),
         "backoff_cap_seconds": _seconds(0),
         "retry_on": _error_names,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -17,6 +18,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _JOBS: Final = Path(__file__).parent.parent
+_SHARED: Final = re.compile(r"\{(\w+/\w+)\}")
 _BOUNDS: Final = """
 SELECT set_config('lock_timeout', '2s', true),
     set_config('idle_in_transaction_session_timeout', '30s', true)
@@ -25,9 +27,13 @@ SELECT set_config('lock_timeout', '2s', true),
 
 @cache
 def statement(name: str) -> str:
-    """Return the text of `jobs/<package>/sql/<statement>.sql`, named `<package>/<statement>`."""
+    """Return the text of `jobs/<package>/sql/<statement>.sql`, named `<package>/<statement>`.
+
+    Such a name in braces stands for the text of that file, a part that statements share.
+    """
     package, _, leaf = name.partition("/")
-    return (_JOBS / package / "sql" / f"{leaf}.sql").read_text()
+    text = (_JOBS / package / "sql" / f"{leaf}.sql").read_text()
+    return _SHARED.sub(lambda match: statement(match[1]), text)
 
 
 def run(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -53,6 +59,12 @@ def array(values: Iterable[object]) -> str:
 def binaries(values: Iterable[bytes | None]) -> str:
     """Return bytes as the text of a PostgreSQL array."""
     return array(None if value is None else f'"\\\\x{value.hex()}"' for value in values)
+
+
+def columns(rows: Iterable[Sequence[Any]], *names: str) -> dict[str, list[Any]]:
+    """Return the columns of some rows by these names, as parameters for unnest()."""
+    kept = list(rows)
+    return {name: [row[place] for row in kept] for place, name in enumerate(names)}
 
 
 def bound_waits() -> None:

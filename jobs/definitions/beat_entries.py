@@ -1,7 +1,7 @@
-"""django-celery-beat's PeriodicTasks read as jobs: what has no true counterpart is refused.
+"""django-celery-beat's PeriodicTasks as jobs; an entry without an equivalent is refused.
 
-Celery's crontab wants day of month and day of week both, cron wants either: an entry that restricts
-both is refused, not reinterpreted. Around changes of the clock, cron's own rule holds from then on.
+When day of month and day of week are both restricted, Celery needs both to match and cron one of
+them: such an entry is refused. Around changes of the clock, an imported job follows cron's rule.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import resolve
 from jobs.core.errors import ArgumentError, OptionError
 
-# Ways of a message to its queue, beside the queue itself.
+# Fields for the routing of a message, apart from the queue.
 _ROUTING: Final = ("exchange", "routing_key")
 _LAST: Final = 9
-"""On Redis Celery serves priority 0 first and 9 last, and takes what is above 9 for 9."""
+"""On Redis Celery serves priority 0 first and 9 last, and treats higher ones as 9."""
 
-# Of each field of a crontab: cronsim's reader, and how many values it has.
+# For each field of a crontab: cronsim's reader, and how many values it has.
 _CRON: Final = (
     ("minute", Field.MINUTE, 60),
     ("hour", Field.HOUR, 24),
@@ -38,10 +38,10 @@ _CRON: Final = (
 
 
 def job_of(entry: Any, *, owner: str, now: datetime) -> dict[str, Any]:
-    """Return a PeriodicTask as `jobs.upsert_jobs` takes a job: its name becomes the key.
+    """Return a PeriodicTask as a job for `jobs.upsert_jobs`; its name becomes the key.
 
     Raises OptionError, ArgumentError or UnknownTask, naming the entry's field, for what a job
-    cannot do in the same way. Limits of the job's own fields are for the upsert to check.
+    cannot do in the same way. The upsert checks the limits of the job's fields.
     """
     for name in _ROUTING:
         if getattr(entry, name) is not None:
@@ -65,7 +65,7 @@ def job_of(entry: Any, *, owner: str, now: datetime) -> dict[str, Any]:
 
 
 def _refuse_headers(headers: dict[str, Any], *, owner: str) -> None:
-    """Refuse headers, but for the owner: it becomes the job's, where it is the same one."""
+    """Refuse headers, except one that names the owner of the job."""
     named = headers.get(HEADER)
     other = named.get("owner", owner) if isinstance(named, dict) else owner
     if other != owner:
@@ -75,7 +75,7 @@ def _refuse_headers(headers: dict[str, Any], *, owner: str) -> None:
 
 
 def _arguments(entry: Any) -> dict[str, Any]:
-    """Return positional and keyword arguments by name, as the task's signature has them."""
+    """Return positional and keyword arguments by their names in the task's signature."""
     args, kwargs = _json(entry, "args", list), _json(entry, "kwargs", dict)
     schema = ArgumentSchema.of(resolve(entry.task))
     positional, by_name = schema.bind(args, kwargs)
@@ -103,9 +103,8 @@ def _schedule(entry: Any, *, now: datetime) -> dict[str, Any]:
             raise OptionError("clocked", "has passed")
         return {"once_at": entry.clocked.clocked_time}
     if entry.one_off:
-        raise OptionError(
-            "one_off", "has no counterpart with a schedule that repeats: make it a clocked one"
-        )
+        problem = "has no counterpart with a schedule that repeats: make it a clocked one"
+        raise OptionError("one_off", problem)
     bounds = {"start_at": entry.start_time, "end_at": entry.expires}
     if entry.interval is not None:
         return {**_interval(entry.interval), **bounds}
@@ -119,9 +118,7 @@ def _interval(interval: Any) -> dict[str, int]:
     seconds, rest = divmod(span, timedelta(seconds=1))
     if rest or seconds < 1:
         raise OptionError("interval", f"is whole seconds, not {interval.every} {interval.period}")
-    if seconds % 60:
-        return {"interval_seconds": seconds}
-    return {"interval_minutes": seconds // 60}
+    return {"interval_seconds": seconds} if seconds % 60 else {"interval_minutes": seconds // 60}
 
 
 def _crontab(row: Any) -> dict[str, str]:
@@ -135,22 +132,20 @@ def _crontab(row: Any) -> dict[str, str]:
     for name, reader, size in _CRON:
         values = set(getattr(meant, name))
         if name.startswith("day") and len(values) == size:
-            # Not as "1-31": cron takes that for a restriction.
+            # Not "1-31": for cron that would be a restriction.
             parts.append("*")
             continue
         parts.append(_text(given[name], values, reader))
         restricted += [name] if name.startswith("day") else []
     if len(restricted) == 2:
-        raise OptionError(
-            "crontab",
-            "restricts day_of_month and day_of_week: Celery wants both to match, cron either",
-        )
+        problem = "restricts day_of_month and day_of_week: Celery wants both to match, cron either"
+        raise OptionError("crontab", problem)
     zone = _zone(row)
     return {"cron": " ".join(parts), "zone": "" if zone == "UTC" else zone}
 
 
 def _text(given: str, values: Collection[int], reader: Field) -> str:
-    """Return a field as it stands where cron means the same by it, else its values."""
+    """Return a field unchanged if cron reads it in the same way, else its values."""
     text = given.upper()
     try:
         read = {0 if reader is Field.DOW and value == 7 else value for value in reader.parse(text)}
@@ -165,5 +160,5 @@ def _zone(row: Any) -> str:
 
 
 def is_ours(entry: Any) -> bool:
-    """Say whether an entry drives Fairshift or Celery themselves."""
+    """Say whether an entry belongs to Fairshift or Celery."""
     return str(entry.task).startswith(("fairshift.", "celery."))

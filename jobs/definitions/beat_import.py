@@ -1,7 +1,6 @@
-"""Import PeriodicTasks of django-celery-beat as jobs, with a report of every one.
+"""Import PeriodicTasks of django-celery-beat as jobs, with a report on each.
 
-What is imported is switched off there in the same transaction, so that nothing runs twice; what is
-refused goes on there as it was.
+Imported entries are switched off in the same transaction; refused ones are not changed.
 """
 
 from __future__ import annotations
@@ -27,21 +26,20 @@ class Imported:
 
     name: str
     verdict: str
-    """"imported" (in a dry run "would import"), "refused" (the first wrong field and its problem)
-    or "left out" (why)."""
+    """"imported" (in a dry run "would import"), "refused" or "left out"."""
     field: str = ""
     problem: str = ""
     job: dict[str, Any] | None = None
     """The job as it was given to `upsert_jobs`."""
     is_ours: bool = False
-    """It drives Fairshift or Celery themselves."""
+    """It belongs to Fairshift or Celery."""
 
 
 def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Imported]:
-    """Make jobs of an owner from all PeriodicTasks that are on; return what became of each.
+    """Make an owner's jobs of all enabled PeriodicTasks; return a report on each entry.
 
-    An entry's name becomes the job's key; one that the owner has already is refused. A dry run
-    changes nothing. Repeating it finds what was imported switched off. Raises UnknownOwner.
+    An entry's name becomes the job's key; a key that the owner already has is refused. A dry run
+    changes nothing. It can be repeated: imported entries are switched off. Raises UnknownOwner.
     """
     from django_celery_beat.models import PeriodicTask, PeriodicTasks
 
@@ -65,15 +63,10 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
 
 
 def _judged(entry: Any, known: set[str], *, owner: str, verdict: str, now: datetime) -> Imported:
-    if is_ours(entry):
-        return Imported(
-            name=entry.name,
-            verdict="left out",
-            problem="belongs to Fairshift or Celery",
-            is_ours=True,
-        )
-    if not entry.enabled:
-        return Imported(name=entry.name, verdict="left out", problem="is switched off")
+    ours = is_ours(entry)
+    if ours or not entry.enabled:
+        problem = "belongs to Fairshift or Celery" if ours else "is switched off"
+        return Imported(name=entry.name, verdict="left out", problem=problem, is_ours=ours)
     if entry.name in known:
         return _refused(entry, "name", "is the key of a job of this owner already")
     try:

@@ -1,4 +1,4 @@
-"""The fields of a job that a caller gives: of each, what it may be and what holds without it."""
+"""The fields of a job that a caller gives: the check and the default of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from celery import Task
 
 from jobs.catalog import placeholders
 from jobs.catalog.error_names import refuse_unknown_names
-from jobs.catalog.policies import CHECKS
+from jobs.catalog.policies import CHECKS, whole_number
 from jobs.catalog.registry import resolve
 from jobs.core.errors import OptionError
 from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_text
@@ -27,7 +27,7 @@ CAP_LIMIT: Final = 100_000
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 Check = Callable[[str, Any], Any]
-"""Takes a field's name and a value, and returns the value in its kept form; or OptionError."""
+"""Takes a field's name and a value; returns the value as it is stored, or raises OptionError."""
 
 
 def _task(name: str, value: Any) -> Task:
@@ -45,7 +45,7 @@ def _key(name: str, value: Any) -> str:
 
 def _lock(name: str, value: Any) -> str:
     refuse_text(name, value, most=LOCK_LIMIT)
-    # A message carries the lock of a run without history, and can hold no such one.
+    # The message of a run without history has the lock in it, and no control characters.
     if _CONTROL.search(value):
         raise OptionError(name, "holds a control character, such as a tab or the end of a line")
     return str(value)
@@ -69,18 +69,8 @@ def _queue(name: str, value: Any) -> str:
     return preparation.queue_name(Options(queue=value)) if value else ""
 
 
-def _whole(most: int) -> Check:
-    def checked(name: str, value: Any) -> int:
-        # A bool is an int to Python, and a mistake here.
-        if type(value) is not int or not 1 <= value <= most:
-            raise OptionError(name, f"is a whole number from 1 to {most}")
-        return value
-
-    return checked
-
-
 def _as_given(_name: str, value: Any) -> Any:
-    """Leave the check to `jobs.schedules`, which knows the limits."""
+    """Return the value: `jobs.schedules` checks it."""
     return value
 
 
@@ -119,8 +109,7 @@ def _moment(name: str, value: Any) -> datetime:
 
 
 OWN: Final = ("key", "name", "target", "labels", "lock_key")
-"""Fields in which nearly every job differs from the others."""
-
+"""Fields that differ in most jobs of a bulk."""
 SCHEDULE: Final = ("schedule", *schedule.FIELDS)
 REQUIRED: Final = frozenset({"key", "task"})
 FIELDS: Final[Mapping[str, tuple[Check, Any]]] = {
@@ -141,7 +130,7 @@ FIELDS: Final[Mapping[str, tuple[Check, Any]]] = {
     "end_at": (_moment, None),
     "smooth": (_flag, False),
     "misfire": (_one_of(*MisfirePolicy.values), MisfirePolicy.ONCE.value),
-    "misfire_cap": (_whole(CAP_LIMIT), 100),
+    "misfire_cap": (whole_number(1, CAP_LIMIT), 100),
     "misfire_deadline_seconds": (CHECKS["deadline_seconds"], None),
     "overlap": (_one_of(*OverlapPolicy.values), OverlapPolicy.ALLOW.value),
     **{name: (CHECKS[name], None) for name in POLICIES},
@@ -150,6 +139,5 @@ FIELDS: Final[Mapping[str, tuple[Check, Any]]] = {
     "history_policy": (_one_of(*HistoryPolicy.values), HistoryPolicy.FULL.value),
     "enabled": (_flag, True),
 }
-"""Every field of a job but its arguments: the check, and what holds when it is left out."""
-
+"""Every field of a job but its arguments: the check and the default."""
 SHARED: Final = tuple(name for name in FIELDS if name not in OWN)

@@ -1,4 +1,4 @@
-"""Import: jobs from a file of CSV or JSON, all or none, each wrong row listed with its number."""
+"""Import of jobs from a CSV or JSON file: all or none; each wrong row is listed by number."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS: Final = (*FIELDS, "arguments")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong: in which row (None: in the file as a whole) and in which field."""
+    """A problem in a field of a row, or (None) of the whole file."""
 
     row: int | None
     field: str
@@ -37,7 +37,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Jobs as the file gives them, each with the number of its row, and what could not be read."""
+    """The jobs in a file, each with its row number, and the problems in reading it."""
 
     jobs: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an import does: nothing if there are problems."""
+    """What an import does; with problems, nothing."""
 
     rows: int
     problems: Sequence[Problem]
@@ -53,7 +53,6 @@ class Report:
 
     @property
     def wrong_rows(self) -> int:
-        """How many rows have a problem, or several."""
         return len({problem.row for problem in self.problems})
 
 
@@ -63,7 +62,7 @@ def preview_import(content: bytes, *, owner: Owner) -> Report:
 
 
 def import_jobs(content: bytes, *, owner: Owner, actor: Any, name: str) -> Report:
-    """Make, change or leave the owner's jobs as the file says; it is audited. All or nothing."""
+    """Upsert the owner's jobs from a file, all or nothing; audited."""
     with transaction.atomic():
         report = _imported(content, owner=owner, is_kept=True)
         if report.upserted is not None:
@@ -79,12 +78,11 @@ def _imported(content: bytes, *, owner: Owner, is_kept: bool) -> Report:
     count = len({*numbers, *(problem.row for problem in rows.problems if problem.row)})
     try:
         with transaction.atomic():
-            # With problems already found, the rest of them is looked for and nothing is stored.
+            # Also with problems: the upsert finds the others. Then nothing is stored.
             upserted = upsert.upsert_jobs(owner, [job for _, job in rows.jobs])
             transaction.set_rollback(not is_kept or bool(problems))
     except BatchError as error:
-        wrong = ((numbers[index], *fault_of(fault)) for index, fault in error.problems)
-        problems += [Problem(*one) for one in wrong]
+        problems += [Problem(numbers[at], *fault_of(fault)) for at, fault in error.problems]
     except OptionError as error:
         problems.append(Problem(None, error.option, error.problem))
     if problems:
@@ -94,7 +92,7 @@ def _imported(content: bytes, *, owner: Owner, is_kept: bool) -> Report:
 
 
 def _not_offered(rows: Rows) -> Iterator[Problem]:
-    """Refuse tasks that people are not offered: the form of a job has the same ones."""
+    """Yield a problem for each task that is not offered to users, as in the form of a job."""
     names = {item.name for item in offered()}
     for number, job in rows.jobs:
         task = job.get("task") if isinstance(job, Mapping) else None
@@ -105,7 +103,7 @@ def _not_offered(rows: Rows) -> Iterator[Problem]:
 def read_rows(content: bytes) -> Rows:
     """Return the jobs in a file of JSON (a list of objects) or CSV (a header, then a row a job)."""
     try:
-        # Spreadsheets begin UTF-8 with a mark of their own.
+        # Spreadsheets write a byte order mark.
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
@@ -116,7 +114,6 @@ def read_rows(content: bytes) -> Rows:
     return _json_rows(text) if text.lstrip()[0] in "[{" else _csv_rows(text)
 
 
-# --- JSON ----------------------------------------------------------------------------------------
 def _json_rows(text: str) -> Rows:
     try:
         found = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
@@ -145,7 +142,6 @@ def _constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-# --- CSV -----------------------------------------------------------------------------------------
 def _csv_rows(text: str) -> Rows:
     rows = Rows()
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
@@ -163,14 +159,14 @@ def _csv_rows(text: str) -> Rows:
             else:
                 _add_row(rows, number, header, cells)
     except csv.Error as error:
-        # What comes after cannot be told apart: a quote is open, or closed too early.
+        # A quote is missing: the rest of the file cannot be split into rows.
         problem = f"cannot be read from here: {error}"
         rows.problems.append(Problem(number + 1, "row", problem))
     return rows
 
 
 def _delimiter(text: str) -> str:
-    """Return what stands between the names of the header: spreadsheets write their country's."""
+    """Return the delimiter of the header: it depends on the locale of the spreadsheet program."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     return max(DELIMITERS, key=first.count)
 
@@ -191,7 +187,7 @@ def _add_row(rows: Rows, number: int, header: Sequence[str], cells: Sequence[str
         return
     job: dict[str, Any] = {}
     for name, cell in zip(header, cells, strict=False):
-        # Empty is the default, as if there were no such column.
+        # An empty cell takes the default.
         if name and (text := cell.strip()):
             try:
                 job[name] = _READERS.get(name, str)(text)
@@ -199,13 +195,13 @@ def _add_row(rows: Rows, number: int, header: Sequence[str], cells: Sequence[str
                 rows.problems.append(Problem(number, name, str(error)))
                 return
             except (ValueError, KeyError):
-                # The check of the field says what it should have been.
+                # The check of the field reports it.
                 job[name] = text
     rows.jobs.append((number, job))
 
 
 class JsonCellError(Exception):
-    """A cell that holds JSON does not."""
+    """A cell that must hold JSON does not."""
 
 
 def _mapping(text: str) -> dict[str, Any]:
@@ -224,12 +220,8 @@ def _names(text: str) -> list[str]:
     return text.replace(",", " ").replace(";", " ").split()
 
 
-def _flag(text: str) -> bool:
-    return _FLAGS[text.lower()]
-
-
 def _number(text: str) -> float:
-    # Python takes more for a number: "1_000", "nan" and other alphabets' digits.
+    # Python also reads "1_000", "nan" and other alphabets' digits.
     if not text.isascii() or not text.replace(".", "", 1).isdigit() or len(text) > 30:
         raise ValueError(text)
     return float(text) if "." in text else int(text)
@@ -242,7 +234,7 @@ _FLAGS: Final = {
 _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     **dict.fromkeys(("arguments", "labels"), _mapping),
     **dict.fromkeys(("retry_on", "give_up_on"), _names),
-    **dict.fromkeys(("enabled", "smooth"), _flag),
+    **dict.fromkeys(("enabled", "smooth"), lambda text: _FLAGS[text.lower()]),
     **dict.fromkeys(
         (
             *("interval_minutes", "interval_seconds", "misfire_cap", "misfire_deadline_seconds"),

@@ -1,10 +1,9 @@
 """The inbox: jobs made, changed and deleted by Celery messages, many messages in one transaction.
 
 Other services send `fairshift.upsert_jobs(owner, jobs)` and `fairshift.delete_jobs(owner, keys)`
-to its queue. One reader at a time applies them in the order of their coming, and takes them
-from Redis only after the commit; of a reader that dies in between, the mark in the database
-says what is done already. A message that is refused changes nothing, and hinders no other.
-All are refused whose owners and tasks the setting INBOX_ALLOWED does not name.
+to its queue. One reader at a time applies them in order, and removes them from Redis after the
+commit. If it dies in between, the mark in the database says which messages are done. A refused
+message changes nothing and stops no other; `inbox_allowed` says which are refused.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import hashlib
 import inspect
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,10 +22,10 @@ from django.db import DataError, IntegrityError, transaction
 from fleet import Call, crash_point
 from fleet.broker import inbox
 from jobs.core.conf import setting
-from jobs.core.errors import FairshiftError, OptionError, UnknownOwner
+from jobs.core.errors import OptionError, UnknownOwner
 from jobs.definitions import inbox_allowed, upsert
 from jobs.definitions.inbox_refusals import Refused, audit_refused, keep_results, shown
-from jobs.definitions.placement import JobKey
+from jobs.definitions.placement import JobKey, found_jobs
 from jobs.definitions.spec import JobSpec, JobSpecs
 from jobs.models import InboxMark, Owner
 from jobs.runs import dispatch
@@ -43,7 +43,7 @@ TASKS: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one call asks for: jobs by their places, None for one that is to be deleted."""
+    """The jobs of one call by owner and key; None for a job that is to be deleted."""
 
     call: Call
     slug: str
@@ -51,39 +51,30 @@ class Change:
 
 
 def read(*, seconds: float = ROUND_SECONDS) -> dict[str, int]:
-    """Apply the calls that wait, oldest first, for about so long; return how many of each end.
+    """Apply the waiting calls, oldest first, for about `seconds`; count those done and refused.
 
-    Raises BrokerUnavailable, and what the database raises: the calls then stay where they are.
+    Raises BrokerUnavailable, and what the database raises: the calls then stay in Redis.
     """
     ends_at = time.monotonic() + seconds
-    done = refused = 0
+    total = Counter(done=0, refused=0)
     for name in inbox.lists(setting("INBOX_QUEUE")):
-        while time.monotonic() < ends_at and (chunk := _read_chunk(name)) is not None:
-            done += chunk.done
-            refused += len(chunk.refused)
-    return {"done": done, "refused": refused}
+        while time.monotonic() < ends_at and (counts := _read_chunk(name)) is not None:
+            total.update(counts)
+    return dict(total)
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """What became of the calls that were read at once."""
-
-    done: int
-    refused: Sequence[Refused]
-
-
-def _read_chunk(name: str) -> Chunk | None:
-    """Apply the oldest calls of one list; None when there are none."""
+def _read_chunk(name: str) -> dict[str, int] | None:
+    """Apply the oldest calls of one list; count those done and refused. None without calls."""
     timeout = setting("PUBLISH_TIMEOUT_SECONDS")
     with transaction.atomic():
-        # Locked before the list is looked at: a second reader would see what we are doing.
+        # Locked before the list is read: a second reader must not read the same calls.
         InboxMark.objects.bulk_create([InboxMark(name=name)], ignore_conflicts=True)
         mark = InboxMark.objects.select_for_update().get(name=name)
         with dispatch.broker().client(timeout=timeout) as client:
             raws = inbox.oldest(client, name, most=CHUNK)
         if not raws:
             return None
-        # What is done and was not dropped comes again; the mark is the last of it.
+        # Calls that were done but not dropped are read again; the mark is the last of them.
         calls = list(inbox.calls(_after_mark(raws, mark.digest)))
         refused = _apply(calls)
         audit_refused(refused)
@@ -97,11 +88,11 @@ def _read_chunk(name: str) -> Chunk | None:
     for one in refused:
         text = shown(str(one.error))
         logger.warning("refused %s of %s (%s): %s", one.call.task, one.slug, one.call.id, text)
-    return Chunk(len(calls) - len(refused), refused)
+    return {"done": len(calls) - len(refused), "refused": len(refused)}
 
 
 def _after_mark(raws: Sequence[bytes], mark: str) -> Sequence[bytes]:
-    """Return the messages that came after the one that was done last, all if it is gone."""
+    """Return the messages after the one that was done last; all if that is not among them."""
     for index in range(len(raws) - 1, -1, -1) if mark else ():
         if _digest(raws[index]) == mark:
             return raws[index + 1 :]
@@ -115,13 +106,18 @@ def _digest(raw: bytes) -> str:
 def _apply(calls: Sequence[Call]) -> list[Refused]:
     """Apply calls in their order, inside the caller's transaction; return those refused."""
     refused: list[Refused] = []
-    changes: list[Change] = []
-    owners = _owners(calls)
-    specs = JobSpecs()
+    asked: list[tuple[Call, str, Any]] = []
     for call in calls:
-        slug = ""
         try:
-            slug, wanted = _wanted(call)
+            asked.append((call, *_wanted(call)))
+        except OptionError as error:
+            refused.append(Refused(call, "", error))
+    slugs = {slug for _, slug, _ in asked}
+    owners = dict(Owner.objects.filter(slug__in=slugs).values_list("slug", "id"))
+    changes: list[Change] = []
+    specs = JobSpecs()
+    for call, slug, wanted in asked:
+        try:
             patterns = inbox_allowed.patterns_of(slug)
             if slug not in owners:
                 raise UnknownOwner(slug)
@@ -129,7 +125,7 @@ def _apply(calls: Sequence[Call]) -> list[Refused]:
             tasks = (spec.columns["task"] for spec in jobs.values() if spec is not None)
             inbox_allowed.refuse_tasks(slug, tasks, patterns)
             changes.append(Change(call, slug, jobs))
-        # A call comes from anywhere, and no other is to suffer from it.
+        # Anybody may send a call: it must not stop the others.
         except Exception as error:
             refused.append(Refused(call, slug, error))
     foreign = _foreign(changes)
@@ -139,14 +135,14 @@ def _apply(calls: Sequence[Call]) -> list[Refused]:
 
 
 def _foreign(changes: Sequence[Change]) -> list[Refused]:
-    """Return the changes of jobs whose present task messages may not touch.
+    """Return the changes of jobs whose present task messages may not change.
 
-    Looked at once: what these calls themselves write has a task that they may touch.
+    One look is enough: the tasks that these calls write are allowed.
     """
-    tasks = inbox_allowed.tasks_of({job_key for change in changes for job_key in change.jobs})
+    found = found_jobs({job_key for change in changes for job_key in change.jobs})
     refused = []
     for change in changes:
-        present = (tasks[job_key] for job_key in change.jobs if job_key in tasks)
+        present = (found[job_key]["task"] for job_key in change.jobs if job_key in found)
         try:
             patterns = inbox_allowed.patterns_of(change.slug)
             inbox_allowed.refuse_tasks(change.slug, present, patterns)
@@ -155,19 +151,8 @@ def _foreign(changes: Sequence[Change]) -> list[Refused]:
     return refused
 
 
-def _owners(calls: Iterable[Call]) -> dict[str, int]:
-    """Return the numbers of the owners that calls name, by slug."""
-    slugs = set()
-    for call in calls:
-        try:
-            slugs.add(_wanted(call)[0])
-        except FairshiftError:
-            continue  # it is refused in its turn
-    return dict(Owner.objects.filter(slug__in=slugs).values_list("slug", "id"))
-
-
 def _wanted(call: Call) -> tuple[str, Any]:
-    """Return a call's owner, and its jobs or keys unchecked; raise OptionError for no such call."""
+    """Return a call's owner, and its unchecked jobs or keys; OptionError for an invalid call."""
     if call.problem:
         raise OptionError("message", call.problem)
     signature = TASKS.get(call.task)
@@ -177,7 +162,7 @@ def _wanted(call: Call) -> tuple[str, Any]:
         slug, wanted = signature.bind(*call.args, **call.kwargs).arguments.values()
     except TypeError as error:
         raise OptionError("message", f"calls its task wrongly: {error}") from None
-    # A slug is ASCII; PostgreSQL takes no NUL and no lone surrogate, not even in a question.
+    # PostgreSQL refuses NUL and lone surrogates, also in a query; a slug is ASCII.
     if not isinstance(slug, str) or not slug.isascii() or not slug.isprintable():
         raise OptionError("owner", "is an owner's slug")
     return slug[:64], wanted
@@ -194,9 +179,7 @@ def _jobs(task: str, owner_id: int, wanted: Any, specs: JobSpecs) -> dict[JobKey
 
 
 def _written(changes: Sequence[Change]) -> list[Refused]:
-    """Apply changes in order. If the batch fails, bisect it and return the changes that the
-    database rejects.
-    """
+    """Apply changes in order; return those that the database rejects, found by bisection."""
     if not changes:
         return []
     try:
@@ -208,15 +191,14 @@ def _written(changes: Sequence[Change]) -> list[Refused]:
     except (DataError, IntegrityError, OptionError) as error:
         if len(changes) == 1:
             return [Refused(changes[0].call, changes[0].slug, error)]
-    # One of them is to blame: the halves tell which.
     half = len(changes) // 2
     return [*_written(changes[:half]), *_written(changes[half:])]
 
 
 def _merged(changes: Iterable[Change]) -> Iterable[dict[JobKey, JobSpec | None]]:
-    """Yield what is to be written in few steps: of several words on one job the last counts.
+    """Yield the jobs to write, in few steps: of several changes of a job the last counts.
 
-    A job that is deleted and then made again is made anew, in a step after.
+    A job that is deleted and then upserted is made anew, in a later step.
     """
     jobs: dict[JobKey, JobSpec | None] = {}
     for change in changes:

@@ -1,4 +1,4 @@
-"""What callers and operators hear of messages to the inbox: results, and an audit of refusals."""
+"""The results of messages to the inbox, for callers, and the audit of refusals, for operators."""
 
 from __future__ import annotations
 
@@ -23,15 +23,13 @@ TEXT_LIMIT: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A call that changes nothing, and why."""
-
     call: Call
     slug: str
     error: Exception
 
 
 def audit_refused(refused: Sequence[Refused]) -> None:
-    """Keep for operators what was refused: an entry an owner, with the first of the problems."""
+    """Add an audit entry for each owner with refused calls, with the first problems."""
     by_owner: dict[str, list[Refused]] = defaultdict(list)
     for one in refused:
         by_owner[one.slug].append(one)
@@ -74,7 +72,7 @@ def _problems(error: Exception) -> list[list[Any]]:
 
 
 def shown(text: str) -> str:
-    """Return text of a stranger's as any column can hold it."""
+    """Return foreign text as any column can store it: short and printable."""
     return "".join(each if each.isprintable() else "�" for each in text[:TEXT_LIMIT])
 
 
@@ -82,7 +80,7 @@ def keep_results(calls: Sequence[Call], refused: Sequence[Refused]) -> None:
     """Store the results of the calls that asked for one: None, or why it was refused."""
     errors = {id(one.call): one.error for one in refused}
     rows = [_result(call, errors.get(id(call))) for call in calls if call.wants_result and call.id]
-    # Of one id twice the last counts, as everywhere here; one statement takes each once.
+    # One statement takes each id once: of several results the last counts.
     TaskResult.objects.bulk_create(
         {row.task_id: row for row in rows}.values(),
         update_conflicts=True,

@@ -1,7 +1,7 @@
 """Jobs with an interval in seconds: each has a PeriodicTask of django-celery-beat.
 
-A verb that writes such jobs syncs them right after its commit. All else, such as the ORM, raw SQL
-or an edited PeriodicTask, is found by the comparison that `fairshift.system.settle` makes.
+A verb that writes such jobs syncs them right after its commit. Other changes, such as by the ORM,
+raw SQL or an edited PeriodicTask, are found by the comparison in `fairshift.system.settle`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,14 @@ from jobs.core.conf import setting
 BATCH: Final = 10_000
 """Most PeriodicTasks of one transaction."""
 LAST: Final = 9
-"""Behind ticks: the last of Redis's priority lists."""
+"""The last of Redis's priority lists: ticks come first."""
 _ALONE: Final = "SELECT pg_advisory_xact_lock(1723, 0)"
 _KEPT: Final = {"id", "name", "description", "last_run_at", "total_run_count"}
 """Fields of an existing PeriodicTask that a sync does not write."""
 
 
 def sync_after_commit(job_ids: Iterable[int]) -> None:
-    """Sync the PeriodicTasks of these jobs when the transaction commits.
-
-    A failure is logged: the comparison repairs it.
-    """
+    """Sync these jobs' PeriodicTasks after the commit. A failure is logged, and repaired later."""
     ids = list(job_ids)
     transaction.on_commit(lambda: _sync(ids), robust=True)
 
@@ -43,7 +40,7 @@ def _sync(job_ids: Sequence[int]) -> list[int]:
     for start in range(0, len(job_ids), BATCH):
         with transaction.atomic():
             sql.bound_waits()
-            # Compared with the lock in hand: a writer with an older look would undo a newer one's.
+            # Compared under the lock: otherwise an older comparison could undo a newer sync.
             sql.query(_ALONE)
             rows = _differing(job_ids[start : start + BATCH])
             if rows:
@@ -83,7 +80,7 @@ def _write(rows: Collection[dict[str, Any]]) -> None:
         unique_fields=["name"],
         update_fields=fields - _KEPT,
     )
-    # Not delete(): its signal updates the row of PeriodicTasks for each one.
+    # Not delete(), whose signal updates the row of PeriodicTasks each time.
     PeriodicTask.objects.filter(name__in=gone)._raw_delete(connection.alias)
     PeriodicTasks.update_changed()
 
@@ -93,7 +90,7 @@ def _name(row: dict[str, Any]) -> str:
 
 
 def _interval(seconds: int) -> IntervalSchedule:
-    """Return the oldest row of an interval, which may have several, or a new one."""
+    """Return the oldest row of an interval, or a new one."""
     wanted = {"every": seconds, "period": IntervalSchedule.SECONDS}
     rows = IntervalSchedule.objects.filter(**wanted).order_by("id")
     return rows.first() or IntervalSchedule.objects.create(**wanted)

@@ -1,9 +1,9 @@
-"""Places: the phase and the shard that a job keeps for as long as its interval stays."""
+"""Placement: the phase and the shard of a job; it keeps them until its interval changes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from jobs import schedules
@@ -13,32 +13,31 @@ from jobs.models import Job, ScheduleKind
 SEQUENCES: Final = 64
 
 JobKey = tuple[int, str]
-"""By what a job is known: its owner's number and its own key."""
+"""The id of a job's owner, and the job's key."""
 
 
 def place_of(job: Job) -> tuple[int | None, int | None]:
-    """Return the phase and the shard that a job is to have when it is saved as it is."""
-    row = {"schedule": job.schedule, "interval_minutes": job.interval_minutes}
-    rows: dict[JobKey, dict[str, Any]] = {(job.owner_id, job.key): {**row, "smooth": job.smooth}}
+    """Return the phase and the shard for a job that is about to be saved."""
+    names = ("schedule", "interval_minutes", "smooth")
+    row: dict[str, Any] = {name: getattr(job, name) for name in names}
+    rows = {(job.owner_id, job.key): row}
     assign_placement(rows, found_jobs(rows))
-    [placed] = rows.values()
-    return placed.get("phase"), placed.get("shard")
+    return row.get("phase"), row.get("shard")
 
 
-def found_jobs(rows: Mapping[JobKey, Any]) -> dict[JobKey, dict[str, Any]]:
-    """Return what is there already: its schedule, and where in time it stands."""
-    owners, keys = [owner for owner, _ in rows], [key for _, key in rows]
+def found_jobs(job_keys: Iterable[JobKey]) -> dict[JobKey, dict[str, Any]]:
+    """Return the tasks, schedules and placements of the jobs that exist."""
     found = sql.query(
-        "SELECT j.owner_id, j.key, j.schedule, j.interval_minutes, j.phase, j.shard "
-        "FROM jobs_job j JOIN unnest(%s::bigint[], %s::text[]) AS p(owner_id, key) "
+        "SELECT j.owner_id, j.key, j.task, j.schedule, j.interval_minutes, j.phase, j.shard "
+        "FROM jobs_job j JOIN unnest(%(owners)s::bigint[], %(keys)s::text[]) AS p(owner_id, key) "
         "ON j.owner_id = p.owner_id AND j.key = p.key",
-        [owners, keys],
+        sql.columns(job_keys, "owners", "keys"),
     )
     return {(row["owner_id"], row["key"]): row for row in found}
 
 
 def assign_placement(rows: Mapping[JobKey, dict[str, Any]], found: Mapping[JobKey, Any]) -> None:
-    """Give a phase and a shard to each job that has one by its schedule: its own, or the next."""
+    """Give each job that needs them its present phase and shard, or the next free ones."""
     new: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for job_key, row in rows.items():
         if (minutes := _place_minutes(row)) is None:
@@ -59,7 +58,7 @@ def assign_placement(rows: Mapping[JobKey, dict[str, Any]], found: Mapping[JobKe
 
 
 def _place_minutes(row: Mapping[str, Any]) -> int | None:
-    """Return the span in minutes within which a job has its place; None: it has none."""
+    """Return the interval in minutes within which a job is placed; None without placement."""
     if row["schedule"] == ScheduleKind.INTERVAL:
         return int(row["interval_minutes"])
     return 1 if row["smooth"] else None

@@ -1,7 +1,7 @@
 """One job as a caller gives it: checked field by field, and turned into columns.
 
-Python, messages, imports and the admin's form all pass here. No database: a target is still
-its name, and neither phase nor shard is given yet.
+Used by Python, messages, imports and the admin's form. Does not read the database: the target is a
+name, and phase and shard are still missing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from jobs.models import HistoryPolicy, OverlapPolicy, ScheduleKind
 from jobs.runs import preparation
 
 HINTS: Final = 100
-"""How many unknown fields of a bulk are told with a near miss: each search takes its time."""
-# A schedule that is not named is the one whose own field is given.
+"""Unknown fields of a bulk for which a near miss is searched: each search takes time."""
+# The kind of a schedule that is not named, by the field that is given.
 KINDS: Final = {
     "cron": ScheduleKind.CRON,
     "interval_minutes": ScheduleKind.INTERVAL,
@@ -53,7 +53,7 @@ class JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """What many jobs of a bulk share, checked once for all of them."""
+    """What many jobs of a bulk have in common, checked once."""
 
     task: Task | None
     columns: Mapping[str, Any]
@@ -61,16 +61,16 @@ class _Common:
 
 
 def job_spec(given: Mapping[str, Any]) -> tuple[JobSpec | None, list[FairshiftError]]:
-    """Return a job's columns, or None and every fault in it: one or more for each wrong field.
+    """Return a job's columns; or None and all its faults, at least one for each wrong field.
 
-    `given` has the names of the model's fields, and `arguments`, a mapping, in the place of
-    the payload. What is left out, None or '' takes the default of the field.
+    `given` has the names of the model's fields, and `arguments`, a mapping, instead of the payload.
+    A field that is missing, None or '' takes its default.
     """
     return JobSpecs()(given)
 
 
 def fault_of(error: FairshiftError) -> tuple[str, str]:
-    """Return the field that an error of `job_spec` is about, and the problem without it."""
+    """Return the field of an error of `job_spec`, and the problem."""
     if isinstance(error, OptionError):
         return error.option, error.problem
     if isinstance(error, ScheduleError):
@@ -81,7 +81,7 @@ def fault_of(error: FairshiftError) -> tuple[str, str]:
 
 
 class JobSpecs:
-    """`job_spec` for a whole bulk: what jobs have in common is checked once."""
+    """`job_spec` for a bulk: what jobs have in common is checked once."""
 
     def __init__(self) -> None:
         self._known: dict[Any, _Common] = {}
@@ -89,7 +89,6 @@ class JobSpecs:
         self._max_bytes: int = setting("PAYLOAD_MAX_BYTES")
 
     def __call__(self, given: Any) -> tuple[JobSpec | None, list[FairshiftError]]:
-        """Return what `job_spec` returns."""
         if not isinstance(given, Mapping):
             return None, [OptionError("job", "is a mapping of names of fields to values")]
         faults: list[FairshiftError] = []
@@ -99,13 +98,12 @@ class JobSpecs:
         payload = self._payload(faults, common.task, given.get("arguments"))
         if faults or payload is None:
             return None, faults
-        columns = {**common.columns, "name": own["name"], "labels": own["labels"]}
-        columns["lock_key"] = own["lock_key"]
-        return JobSpec(own["key"], own["target"], payload, columns), faults
+        key, target = own.pop("key"), own.pop("target")
+        return JobSpec(key, target, payload, {**common.columns, **own}), faults
 
     def _common(self, given: Mapping[str, Any]) -> _Common:
         shared = {name: given[name] for name in given if name not in OWN and name != "arguments"}
-        # With the types: True and 1 are one key, and not the same to a field.
+        # With the types: True and 1 are equal as keys, but not for a field.
         facts = tuple((name, type(value), value) for name, value in shared.items())
         try:
             known = self._known.get(facts)
@@ -140,7 +138,7 @@ def _common(shared: Mapping[str, Any], unknown: Sequence[OptionError]) -> _Commo
     task = values.pop("task")
     _check_limits(faults, values, task)
     values |= {name: list(values[name] or ()) for name in ("retry_on", "give_up_on")}
-    # Only of single fields that are right can be said whether they go together.
+    # The combination is checked only when each field is right.
     wrong = {fault_of(fault)[0] for fault in faults}
     if wrong.isdisjoint(SCHEDULE):
         values |= _schedule(faults, values)
@@ -151,7 +149,7 @@ def _common(shared: Mapping[str, Any], unknown: Sequence[OptionError]) -> _Commo
 
 
 def unknown_fields(names: Iterable[Any], *, hints: int = HINTS) -> Iterator[OptionError]:
-    """Yield a fault for each name that is no field of a job, the first with what may be meant."""
+    """Yield a fault for each name that is no field of a job, the first `hints` with a near miss."""
     known = {*FIELDS, "arguments"}
     for name in names:
         if name not in known:
@@ -163,7 +161,7 @@ def unknown_fields(names: Iterable[Any], *, hints: int = HINTS) -> Iterator[Opti
 
 
 def _checked(faults: list[FairshiftError], name: str, value: Any) -> Any:
-    """Return a field's value in its kept form; add a fault if there is none."""
+    """Return a field's value as it is stored; add a fault if it is wrong."""
     check, default = FIELDS[name]
     if (value is None or (isinstance(value, str) and not value)) and name not in REQUIRED:
         return default
@@ -175,7 +173,7 @@ def _checked(faults: list[FairshiftError], name: str, value: Any) -> Any:
 
 
 def _check_limits(faults: list[FairshiftError], values: dict[str, Any], task: Task | None) -> None:
-    """Add a fault for limits that do not go together, with those that the task declares."""
+    """Add a fault for limits that contradict each other, or those of the task."""
     given = {name: values[name] for name in POLICIES if values[name] is not None}
     try:
         checked_policy(given) if task is None else preparation.with_task_policy(task, given)
@@ -193,7 +191,7 @@ def _schedule(faults: list[FairshiftError], values: dict[str, Any]) -> dict[str,
     except ScheduleError as error:
         faults.append(error)
         if error.field == "zone":
-            # What else is wrong is said at once, and not after the zone is mended.
+            # Report other faults now, and not after the zone is corrected.
             _schedule(faults, {**values, "zone": ""})
         return {}
     return {"schedule": found.kind, **{name: getattr(found, name) for name in facts}}

@@ -1,13 +1,12 @@
 """Upsert: make, change and delete jobs by their keys, any number in a few statements.
 
-Within the caller's transaction, and all or nothing. A job that is equal is not touched: its
-schedule goes on holding from when it was written.
+All or nothing, within the caller's transaction. A job that is equal is not written: its schedule
+keeps its `effective_from`.
 """
 
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,29 +25,27 @@ from jobs.runs import preparation
 from jobs.runs.targets import targets_of
 
 BATCH_LIMIT: Final = 100_000
-# One statement's parameter: PostgreSQL takes less than 1 GB.
 BYTES_LIMIT: Final = 256 * 2**20
+"""Arguments of a bulk: in hex they are one parameter, and PostgreSQL takes less than 1 GB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upserted:
-    """How many jobs a bulk has made, changed, and found as they were to be."""
-
     created: int = 0
     updated: int = 0
     unchanged: int = 0
 
 
 def upsert_jobs(owner: Owner | str, jobs: Iterable[Mapping[str, Any]]) -> Upserted:
-    """Make the owner's jobs what these say, by their keys; return how many that took.
+    """Make or change the owner's jobs by their keys; return how many of each.
 
-    Each element has the names of the model's fields: `key`, `task`, `arguments` (a mapping),
-    one of `cron`, `interval_minutes`, `interval_seconds` and `once_at`, or none; see
-    `jobs.definitions.spec`. What is left out takes its default, also where the job had something
-    else; only a pause stays. Repeating a call changes nothing.
+    Each element has the names of the model's fields: `key`, `task`, `arguments` (a mapping), and at
+    most one of `cron`, `interval_minutes`, `interval_seconds` and `once_at`; see
+    `jobs.definitions.spec`. A missing field takes its default, also in a job that exists; a pause
+    stays. Repeating a call changes nothing.
 
-    Raises BatchError, which lists every wrong field of every element, and stores none then;
-    UnknownOwner, and OptionError for what is no list and for more than 100,000 elements.
+    Raises BatchError, which lists every wrong field of every element, and then stores none;
+    UnknownOwner; OptionError if `jobs` is no list or has more than 100,000 elements.
     """
     elements = preparation.as_list("jobs", jobs, elements="mappings, one for each job")
     _refuse_size("jobs", elements)
@@ -61,8 +58,8 @@ def upsert_jobs(owner: Owner | str, jobs: Iterable[Mapping[str, Any]]) -> Upsert
 def delete_jobs(owner: Owner | str, keys: Iterable[str]) -> int:
     """Delete the owner's jobs with these keys; return how many there were.
 
-    Their runs and the history of these stay. Keys without a job are no error, so a call may
-    be repeated. Raises UnknownOwner, and OptionError for what can be no key.
+    Their runs stay, with history. Keys without a job are ignored. Raises UnknownOwner, and
+    OptionError for an invalid key.
     """
     given = checked_keys(keys)
     with transaction.atomic():
@@ -71,9 +68,9 @@ def delete_jobs(owner: Owner | str, keys: Iterable[str]) -> int:
 
 
 def checked(elements: Sequence[Any], *, specs: JobSpecs | None = None) -> list[JobSpec]:
-    """Return the jobs of a bulk; raise BatchError with every fault, as of a key given twice.
+    """Return the jobs of a bulk; raise BatchError with every fault, also for a key given twice.
 
-    `specs` is shared by several bulks that have much in common.
+    Several bulks that have much in common may share `specs`.
     """
     check = specs or JobSpecs()
     jobs: list[JobSpec] = []
@@ -95,7 +92,7 @@ def checked(elements: Sequence[Any], *, specs: JobSpecs | None = None) -> list[J
 
 
 def checked_keys(keys: Iterable[str]) -> list[str]:
-    """Return the keys of a bulk; raise OptionError for what can be none."""
+    """Return the keys of a bulk; raise OptionError for an invalid one."""
     given = preparation.as_list("keys", keys, elements="keys")
     _refuse_size("keys", given)
     for key in given:
@@ -105,16 +102,19 @@ def checked_keys(keys: Iterable[str]) -> list[str]:
 
 def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
     """Write checked jobs of any owners, inside the caller's transaction."""
+    size = sum(len(spec.payload) for spec in jobs.values())
+    if size > BYTES_LIMIT:
+        problem = f"have {size:,} bytes of arguments, the limit is {BYTES_LIMIT:,}; split them"
+        raise OptionError("jobs", problem)
     named = [(owner_id, spec.target) for (owner_id, _), spec in jobs.items() if spec.target]
     targets = targets_of(named)
     waiting = {
         job_key: _row(job_key, spec, targets.get((job_key[0], spec.target)))
-        # In the order of the insert's own ORDER BY: text in "C" sorts as its UTF-8 does.
+        # In the order of insert.sql: the collation "C" compares UTF-8.
         for job_key, spec in sorted(jobs.items())
     }
-    _refuse_bytes(waiting)
     created = updated = 0
-    # Again for jobs that somebody made between our look and our insert; the next look finds them.
+    # Repeated for jobs that another transaction made between our read and our insert.
     while waiting:
         found = found_jobs(waiting)
         assign_placement(waiting, found)
@@ -138,8 +138,7 @@ def remove(job_keys: Iterable[JobKey]) -> int:
     doomed = sorted(set(job_keys))
     if not doomed:
         return 0
-    owners, keys = [owner for owner, _ in doomed], [key for _, key in doomed]
-    locked = sql.run("definitions/lock_for_delete", {"owners": owners, "keys": keys})
+    locked = sql.run("definitions/lock_for_delete", sql.columns(doomed, "owners", "keys"))
     gone = sql.run("definitions/delete", {"ids": [row["id"] for row in locked]})
     sync_after_commit(row["id"] for row in gone if row["schedule"] == ScheduleKind.SECONDS)
     return len(gone)
@@ -147,17 +146,8 @@ def remove(job_keys: Iterable[JobKey]) -> int:
 
 def _refuse_size(option: str, elements: Sequence[Any]) -> None:
     if len(elements) > BATCH_LIMIT:
-        raise OptionError(
-            option, f"holds at most {BATCH_LIMIT:,} elements; these are {len(elements):,}"
-        )
-
-
-def _refuse_bytes(rows: Mapping[JobKey, Mapping[str, Any]]) -> None:
-    size = sum(len(row["payload"]) for row in rows.values())
-    if size > BYTES_LIMIT:
-        raise OptionError(
-            "jobs", f"have {size:,} bytes of arguments, the limit is {BYTES_LIMIT:,}; split them"
-        )
+        problem = f"holds at most {BATCH_LIMIT:,} elements; these are {len(elements):,}"
+        raise OptionError(option, problem)
 
 
 def _row(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any]:
@@ -166,7 +156,7 @@ def _row(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any
         **spec.columns,
         "owner_id": owner_id,
         "key": key,
-        "payload": b64encode(spec.payload).decode(),
+        "payload": f"\\x{spec.payload.hex()}",
         "payload_key": CLEAR,
         "target_id": target_id,
         "phase": None,
@@ -175,7 +165,7 @@ def _row(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any
 
 
 def _written(statement: str, rows: Sequence[Mapping[str, Any]]) -> dict[JobKey, int]:
-    """Return the ids of the rows that a statement has written."""
+    """Run a statement; return the ids of the jobs that it has written."""
     if not rows:
         return {}
     written = sql.run(statement, {"rows": json.dumps(rows, default=str)})

@@ -1,6 +1,6 @@
-"""What runs of an owner would find: slots, the work of others before them, and how long they take.
+"""The capacity for an owner's runs: slots, the work of others, and how long runs take.
 
-Read from rows; of other owners' run times the fair queues know the average.
+Read from rows; the average run times of other owners come from the fair queues.
 """
 
 from __future__ import annotations
@@ -25,27 +25,26 @@ from jobs.runs.dispatch import owners
 MOST_ROWS: Final = 200_000
 """Waiting rows read at most. Beyond that the forecast is too optimistic."""
 MOST_OTHERS: Final = 100
-"""So many other owners are told apart, those with the most work; the rest are as one."""
+"""Other owners that are simulated one by one, those with the most work; the rest are merged."""
 RECENT: Final = timedelta(days=30)
 BUSY: Final = 0.6
-"""A sample of runs that filled this part of the slots is taken to have found no slot free."""
+"""If runs of a sample used this part of the slots, we assume that no slot was free."""
 MOST_OVERHEAD: Final = 4.0
-"""Of runs that had waited for a slot, one is taken for up to so many times its run time: more was
-what others had of the slots."""
+"""The largest factor from the run time to the time in a slot, for runs that waited for a slot. We
+assume that other owners used the slots for the rest."""
 
 
 def slots_of(queue: str) -> int:
-    """Return how many runs of a queue the living workers can have at work at once."""
+    """Return how many runs of a queue the living workers can run at once."""
     workers = Worker.objects.alive().filter(queues__contains=[queue])
     return workers.aggregate(slots=Sum("slots"))["slots"] or 0
 
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """What the newest runs of a task say of the next.
+    """How runs of a task are expected to go.
 
-    Each takes a slot for `seconds`; the part `retry_share` of them fails at first, up to `failures`
-    times.
+    Each takes a slot for `seconds`. The part `retry_share` fails at first, up to `failures` times.
     """
 
     seconds: float
@@ -58,9 +57,8 @@ def run_times_of(
 ) -> RunTimes | None:
     """Return how the newest runs of a task went; None when nothing is known.
 
-    Where they kept the slots busy, what a slot does between two runs is in it: the time that they
-    did not fill. Without any of the task, `expected` counts, else the owner's average in the fair
-    queues.
+    If they kept the slots busy, the time that a slot needs between two runs is included. Without
+    runs of the task, the result is `expected`, or else the owner's average in the fair queues.
     """
     facts = {"owner_id": owner.pk, "task": task, "since": first_id_of(now - RECENT)}
     [row] = sql.run("forecast/run_times", facts)
@@ -72,7 +70,7 @@ def run_times_of(
     filled = (row["at_once"] or 0.0) / max(1, slots_of(queue))
     overhead = 1 / filled if BUSY <= filled < 1 else 1.0
     if row["backlogged"] and not owner.max_running and not owner.rate_limit_per_minute:
-        # They found no slot free, however little they filled: so long a slot took for each.
+        # No slot was free, so the unused time is overhead of the runs too.
         part = row["backlogged"] / max(1, slots_of(queue))
         overhead = max(overhead, min(MOST_OVERHEAD, 1 / part))
     return RunTimes(max(row["seconds"], 0.001) * overhead, row["retry_share"], row["failures"])
@@ -81,9 +79,9 @@ def run_times_of(
 def capacity_of(
     owner: Owner, queue: str, *, now: datetime, seconds: float, without: int | None = None
 ) -> Capacity:
-    """Return what an owner's runs would find in a queue, but for those of a submission.
+    """Return the capacity for an owner's runs in a queue; ignores the submission `without`.
 
-    `seconds` is how long a run takes of which nothing is known.
+    `seconds` is the run time of runs of which nothing is known.
     """
     facts = {"queue": queue, "without": without, "most": MOST_ROWS}
     rows = sql.run("forecast/waiting_work", facts)
@@ -101,19 +99,23 @@ def capacity_of(
             continue
         work = Work(seconds=row["count"] * each, most=row["count"], since=since)
         (own if whose.pk == owner.pk else others[whose.pk]).append(work)
+    rivals = []
+    for key, works in others.items():
+        whose = known[key]
+        rivals.append(Rival(works=works, weight=whose.weight, most=whose.max_running or inf))
     rate = owner.rate_limit_per_minute
     return Capacity(
         slots=slots_of(queue),
         weight=owner.weight,
         max_running=owner.max_running,
         rate=rate and rate / 60,
-        rivals=_some([_rival(known[key], works) for key, works in others.items()]),
+        rivals=_merged(rivals),
         own=own,
     )
 
 
 def _since(at: datetime | None, owner: Owner, now: datetime) -> float | None:
-    """Return in how many seconds work asks for workers; None while its owner is paused."""
+    """Return in how many seconds work needs workers; None while its owner is paused."""
     if owner.is_paused(at=now):
         if owner.paused_until is None:
             return None
@@ -121,11 +123,7 @@ def _since(at: datetime | None, owner: Owner, now: datetime) -> float | None:
     return max(0.0, (at - now).total_seconds()) if at else 0.0
 
 
-def _rival(owner: Owner, works: list[Work]) -> Rival:
-    return Rival(works=works, weight=owner.weight, most=owner.max_running or inf)
-
-
-def _some(rivals: list[Rival]) -> list[Rival]:
+def _merged(rivals: list[Rival]) -> list[Rival]:
     """Return the owners with the most work, and all others as one."""
     rivals.sort(key=lambda rival: -sum(work.seconds for work in rival.works))
     rest = rivals[MOST_OTHERS:]
@@ -142,7 +140,7 @@ def _some(rivals: list[Rival]) -> list[Rival]:
 
 
 def _averages(*slugs: str) -> Mapping[str, float]:
-    """Return the average run time of these owners in the fair queues, of those that had runs."""
+    """Return the average run times in the fair queues, for those of the owners that had runs."""
     try:
         snapshot = owners().snapshot(*slugs, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     except BrokerUnavailable:

@@ -1,7 +1,6 @@
-"""When many runs will be done, and what will be left over: told in advance. Pure.
+"""An estimate of when many runs will be done, and which will not start. Pure.
 
-An estimate, of expected run times and of what waits now: docs/use/forecast.md says what it does not
-know.
+It uses expected run times and what waits now; docs/use/forecast.md says what it does not know.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from jobs.windows.entries import Span
 from jobs.windows.openings import HORIZON, cut_off_of, next_opening
 
 NAMES: Final = 10
-"""So many names are told of those that something is wrong with."""
+"""Names of targets in a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How many start in an opening; None stands for those that no calendar applies to."""
+    """How many runs start in an opening; None stands for runs without a calendar."""
 
     opening: Span | None
     count: int
@@ -35,9 +34,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """How some runs will go: `count` of them, of which `never` and `expired` will not start.
+    """How `count` runs will go, of which `never` and `expired` will not start.
 
-    `finishes_at` is None when not all end within a year, `ends_at` is of those that do.
+    `finishes_at` is None when not all end within a year; `ends_at` is for those that do.
     """
 
     count: int
@@ -46,18 +45,18 @@ class Forecast:
     ends_at: datetime | None = None
     done: tuple[Done, ...] = ()
     left_over: int = 0
-    """Not started in the first openings; when the next one is, if there is one."""
+    """Not started in the first openings; `next_opening` is the start of the second ones."""
     next_opening: datetime | None = None
     never: int = 0
-    """Without an opening that is long enough within a year; or with none any more."""
+    """Runs that no remaining opening within a year is long enough for."""
     unapproved: int = 0
-    """Of these, those that an opening waits for that nobody has approved."""
+    """Those of `never` that could start in an opening that is not approved yet."""
     expired: int = 0
     without_calendar: int = 0
     share: float = 0
-    """The part of the slots that is theirs by weight when the first one starts."""
+    """The runs' part of the slots, by weight, when the first one starts."""
     needed_seconds: float = 0
-    """Worker seconds that they need, and those that the first openings have for them."""
+    """Worker seconds that the runs need; `open_seconds` is what the first openings offer."""
     open_seconds: float = inf
     warnings: tuple[str, ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -65,7 +64,6 @@ class Forecast:
 
     @property
     def windows(self) -> int:
-        """In how many openings they start."""
         return sum(done.opening is not None for done in self.done)
 
 
@@ -78,11 +76,11 @@ def forecast(
     start_by: datetime | None = None,
     retries: Retries | None = None,
 ) -> Forecast:
-    """Return how these runs will go if they are asked for at `now`.
+    """Return how these runs will go if they are submitted at `now`.
 
-    They are due at `not_before`, and what has not started at `start_by` never does. Of those that
-    may start, the higher priority is first, then what opened earlier, then what needs less time.
-    What fails by `retries` is tried again in its openings, also after `start_by`.
+    They are due at `not_before`; runs that have not started at `start_by` never do. The order of
+    starts is by priority, then by the start of the opening, then by needed time. Runs that fail are
+    retried by `retries` in their openings, also after `start_by`.
     """
     horizon = now + HORIZON
     end = (min(start_by, horizon) if start_by else horizon) - now
@@ -99,22 +97,18 @@ def forecast(
     found = _forecast_of(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
     if retries is None:
         return found
-    return _not_before(found, _moment(now, end_of_retries(groups, course, retries, openings)))
-
-
-def _not_before(found: Forecast, end: datetime | None) -> Forecast:
-    """Return a forecast that ends no earlier; with None, not all of it ends within a year."""
+    last = _moment(now, end_of_retries(groups, course, retries, openings))
     return replace(
         found,
-        ends_at=max(found.ends_at, end) if found.ends_at and end else found.ends_at,
-        finishes_at=max(found.finishes_at, end) if found.finishes_at and end else None,
+        ends_at=max(found.ends_at, last) if found.ends_at and last else found.ends_at,
+        finishes_at=max(found.finishes_at, last) if found.finishes_at and last else None,
     )
 
 
 def _opened(
     group: Group, after: float, *, now: datetime, due: datetime, horizon: datetime
 ) -> Opened | None:
-    """Return when runs may start from a moment on, as the gate will say it."""
+    """Return the first opening from a moment on, as the gate will find it."""
     due = max(due, now + group.wait)
     earliest = max(0.0, (due - now).total_seconds())
     if after > (horizon - now).total_seconds():
@@ -126,18 +120,15 @@ def _opened(
     if found is None or found.start > horizon:
         return None
     last = found.end - cut_off_of(group.calendars) - group.needed
-    begins = found.start if found.start <= moment else min(found.start + group.late, last)
+    begins = found.start if found.start <= moment else min(found.start + group.delay, last)
     times = (found.start, found.end, begins, last)
     return Opened(*((one - now).total_seconds() for one in times))
 
 
 def _idle_course(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Course:
-    """Return the course of things where there is no slot: what could start does not."""
+    """Return the result of a simulation without slots: no run starts."""
     could = [group.count if opened else 0 for group, opened in zip(groups, firsts, strict=True)]
     return Course(left=[group.count for group in groups], over=could, is_whole=False)
-
-
-# --- what is told of it ------------------------------------------------------------------------
 
 
 def _forecast_of(
@@ -150,21 +141,19 @@ def _forecast_of(
     is_bounded: bool,
 ) -> Forecast:
     at = partial(_moment, now)
-    gone = [
-        0 if is_bounded and opened else left
-        for left, opened in zip(course.left, firsts, strict=True)
+    # Without an opening a run never starts. With one it may have expired, or may start later than
+    # the simulation went.
+    may_start = is_bounded or not course.is_whole
+    stuck = [
+        0 if may_start and first else left for left, first in zip(course.left, firsts, strict=True)
     ]
-    stuck = (
-        gone
-        if course.is_whole
-        else [left if opened is None else 0 for left, opened in zip(gone, firsts, strict=True)]
-    )
     unapproved = [
         left if left and _would_open(group, now) else 0
         for group, left in zip(groups, stuck, strict=True)
     ]
     bare = [0 if group.calendars else group.count for group in groups]
     never, left = sum(stuck), sum(course.left)
+    opened = _open_seconds(firsts)
     needed = sum(group.count * group.seconds for group in groups) - sum(
         group.seconds * count for group, count in zip(groups, stuck, strict=True)
     )
@@ -182,7 +171,8 @@ def _forecast_of(
         without_calendar=sum(bare),
         share=course.share,
         needed_seconds=needed,
-        open_seconds=_of_slots(_open_seconds(firsts), capacity.slots * course.share),
+        # Not inf * 0, which is no number.
+        open_seconds=inf if opened == inf else opened * capacity.slots * course.share,
         names={
             "never": _names(groups, stuck),
             "unapproved": _names(groups, unapproved),
@@ -197,7 +187,7 @@ def _moment(now: datetime, seconds: float) -> datetime | None:
 
 
 def _done(course: Course, at: Callable[[float], datetime | None]) -> tuple[Done, ...]:
-    """Return what starts in each opening; one that several groups have is one."""
+    """Return how many start in each opening, together for all groups."""
     counts: Counter[tuple[float, float]] = Counter()
     for (_, opened), count in course.starts.items():
         counts[opened.opens, opened.closes] += count
@@ -212,7 +202,7 @@ def _span(start: datetime | None, end: datetime | None) -> Span | None:
 
 
 def _open_seconds(firsts: Iterable[Opened | None]) -> float:
-    """Return for how long something may start in the first openings, each moment counted once."""
+    """Return the total length of the first openings; overlaps count once."""
     total, until = 0.0, 0.0
     for opened in sorted((one for one in firsts if one), key=lambda one: one.opens):
         total += max(0.0, opened.closes - max(opened.opens, until))
@@ -220,13 +210,8 @@ def _open_seconds(firsts: Iterable[Opened | None]) -> float:
     return total
 
 
-def _of_slots(seconds: float, slots: float) -> float:
-    """Return worker seconds; what has no end has none with no slot either."""
-    return inf if seconds == inf else seconds * slots
-
-
 def _would_open(group: Group, now: datetime) -> bool:
-    """Say whether an opening is long enough that only waits to be approved."""
+    """Say whether a long enough opening only needs an approval."""
     calendars = [
         replace(
             calendar,

@@ -1,24 +1,22 @@
-"""When the last of those runs ends that fail at first: each attempt needs an opening. Pure.
+"""When the last run ends that fails at first; each attempt needs an opening. Pure.
 
-Failures fall on any run alike. They take no slots here: the expected time of a run has all its
-attempts in it.
+All runs are equally likely to fail. Retries take no slots: a run's time includes all attempts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, log
 
-from jobs.forecast.simulation import Course, Group, Opened
+from jobs.forecast.simulation import Course, Group, Openings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """Which part of the attempts fails, and how a run goes on that fails as often as is likely.
+    """The part of attempts that fails, and what follows, for as many failures as are likely.
 
-    `waits` has the seconds from each failure until the next attempt may start; an attempt takes
-    `seconds`.
+    `waits` has the seconds from each failure to the next attempt, which takes `seconds`.
     """
 
     part: float
@@ -30,15 +28,15 @@ def end_of_retries(
     groups: Sequence[Group],
     course: Course,
     retries: Retries,
-    openings: Callable[[Group, float], Opened | None],
+    openings: Openings,
 ) -> float:
-    """Return when the last run ends that has failed, in seconds; inf: it has no opening any more.
+    """Return when the last run ends that has failed, in seconds; inf: it has no opening left.
 
-    As likely as not, a run fails that ends as late as this, or later.
+    It is the median: with a probability of a half, a run that fails ends then or later.
     """
     last, count = 0.0, course.starts.total()
     for failures in range(1, len(retries.waits) + 1):
-        # Of so many runs one fails so often, with a probability of a half.
+        # Among `enough` runs, one fails this often with a probability of a half.
         enough = min(log(2) / retries.part**failures, count / 2)
         ends = sorted(_ends(groups, course, retries, failures, openings), reverse=True)
         for end, starts in ends:
@@ -54,9 +52,9 @@ def _ends(
     course: Course,
     retries: Retries,
     failures: int,
-    openings: Callable[[Group, float], Opened | None],
+    openings: Openings,
 ) -> Iterator[tuple[float, int]]:
-    """Yield, of each opening, when its last run ends if it fails so often, and its starts."""
+    """Yield for each opening when its last run ends after some failures, and its starts."""
     for (index, opened), first in course.ends.items():
         last = first
         for wait in retries.waits[:failures]:
@@ -64,8 +62,7 @@ def _ends(
         yield last, course.starts[index, opened]
 
 
-def _start(group: Group, after: float, openings: Callable[[Group, float], Opened | None]) -> float:
-    """Return when an attempt may start from a moment on."""
+def _start(group: Group, after: float, openings: Openings) -> float:
     if not group.calendars or after == inf:
         return after
     opened = openings(group, after)

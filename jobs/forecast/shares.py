@@ -1,7 +1,7 @@
-"""How many slots an owner's runs have at a moment, while the work of others is done. Pure.
+"""How many slots an owner's runs have over time, beside the work of others. Pure.
 
-Work of others is a fluid: it takes its part of the slots, by weight, and is done when its worker
-seconds are. What it holds at one moment is not known to the slot.
+The work of others is not simulated run by run: it has its part of the slots, also of a single one,
+until its worker seconds are used up.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ NEARLY: Final = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What waits in a submission: worker seconds, and how many slots it can use at once.
+    """The waiting work of a submission: worker seconds, and how many slots it can use at once.
 
-    It asks for them from `since` on, in seconds from now.
+    It needs slots from `since` on, in seconds from now.
     """
 
     seconds: float
@@ -28,8 +28,6 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """Another owner, and what waits of it."""
-
     works: Sequence[Work]
     weight: float = 1
     most: float = inf
@@ -37,10 +35,9 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What there is to run on: slots, and what an owner may have of them beside the others.
+    """The slots, and what decides about an owner's part of them.
 
-    `rate` is starts a second. `own` is the work of the owner's other submissions, which share its
-    part alike.
+    `rate` is in starts per second. `own` is the work of the owner's other submissions.
     """
 
     slots: int
@@ -51,9 +48,7 @@ class Capacity:
     own: Sequence[Work] = ()
 
 
-class _Left:
-    """What is left of some work, and how many slots it has now."""
-
+class _Remaining:
     __slots__ = ("rate", "seconds", "work")
 
     def __init__(self, work: Work) -> None:
@@ -63,17 +58,16 @@ class _Left:
 
 
 class Share:
-    """The slots of some runs of an owner, as time goes on: `amount` is what they may use now."""
+    """The slots of some runs of an owner over time; `amount` is what they may use now."""
 
     def __init__(self, capacity: Capacity) -> None:
-        """Begin at moment 0, with nothing of ours that asks for a slot."""
         self._slots = capacity.slots
         cap = inf if capacity.max_running is None else float(capacity.max_running)
         # Weight, limit and work of each owner; ours is the last.
         self._owners = [
-            (rival.weight, rival.most, [*map(_Left, rival.works)]) for rival in capacity.rivals
+            (rival.weight, rival.most, [*map(_Remaining, rival.works)]) for rival in capacity.rivals
         ]
-        self._owners.append((capacity.weight, cap, [*map(_Left, capacity.own)]))
+        self._owners.append((capacity.weight, cap, [*map(_Remaining, capacity.own)]))
         self._at = 0.0
         self._wanted = 0.0
         self.amount = 0.0
@@ -83,18 +77,17 @@ class Share:
 
     @property
     def fair(self) -> float:
-        """The slots that they would have now if they could use them all."""
+        """The slots that the runs would have now if they could use all."""
         return self._divided(self._slots)[1]
 
     def want(self, slots: float) -> None:
-        """Ask for so many slots from now on: what we leave, others take."""
+        """Use up to this many slots from now on; others take the rest."""
         wanted = min(slots, float(self._slots))
         if wanted != self._wanted:
             self._wanted = wanted
             self._divide()
 
     def advance(self, to: float) -> None:
-        """Let time go on: the others' work is done meanwhile."""
         while self.next_change <= to:
             self._drain(self.next_change)
             self._divide()
@@ -122,7 +115,7 @@ class Share:
                     self.next_change = min(self.next_change, done)
 
     def _divided(self, wanted: float) -> tuple[dict[int, float], float]:
-        """Divide the slots among owners, and what each has among its submissions; tell ours."""
+        """Divide the slots among owners, and among their submissions; return the rates and ours."""
         asking = [
             [left for left in lefts if left.work.since <= self._at] for _, _, lefts in self._owners
         ]
@@ -145,9 +138,9 @@ class Share:
 
 
 def divided(total: float, claims: Sequence[tuple[float, float]]) -> list[float]:
-    """Return what each claim, of weight and most, gets: by weight, and none more than its most.
+    """Divide a total among claims of (weight, most): by weight, and at most `most` for each.
 
-    What one cannot use goes to the others, by their weights (max-min fairness).
+    What a claim cannot use goes to the others, by their weights (max-min fairness).
     """
     got = [0.0] * len(claims)
     left, weights = total, sum(weight for weight, _ in claims)

@@ -1,7 +1,7 @@
-"""Runs that start and end in their openings, from event to event. Pure.
+"""A simulation of runs that start and end in their openings, from event to event. Pure.
 
-Time is in seconds from the moment of asking. Of slots that an owner has a part of, the whole ones
-run one run after the other; the last one, of which it has a fraction, rests after each run.
+Time is in seconds from now. An owner's part of the slots is some whole slots, which run one run
+after the other, and a fraction of a slot, which rests after each run.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from jobs.forecast.shares import NEARLY, Capacity, Share
 from jobs.windows.entries import CalendarHours
 
 MOST_STEPS: Final = 300_000
-"""Then it gives up: a wait that takes more is not worth telling to the day."""
+"""Events after which the simulation stops, with an incomplete result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Runs that have all in common. `late` is their place in a spread of starts."""
+    """Equal runs. `delay` is their delay by a spread of starts."""
 
     count: int
     seconds: float
-    """How long a worker is expected to be busy with one of them."""
+    """The expected time of one run in a slot."""
     calendars: tuple[CalendarHours, ...] = ()
     needed: timedelta = timedelta(0)
     priority: int = 5
-    late: timedelta = timedelta(0)
+    delay: timedelta = timedelta(0)
     wait: timedelta = timedelta(0)
-    """From the moment of asking; before its end none of them may start."""
+    """From now; none of them may start before its end."""
     names: tuple[str, ...] = ()
-    """A few of its targets, for a reader."""
+    """The names of a few targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An opening, and from when until when something may start in it."""
+    """An opening, and from when until when runs may start in it."""
 
     opens: float
     closes: float
@@ -49,51 +49,51 @@ class Opened:
 
 
 _SHUT: Final = Opened(inf, inf, inf, inf)
+Openings = Callable[[Group, float], Opened | None]
+"""Returns a group's first opening from a moment on."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """What of a group has not started, and where it is in its openings."""
-
     group: Group
     left: int
     opened: Opened = _SHUT
     turn: int = 0
-    """How many openings it has had: what was noted of an earlier one no longer counts."""
+    """The number of the opening; events of earlier ones are ignored."""
 
 
 @dataclass(slots=True)
 class Course:
-    """What has happened: starts by opening (of a group, by its index), and who is left."""
+    """The result: starts by group (index) and opening, and the runs that are left."""
 
     starts: Counter[tuple[int, Opened]] = field(default_factory=Counter)
     ends: dict[tuple[int, Opened], float] = field(default_factory=dict)
     """When the last of these starts ends."""
     left: list[int] = field(default_factory=list)
     over: list[int] = field(default_factory=list)
-    """What of each group is left after its first opening."""
+    """For each group, the runs that are left after its first opening."""
     second: float = inf
-    """When the first of them has another opening."""
+    """The earliest second opening of a group."""
     first_start: float = inf
     last_end: float = 0
     is_whole: bool = True
-    """False: it was given up, with runs that could still have started."""
+    """False: the simulation stopped while runs could still have started."""
     share: float = 0
-    """The part of the slots that was theirs by weight when the first one started."""
+    """The runs' part of the slots, by weight, when the first one started."""
 
 
 class Simulation:
-    """One course of things; call `run` once."""
+    """One simulation; call `run` once."""
 
     def __init__(
         self,
         groups: Sequence[Group],
         capacity: Capacity,
         *,
-        openings: Callable[[Group, float], Opened | None],
+        openings: Openings,
         end: float,
     ) -> None:
-        """Ask `openings` for a group's first one from a moment on; nothing starts after `end`."""
+        """Nothing starts after `end`."""
         self.capacity = capacity
         self.openings = openings
         self.end = end
@@ -101,17 +101,18 @@ class Simulation:
         self.waiting = [_Waiting(group, group.count) for group in groups]
         self.course = Course(over=[0] * len(groups))
         self.now = 0.0
-        # Of those that may start, what comes first; and when openings begin and end.
+        # Heaps: groups that may start, by order; begins and last starts of openings; ends of runs.
         self.ready: list[tuple[tuple[int, float, timedelta], int, int]] = []
         self.begins: list[tuple[float, int]] = []
         self.lasts: list[tuple[float, int, int]] = []
         self.running: list[tuple[float, int, bool]] = []
-        self.whole = self.parts = self.asking = 0
+        # Active runs: on whole slots (True), and on the fraction of one.
+        self.active = {True: 0, False: 0}
+        self.asking = 0
         self.rest = 0.0
         self.tokens = self.burst = max(1.0, capacity.rate or 0)
 
     def run(self) -> Course:
-        """Let everything happen, and return what has."""
         for index, waiting in enumerate(self.waiting):
             if waiting.left:
                 self._open_next(index, 0.0)
@@ -128,7 +129,7 @@ class Simulation:
             self._begin_openings()
             self._start()
             self._close()
-            self.share.want(self.asking + self.whole + self.parts)
+            self.share.want(self.asking + self._active_count())
         self.course.left = [waiting.left for waiting in self.waiting]
         return self.course
 
@@ -152,12 +153,7 @@ class Simulation:
     def _end_runs(self) -> None:
         while self.running and self.running[0][0] <= self.now + NEARLY:
             _, count, is_whole = heappop(self.running)
-            if is_whole:
-                self.whole -= count
-            else:
-                self.parts -= count
-
-    # --- openings ----------------------------------------------------------------------------
+            self.active[is_whole] -= count
 
     def _open_next(self, index: int, after: float) -> None:
         waiting = self.waiting[index]
@@ -177,7 +173,7 @@ class Simulation:
             heappush(self.ready, (order, index, waiting.turn))
             heappush(self.lasts, (min(waiting.opened.last, self.end), index, waiting.turn))
             self.asking += waiting.left
-        self.share.want(self.asking + self.whole + self.parts)
+        self.share.want(self.asking + self._active_count())
 
     def _close(self) -> None:
         while self.lasts and self.lasts[0][0] <= self.now + NEARLY:
@@ -189,8 +185,6 @@ class Simulation:
             if turn == 1:
                 self.course.over[index] = waiting.left
             self._open_next(index, max(waiting.opened.closes, self.now))
-
-    # --- starts ------------------------------------------------------------------------------
 
     def _start(self) -> None:
         while self.ready:
@@ -213,15 +207,12 @@ class Simulation:
         waiting.left -= count
         self.asking -= count
         self.tokens -= count if self.capacity.rate else 0
-        if is_whole:
-            self.whole += count
-        else:
-            self.parts += count
+        self.active[is_whole] += count
         ends = self.now + waiting.group.seconds
         heappush(self.running, (ends, count, is_whole))
         course = self.course
         course.starts[index, waiting.opened] += count
-        # Never earlier than what began before: those of a group take the same time.
+        # Never earlier than before: the runs of a group take the same time.
         course.ends[index, waiting.opened] = ends
         course.last_end = max(course.last_end, ends)
         if course.first_start == inf:
@@ -229,15 +220,18 @@ class Simulation:
             course.share = self.share.fair / self.capacity.slots
 
     def _room(self) -> int:
-        """Return how many may start on slots that are wholly theirs."""
+        """Return how many may start on whole slots."""
         amount = self.share.amount + NEARLY
-        return min(floor(amount) - self.whole, self._slots() - self.whole - self.parts)
+        return min(floor(amount) - self.active[True], self._slots() - self._active_count())
+
+    def _active_count(self) -> int:
+        return sum(self.active.values())
 
     def _slots(self) -> int:
         return ceil(self.share.amount - NEARLY)
 
     def _has_part(self) -> bool:
-        is_free = self.whole + self.parts < self._slots()
+        is_free = self._active_count() < self._slots()
         return is_free and self.rest <= NEARLY and self.share.amount % 1 > NEARLY
 
     def _allowed(self) -> int:

@@ -1,6 +1,6 @@
-"""Foresight: will it fit, and when will it be done? Nothing is written.
+"""Forecasts for a submission, before and after it is made; see docs/use/forecast.md.
 
-An estimate, of what waits now and of how long runs took: docs/use/forecast.md.
+An estimate from what waits now and how long runs took. Nothing is written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from celery import Task
 
-from jobs.calendars.gate import calendars_of, spread_of
+from jobs.calendars.gate import calendars_of, longest_spread, spread_of
 from jobs.calendars.hours import hours_of
 from jobs.catalog.registry import resolve
 from jobs.catalog.retry_policy import delay_after
@@ -34,16 +34,16 @@ from jobs.runs.storage import needed_of
 from jobs.windows import open_spans
 
 UNKNOWN_SECONDS: Final = 1.0
-"""What a run is taken to need when nothing is known of its task and its owner."""
+"""The assumed run time when nothing is known of the task and the owner."""
 PROMOTION_SECONDS: Final = 1.0
-"""What is tried again is queued by the first promotion after its wait."""
+"""Time between promotions: the first one after its wait queues a retry."""
 PACE_RUNS: Final = 20
-"""So many runs that have ended lately, and so many that wait, tell how fast a submission goes."""
+"""Recently ended runs, and also waiting ones, from which the pace of a submission is known."""
 PACE_SECONDS: Final = 0.8
 MOST_CORRECTED: Final = 10.0
-"""A pace makes a forecast longer or shorter by this factor at most."""
+"""The pace makes a forecast longer or shorter by this factor at most."""
 SPREAD_PARTS: Final = 20
-"""Starts that a calendar spreads are told in so many parts."""
+"""Groups into which runs are split when a calendar spreads starts."""
 
 
 def will_it_fit(
@@ -56,12 +56,12 @@ def will_it_fit(
     at: datetime | None = None,
     **options: Any,
 ) -> Forecast:
-    """Tell how a run for each of these targets would go, if they were submitted at a moment.
+    """Return how a run for each of these targets would go, if they were submitted at `at`.
 
-    The moment is now by default; others' work is that of now in any case. Options are those of
-    `submit_many`. `expected_seconds` is how long a run takes, where you know better than the runs
-    before. Targets that do not exist have the calendars of the owner. Raises what `submit_many`
-    does for the task, the owner and the options, and for the arguments of one call, if given.
+    `at` is now by default; the others' work is always that of now. `options` are those of
+    `submit_many`. `expected_seconds` is the run time, if earlier runs do not show it. Targets that
+    do not exist have the owner's calendars. Raises what `submit_many` raises for the task, the
+    owner, the options and, if given, the arguments.
     """
     task = resolve(task)
     chosen = preparation.checked_options(options)
@@ -94,9 +94,9 @@ def will_it_fit(
 
 
 def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -> Forecast | None:
-    """Tell how what still waits of a submission will go; None when nothing does.
+    """Return how the waiting runs of a submission will go; None when none wait.
 
-    `expected` is how its runs will go, where none of its owner and task has ended yet.
+    `expected` is used when no run of this owner and task has ended yet.
     """
     rows = sql.run("forecast/waiting_of_submission", {"submission": submission.pk})
     if not rows:
@@ -138,7 +138,7 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
     found = asked(groups)
     pace = _pace(submission, groups)
     if pace is not None and found.share:
-        # How fast it goes is known better than how long a run takes: with what others take, too.
+        # The pace is more exact than run times: it includes what others use.
         planned = capacity.slots * found.share / seconds
         factor = min(MOST_CORRECTED, max(1 / MOST_CORRECTED, planned / pace))
         found = asked([replace(group, seconds=group.seconds * factor) for group in groups])
@@ -147,7 +147,7 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class FirstEstimate:
-    """How many runs have not ended, and how long they take on all slots; `is_known` by history."""
+    """How many runs have not ended, and their time on all slots; `is_known`: from past runs."""
 
     count: int
     length: timedelta
@@ -155,9 +155,9 @@ class FirstEstimate:
 
 
 def first_estimate(submission: Submission) -> FirstEstimate | None:
-    """Tell roughly how long the rest of a submission takes; None when nothing is left of it.
+    """Return roughly how long the rest of a submission takes; None when no run is left.
 
-    Cheap: neither calendars nor others' work are looked at. Without a worker one slot is assumed.
+    It is cheap, and ignores calendars and others' work. Without a worker one slot is assumed.
     """
     counts = submission.progress
     left = counts.total - counts.ended
@@ -170,9 +170,9 @@ def first_estimate(submission: Submission) -> FirstEstimate | None:
 
 
 def _pace(submission: Submission, groups: Sequence[Group]) -> float | None:
-    """Return how many runs of a submission end in a second; None while that is not known.
+    """Return how many runs of a submission end per second; None while that is not known.
 
-    It is known of one that has waited for slots for a second and more, in one kind of opening.
+    It is known after PACE_SECONDS of waiting for slots, if the waiting runs have equal calendars.
     """
     [row] = sql.run("runs/ended_lately", {"submission": submission.pk})
     calendars = {group.calendars for group in groups}
@@ -190,7 +190,7 @@ def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:
 
 
 def _expected(given: float | None, known: RunTimes | None) -> RunTimes | None:
-    """Return what is known of the runs of a task, with the run time that a caller gives."""
+    """Return the known run times with the run time that the caller gives, if any."""
     if given is None:
         return known
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
@@ -200,20 +200,19 @@ def _expected(given: float | None, known: RunTimes | None) -> RunTimes | None:
 
 
 def _until_queued(retried_at: datetime | None, *, now: datetime) -> timedelta:
-    """Return the time until a run that waits to be tried again is queued."""
     if retried_at is None:
         return timedelta(0)
     return max(retried_at - now, timedelta(0)) + timedelta(seconds=PROMOTION_SECONDS / 2)
 
 
 def _retries(known: RunTimes | None, task: Task, *, count: int) -> Retries | None:
-    """Return how what fails at first goes on, if one such run is likely."""
+    """Return how failed attempts are retried, if at least one failure is likely."""
     if known is None or known.retry_share * count < 1:
         return None
     policy = preparation.with_task_policy(task, {})
     waits = []
     for failed in range(1, policy["max_attempts"]):
-        # As if each failure were by chance: is there one run that fails so often?
+        # If failures are independent: is a run that fails this often likely?
         if failed > known.failures and count * known.retry_share**failed < 1:
             break
         waits.append(PROMOTION_SECONDS / 2 + (delay_after(policy, failed, (), None) or 0.0))
@@ -221,7 +220,7 @@ def _retries(known: RunTimes | None, task: Task, *, count: int) -> Retries | Non
 
 
 ByCalendars = Mapping[tuple[int, ...], tuple[int, Sequence[str]]]
-"""How many there are, and the names of some, by the calendars that apply."""
+"""By the calendars that apply: the number of runs, and the names of some targets."""
 
 
 def _by_calendars(owner: Owner, names: Sequence[str]) -> ByCalendars:
@@ -237,19 +236,19 @@ def _by_calendars(owner: Owner, names: Sequence[str]) -> ByCalendars:
 
 
 def _groups(counts: ByCalendars, alike: Group) -> Iterator[Group]:
-    """Yield the groups of runs; where starts are spread, one for each part of the spread."""
+    """Yield the groups of runs; with spread starts, one for each part of the spread."""
     ids = {one for calendars in counts for one in calendars}
     hours = hours_of(ids)
     spread = spread_of(ids)
     for calendars, (count, names) in counts.items():
-        most = max((spread.get(one, 0) for one in calendars), default=0)
-        parts = min(SPREAD_PARTS, count) if most else 1
+        longest = longest_spread(calendars, spread)
+        parts = min(SPREAD_PARTS, count) if longest else 1
         for part in range(parts):
             yield replace(
                 alike,
                 count=count * (part + 1) // parts - count * part // parts,
                 calendars=tuple(hours[one] for one in calendars if one in hours),
-                late=timedelta(seconds=most * (part + 0.5) / parts) if most else timedelta(0),
+                delay=longest * (part + 0.5) / parts,
                 names=tuple(names) if part == 0 else (),
             )
 
@@ -264,7 +263,7 @@ def _resumed(owner: Owner, due_at: datetime | None, *, at: datetime) -> datetime
 def _with_notes(
     found: Forecast, owner: Owner, *, at: datetime, is_known: bool, window: str
 ) -> Forecast:
-    """Add what the arithmetic cannot know: a pause, a guess, a refusal to come."""
+    """Add warnings for a pause, missing calendars and unknown run times."""
     notes = []
     if owner.is_paused(at=at) and owner.paused_until is None:
         notes.append(f"{owner.slug} is paused: this is how it goes when it is resumed now.")

@@ -1,19 +1,19 @@
-"""Backfill: the past due times of a range are run, as one submission that can be cancelled.
+"""Backfill: run the past due times of a range, as one submission that can be cancelled.
 
-Counted before it begins, made chunk by chunk by a system worker: each chunk with its progress in
-one transaction, so that a kill neither loses nor doubles a run. By the job's schedule of today,
-also for times before the job was there: who asks for it wants that.
+The runs are counted first. A system worker makes them chunk by chunk, each chunk and its progress
+in one transaction: a kill neither loses nor doubles a run. The job's present schedule decides, also
+for times before the job existed.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
@@ -25,12 +25,9 @@ from jobs.core.sql import now
 from jobs.models import AuditEntry, Backfill, HistoryPolicy, Job, Submission
 from jobs.recurring.trigger import make_runs
 from jobs.runs.preparation import LABEL_LIMIT
-from jobs.schedules import Schedule, due_times, slot_of
+from jobs.schedules import due_times, slot_of
 from jobs.schedules.phases import SLOT
-from jobs.schedules.spans import due_in, schedule_of
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
+from jobs.schedules.spans import schedule_of
 
 logger = logging.getLogger(__name__)
 
@@ -43,9 +40,9 @@ EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 def count_backfill(job: Job, start: datetime, end: datetime) -> int:
     """Return how many runs a backfill from `start` until before `end` would make.
 
-    Both are aware. Raises OptionError, naming the limit, for a range that is none, is not in the
-    past, holds more than 100,000 due times or none; for a job that is off or keeps no runs; and
-    ScheduleError for one whose schedule is broken.
+    Both are aware. Raises OptionError for a range that is empty, in the future, or without a due
+    time, for more than 100,000 due times, and for a job that is off or keeps no runs; ScheduleError
+    for a broken schedule.
     """
     _refuse_range(start, end)
     facts = Job.objects.values().get(pk=job.pk)
@@ -54,12 +51,11 @@ def count_backfill(job: Job, start: datetime, end: datetime) -> int:
     if facts["history_policy"] == HistoryPolicy.NONE:
         problem = f"{job} keeps no runs (history 'none'), so a backfill would leave no record"
         raise OptionError("job", problem)
-    counted = sum(1 for _ in islice(_due(schedule_of(facts), start=start, end=end), LIMIT + 1))
+    due = due_times(schedule_of(facts), start=start, end=end)
+    counted = sum(1 for _ in islice(due, LIMIT + 1))
     if counted > LIMIT:
-        raise OptionError(
-            "end",
-            f"leaves more than {LIMIT:,} due times, which is the limit; choose a shorter range",
-        )
+        problem = f"leaves over {LIMIT:,} due times, which is the limit; choose a shorter range"
+        raise OptionError("end", problem)
     if not counted:
         raise OptionError("end", f"leaves no due time of {job} in the range")
     return counted
@@ -73,16 +69,15 @@ def backfill(
     actor: AbstractBaseUser | None = None,
     reason: str = "",
 ) -> Backfill:
-    """Have a job's due times from `start` until before `end` run again; return the backfill.
+    """Run a job's due times from `start` until before `end` once more; return the backfill.
 
-    Its runs are made by a system worker, within seconds of the commit, and are those of
-    `backfill.submission`: cancel that to stop it. A pause does not hold it. Where runs of the job
-    must not overlap, its lock key keeps them apart. Each call makes runs of its own. The reason may
-    be empty. Raises what `count_backfill` raises, and OptionError for a reason that is too long.
+    A system worker makes the runs within seconds of the commit, in `backfill.submission`: cancel
+    that to stop them. A pause does not stop them. The job's lock key keeps runs apart that must not
+    overlap. Each call makes new runs. Raises as `count_backfill` does.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
-        # Locked: the schedule that is counted is the one that is recorded.
+        # Locked, so that the schedule does not change after its due times were counted.
         job = Job.objects.select_for_update(of=("self",), no_key=True).get(pk=job.pk)
         count = count_backfill(job, start, end)
         submission = Submission.objects.create(
@@ -103,21 +98,15 @@ def backfill(
 
 
 def make_pending_runs(*, seconds: float = ROUND_SECONDS) -> int:
-    """Make runs of all open backfills, a chunk of each in turn; return how many.
-
-    Ends when all are made or the time is up, which the next call goes on from.
-    """
+    """Make runs of open backfills, a chunk of each in turn, for some time; return how many."""
     until = time.monotonic() + seconds
-    total, last = 0, 0
+    total = last = 0
     while time.monotonic() < until:
         made = _next_chunk(after=last)
-        if made is None and last == 0:
+        if made is None and not last:
             break
-        if made is None:
-            last = 0
-        else:
-            last, count = made
-            total += count
+        last, count = made or (0, 0)
+        total += count
     return total
 
 
@@ -131,20 +120,17 @@ def _next_chunk(*, after: int) -> tuple[int, int] | None:
         start = one.next_at or one.start_at
         try:
             schedule = schedule_of(Job.objects.values().get(pk=one.job_id))
-            due = list(islice(_due(schedule, start=start, end=one.end_at), CHUNK))
+            due = list(islice(due_times(schedule, start=start, end=one.end_at), CHUNK))
         except FairshiftError:
-            # A row that was written by hand since it was asked for: it ends, and stops no other.
-            logger.exception("backfill %s ends: its job has no schedule to follow", one.pk)
+            # Raw SQL broke the job after the request. This backfill ends; the others continue.
+            logger.exception("backfill %s ends: the schedule of its job is broken", one.pk)
             Backfill.objects.filter(pk=one.pk).update(done_at=Now())
             return one.pk, 0
         pairs = [(one.job_id, slot_of(at)) for at in due]
         count = make_runs(pairs, salt=f"backfill:{one.pk}", submission=one.submission_id)
-        progress: dict[str, Any] = {"made": F("made") + count}
-        if len(due) < CHUNK:
-            progress["done_at"] = Now()
-        else:
-            progress["next_at"] = due[-1] + SLOT
-        Backfill.objects.filter(pk=one.pk).update(**progress)
+        is_done = len(due) < CHUNK
+        progress: dict[str, Any] = {"done_at": Now()} if is_done else {"next_at": due[-1] + SLOT}
+        Backfill.objects.filter(pk=one.pk).update(made=F("made") + count, **progress)
         return one.pk, count
 
 
@@ -157,10 +143,3 @@ def _refuse_range(start: datetime, end: datetime) -> None:
         raise OptionError("start", f"is not before {EARLIEST:%Y-%m-%d}")
     if end > now():
         raise OptionError("end", "lies in the future: a backfill is of the past")
-
-
-def _due(schedule: Schedule, *, start: datetime, end: datetime) -> Iterator[datetime]:
-    """Yield due times one by one: a cron expression is walked no further than is asked."""
-    if schedule.kind == "cron":
-        return due_times(schedule, start=start, end=end)
-    return iter(due_in(schedule, start=start, end=end))

@@ -1,13 +1,11 @@
 """Due jobs: which jobs are due in a span of slots, found by index.
 
-Intervals and single times need only numbers. A cron expression is matched once for all its jobs:
-distinct ones are few, however many jobs there are.
+A cron expression is matched once for all its jobs: there are few distinct ones.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from functools import cache
 from itertools import starmap
 from operator import itemgetter
@@ -25,9 +23,10 @@ PAIRS: Final = 1_000_000
 
 
 class Due(NamedTuple):
-    """A due time of a job, with what a hint of it needs; queue and priority as the job says.
+    """A due time of a job, with what its hint needs; the columns of statements about due times.
 
-    Its slot is that of the nominal time, also where the job is triggered in a later one.
+    The slot is that of the nominal time, also for a smooth job, which is triggered later. The owner
+    is a slug; queue and priority are the job's own.
     """
 
     job_id: int
@@ -43,56 +42,38 @@ class Due(NamedTuple):
 
 def due_jobs(first_slot: int, end_slot: int) -> list[Due]:
     """Return all due times of enabled jobs that are to be triggered in the slots, by job."""
-    parts = list(minute_parts(first_slot, end_slot))
-    found = [
-        *due_rows("recurring/due_intervals", _columns(parts)),
-        *due_rows("recurring/due_once", _columns(parts)),
+    # Each minute, with its first and its last shard.
+    parts = [
+        (minute, max(first_slot - minute * SLOTS, 0), min(end_slot - minute * SLOTS, SLOTS) - 1)
+        for minute in range(first_slot // SLOTS, (end_slot - 1) // SLOTS + 1)
     ]
+    given = sql.columns(parts, "minutes", "lows", "highs")
+    found = due_rows("recurring/due_intervals", given) + due_rows("recurring/due_once", given)
     crons = [
-        (cron, zone, minute, low, high)
-        for cron, zone in cron_pairs()
+        (row["cron"], row["zone"], minute, low, high)
+        for row in sql.run("recurring/distinct_crons", {"most": PAIRS})
         for minute, low, high in parts
-        if is_due(cron, zone, minute)
+        if is_due(row["cron"], row["zone"], minute)
     ]
     if crons:
-        names, zones, *numbers = zip(*crons, strict=True)
-        given = {"crons": list(names), "zones": list(zones)}
-        found += due_rows(
-            "recurring/due_crons", {**given, **_columns(list(zip(*numbers, strict=True)))}
-        )
+        given = sql.columns(crons, "crons", "zones", "minutes", "lows", "highs")
+        found += due_rows("recurring/due_crons", given)
     return sorted(found, key=itemgetter(0, 1))
 
 
-def minute_parts(first_slot: int, end_slot: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the minutes of a span of slots, each with its first and its last shard in it."""
-    for minute in range(first_slot // SLOTS, (end_slot - 1) // SLOTS + 1):
-        start = minute * SLOTS
-        yield minute, max(first_slot - start, 0), min(end_slot - start, SLOTS) - 1
-
-
-def cron_pairs() -> list[tuple[str, str]]:
-    """Return the distinct cron expressions of enabled jobs, each with its zone."""
-    return [
-        (row["cron"], row["zone"]) for row in sql.run("recurring/distinct_crons", {"most": PAIRS})
-    ]
-
-
 def is_due(cron: str, zone: str, minute: int) -> bool:
-    """Say whether an expression is due in a minute since 1970.
-
-    One that cannot be followed never is, which is logged once: it keeps no other from its time.
-    """
+    """Say whether an expression is due in a minute since 1970; a broken one never is."""
     start = moment_of(minute * SLOTS)
     try:
         return bool(cron_minutes(cron, zone, start=start, end=start + MINUTE))
     except Exception as error:
-        # Whatever a row holds that nobody has checked, the jobs beside it are due.
+        # Raw SQL may have written anything, and must not keep other jobs from their due times.
         _log_broken(cron, zone, f"{type(error).__name__}: {error}")
         return False
 
 
 def due_rows(name: str, parameters: dict[str, Any]) -> list[Due]:
-    """Return what a statement of due times finds."""
+    """Run a statement whose rows are due times."""
     with connection.cursor() as cursor:
         cursor.execute(sql.statement(name), parameters)
         return list(starmap(Due, cursor.fetchall()))
@@ -101,8 +82,3 @@ def due_rows(name: str, parameters: dict[str, Any]) -> list[Due]:
 @cache
 def _log_broken(cron: str, zone: str, problem: str) -> None:
     logger.error("jobs of the cron expression %r in zone %r are not due: %s", cron, zone, problem)
-
-
-def _columns(parts: list[tuple[int, int, int]]) -> dict[str, list[int]]:
-    minutes, lows, highs = zip(*parts, strict=True)
-    return {"minutes": list(minutes), "lows": list(lows), "highs": list(highs)}

@@ -1,9 +1,9 @@
-"""Which jobs need somebody: late, failing, broken. At most some, each found by index."""
+"""Lists of jobs that need attention: late, failing, broken. Limited, and found by index."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
@@ -15,9 +15,9 @@ from jobs.models import Cursor, Tick
 from jobs.schedules import Schedule, ScheduleError, checked, cron_minutes, moment_of, slot_of
 
 MOST: Final = 500
-"""A list of what needs somebody is no longer: who has more has one cause."""
+"""Jobs in a list at most: more of them usually have one cause."""
 LATE_SLOTS: Final = 120
-"""Half seconds after which what is due, and has not been triggered, is late."""
+"""Half-seconds after which a due time that was not triggered is late."""
 FIRST_PIECE: Final = 10
 """Slots."""
 SPANS: Final = 20
@@ -25,17 +25,19 @@ PAIRS: Final = 10_000
 FAILED_RUNS: Final = 2_000
 MILLISECONDS: Final = 250
 LATE_MILLISECONDS: Final = 150
-"""For all pieces together: in an outage the first ones tell enough."""
+"""For all pieces together: in an outage the first ones show enough."""
 
 Owners = Collection[int] | None
 """Keys of owners; None: all."""
+Pairs = list[tuple[str, str]]
+"""Cron expressions, each with its zone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
-    """A span of slots that no tick has triggered, and should have; of the jobs after one.
+class LateSpan:
+    """A span of slots that should have been triggered, for the jobs with ids above `after_job`.
 
-    Of a single job that somebody's transaction holds, `job` is its key.
+    `job` is the key of a single job that another transaction has locked.
     """
 
     first_slot: int
@@ -46,7 +48,7 @@ class Owed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Keys of jobs; not complete when there may be more: of time or of a limit."""
+    """Keys of jobs; not complete when a time limit or a row limit was reached."""
 
     keys: frozenset[int] = frozenset()
     is_complete: bool = True
@@ -55,42 +57,29 @@ class Found:
         return Found(self.keys | other.keys, self.is_complete and other.is_complete)
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Expressions of cron jobs with their zones; not complete as with Found."""
-
-    expressions: Sequence[tuple[str, str]] = ()
-    is_complete: bool = True
-
-
-def owed(*, now: datetime) -> list[Owed]:
-    """Return the spans that are late: with an open tick, or not handed out at all; oldest first.
-
-    Empty in a healthy installation, so that asking costs two look-ups.
-    """
+def late_spans(*, now: datetime) -> list[LateSpan]:
+    """Return the late spans, oldest first: with an open tick, or not handed out at all."""
     last = slot_of(now) - LATE_SLOTS
     ticks = Tick.objects.filter(done_at__isnull=True, first_slot__lt=last).order_by("id")[:SPANS]
-    spans = [_owed_of(tick, last) for tick in ticks]
+    spans = []
+    for tick in ticks:
+        job = tick.after_job + 1 if tick.kind == Tick.Kind.HELD else None
+        spans.append(LateSpan(tick.first_slot, min(tick.end_slot, last), tick.after_job, job))
     cursor = Cursor.objects.order_by("pk").first()
     if cursor is not None and cursor.slot < last:
-        spans.append(Owed(cursor.slot, last))
+        spans.append(LateSpan(cursor.slot, last))
     return spans
-
-
-def _owed_of(tick: Tick, last: int) -> Owed:
-    job = tick.after_job + 1 if tick.kind == Tick.Kind.HELD else None
-    return Owed(tick.first_slot, min(tick.end_slot, last), tick.after_job, job)
 
 
 def late_jobs(owners: Owners, *, now: datetime) -> Found:
     """Return jobs that were due more than 60 s ago and have not been triggered."""
-    spans = owed(now=now)
+    spans = late_spans(now=now)
     if not spans:
         return Found()
     until = time.monotonic() + LATE_MILLISECONDS / 1000
-    pairs = _pairs(LATE_MILLISECONDS)
-    held = frozenset(span.job for span in spans if span.job is not None)
-    found = Found(held, is_complete=pairs.is_complete)
+    pairs, is_complete = _pairs(LATE_MILLISECONDS)
+    locked = frozenset(span.job for span in spans if span.job is not None)
+    found = Found(locked, is_complete=is_complete)
     for piece in (piece for span in spans if span.job is None for piece in _pieces(span)):
         found |= _late_in(piece, pairs, owners, until=until)
         if len(found.keys) > MOST or time.monotonic() > until:
@@ -98,7 +87,7 @@ def late_jobs(owners: Owners, *, now: datetime) -> Found:
     return found
 
 
-def _late_in(span: Owed, pairs: Pairs, owners: Owners, *, until: float) -> Found:
+def _late_in(span: LateSpan, pairs: Pairs, owners: Owners, *, until: float) -> Found:
     limits = {
         "first_slot": span.first_slot,
         "end_slot": span.end_slot,
@@ -106,9 +95,14 @@ def _late_in(span: Owed, pairs: Pairs, owners: Owners, *, until: float) -> Found
         "owners": _array(owners),
     }
     found = _ids("recurring/late_jobs", limits, milliseconds=_left(until))
-    crons, zones = _due_pairs(span, pairs)
+    start, end = moment_of(span.first_slot), moment_of(span.end_slot)
+    crons = [
+        (cron, zone)
+        for cron, zone in pairs
+        if _is_readable(cron, zone) and cron_minutes(cron, zone, start=start, end=end)
+    ]
     if crons:
-        due = {"crons": crons, "zones": zones}
+        due = sql.columns(crons, "crons", "zones")
         found |= _ids("recurring/late_cron_jobs", limits | due, milliseconds=_left(until))
     return found
 
@@ -117,16 +111,16 @@ def _left(until: float) -> int:
     return max(1, round(1000 * (until - time.monotonic())))
 
 
-def _pieces(span: Owed) -> Iterator[Owed]:
-    """Cut a span into pieces, each longer than the one before: the first ones tell enough."""
+def _pieces(span: LateSpan) -> Iterator[LateSpan]:
+    """Cut a span into pieces, each twice as long as the one before."""
     first, length = span.first_slot, FIRST_PIECE
     while first < span.end_slot:
-        yield Owed(first, min(first + length, span.end_slot), span.after_job)
+        yield LateSpan(first, min(first + length, span.end_slot), span.after_job)
         first, length = first + length, 2 * length
 
 
 def failing_jobs(owners: Owners) -> Found:
-    """Return jobs whose newest run that ended has failed, of the newest failed runs."""
+    """Return jobs whose last ended run failed, as far as the newest failed runs show."""
     rows = _ask("recurring/failing_jobs", {"owners": _array(owners), "most": FAILED_RUNS})
     keys = frozenset(row["job_id"] for row in rows or ())
     is_all = rows is not None and None not in keys and len(keys) <= MOST
@@ -135,29 +129,17 @@ def failing_jobs(owners: Owners) -> Found:
 
 def broken_jobs(owners: Owners) -> Found:
     """Return enabled jobs whose schedule cannot be followed."""
-    pairs = _pairs(MILLISECONDS)
-    bad = [(cron, zone) for cron, zone in pairs.expressions if not _is_readable(cron, zone)]
-    crons, zones = [cron for cron, _ in bad], [zone for _, zone in bad]
-    found = _ids(
-        "recurring/broken_jobs", {"owners": _array(owners), "crons": crons, "zones": zones}
-    )
-    return Found(is_complete=pairs.is_complete) | found
+    pairs, is_complete = _pairs(MILLISECONDS)
+    broken = [pair for pair in pairs if not _is_readable(*pair)]
+    given = {"owners": _array(owners), **sql.columns(broken, "crons", "zones")}
+    return Found(is_complete=is_complete) | _ids("recurring/broken_jobs", given)
 
 
-def _due_pairs(span: Owed, pairs: Pairs) -> tuple[list[str], list[str]]:
-    start, end = moment_of(span.first_slot), moment_of(span.end_slot)
-    due = [
-        (cron, zone)
-        for cron, zone in pairs.expressions
-        if _is_readable(cron, zone) and cron_minutes(cron, zone, start=start, end=end)
-    ]
-    return [cron for cron, _ in due], [zone for _, zone in due]
-
-
-def _pairs(milliseconds: int) -> Pairs:
+def _pairs(milliseconds: int) -> tuple[Pairs, bool]:
+    """Return the cron expressions of enabled jobs, and whether these are all."""
     rows = _ask("recurring/distinct_crons", {"most": PAIRS + 1}, milliseconds=milliseconds)
     found = [(row["cron"], row["zone"]) for row in rows or ()]
-    return Pairs(found[:PAIRS], is_complete=rows is not None and len(found) <= PAIRS)
+    return found[:PAIRS], rows is not None and len(found) <= PAIRS
 
 
 @lru_cache(maxsize=PAIRS)
@@ -170,7 +152,7 @@ def _is_readable(cron: str, zone: str) -> bool:
 
 
 def _ids(name: str, parameters: dict[str, Any], *, milliseconds: int = MILLISECONDS) -> Found:
-    """Ask for one row more than are shown: it says that there are more."""
+    """Ask for one row more than are shown, to know whether there are more."""
     rows = _ask(name, parameters | {"most": MOST + 1}, milliseconds=milliseconds)
     keys = frozenset(row["id"] for row in rows or ())
     return Found(keys, is_complete=rows is not None and len(rows) <= MOST)

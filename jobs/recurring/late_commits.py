@@ -1,9 +1,9 @@
-"""Late commits: jobs that were written while the slots of their due times passed.
+"""Late commits: jobs that were committed after a tick had passed their due times.
 
 A tick cannot see a job whose transaction has not committed. So each round looks at the jobs that
-have become visible since the round before, and triggers what was due in slots whose tick did not
-see them; what was caught up with before is judged as missed. A transaction may take
-LATE_COMMIT_SECONDS; what a longer one makes due at its beginning is missed.
+became visible since the round before. It triggers what was due in slots whose tick did not see
+them; due times in slots that were caught up with are judged as missed. A transaction may take
+LATE_COMMIT_SECONDS: what was due longer ago is not triggered.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from jobs.schedules.phases import SLOTS
 def trigger_late_commits() -> int:
     """Trigger what ticks could not see; return how many.
 
-    Raises BrokerUnavailable while hints of jobs without history cannot be published: the round is
-    then done again, and what it has made is made once.
+    Raises BrokerUnavailable while hints of jobs without history cannot be published: the next call
+    repeats the round, which makes no run twice.
     """
     found = sql.run("recurring/late_commit_snapshot", {})
     if not found:
@@ -45,30 +45,28 @@ def trigger_late_commits() -> int:
 
 
 def _parameters(round_: dict[str, Any]) -> dict[str, Any]:
-    """Return what finds due times of changed jobs in slots whose tick did not see the change."""
+    """Return the parameters of late_commit_due.sql, but for `kind`."""
     end = round_["slot"]
     first = end - 2 * round(setting("LATE_COMMIT_SECONDS"))
-    of_round = {"seen": round_["seen"], "before": round_["before"]}
-    crons, zones, minutes = [], [], []
-    for row in sql.run("recurring/late_commit_crons", of_round):
-        for minute in range(first // SLOTS, (end - 1) // SLOTS + 1):
-            if is_due(row["cron"], row["zone"], minute):
-                crons.append(row["cron"])
-                zones.append(row["zone"])
-                minutes.append(minute)
+    snapshots = {"seen": round_["seen"], "before": round_["before"]}
+    crons = [
+        (row["cron"], row["zone"], minute)
+        for row in sql.run("recurring/late_commit_crons", snapshots)
+        for minute in range(first // SLOTS, (end - 1) // SLOTS + 1)
+        if is_due(row["cron"], row["zone"], minute)
+    ]
     span = {"first_slot": first, "end_slot": end}
-    matched = {"crons": crons, "zones": zones, "minutes": minutes}
-    return {**of_round, **span, **matched}
+    return {**snapshots, **span, **sql.columns(crons, "crons", "zones", "minutes")}
 
 
 def _missed(due: list[Due]) -> Iterator[Span]:
-    """Yield each job with the slots in which it was not caught up with: its policy judges those."""
+    """Yield each job with the span of its due times, for its misfire policy to judge."""
     for job_id, its_own in groupby(due, key=attrgetter("job_id")):
         slots = [each.slot for each in its_own]
         yield job_id, min(slots), max(slots) + SLOTS
 
 
 def _trigger(due: list[Due]) -> int:
-    # Rows first: they do not wait for a broker that is away.
+    # Rows first: they can be made while the broker is away.
     total = sum(make_due_runs(due[at : at + CHUNK]) for at in range(0, len(due), CHUNK))
     return total + sum(send_due_hints(due[at : at + CHUNK]) for at in range(0, len(due), CHUNK))

@@ -1,7 +1,6 @@
-"""Misfires: due times that nobody was there to run are run late, or recorded as missed.
+"""Misfires: due times that no tick triggered in time are run late, or recorded as missed.
 
-Every due time since a job's schedule holds is either run or inside exactly one record; none is
-silent. A pause is recorded when it is over, as one span.
+Every due time is either run or inside exactly one record. A pause is recorded as one span.
 """
 
 from __future__ import annotations
@@ -34,22 +33,19 @@ from jobs.schedules.spans import delay_of, due_in, schedule_of, without
 logger = logging.getLogger(__name__)
 
 CHUNK: Final = 5_000
-"""Jobs that are looked at in one transaction."""
-
+"""Jobs that are judged in one transaction."""
 IN_TIME: Final = MisfireRule(policy="all", cap=CHUNK)
-"""Of due times that are not older than a tick's may be."""
-
+"""The rule within the grace: all are run."""
 RUNS: Final = 20_000
-"""When a chunk has so many runs to make, the other jobs wait for the next."""
+"""Runs of one chunk, about; the other jobs wait for the next chunk."""
 
 
 def catch_up(tick: Tick) -> int:
     """Judge the due times in a tick of kind `catch_up` by each job's policy; return the runs made.
 
-    Goes over the jobs in the order of their ids and commits chunk by chunk: killed, it goes on
-    where it was; met by another worker at the same tick, it leaves the tick to that one.
-    Raises BrokerUnavailable while hints of jobs without history cannot be published: their chunk
-    is then judged again.
+    The jobs are judged by id, and each chunk is committed: after a kill the next worker continues.
+    Of two workers at one tick, one leaves it to the other. Raises BrokerUnavailable while hints of
+    jobs without history cannot be published: their chunk is then judged again.
     """
     total = 0
     while (count := _catch_up_chunk(tick.pk)) is not None:
@@ -73,16 +69,15 @@ def _catch_up_chunk(tick_id: int) -> int | None:
         judged = _judge(jobs, start=start, end=end)
         defer_locked((job_id, tick.first_slot, tick.end_slot) for job_id in judged.locked)
         total = _apply(judged)
-        # Heard of: the pulse sends no other to a tick whose chunks are done one by one.
+        # `sent_at` too: the pulse does not send a tick again that makes progress.
         Tick.objects.filter(pk=tick_id).update(after_job=judged.after_job, sent_at=Now())
         return total
 
 
 def judge_locked(tick_id: int) -> int:
-    """Apply the misfire policy to a job whose row was locked. Returns the number of runs
-    created; 0 while it is still locked.
+    """Judge the due times of a job whose row was locked; return the runs made, 0 while it still is.
 
-    Within the grace they run, as if there had been nothing; later the job's policy decides.
+    Within the grace all of them are run; after it the job's misfire policy decides.
     """
     with transaction.atomic():
         if (tick := _locked(tick_id)) is None:
@@ -138,8 +133,8 @@ def _judge(
         try:
             runs, missed = _of_job(job, spans, start=start, end=end, at=at, rule=rule)
         except FairshiftError:
-            # A row that was written by hand stops no other.
-            logger.exception("job %s has no schedule that can be caught up", job["id"])
+            # Raw SQL may have broken this job; the others are judged.
+            logger.exception("job %s is not caught up: its schedule is broken", job["id"])
             runs, missed = [], []
         judged.pairs.extend((job["id"], slot_of(due)) for due in runs)
         judged.missed.extend((job["id"], each) for each in missed)
@@ -169,22 +164,18 @@ def _of_job(
         rows, paused = split_pause(
             rows, paused_from=job["paused_from"], paused_until=job["paused_until"]
         )
-    own = MisfireRule(
-        policy=job["misfire"],
-        cap=job["misfire_cap"],
-        deadline_seconds=job["misfire_deadline_seconds"],
-    )
+    deadline = job["misfire_deadline_seconds"]
+    own = MisfireRule(policy=job["misfire"], cap=job["misfire_cap"], deadline_seconds=deadline)
     runs, missed = decide(rows, rule or own, now=at)
     return runs, [*paused, *missed]
 
 
 def record_pauses(job_ids: Sequence[int] | None = None) -> int:
-    """Record what pauses that are over kept from running; return how many pauses that were.
+    """Record the due times in pauses that are over, of these jobs or of all; count these pauses.
 
-    Of these jobs, or of all. Whoever pauses or resumes a job calls it in the same transaction, so
-    that one pause ends before the next begins; the sweep calls it for pauses that end by
-    themselves. A schedule that is changed during a pause begins it anew: what the old one would
-    have run until then is not recorded.
+    Verbs that pause or resume a job call it in their transaction, so that one pause ends before the
+    next begins; the sweep calls it for pauses whose time is up. When the schedule changes during a
+    pause, the pause begins anew: due times of the old schedule are not recorded.
     """
     total = 0
     while True:
@@ -204,5 +195,5 @@ def _missed_in_pause(pause: Mapping[str, Any]) -> list[MissedSpan]:
     try:
         return missed_span(due_in(schedule_of(pause), start=start, end=end), MissReason.PAUSED)
     except FairshiftError:
-        logger.exception("job %s has no schedule that can be read", pause["id"])
+        logger.exception("pause of job %s: its schedule is broken", pause["id"])
         return []

@@ -1,4 +1,4 @@
-"""The records of due times that were not run: noted once each, and looked up."""
+"""The records of due times that were not run."""
 
 from __future__ import annotations
 
@@ -14,18 +14,14 @@ JobMissed = tuple[int, MissedSpan]
 
 
 def record_missed(missed: Sequence[JobMissed]) -> None:
-    """Record spans of jobs; noting one again changes nothing."""
-    if missed:
-        sql.run(
-            "recurring/record_missed",
-            {
-                "job_ids": [job_id for job_id, _ in missed],
-                "first_ats": [each.first_at for _, each in missed],
-                "last_ats": [each.last_at for _, each in missed],
-                "counts": [each.count for _, each in missed],
-                "reasons": [str(each.reason) for _, each in missed],
-            },
-        )
+    """Record spans of jobs; repeating it changes nothing."""
+    rows = [
+        (job_id, span.first_at, span.last_at, span.count, str(span.reason))
+        for job_id, span in missed
+    ]
+    if rows:
+        names = ("job_ids", "first_ats", "last_ats", "counts", "reasons")
+        sql.run("recurring/record_missed", sql.columns(rows, *names))
 
 
 def missed_spans_of(

@@ -1,8 +1,7 @@
 """Overlap: what becomes of a due time while an earlier run of its job is open.
 
-Before runs are made, the due times of jobs that do not allow overlap are decided: some are recorded
-as missed, some cancel what is open. The job's row is locked meanwhile, so that two ticks at the
-same job follow each other.
+The due times of jobs that do not allow overlap are judged before runs are made: some are recorded
+as missed, some cancel open runs. The job's row is locked meanwhile, against a second tick.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import OperationalError, transaction
@@ -24,25 +23,23 @@ from jobs.runs.cancellation import cancel_runs
 from jobs.schedules import moment_of
 from jobs.schedules.misfire import MissedSpan
 
-CAUSE: Final = "the next run was due"
-
 Pair = tuple[int, int]
 """A job and the slot of a due time."""
 
 
 @dataclass(slots=True)
 class OpenRuns:
-    """The runs of a job that have not ended: those that wait, and those that a worker holds."""
+    """The runs of a job that have not ended: those that wait, and those that a worker has."""
 
     waiting: list[UUID] = field(default_factory=list)
     active: list[UUID] = field(default_factory=list)
 
 
 def runs_to_start(policy: str, due: Sequence[int], open_runs: OpenRuns) -> Sequence[int]:
-    """Return those of a job's due times, in order, that get a run; the others are missed. Pure.
+    """Return which of a job's due times, given in order, get a run; the others are missed. Pure.
 
-    Each one that gets a run is open when the next is looked at. `skip`: none while a run is open.
-    `queue`: none while one waits. `cancel`: the last, for which all others are given up.
+    `skip`: the first, and none while a run is open. `queue`: the first, and none while a run waits.
+    `cancel`: the last.
     """
     match policy:
         case OverlapPolicy.SKIP:
@@ -56,7 +53,7 @@ def runs_to_start(policy: str, due: Sequence[int], open_runs: OpenRuns) -> Seque
 
 
 class OverlapResult(NamedTuple):
-    """Due times that are to get a run, and those of jobs that somebody's transaction holds."""
+    """Due times that are to get a run, and those of jobs that another transaction has locked."""
 
     chosen: list[Pair]
     locked: list[Pair]
@@ -66,10 +63,9 @@ class OverlapResult(NamedTuple):
 def apply_overlap(pairs: Sequence[Pair]) -> OverlapResult:
     """Return the due times that are to get a run, by the overlap policies of their jobs.
 
-    Call it in the transaction in which the runs are made. The other due times are recorded as
-    missed, and for a `cancel` the open runs are cancelled. What has its run or its record already
-    is not judged again: repeating it is harmless. Jobs that are locked for longer than the
-    transaction waits for a lock (`database.bound_waits`) are not judged.
+    Call it in the transaction that makes the runs. The other due times are recorded as missed; for
+    `cancel`, open runs are cancelled. Due times with a run or a record are not judged again, so it
+    can be repeated. Jobs that stay locked for longer than `sql.bound_waits` allows are not judged.
     """
     ids = sorted({job_id for job_id, _ in pairs})
     rows = _lock(ids) if ids else []
@@ -91,12 +87,12 @@ def apply_overlap(pairs: Sequence[Pair]) -> OverlapResult:
             doomed += [*runs.waiting, *runs.active]
     record_missed(missed)
     if doomed:
-        cancel_runs(doomed, reason=CAUSE)
+        cancel_runs(doomed, reason="the next run was due")
     return OverlapResult(chosen, waiting)
 
 
 def _lock(ids: Sequence[int]) -> list[dict[str, Any]]:
-    """Lock jobs, all of them after a short wait; otherwise those that nobody holds."""
+    """Lock all of these jobs, or after a short wait those that are not locked."""
     try:
         with transaction.atomic():
             return sql.run("recurring/lock_overlap_jobs", {"job_ids": ids})
@@ -108,10 +104,9 @@ def _lock(ids: Sequence[int]) -> list[dict[str, Any]]:
 
 def _due_and_open(pairs: Sequence[Pair]) -> tuple[dict[int, list[int]], dict[int, OpenRuns]]:
     """Return, by job, the due times that are not done yet, in order, and the open runs."""
-    given = {"job_ids": [job_id for job_id, _ in pairs], "slots": [slot for _, slot in pairs]}
     done: set[Pair] = set()
     open_runs: dict[int, OpenRuns] = defaultdict(OpenRuns)
-    for row in sql.run("recurring/overlap_state", given):
+    for row in sql.run("recurring/overlap_state", sql.columns(pairs, "job_ids", "slots")):
         if row["kind"] == "done":
             done.add((row["job_id"], row["slot"]))
         else:

@@ -1,19 +1,16 @@
-"""Pauses of jobs: until a pause is over, the schedule of its job makes no runs."""
+"""Pauses of jobs: during a pause the schedule of the job makes no runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.models import AuditEntry, Job
 from jobs.recurring.misfire import record_pauses
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 
 @transaction.atomic
@@ -31,7 +28,7 @@ def pause_jobs(
     rows = Job.objects.select_related("owner").select_for_update(of=("self",))
     jobs = list(rows.filter(pk__in=job_ids).order_by("pk"))
     locked = [job.pk for job in jobs]
-    # Before: the pause that is over. After: the one that ends here.
+    # Once for a pause that was over before, and once for a pause that ends here.
     record_pauses(locked)
     Job.objects.filter(pk__in=locked).update(paused_until=until, changed_at=Now())
     record_pauses(locked)

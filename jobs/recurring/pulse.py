@@ -1,7 +1,6 @@
 """The pulse: once a second, the slots that have passed are handed out as ticks.
 
-Cheap, and harmless to repeat: a pulse that meets another has nothing to do, and whatever becomes of
-a tick's message, the next pulses send it until the tick is done.
+Of two pulses at once, one does nothing. A later pulse sends a tick again whose message was lost.
 """
 
 from __future__ import annotations
@@ -14,11 +13,9 @@ from jobs.core import sql
 from jobs.core.conf import setting
 
 TICK_SLOTS: Final = 20
-"""After a pause of beat what is due is shared out to several ticks, which run side by side."""
-
+"""Slots of one tick at most: after an outage of beat several ticks run side by side."""
 PATIENCE_SECONDS: Final = 5.0
-"""A tick that has not been heard of for so long is sent again."""
-
+"""Time without progress after which a tick is sent again."""
 _BEGIN: Final = """
 INSERT INTO jobs_cursor (id, slot, beat_at, again_seen)
 SELECT 1, floor(extract(epoch FROM clock_timestamp()) * 2)::bigint, clock_timestamp(),
@@ -39,20 +36,18 @@ def make_ticks() -> list[int]:
         },
     )
     if not rows:
-        # Another pulse, or an emptied table: due times count from now on.
+        # Another pulse is running, or the table is empty: then due times count from now on.
         sql.query(_BEGIN)
     crash_point("pulse.after_commit")
     return [row["id"] for row in rows]
 
 
 Span = tuple[int, int, int]
-"""A job, and the first slot and the end of those in which it is to be judged."""
+"""A job, and the first and the end of the slots in which it is to be judged."""
 
 
 def defer_locked(spans: Iterable[Span]) -> None:
-    """Leave jobs to ticks of their own, in the caller's transaction; once each."""
-    rows = list(spans)
-    if rows:
-        job_ids, first_slots, end_slots = map(list, zip(*rows, strict=True))
-        given = {"job_ids": job_ids, "first_slots": first_slots, "end_slots": end_slots}
+    """Give each job a tick of its own, in the caller's transaction."""
+    given = sql.columns(spans, "job_ids", "first_slots", "end_slots")
+    if given["job_ids"]:
         sql.run("recurring/defer_locked_jobs", given)

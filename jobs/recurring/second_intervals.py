@@ -1,4 +1,4 @@
-"""Jobs with an interval in seconds: what celery-beat sends for their PeriodicTasks comes here."""
+"""Jobs with an interval in seconds: celery-beat sends their PeriodicTasks, which trigger them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from jobs.recurring.trigger import make_runs, send_hints
 def trigger_second_interval(job_id: int) -> int:
     """Trigger a job's due time that has just passed; return how many runs that made.
 
-    Due times lie on a grid, whole multiples of the interval since 1970: however often and late
-    celery-beat sends, each has one run. One run at most is caught up with; what a longer absence
-    of celery-beat has missed is not recorded. Nothing for a job that is off, paused or gone, nor
-    for one that somebody's transaction holds: the next send catches up. Raises BrokerUnavailable
-    when the hint of a job without history may not be out.
+    Due times are whole multiples of the interval since 1970: each has one run, however often and
+    late celery-beat sends. At most one due time is caught up with; a longer outage of celery-beat
+    is not recorded. Does nothing for a job that is off, paused or deleted, nor for a locked one,
+    which the next send catches up with. Raises as `send_hints` does.
     """
     with transaction.atomic():
         sql.bound_waits()

@@ -1,8 +1,8 @@
 """Ticking: all due jobs of a span of slots are triggered, chunk by chunk.
 
-Any system worker may take a tick, several may take the same one, and any may die at it: each chunk
-is done under the tick's lock, and the tick notes how far it is. Jobs are done in the order of their
-ids; within a chunk hints go out owner by owner, which the fair queue takes in faster.
+Any system worker may take a tick, and several may take the same one: each chunk is done under the
+tick's lock, and the tick records its progress. Jobs are triggered by id. Within a chunk hints are
+published owner by owner, which the fair queue accepts faster.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from jobs.recurring.trigger import make_runs, publish_due_hints
 from jobs.schedules.phases import SLOTS
 
 CHUNK: Final = 10_000
-"""Due times in one transaction, but those of one job stay together."""
+"""Due times in one transaction, about: those of one job stay together."""
 ROWS: Final = 5_000
-"""Runs made in one statement, whose hints then have PUBLISH_TIMEOUT_SECONDS to go out."""
+"""Runs made in one statement. Their hints are published within PUBLISH_TIMEOUT_SECONDS."""
 
 
 def run_tick(tick_id: int) -> int:
     """Trigger what is due in a tick and not done yet; return how many.
 
-    Raises BrokerUnavailable while hints of jobs without history cannot be published: the tick goes
-    on from there when it is sent again.
+    Raises BrokerUnavailable while hints of jobs without history cannot be published: the tick
+    continues there when it is sent again.
     """
     found = sql.run("recurring/take_tick", {"id": tick_id})
     if not found:
@@ -67,9 +67,9 @@ def _split_chunks(due: Sequence[Due]) -> Iterator[Sequence[Due]]:
 
 
 def _trigger_chunk(tick_id: int, due: Sequence[Due]) -> int | None:
-    """Trigger a chunk and note it in the tick; return how many, None when others are at the tick.
+    """Trigger a chunk and record it in the tick; return how many, None when another worker has it.
 
-    Rows are kept also when the broker is away, and only the hints without rows are to be repeated.
+    Rows are committed also while the broker is away: only hints without rows are sent again.
     """
     failure: BrokerUnavailable | None = None
     with transaction.atomic():
@@ -97,11 +97,11 @@ def make_due_runs(due: Sequence[Due]) -> int:
     free = [(it.job_id, it.slot) for it in kept if it.overlap == OverlapPolicy.ALLOW]
     with transaction.atomic():
         sql.bound_waits()
-        # Applied in the transaction that makes the runs: a second one then finds them open.
+        # In the transaction that makes the runs: the next tick then finds them open.
         if limited:
             result = overlap.apply_overlap(limited)
             free += result.chosen
-            # Within a minute of its due time a job is triggered once, wherever its shard is.
+            # A job is triggered within a minute of its due time, whatever its shard.
             defer_locked((job_id, slot, slot + SLOTS) for job_id, slot in result.locked)
         return sum(make_runs(free[at : at + ROWS]) for at in range(0, len(free), ROWS))
 

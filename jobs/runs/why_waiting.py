@@ -18,7 +18,7 @@ from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Calendar, Owner, Run, Window, WindowPolicy, Worker
 from jobs.runs.dispatch import owners
 from jobs.runs.storage import needed_of
-from jobs.windows import Named, why_closed
+from jobs.windows import NamedHours, why_closed
 
 LATE: Final = timedelta(seconds=10)
 """How long a run may be overdue before a cause is given; promotion runs each second."""
@@ -67,7 +67,7 @@ def _why_kept(run: Run) -> str:
         return "It requires a window, and no calendar applies to it."
     rows = Calendar.objects.filter(id__in=row["calendars"]).order_by("name")
     calendars = [
-        Named(calendar.name, hours, tuple(map(_asked, windows)))
+        NamedHours(calendar.name, hours, tuple(map(_asked, windows)))
         for calendar in rows.prefetch_related("windows__decisions", "windows__requested_by")
         for hours, windows in [read_with_windows(calendar)]
     ]

@@ -1,7 +1,7 @@
-"""The minutes that a cron expression means, by Debian's rule for clocks that are changed.
+"""The due minutes of a cron expression, by Debian's rule for clocks that are changed.
 
-cronsim reads the expressions. Its own walk (2.8) is not used: where a zone's clock is changed by
-half an hour, or at midnight, it misses times, and finds some that the clock never shows.
+cronsim reads the expressions. Its own iteration (2.8) is not used: where a zone's clock is changed
+by half an hour, or at midnight, it misses times, and yields times that the clock never shows.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _FIRST_DAY: Final = EPOCH.date().toordinal()
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What an expression asks of the wall clock.
+    """An expression, applied to the wall clock.
 
-    `times` has a bit for each minute of a day that is asked for. `is_fixed`: neither minutes nor
-    hours begin with a star, so that skipped times are made up for and repeated ones run once.
+    `times` has a bit for each minute of a day that matches. `is_fixed`: neither minutes nor hours
+    begin with a star; such jobs run once for skipped and once for repeated times.
     """
 
     times: int
@@ -35,7 +35,7 @@ class Expression:
     fields: CronSim
 
     def matches(self, day: int) -> bool:
-        """Tell whether a day (days since 1970) of the wall clock is asked for."""
+        """Tell whether a day (days since 1970) of the wall clock matches."""
         wanted = date.fromordinal(_FIRST_DAY + day)
         return wanted.month in self.fields.months and self.fields.match_day(wanted)
 
@@ -62,14 +62,14 @@ def expression(cron: str) -> Expression:
 def cron_minutes(cron: str, zone: str, *, start: datetime, end: datetime) -> list[datetime]:
     """Return the due minutes of an expression in a zone ('' is UTC), `start <= d < end`, in UTC.
 
-    Microseconds for a span of one minute: the minutes of a day are kept in this process, and
-    are the same whoever asks first. Raises ScheduleError.
+    Takes microseconds for a span of one minute: this process caches the minutes of each day.
+    Raises ScheduleError.
     """
     return list(walk(cron, zone, start=start, end=end))
 
 
 def walk(cron: str, zone: str, *, start: datetime, end: datetime) -> Iterator[datetime]:
-    """Yield what `cron_minutes` returns, without looking further than is asked."""
+    """Yield what `cron_minutes` returns, computed day by day on demand."""
     first, until = _rounded_up(start), _rounded_up(end)
     if first >= until:
         return
@@ -93,7 +93,7 @@ def _due_bits(cron: str, zone: str, day: int) -> int:
     if zone and zone not in zone_names():
         raise ScheduleError("zone", f"{zone[:64]!r} is no IANA time zone")
     asked = expression(cron)
-    # No offset is longer than a day.
+    # No zone's offset is longer than a day.
     if not any(asked.matches(near) for near in (day - 1, day, day + 1)):
         return 0
     due = 0

@@ -11,8 +11,7 @@ from cronsim.cronsim import Field
 from jobs.core.errors import ScheduleError
 
 LONGEST: Final = 200
-"""Characters of an expression: as many as its column has."""
-
+"""Characters of an expression; its column has the same limit."""
 MOST_TERMS: Final = 60
 """Terms of one field, between commas."""
 
@@ -37,7 +36,7 @@ _FIELDS: Final = (
 
 
 def normal_text(cron: str) -> str:
-    """Return an expression or alias as it is stored: one way to write it. Raises ScheduleError."""
+    """Return the stored form of an expression or alias; raises ScheduleError."""
     if not isinstance(cron, str):
         raise ScheduleError("cron", f"is text, not {type(cron).__name__}")
     if len(cron) > LONGEST:
@@ -53,19 +52,16 @@ def normal_text(cron: str) -> str:
 
 
 def field_texts(cron: str) -> list[str]:
-    """Return the five fields of an expression or alias, each of them right by itself.
+    """Return the five checked fields of an expression or alias.
 
-    Raises ScheduleError, also when they go together on no date at all.
+    Raises ScheduleError, also when no date matches them all.
     """
     text = normal_text(cron)
     texts = ALIASES.get(text, text).split()
     if len(texts) != 5:
         hint = "; for seconds use interval_seconds" if len(texts) == 6 else ""
-        raise ScheduleError(
-            "cron",
-            f"has {len(texts)} fields, five are wanted: minute, hour, day of month, month, "
-            f"day of week{hint}",
-        )
+        names = ", ".join(name for name, *_ in _FIELDS)
+        raise ScheduleError("cron", f"has {len(texts)} fields, five are wanted: {names}{hint}")
     for part, (name, reader, limits, size) in zip(texts, _FIELDS, strict=True):
         _check_field(part, name=name, reader=reader, limits=limits, size=size)
     if not _has_a_date(texts):
@@ -82,11 +78,10 @@ def _check_field(part: str, *, name: str, reader: Field, limits: str, size: int)
             reader.parse(term)
         except CronSimError as error:
             shown = f"{term[:20]!a}" if term else "an empty term"
-            raise ScheduleError(
-                "cron", f"{name} has {shown}; it takes {limits}, lists, ranges and steps above 0"
-            ) from error
+            problem = f"{name} has {shown}; it takes {limits}, lists, ranges and steps above 0"
+            raise ScheduleError("cron", problem) from error
         _, is_stepped, step = term.partition("/")
-        # cronsim would run it once a round, which is not what "every 90 minutes" means.
+        # cronsim would take */90 for the first value alone, not for every 90 minutes.
         if is_stepped and int(step) > size:
             raise ScheduleError(
                 "cron",
@@ -96,10 +91,10 @@ def _check_field(part: str, *, name: str, reader: Field, limits: str, size: int)
 
 
 def _has_a_date(texts: list[str]) -> bool:
-    """Tell whether the fields go together on some date; after 28 years all of them come again."""
+    """Tell whether some date matches the fields; the calendar repeats every 28 years."""
     try:
         fields = CronSim(" ".join(texts), datetime(2000, 1, 1, tzinfo=UTC))
-    except CronSimError:  # it has seen by itself that no month has so many days
+    except CronSimError:  # it refuses a day that none of these months has
         return False
     first, end = date(2000, 1, 1).toordinal(), date(2028, 1, 1).toordinal()
     days = map(date.fromordinal, range(first, end))

@@ -1,4 +1,4 @@
-"""What a schedule may be: one refusal for each field, with its limit."""
+"""The checks of a schedule: one refusal for each field, with its limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_SECONDS: Final = 86_400
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 
-# Of each kind: the field that it must have, and those that it may have beside it.
+# For each kind: the field that it must have, and those that it may have.
 _FIELDS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "manual": ("", frozenset()),
     "once": ("once_at", frozenset({"smooth"})),
@@ -29,9 +29,9 @@ _FIELDS: Final[dict[str, tuple[str, frozenset[str]]]] = {
 def checked(schedule: Schedule) -> Schedule:
     """Return the schedule as it is stored; raises ScheduleError naming the field and the limit.
 
-    `once_at` is rounded up to the whole minute, moments are in UTC, a cron expression has one
-    way to be written. Every kind may have a zone: times are shown in it. Phase and shard are
-    not looked at; they are ours to give. Checking twice changes nothing.
+    `once_at` is rounded up to the whole minute, moments are in UTC, a cron expression is in its
+    stored form. Every kind may have a zone: times are shown in it. Phase and shard are not checked,
+    callers do not give them. Checking twice changes nothing.
     """
     if not isinstance(schedule.kind, str) or schedule.kind not in _FIELDS:
         raise ScheduleError("schedule", f"{shown(schedule.kind)} is none of {', '.join(_FIELDS)}")
@@ -48,7 +48,9 @@ def checked(schedule: Schedule) -> Schedule:
         _check_number(schedule, "interval_minutes", most=LONGEST_MINUTES)
     elif schedule.kind == "seconds":
         _check_number(schedule, "interval_seconds", most=LONGEST_SECONDS)
-        _check_no_minutes(schedule.interval_seconds)
+        if (seconds := schedule.interval_seconds or 0) % 60 == 0:
+            problem = f"is whole minutes; use interval_minutes={seconds // 60}"
+            raise ScheduleError("interval_seconds", problem)
     elif schedule.kind == "cron":
         field_texts(cron)
         cron = normal_text(cron)
@@ -70,7 +72,6 @@ def _check_fields(schedule: Schedule) -> None:
 
 
 def _moment(schedule: Schedule, field: str) -> datetime | None:
-    """Return the field's moment in UTC."""
     value: datetime | None = getattr(schedule, field)
     if value is None:
         return None
@@ -85,10 +86,3 @@ def _check_number(schedule: Schedule, field: str, *, most: int) -> None:
         raise ScheduleError(field, f"is a whole number, not {type(value).__name__}")
     if not 1 <= value <= most:
         raise ScheduleError(field, f"is from 1 to {most:,}")
-
-
-def _check_no_minutes(seconds: int | None) -> None:
-    if seconds is not None and seconds % 60 == 0:
-        raise ScheduleError(
-            "interval_seconds", f"is whole minutes; use interval_minutes={seconds // 60}"
-        )

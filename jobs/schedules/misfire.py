@@ -1,6 +1,6 @@
-"""What of the due times that nobody ran is run late, and what is recorded as missed.
+"""Which late due times are run, and which are recorded as missed. Pure.
 
-Pure. Each due time is either run or inside exactly one span.
+Each due time is either run or inside exactly one span.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True)
 class MissedSpan:
-    """Due times one after the other that are not run, for one reason (`MissReason`)."""
+    """Consecutive due times that are not run, for one reason (`MissReason`)."""
 
     first_at: datetime
     last_at: datetime
@@ -23,10 +23,10 @@ class MissedSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisfireRule:
-    """What a job wants of missed due times.
+    """The misfire policy of a job.
 
-    `policy` is "skip" (run none), "once" (the latest only) or "all" (the latest `cap`); one that
-    is more than `deadline_seconds` ago is not run.
+    `policy` is "skip" (run none), "once" (the latest only) or "all" (the latest `cap`). What was
+    due more than `deadline_seconds` ago is not run.
     """
 
     policy: str
@@ -39,8 +39,8 @@ def decide(
 ) -> tuple[list[datetime], list[MissedSpan]]:
     """Return the due times that are run, in order, and the spans of the others.
 
-    `rows` are due times in order, each row unbroken: no span reaches from one into the next.
-    Costs as much as there are times to run and rows, not as there are due times.
+    `rows` are due times in order; no span reaches from one row into the next. The cost depends on
+    the rows and the times that are run, not on the number of due times.
     """
     left = {"skip": 0, "once": 1}.get(rule.policy, rule.cap)
     reason = "cap" if rule.policy == "all" else "outage"
@@ -58,10 +58,10 @@ def decide(
 def split_pause(
     rows: Sequence[Sequence[datetime]], *, paused_from: datetime | None, paused_until: datetime
 ) -> tuple[list[Sequence[datetime]], list[MissedSpan]]:
-    """Return the due times after a pause, in unbroken rows, and the spans of those it met.
+    """Return the rows of due times after a pause, and the spans of those before its end.
 
-    With `paused_from` the pause is one whose own record is still to come (`record_pauses`): what
-    lies inside it is left to that.
+    With `paused_from`, due times inside the pause are left out of the spans: `record_pauses`
+    records them later.
     """
     after: list[Sequence[datetime]] = []
     spans: list[MissedSpan] = []
@@ -75,14 +75,11 @@ def split_pause(
 
 
 def missed_span(due: Sequence[datetime], reason: str) -> list[MissedSpan]:
-    """Return one span that covers these consecutive due times, or an empty list if there are
-    none.
-    """
+    """Return one span of these consecutive due times, as a list; empty without due times."""
     return [MissedSpan(due[0], due[-1], len(due), reason)] if due else []
 
 
 def _late(row: Sequence[datetime], rule: MisfireRule, *, now: datetime) -> int:
-    """Return how many of a row are past their deadline."""
     if rule.deadline_seconds is None or rule.policy == "skip":
         return 0
     return bisect_left(row, now - timedelta(seconds=rule.deadline_seconds))

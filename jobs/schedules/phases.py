@@ -6,15 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 SLOTS: Final = 120
-"""Slots in a minute: as many as there are shards."""
-
+"""Slots in a minute; shards have the same numbers."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE: Final = timedelta(minutes=1)
 SLOT: Final = MINUTE / SLOTS
 
-# 2**64 divided by the golden ratio: its multiples are spread over 0..2**64 more evenly than
-# those of any other number (Knuth, TAOCP 3, 6.4: Fibonacci hashing).
-_GOLDEN: Final = 0x9E37_79B9_7F4A_7C15
+GOLDEN: Final = 0x9E37_79B9_7F4A_7C15
+"""2**64 divided by the golden ratio: its multiples spread most evenly over 0..2**64 (Knuth,
+TAOCP 3, 6.4: Fibonacci hashing)."""
 
 
 def slot_of(moment: datetime) -> int:
@@ -30,9 +29,8 @@ def moment_of(slot: int) -> datetime:
 def place(number: int, *, interval_minutes: int) -> tuple[int, int]:
     """Return phase (minutes, below the interval) and shard (0 to 119) of an interval's n-th job.
 
-    However many numbers were given, in one run or with gaps, their jobs are spread evenly
-    over the interval: the Weyl sequence of the golden ratio, in integers, so that no number
-    is too large for it.
+    Jobs are spread evenly over the interval, however many numbers were given and with any gaps:
+    the Weyl sequence of the golden ratio, in integers, for numbers of any size.
     """
-    part = number * _GOLDEN % 2**64
+    part = number * GOLDEN % 2**64
     return divmod(part * interval_minutes * SLOTS >> 64, SLOTS)

@@ -1,4 +1,4 @@
-"""A schedule as it is asked for."""
+"""A schedule as a caller gives it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ FIELDS: Final = (
     *("interval_minutes", "interval_seconds", "cron", "once_at"),
     *("zone", "start_at", "end_at", "smooth"),
 )
-"""What a caller gives beside the kind."""
+"""The fields that a caller gives, apart from the kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When a job is due, with the fields of its row; `checked` says which go together.
+    """When a job is due, with the fields of its row; `checked` knows which combinations are valid.
 
-    `kind` is manual, once, interval, seconds or cron. An empty `zone` is UTC. Of an interval
-    in minutes `phase` is the minute in it and `shard` the half-second in the minute; both are
-    given by `place`. A smooth cron or once job is triggered at its shard; its due time stays
-    the minute's first instant.
+    `kind` is manual, once, interval, seconds or cron. An empty `zone` is UTC. For an interval in
+    minutes, `phase` is the minute in the interval and `shard` the half-second in the minute, both
+    from `place`. A smooth cron or once job is triggered at its shard, and due at the full minute.
     """
 
     kind: str

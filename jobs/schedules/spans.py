@@ -1,7 +1,7 @@
-"""Due times in a span as a sequence that is counted and cut without being listed.
+"""Due times in a span, as a sequence that is counted and cut without being listed. Pure.
 
-Pure. A job of every minute has half a million due times in a year; who catches up with the
-newest hundred needs those, and the number of the others.
+A job of every minute has half a million due times in a year. To catch up with the newest hundred,
+only these and the number of the others are needed.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, overload
 
 from jobs.core.errors import ScheduleError
-from jobs.schedules import Schedule, cron_minutes
+from jobs.schedules.cron import cron_minutes
 from jobs.schedules.phases import EPOCH, MINUTE
-from jobs.schedules.schedule import FIELDS
+from jobs.schedules.schedule import FIELDS, Schedule
 
 SMOOTHED: Final = ("cron", "once")
 NONE: Final = timedelta()
 KEPT_CRONS: Final = 1_000
-"""So many cron expressions of a span are walked once for all their jobs."""
+"""Cron expressions whose due times in a span are cached, for all their jobs."""
 
 
 class Times(Sequence[datetime]):
@@ -46,8 +46,8 @@ class Times(Sequence[datetime]):
 def schedule_of(row: Mapping[str, Any]) -> Schedule:
     """Return the schedule in a job's columns (`jobs/recurring/sql/lock_catch_up_jobs.sql`).
 
-    Raises ScheduleError for a job without its place, and for a time that is no whole minute: no
-    tick finds them either.
+    Raises ScheduleError for a job without phase or shard, and for a time that is no whole minute:
+    ticks do not find them either.
     """
     kind, once_at = row["schedule"], row["once_at"]
     if (kind == "interval" or (row["smooth"] and kind in SMOOTHED)) and row["shard"] is None:
@@ -65,7 +65,7 @@ def schedule_of(row: Mapping[str, Any]) -> Schedule:
 
 
 def delay_of(schedule: Schedule) -> timedelta:
-    """Return how long after its nominal due time a job is triggered: a smooth one, at its shard."""
+    """Return how long after its due time a job is triggered; a smooth job is, at its shard."""
     is_late = schedule.smooth and schedule.kind in SMOOTHED
     return timedelta(seconds=schedule.shard / 2) if is_late else NONE
 
@@ -73,11 +73,12 @@ def delay_of(schedule: Schedule) -> timedelta:
 def due_in(
     schedule: Schedule, *, start: datetime, end: datetime, since: datetime | None = None
 ) -> Sequence[datetime]:
-    """Return the nominal due times d of a schedule with start <= d < end, in order.
+    """Return the nominal due times d of a schedule with start <= d < end, in UTC, in order.
 
-    Bounded by the schedule's own start and end, and by `since`: ask for many jobs with one start
-    and end and each its own `since`, and a cron expression is walked once for all. A manual job
-    has none. Raises ScheduleError for a schedule that `schedules.checked` would refuse.
+    The schedule's `start_at` and `end_at` (both included) and `since` are applied. For many jobs
+    give the same start and end, and each job its own `since`: a cron expression is then walked once
+    for all of them. Due times in seconds are whole multiples of the interval since 1970. A manual
+    job has none. Raises ScheduleError for a broken schedule.
     """
     found: Sequence[datetime]
     low = max(start, since or start, schedule.start_at or start)
@@ -85,16 +86,18 @@ def due_in(
         return ()
     match schedule.kind:
         case "interval":
-            step = timedelta(minutes=schedule.interval_minutes or 0)
+            step = timedelta(minutes=_interval(schedule, "interval_minutes"))
             offset = timedelta(minutes=schedule.phase, seconds=schedule.shard / 2)
             found = _evenly(step, offset, start=low, end=end)
         case "seconds":
-            step = timedelta(seconds=schedule.interval_seconds or 0)
+            step = timedelta(seconds=_interval(schedule, "interval_seconds"))
             found = _evenly(step, NONE, start=low, end=end)
         case "cron":
             found = _cron_minutes(schedule.cron, schedule.zone, start, end)
-        case "once" if schedule.once_at is not None:
-            found = (schedule.once_at,)
+        case "once":
+            if schedule.once_at is None:
+                raise ScheduleError("once_at", "is missing")
+            found = (schedule.once_at.astimezone(UTC),)
         case _:
             return ()
     found = found[bisect_left(found, low) : bisect_left(found, end)]
@@ -104,7 +107,7 @@ def due_in(
 def without(
     due: Sequence[datetime], spans: Sequence[tuple[datetime, datetime]]
 ) -> list[Sequence[datetime]]:
-    """Return due times outside of closed spans, in unbroken rows: no row reaches over a span."""
+    """Return the due times outside of closed spans, as rows between these spans."""
     rows: list[Sequence[datetime]] = []
     for first, last in sorted(spans):
         rows.append(due[: bisect_left(due, first)])
@@ -112,9 +115,14 @@ def without(
     return [row for row in (*rows, due) if row]
 
 
+def _interval(schedule: Schedule, field: str) -> int:
+    value: int | None = getattr(schedule, field)
+    if not value or value < 1:
+        raise ScheduleError(field, "is missing or below 1")
+    return value
+
+
 def _evenly(step: timedelta, offset: timedelta, *, start: datetime, end: datetime) -> Times:
-    if step <= NONE:
-        raise ScheduleError("interval", "is missing or below 1")
     # -(-a // b) rounds up: the first number whose time is not before `start`.
     first = -((EPOCH + offset - start) // step)
     after = -((EPOCH + offset - end) // step)
@@ -124,5 +132,5 @@ def _evenly(step: timedelta, offset: timedelta, *, start: datetime, end: datetim
 @lru_cache(maxsize=KEPT_CRONS)
 def _cron_minutes(cron: str, zone: str, start: datetime, end: datetime) -> Times:
     minutes = cron_minutes(cron, zone, start=start, end=end)
-    # As numbers: eight bytes a time, for many expressions over a long span.
+    # Numbers take eight bytes for a time: there may be many expressions and a long span.
     return Times(array("q", [(at - EPOCH) // MINUTE for at in minutes]), step=MINUTE, offset=NONE)

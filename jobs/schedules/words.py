@@ -1,4 +1,4 @@
-"""A schedule in words, and what a reader should know of times around a change of the clock."""
+"""A schedule in words, and notes on times around a change of the clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobs.schedules.schedule import Schedule
 
 
 def in_words(schedule: Schedule) -> str:
-    """Return a schedule as a person would say it; raises ScheduleError for a broken one."""
+    """Return a schedule in words; raises ScheduleError for a broken one."""
     zone = _zone(schedule.zone)
     if schedule.kind == "manual":
         return "by hand only"
@@ -40,7 +40,7 @@ def in_words(schedule: Schedule) -> str:
 
 
 def notes(times: Iterable[datetime], zone: str) -> list[str]:
-    """Return for each time what the zone's clock does there: mostly nothing, an empty text."""
+    """Return for each time a note on what the zone's clock does then, mostly an empty text."""
     place = _zone(zone)
     return [_note(moment, place) for moment in times]
 
@@ -77,7 +77,7 @@ def _every(count: int, unit: str) -> str:
 
 
 def _explained(cron: str) -> str:
-    """Return cronsim's words, with the endings that it has only for the numbers up to 20."""
+    """Return cronsim's words, with the right endings of ordinals above 20."""
     said = explain(" ".join(field_texts(cron)))
     endings = {"1": "1st", "2": "2nd", "3": "3rd"}
     return re.sub(r"(?<=[2-9])([123])th\b", lambda match: endings[match[1]], said)

@@ -14,7 +14,7 @@ from jobs.windows.narrowing import only_narrows
 from jobs.windows.occurrences import occurrences
 from jobs.windows.openings import closes_at, is_open, next_opening, open_minutes, open_spans
 from jobs.windows.validation import checked
-from jobs.windows.why_closed import Named, why_closed
+from jobs.windows.why_closed import NamedHours, why_closed
 from jobs.windows.words import in_words, notes
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "Effect",
     "Entry",
     "Gate",
-    "Named",
+    "NamedHours",
     "Span",
     "WindowError",
     "approved_spans",

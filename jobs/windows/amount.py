@@ -1,4 +1,4 @@
-"""How many openings a calendar makes: too many would stop every page and process that reads it."""
+"""The limit of openings of a calendar: too many would stop each page and process that reads it."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ from typing import Final
 
 from jobs.windows.entries import Entry
 from jobs.windows.occurrences import FARTHEST, step_of
-from jobs.windows.rrule import LAST, wall_starts
+from jobs.windows.rrule import LAST, LAST_MOMENT, wall_starts
 from jobs.windows.rules import SUB_DAILY, Rule, read_rule
 from jobs.windows.wall_clock import moment_at
 
 DAYS: Final = 62
 MOST_OPENINGS: Final = 20_000
-"""Occurrences of all windows and freezes of a calendar in 62 days: more than one in 5 minutes."""
+"""Occurrences of all windows and freezes of a calendar in 62 days."""
 _SPAN: Final = timedelta(days=DAYS)
 _LOOK: Final = timedelta(days=366)
 _EPOCH: Final = datetime(1970, 1, 1)
-_LAST_MOMENT: Final = LAST.replace(tzinfo=UTC)
 
 
 def first_beyond(entries: Iterable[Entry], *, after: datetime) -> Entry | None:
-    """Return the entry with which these pass the limit of openings; None when they do not.
+    """Return the entry with which these exceed the limit of openings; None within the limit.
 
     Time is cut into spans of 62 days, and no span may have more than `MOST_OPENINGS` occurrences,
-    approved or not. Single dates after `after` count wherever they lie, a rule for the year from
-    its first occurrence after `after` on. The cost is bounded by the limit, whatever the rules
-    are. Raises WindowError for a rule that cannot be read.
+    approved or not. All single dates after `after` count; a rule counts for a year from its first
+    occurrence after `after`. The limit bounds the cost. Raises WindowError for a broken rule.
     """
     counts: Counter[int] = Counter()
     wall = after.astimezone(UTC).replace(tzinfo=None)
@@ -42,7 +40,7 @@ def first_beyond(entries: Iterable[Entry], *, after: datetime) -> Entry | None:
 
 
 def _counts(entry: Entry, *, after: datetime) -> Iterator[tuple[int, int]]:
-    """Yield numbers of spans, each with how many occurrences are to be added to it."""
+    """Yield numbers of spans, each with a number of occurrences in it."""
     single = entry.added if entry.rule else (*entry.added, entry.starts)
     yield from ((_span_of(date), 1) for date in single if date + entry.duration > after)
     if not entry.rule:
@@ -66,7 +64,7 @@ def _counts(entry: Entry, *, after: datetime) -> Iterator[tuple[int, int]]:
 def _elapsed(
     entry: Entry, rule: Rule, *, first: datetime, last: datetime
 ) -> Iterator[tuple[int, int]]:
-    """Yield the counts of a rule of hours or minutes, by arithmetic."""
+    """Yield the counts of a rule in hours or minutes, by arithmetic."""
     step = step_of(rule)
     if rule.until is not None:
         until = rule.until
@@ -81,7 +79,7 @@ def _elapsed(
 
 
 def _wall(moment: datetime) -> datetime:
-    return min(moment, _LAST_MOMENT).astimezone(UTC).replace(tzinfo=None)
+    return min(moment, LAST_MOMENT).astimezone(UTC).replace(tzinfo=None)
 
 
 def _span_of(wall: datetime) -> int:

@@ -1,4 +1,4 @@
-"""Which occurrences of a window somebody has agreed to, by what was decided so far. Pure."""
+"""Which occurrences of a window are approved, by the decisions so far. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import Final
 
 from jobs.windows.entries import Entry, Span
 from jobs.windows.occurrences import FARTHEST, all_occurrences
+from jobs.windows.rrule import FIRST_MOMENT, LAST_MOMENT
 from jobs.windows.spans import union, without
 
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 _MOMENT: Final = timedelta(microseconds=1)
 _REACHES: Final = (timedelta(days=1), timedelta(days=62), timedelta(days=366))
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionFact:
-    """One decision: yes or no, on the occurrence that starts then or on all (None), until when."""
+    """A decision, on the occurrence that starts at a time or on all (None)."""
 
     is_approved: bool
     occurrence_at: datetime | None = None
@@ -27,16 +26,16 @@ class DecisionFact:
 
 
 def approved_spans(decisions: Iterable[DecisionFact]) -> tuple[Span, ...]:
-    """Return the spans in which an occurrence must start to count; oldest decision first.
+    """Return the spans in which an occurrence must start to count; decisions are oldest first.
 
-    A decision on all takes the place of all before it, one on an occurrence of those on the same.
-    An approval that expires counts for what starts before.
+    A decision on all occurrences replaces all earlier ones, a decision on one occurrence those on
+    the same. An approval that expires counts for occurrences that start before.
     """
     spans: list[Span] = []
     for one in decisions:
-        until = _LAST if one.expires_at is None else max(_FIRST, one.expires_at)
+        until = LAST_MOMENT if one.expires_at is None else max(FIRST_MOMENT, one.expires_at)
         if one.occurrence_at is None:
-            spans = [Span(_FIRST, until)] if one.is_approved else []
+            spans = [Span(FIRST_MOMENT, until)] if one.is_approved else []
             continue
         start = one.occurrence_at.astimezone(UTC)
         moment = [Span(start, start + _MOMENT)]
@@ -48,10 +47,10 @@ def approved_spans(decisions: Iterable[DecisionFact]) -> tuple[Span, ...]:
 
 
 def start_of(entry: Entry, at: datetime) -> tuple[datetime | None, datetime | None]:
-    """Return the start of the occurrence at a time, as `approved_spans` takes it, or the next one.
+    """Return the start of the occurrence at a moment, or else the start of the next one.
 
-    The first is None when no occurrence starts then, the second when none does within a year. One
-    of which only a later part is valid starts, for who asks, where that does.
+    Without an occurrence then, the first is None; without one within a year, the second too. When
+    only a part of an occurrence is valid, the start of that part is taken as its start too.
     """
     for reach in _REACHES:
         start = at - entry.duration - FARTHEST

@@ -1,4 +1,4 @@
-"""What has been found is kept in this process, up to a number of spans."""
+"""A cache in this process, limited by its number of spans."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from jobs.windows.entries import Span
 
 
 class SpanCache:
-    """Tuples of spans by key; what was not asked for the longest is forgotten first."""
+    """Tuples of spans by key; drops the least recently used first."""
 
     def __init__(self, most: int) -> None:
-        """Keep up to `most` spans, counting one more for each key."""
+        """Hold up to `most` spans; each key counts as one more."""
         self.most = most
         self.count = 0
         self._found: OrderedDict[Hashable, tuple[Span, ...]] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: Hashable, find: Callable[[], tuple[Span, ...]]) -> tuple[Span, ...]:
-        """Return the spans of a key, found now if they are not known.
+        """Return the spans of a key; `find` computes those that are not cached.
 
-        Two threads may find the same at the same time; that is only a little work done twice.
+        Threads do not wait for each other: two may compute the same.
         """
         with self._lock:
             known = self._found.get(key)
@@ -40,7 +40,6 @@ class SpanCache:
         return found
 
     def clear(self) -> None:
-        """Forget everything."""
         with self._lock:
             self._found.clear()
             self.count = 0

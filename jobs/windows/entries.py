@@ -1,4 +1,4 @@
-"""Spans of time, and the windows and freezes of a calendar as they are asked for."""
+"""Spans of time, and the windows and freezes of a calendar."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Span:
 
     @property
     def length(self) -> timedelta:
-        """Return how long it lasts: elapsed time, whatever clocks do in it."""
+        """Return the elapsed time; changes of clocks do not matter."""
         return self.end - self.start
 
     def clip(self, *, start: datetime | None = None, end: datetime | None = None) -> Span:
-        """Return what of it is not before `start` and not after `end`; of length 0 if nothing."""
+        """Return the part between `start` and `end`; an empty span if there is none."""
         first = self.start if start is None else max(self.start, start)
         last = self.end if end is None else min(self.end, end)
         return Span(first, max(first, last))
 
 
 class Effect(StrEnum):
-    """What an entry does with its spans; a freeze wins over any window."""
+    """What an entry does in its spans; a freeze wins over any window."""
 
     WINDOW = "window"
     FREEZE = "freeze"
@@ -36,13 +36,13 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One window or freeze of a calendar, once or again and again; see `checked` for limits.
+    """One window or freeze of a calendar, single or recurring; see `checked` for limits.
 
-    `starts` is what the clock of `zone` shows at the first occurrence, `duration` is by that
-    clock too. `rule` is an RRULE of RFC 5545 without its name, '' for a one-off; `excluded` and
-    `added` are its EXDATEs and RDATEs, by the same clock. Occurrences are clipped to what is
-    valid. With `approved` only those count that start inside one of its spans, with
-    `approved_starts` only those that start at one of these moments.
+    `starts` is the first occurrence's start, on the clock of `zone`; `duration` is by that clock
+    too. `rule` is an RRULE of RFC 5545 without its name, '' for a one-off; `excluded` and `added`
+    are its EXDATEs and RDATEs, by the same clock. Occurrences are clipped to the validity. With
+    `approved`, only occurrences count that start inside one of its spans; with `approved_starts`,
+    only those that start at one of these moments.
     """
 
     effect: Effect
@@ -63,8 +63,8 @@ class Entry:
 class CalendarHours:
     """Windows and freezes together; nothing starts in the last `cut_off` of an opening.
 
-    One without any window is open but for its freezes. So a window that nobody has approved
-    belongs in it, with `approved=()`: leaving it out would open the calendar.
+    A calendar without windows is open, except in its freezes. So it must contain unapproved windows
+    too, with `approved=()`: without them it would be open.
     """
 
     entries: tuple[Entry, ...]
@@ -79,5 +79,5 @@ class CalendarHours:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Hashes of text differ from process to process: made again, not carried over.
+        # Hashes of text differ between processes: a copy computes its own.
         return type(self), tuple(getattr(self, one.name) for one in fields(self) if one.init)

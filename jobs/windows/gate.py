@@ -1,4 +1,4 @@
-"""May it be queued now, or when is it to be looked at again? Pure."""
+"""Whether a run may be queued now, and if not, when it is gated again. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jobs.windows.openings import HORIZON, cut_off_of, next_opening
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Open now: it may start until `not_after` (None: for ever). Else it opens at `opens_at`.
+    """Open now: the run may start until `not_after` (None: no limit). Else it opens at `opens_at`.
 
-    With neither there is no opening that is long enough within a year.
+    Without either, no opening within a year is long enough.
     """
 
     opens_at: datetime | None = None
@@ -26,13 +26,13 @@ OPEN = Gate(is_open=True)
 
 
 def gate_of(
-    calendars: Sequence[CalendarHours], *, now: datetime, needed: timedelta, late: timedelta
+    calendars: Sequence[CalendarHours], *, now: datetime, needed: timedelta, delay: timedelta
 ) -> Gate:
-    """Return the gate of a run whose attempt needs so long, by all calendars that apply.
+    """Return the gate of a run whose attempt takes `needed`, by all calendars that apply.
 
-    `late` is how long after the beginning of an opening that is still to come it would start, so
-    that thousands do not start at once. In an opening with less room they are spread over the first
-    half of that: the other half is for what stands in a queue.
+    `delay` is added to the begin of a future opening, so that thousands of runs do not start at
+    once. In a short opening they are spread over the first half of the possible starts; the other
+    half is left for the time in the queue.
     """
     if not calendars:
         return OPEN
@@ -41,9 +41,9 @@ def gate_of(
         return Gate()
     last = found.end - cut_off_of(calendars) - needed
     if found.start <= now:
-        # What does not end within a year has no last moment: it would be another one each time.
+        # An opening without an end within a year has no limit: it would move with `now`.
         return Gate(is_open=True, not_after=None if found.end - now >= HORIZON else last)
     room = (last - found.start) / 2
-    if late > room:
-        late = late % room if room else room
-    return Gate(opens_at=found.start + late)
+    if delay > room:
+        delay = delay % room if room else room
+    return Gate(opens_at=found.start + delay)

@@ -1,7 +1,7 @@
-"""Whether a change of a window only narrows it, so that its approval may stand. Pure.
+"""Whether a change only narrows a window, so that it keeps its approval. Pure.
 
-Decided by the fields, without listing occurrences: a rule may have no end. In doubt the answer is
-no, and the window is asked for again.
+This is decided by the fields, without listing occurrences: a rule may have no end. In doubt the
+answer is no, and the window needs a new approval.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _TIMES: Final = frozenset({"byhour", "byminute", "bysecond"})
 
 
 def only_narrows(before: Entry, after: Entry) -> bool:
-    """Say whether `after` is open only when `before` was, if it keeps the approvals of `before`.
+    """Say whether `after`, with the approvals of `before`, is open only when `before` was.
 
-    Each occurrence must lie within one of before: it starts as much later as all others do, and
-    ends no later. A change of the zone or of what a rule repeats is never taken for one.
+    Each occurrence must lie within one of `before`: all start later by the same time, and none ends
+    later. A change of the zone or of the rule's pattern never counts as narrowing.
     """
     later = after.starts - before.starts
     return (
@@ -38,10 +38,10 @@ def only_narrows(before: Entry, after: Entry) -> bool:
 
 
 def _may_start_later(before: Entry, after: Entry) -> bool:
-    """Say whether a later start moves every occurrence by as much, and no approval misses it."""
+    """Say whether a later start moves all occurrences equally, and all approvals still match."""
     if before.approved_starts is not None:
         return False
-    # Decisions on one occurrence name its start. Where one was revoked, a later start would not be.
+    # A decision on one occurrence names its start: a moved one would escape its revocation.
     approved = before.approved
     if approved and (len(approved) > 1 or approved[0].start > _FIRST):
         return False
@@ -57,7 +57,7 @@ def _may_start_later(before: Entry, after: Entry) -> bool:
 
 
 def _has_no_new_times(before: str, after: str) -> bool:
-    """Say whether a rule is the other one, or ends earlier."""
+    """Say whether a rule is the same, or only ends earlier."""
     if before == after:
         return True
     old, new = _read(before), _read(after)
@@ -78,7 +78,7 @@ def _ends_no_later(old: Rule, new: Rule) -> bool:
 
 
 def _has_no_new_dates(before: Entry, after: Entry, *, later: timedelta) -> bool:
-    """Say whether what was excluded still is, by its new start, and nothing is added."""
+    """Say whether all excluded dates still are, by their new start, and none is added."""
     excluded = set(after.excluded)
     if not excluded.issuperset(wall + later for wall in before.excluded):
         return False
@@ -94,7 +94,7 @@ def _is_valid_no_longer(before: Entry, after: Entry) -> bool:
 
 
 def _read(rule: str) -> Rule | None:
-    """Return a rule; None for no rule, and for one that raw SQL has broken."""
+    """Return a rule; None without one, and for one that raw SQL has broken."""
     try:
         return read_rule(rule) if rule else None
     except WindowError:

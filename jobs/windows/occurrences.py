@@ -12,14 +12,13 @@ from jobs.windows.rules import SUB_DAILY, Rule, read_rule
 from jobs.windows.wall_clock import moment_at, shown_at
 
 FARTHEST: Final = timedelta(hours=27)
-"""No clock is farther from UTC, nor set forward or back by more, than this."""
+"""No clock differs from UTC by more than this, and none is changed by more."""
 
 
 def occurrences(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Span]:
     """Yield the occurrences that count and overlap a span, ordered by their starts.
 
-    They are clipped to what is valid, not to the span. Raises WindowError for a rule that
-    cannot be read.
+    They are clipped to the entry's validity, not to the span. Raises WindowError for a broken rule.
     """
     earliest = start - entry.duration - FARTHEST
     for span in counting(entry, start=earliest, end=end):
@@ -28,7 +27,7 @@ def occurrences(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Spa
 
 
 def counting(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Span]:
-    """Yield the occurrences that count, `start <= start of it < end`, clipped to what is valid."""
+    """Yield the occurrences that count and start in a span, clipped to the entry's validity."""
     for _, span in all_occurrences(entry, start=start, end=end):
         if is_approved(entry, span.start):
             clipped = span.clip(start=entry.valid_from, end=entry.valid_until)
@@ -37,7 +36,7 @@ def counting(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Span]:
 
 
 def is_approved(entry: Entry, start: datetime) -> bool:
-    """Tell whether the occurrence that starts then (not clipped) is approved, if it must be."""
+    """Tell whether the occurrence with this unclipped start is approved, or needs no approval."""
     if entry.approved_starts is not None and start not in entry.approved_starts:
         return False
     approved = entry.approved
@@ -47,10 +46,9 @@ def is_approved(entry: Entry, start: datetime) -> bool:
 def all_occurrences(
     entry: Entry, *, start: datetime, end: datetime
 ) -> Iterator[tuple[datetime, Span]]:
-    """Yield what the clock should show at each start, and the span; approved and valid or not.
+    """Yield all occurrences that start in a span, in order: the start's wall time, and the span.
 
-    Those whose start lies in the span given, in its order. None is empty: a window that lies
-    in a gap of the clock altogether is left out.
+    Approved and valid or not. A window that lies completely in a gap of the clock is left out.
     """
     rule = read_rule(entry.rule) if entry.rule else None
     if rule is not None and rule.frequency in SUB_DAILY:
@@ -81,10 +79,10 @@ def _by_the_clock(
 
 
 def span_of(entry: Entry, wall: datetime) -> Span:
-    """Return the span of an occurrence by the clock.
+    """Return the span of an occurrence by its wall time.
 
-    An end that comes twice is the first one for a window and the last one for a freeze:
-    in doubt nothing starts.
+    When the clock shows the end twice, a window ends at the first and a freeze at the last: in
+    doubt nothing starts.
     """
     is_freeze = entry.effect is Effect.FREEZE
     return Span(
@@ -96,7 +94,7 @@ def span_of(entry: Entry, wall: datetime) -> Span:
 def _elapsed(
     entry: Entry, rule: Rule, *, start: datetime, end: datetime
 ) -> Iterator[tuple[datetime, Span]]:
-    """Yield the occurrences of a rule that counts hours or minutes: in UTC, lengths too."""
+    """Yield the occurrences of a rule in hours or minutes, which counts elapsed time."""
     base, step = moment_at(entry.starts, entry.zone), step_of(rule)
     number = max(0, -((base - start) // step))
     moments = {moment_at(wall, entry.zone) for wall in entry.added}
@@ -119,6 +117,5 @@ def _elapsed(
 
 
 def step_of(rule: Rule) -> timedelta:
-    """Return the elapsed time from one occurrence to the next of a rule below a day."""
     unit = timedelta(hours=1) if rule.frequency == "HOURLY" else timedelta(minutes=1)
     return rule.interval * unit

@@ -1,8 +1,7 @@
-"""When calendars are open: all of them at once, each by its windows and without its freezes.
+"""When all of some calendars are open: in their windows, except in their freezes.
 
-Time is cut into blocks of a fortnight; what an entry does in a block, and what a calendar leaves
-open of it, is found once and kept in this process. Both are values: who changes a calendar has
-another one, and nothing that is kept can be out of date.
+Time is cut into blocks of two weeks. This process caches the spans of each entry and the openings
+of each calendar, by block. The caches are never stale: a changed calendar is another key.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from jobs.windows.search import Search
 from jobs.windows.spans import intersection, joined, union, without
 
 HORIZON: Final = timedelta(days=366)
-"""So far ahead is looked for an opening, or for its end."""
-
+"""How far ahead an opening, or its end, is searched."""
 _BLOCK: Final = timedelta(days=14)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK: Final = timedelta(microseconds=1)
@@ -34,16 +32,15 @@ _of_calendars: Final = SpanCache(100_000)
 def open_spans(calendars: Iterable[CalendarHours], *, start: datetime, end: datetime) -> list[Span]:
     """Return the spans from `start` to `end` in which all calendars are open, in UTC, in order.
 
-    Cut-offs are not subtracted. Without a calendar it is always open. Raises WindowError for an
-    entry that `checked` would refuse for its rule.
+    Cut-offs are not subtracted. Without a calendar, all is open. Raises WindowError.
     """
     return list(_walk(_unique(calendars), start=start, end=end))
 
 
 def is_open(calendars: Iterable[CalendarHours], *, at: datetime, needed: timedelta = _NONE) -> bool:
-    """Tell whether all are open at this moment, and for as long as is `needed` (the fit rule).
+    """Tell whether all are open at a moment, and for `needed` from then on (the fit rule).
 
-    What starts must be done by the close less the largest cut-off of them.
+    A run must end before the close, minus the largest cut-off.
     """
     kept = _unique(calendars)
     until = at + max(needed, _NONE) + cut_off_of(kept)
@@ -53,9 +50,9 @@ def is_open(calendars: Iterable[CalendarHours], *, at: datetime, needed: timedel
 
 
 def closes_at(calendars: Iterable[CalendarHours], *, at: datetime) -> datetime | None:
-    """Return the end of the opening at this moment; the moment itself when it is not open.
+    """Return the end of the opening at a moment; the moment itself when it is closed.
 
-    None when it does not end within a year. Cut-offs are not subtracted.
+    None when the opening does not end within a year. Cut-offs are not subtracted.
     """
     end = at + HORIZON
     first = next(_walk(_unique(calendars), start=at, end=end), None)
@@ -73,10 +70,9 @@ def next_opening(
 ) -> Span | None:
     """Return the first span from `after` on in which all calendars are open for `needed`.
 
-    It is what is left of an opening from `after` on, measured without the largest cut-off,
-    which its end still has; `after` itself when it is open already. None when there is none
-    within the horizon: the caller reports it, because a run that can never start must not wait
-    in silence.
+    It starts at `after` when they are open then. The largest cut-off does not count for `needed`,
+    but is part of the span. None when there is no such span within the horizon: the caller reports
+    it, because a run that can never start must not wait in silence.
     """
     kept = _unique(calendars)
     after = after.astimezone(UTC)
@@ -107,7 +103,7 @@ def cut_off_of(calendars: Sequence[CalendarHours]) -> timedelta:
 def _walk(
     calendars: tuple[CalendarHours, ...], *, start: datetime, end: datetime
 ) -> Iterator[Span]:
-    """Yield the open spans, each whole within `start` and `end`, looking no further than asked."""
+    """Yield the open spans between `start` and `end`, found on demand."""
     start, end = start.astimezone(UTC), end.astimezone(UTC)
     if start >= end:
         return iter(())
@@ -143,7 +139,7 @@ def _of_calendar(calendar: CalendarHours, block: int) -> tuple[Span, ...]:
 
 
 def _open_in(calendar: CalendarHours, block: int) -> tuple[Span, ...]:
-    """Return what a calendar leaves open of a block."""
+    """Return the openings of a calendar in a block."""
     whole = _span_of(block)
     by_effect: dict[Effect, list[Span]] = {}
     for entry in calendar.entries:
@@ -153,7 +149,7 @@ def _open_in(calendar: CalendarHours, block: int) -> tuple[Span, ...]:
 
 
 def _overlapping(entry: Entry, block: int, whole: Span) -> Iterator[Span]:
-    """Yield what lies in a block of the occurrences of an entry."""
+    """Yield the parts of an entry's occurrences that lie in a block."""
     earliest = (whole.start - entry.duration - FARTHEST - _EPOCH) // _BLOCK
     for near in range(earliest, block + 1):
         for span in _of_entries.get((entry, near), partial(_starting_in, entry, near)):
@@ -163,7 +159,7 @@ def _overlapping(entry: Entry, block: int, whole: Span) -> Iterator[Span]:
 
 
 def _starting_in(entry: Entry, block: int) -> tuple[Span, ...]:
-    # By their own starts: one that is clipped at its beginning still belongs to this block.
+    # By their unclipped starts: each occurrence belongs to one block.
     whole = _span_of(block)
     return tuple(counting(entry, start=whole.start, end=whole.end))
 

@@ -1,15 +1,14 @@
-"""The times that a rule means, by the clock on the wall: daily and slower ones, with dateutil.
+"""The wall times of a rule that is daily or slower, with dateutil.
 
-dateutil is asked for periods only (years, months, weeks, days) that lie near the span asked for,
-so that an old rule costs no more than a new one. COUNT and UNTIL are ours: dateutil looks at
-them only when it finds something.
+dateutil expands only periods (years, months, weeks, days) near the requested span, so that an old
+rule costs no more than a new one. Without a time, it would not end by COUNT and UNTIL.
 """
 
 from __future__ import annotations
 
 from calendar import isleap
 from collections.abc import Iterator
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
@@ -20,8 +19,9 @@ from jobs.core.errors import WindowError
 from jobs.windows.rules import Rule, read_rule
 
 LAST: Final = datetime(2100, 1, 1)
-"""Before it, occurrences are looked for; the calendar until then repeats every 28 years."""
-
+"""The end of all searches; until then the calendar repeats every 28 years."""
+FIRST_MOMENT: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_MOMENT: Final = LAST.replace(tzinfo=UTC)
 _FREQUENCIES: Final = {
     "YEARLY": rrule.YEARLY,
     "MONTHLY": rrule.MONTHLY,
@@ -33,10 +33,10 @@ _FREQUENCIES: Final = {
 def wall_starts(
     text: str, starts: datetime, *, first: datetime, last: datetime
 ) -> Iterator[datetime]:
-    """Yield what the clock shows at the starts of a rule, `first <= time < last`, in order.
+    """Yield the wall times of the starts of a rule, `first <= time < last`, in order.
 
-    COUNT and an UNTIL by the clock are applied; an UNTIL that is a moment is not. Raises
-    WindowError for a rule that does not come, also when somebody wrote it past all checks.
+    COUNT and an UNTIL by the clock are applied; an UNTIL in UTC is not. Raises WindowError for a
+    rule with fewer than two occurrences within eight years.
     """
     rule = read_rule(text)
     if len(first_two(text, starts)) < 2:
@@ -55,7 +55,7 @@ def wall_starts(
 
 @lru_cache(maxsize=4096)
 def counted_end(text: str, starts: datetime) -> datetime:
-    """Return the end of a rule's COUNT: right after the last one that is counted."""
+    """Return the end of a rule with COUNT: right after its last occurrence."""
     rule = read_rule(text)
     found = dropwhile(lambda wall: wall < starts, _expansion(rule, starts, starts))
     walls = takewhile(lambda wall: wall < LAST, islice(found, rule.count))
@@ -64,10 +64,10 @@ def counted_end(text: str, starts: datetime) -> datetime:
 
 @lru_cache(maxsize=4096)
 def first_two(text: str, starts: datetime) -> tuple[datetime, ...]:
-    """Return the first times from `starts` on, two, or fewer when they do not come in 8 years.
+    """Return the first two times from `starts` on, or fewer if there are not two within 8 years.
 
-    They are looked for in a year close to the last that Python knows and with the same
-    calendar: there dateutil, which does not notice that a rule means no date, comes to an end.
+    They are searched in a year with the same calendar near the last one that Python knows: dateutil
+    does not notice that a rule has no date, and ends there.
     """
     rule = read_rule(text)
     twin = next((year for year in range(9_964, 9_992) if _is_twin(year, starts.year)), None)
@@ -89,7 +89,7 @@ def _is_twin(year: int, other: int) -> bool:
 
 
 def _expansion(rule: Rule, starts: datetime, near: datetime) -> Iterator[datetime]:
-    """Return all times from the beginning of a period on: the rule's last one before `near`."""
+    """Return all times from the begin of the rule's last period before `near`."""
     begin = datetime.combine(_period(rule, starts.date(), near.date()), time.min)
     return iter(
         rrule.rrule(
@@ -103,7 +103,7 @@ def _expansion(rule: Rule, starts: datetime, near: datetime) -> Iterator[datetim
 
 
 def _by(rule: Rule, starts: datetime) -> dict[str, Any]:
-    """Return the BY parts, with what a rule leaves to its first occurrence."""
+    """Return the BY parts, completed from the first occurrence."""
     by = {"byhour": starts.hour, "byminute": starts.minute, "bysecond": starts.second, **rule.by}
     if not by.keys() & {"byweekno", "byyearday", "bymonthday", "byweekday"}:
         if rule.frequency == "WEEKLY":
@@ -116,7 +116,7 @@ def _by(rule: Rule, starts: datetime) -> dict[str, Any]:
 
 
 def _period(rule: Rule, starts: date, near: date) -> date:
-    """Return the first day of a period of the rule: that of `near`, or the last one before."""
+    """Return the first day of the rule's period that contains `near`, or of the last one before."""
     near = max(starts, near)
     if rule.frequency == "YEARLY":
         years = (near.year - starts.year) // rule.interval * rule.interval

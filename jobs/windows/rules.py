@@ -1,7 +1,7 @@
-"""A recurrence rule of RFC 5545 as text: its parts, and what is wrong with one.
+"""A recurrence rule of RFC 5545 as text: its parts, and their checks.
 
-What RFC 5545 forbids is refused, and so is what nobody could follow or foresee: rules in
-seconds, a BY part beside HOURLY or MINUTELY (its days and hours would be those of UTC).
+It refuses what RFC 5545 forbids, rules in seconds, and BY parts with HOURLY or MINUTELY, whose days
+and hours would be those of UTC.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FREQUENCIES: Final = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTEL
 LONGEST: Final = 500
 """Characters of a rule."""
 MOST_COUNTED: Final = 10_000
-"""Of COUNT."""
+"""The limit of COUNT."""
 MOST_A_DAY: Final = 288
-"""Times of a day that BYHOUR, BYMINUTE and BYSECOND make together: one in five minutes."""
+"""Times of a day by BYHOUR, BYMINUTE and BYSECOND together: one in five minutes."""
 WIDEST: Final = 1_000
-"""Of INTERVAL; for MINUTELY a week."""
+"""The limit of INTERVAL; for MINUTELY it is a week."""
 
-# Of each part that is a list of numbers: dateutil's name, the smallest, the largest, and
-# whether they may be counted from the end.
+# For each part that is a list of numbers: dateutil's name, the smallest, the largest, and whether
+# negative ones count from the end.
 _NUMBERS: Final = {
     "BYMONTH": ("bymonth", 1, 12, False),
     "BYWEEKNO": ("byweekno", 1, 53, False),
@@ -50,7 +50,7 @@ _PARTS: Final = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", *_NUMBER
 class Rule:
     """The parts of a rule; `by` has dateutil's names and values.
 
-    `until` is included: naive by the clock of the entry's zone, aware as a moment.
+    `until` is included; a naive one is by the clock of the entry's zone.
     """
 
     frequency: str
@@ -62,7 +62,7 @@ class Rule:
 
 
 def normal_text(text: str) -> str:
-    """Return a rule as it is stored: capitals, no blanks, without the name RRULE."""
+    """Return the stored form of a rule: capitals, no blanks, without the name RRULE."""
     if not isinstance(text, str):
         raise WindowError("rule", f"is text, not {type(text).__name__}")
     if len(text) > LONGEST:
@@ -72,7 +72,7 @@ def normal_text(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def read_rule(text: str) -> Rule:
-    """Read a rule, each part right by itself and beside the others; raises WindowError."""
+    """Read a rule, and check its parts and their combination; raises WindowError."""
     parts: dict[str, str] = {}
     for part in normal_text(text).split(";"):
         name, _, value = part.partition("=")
@@ -85,9 +85,8 @@ def read_rule(text: str) -> Rule:
         raise WindowError("rule", f"has no FREQ; there are {', '.join(FREQUENCIES)}")
     frequency = parts["FREQ"]
     if frequency not in FREQUENCIES:
-        raise WindowError(
-            "rule", f"FREQ is one of {', '.join(FREQUENCIES)}, not {frequency[:20]!a}"
-        )
+        problem = f"FREQ is one of {', '.join(FREQUENCIES)}, not {frequency[:20]!a}"
+        raise WindowError("rule", problem)
     if "COUNT" in parts and "UNTIL" in parts:
         raise WindowError("rule", "has COUNT and UNTIL; RFC 5545 allows one of them")
     by = {
@@ -111,11 +110,8 @@ def read_rule(text: str) -> Rule:
 
 def _check_together(frequency: str, by: Mapping[str, tuple[Any, ...]]) -> None:
     if frequency in SUB_DAILY and by:
-        raise WindowError(
-            "rule",
-            f"{frequency} takes no BY parts, it counts elapsed time; "
-            "use FREQ=DAILY with BYHOUR and BYMINUTE",
-        )
+        hint = "it counts elapsed time; use FREQ=DAILY with BYHOUR and BYMINUTE"
+        raise WindowError("rule", f"{frequency} takes no BY parts, {hint}")
     if frequency != "YEARLY" and by.keys() & {"byweekno", "byyearday"}:
         raise WindowError("rule", "BYWEEKNO and BYYEARDAY go with FREQ=YEARLY only")
     if frequency == "WEEKLY" and "bymonthday" in by:
@@ -124,9 +120,8 @@ def _check_together(frequency: str, by: Mapping[str, tuple[Any, ...]]) -> None:
         raise WindowError("rule", "BYWEEKNO needs BYDAY: which days of the week")
     is_counted = any(day.n for day in by.get("byweekday", ()))
     if is_counted and (frequency not in {"MONTHLY", "YEARLY"} or "byweekno" in by):
-        raise WindowError(
-            "rule", "a numbered BYDAY such as 2SA goes with MONTHLY, or YEARLY without BYWEEKNO"
-        )
+        problem = "a numbered BYDAY such as 2SA goes with MONTHLY, or YEARLY without BYWEEKNO"
+        raise WindowError("rule", problem)
     if "bysetpos" in by and len(by) == 1:
         raise WindowError("rule", "BYSETPOS needs another BY part to choose from")
     times = prod(len(by.get(name, (0,))) for name in ("byhour", "byminute", "bysecond"))
@@ -171,7 +166,7 @@ def _whole(name: str, text: str, *, most: int) -> int:
 
 
 def _until(text: str) -> datetime:
-    """Return the last moment that UNTIL allows; of a mere date all day is allowed."""
+    """Return the last time that UNTIL allows; for a date, the end of the day."""
     try:
         if re.fullmatch(r"[0-9]{8}", text):
             return datetime.combine(datetime.strptime(text, "%Y%m%d"), time.max)
@@ -180,6 +175,5 @@ def _until(text: str) -> datetime:
             return found.replace(tzinfo=UTC) if text.endswith("Z") else found
     except ValueError as error:
         raise WindowError("rule", f"UNTIL={text} is no date that exists") from error
-    raise WindowError(
-        "rule", f"UNTIL is 20261231, 20261231T220000 or 20261231T210000Z, not {text[:20]!a}"
-    )
+    takes = "20261231, 20261231T220000 or 20261231T210000Z"
+    raise WindowError("rule", f"UNTIL is {takes}, not {text[:20]!a}")

@@ -1,4 +1,4 @@
-"""Looking for an opening that is long enough, without looking twice at the same time."""
+"""Search for an opening that is long enough; each span of time is searched once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from jobs.windows.entries import Span
 
 Walk = Callable[[datetime, datetime], Iterator[Span]]
-"""From a start to an end, what is open in between, in order, cut at both."""
+"""Yields the openings from a start to an end, clipped to both, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """From `since` until before `until` no opening is long enough; there `found` begins, if any."""
+    """No long enough opening starts from `since` until before `until`, where `found` starts."""
 
     since: datetime
     until: datetime
@@ -24,18 +24,17 @@ class _Known:
 class Search:
     """The openings of some calendars that are at least `enough` long.
 
-    It remembers the newest look: thousands of runs that wait for the same calendars ask about
-    nearly the same moment. Threads may share it; at worst they look twice.
+    It caches the last search: thousands of runs that wait for the same calendars ask for nearly the
+    same moment. Threads may share it; at worst two search the same.
     """
 
     def __init__(self, walk: Walk, enough: timedelta) -> None:
-        """Look along `walk` for openings of this length."""
         self.walk = walk
         self.enough = enough
         self._known: _Known | None = None
 
     def first(self, *, after: datetime, end: datetime) -> Span | None:
-        """Return what is left of the first one from `after` on, cut at `end`; None if none."""
+        """Return the first one between `after` and `end`, clipped to both; None if none."""
         known, start = self._known, after
         if known is not None and known.since <= after:
             if known.found is not None:
@@ -47,11 +46,11 @@ class Search:
         return self._look(start, since=after, end=end)
 
     def _look(self, start: datetime, *, since: datetime, end: datetime) -> Span | None:
-        """Look at what is not known yet, and remember that."""
+        """Search from `start`, and cache the result."""
         until = end
         for span in self.walk(start, end):
             if span.length >= self.enough:
-                # One that is cut at the end has an end that is not known.
+                # The end of a clipped opening is not known: do not cache it.
                 if span.end < end:
                     self._known = _Known(since, span.start, span)
                 return span

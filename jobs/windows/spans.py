@@ -1,4 +1,4 @@
-"""Spans joined, cut and laid over each other; every list is in order and without overlaps."""
+"""Operations on lists of spans, each ordered and without overlaps."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _START = attrgetter("start")
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """Return what is in any of these spans, which may be in any order; no empty ones."""
+    """Return the union of spans, which may be in any order but not empty."""
     return list(joined(sorted(spans, key=_START)))
 
 
 def joined(spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield spans that are ordered by their starts, those that touch or overlap as one."""
+    """Yield spans, ordered by their starts; those that touch or overlap are joined."""
     open_one: Span | None = None
     for span in spans:
         if open_one is None:
@@ -31,12 +31,12 @@ def joined(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def intersection(some: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """Return what is in both."""
+    """Return the parts that are in both."""
     found: list[Span] = []
     ours, theirs = iter(some), iter(others)
     one, other = next(ours, None), next(theirs, None)
     while one is not None and other is not None:
-        # By hand: calls of max() and min() took a third of the time of a search over a year.
+        # Not max() and min(): their calls took a third of the time of a search over a year.
         start = one.start if one.start > other.start else other.start  # noqa: FURB136 see above
         if one.end < other.end:
             if start < one.end:
@@ -50,7 +50,7 @@ def intersection(some: Sequence[Span], others: Sequence[Span]) -> list[Span]:
 
 
 def without(some: Sequence[Span], cut: Sequence[Span]) -> list[Span]:
-    """Return what is in the first and not in the second."""
+    """Return the parts of the first that are not in the second."""
     found = []
     at = 0
     for span in some:

@@ -1,4 +1,4 @@
-"""What a person types of a window, and what is stored: lengths, dates, simple recurrences. Pure."""
+"""The fields of a window in a form as text: lengths, dates, simple recurrences. Pure."""
 
 from __future__ import annotations
 
@@ -36,17 +36,14 @@ def read_duration(text: str) -> timedelta | None:
         seen.append(size)
         seconds += int(part[1]) * size
         at = part.end()
-    # From the largest unit down, each once: anything else is likely a slip.
+    # Units must be in order, each once: anything else is probably a mistake.
     if not seen or seen != sorted(set(seen), reverse=True) or seconds > 10**9:
         return None
     return timedelta(seconds=seconds)
 
 
 def read_dates(text: str, *, starts: datetime) -> tuple[tuple[datetime, ...], str]:
-    """Return the dates of the lines of a text, and the first line that is none.
-
-    A day without a time has that of `starts`.
-    """
+    """Return the dates in the lines, at `starts`' time by default, and the first wrong line."""
     found = []
     for line in filter(None, map(str.strip, text.splitlines())):
         try:
@@ -65,7 +62,7 @@ def dates_text(dates: Collection[str]) -> str:
 
 
 def rule_of(repeat: str, *, starts: datetime, weekdays: Sequence[str], rule: str) -> str:
-    """Return the RRULE of a simple choice; the day and the place in the month are of `starts`."""
+    """Return the RRULE of a simple recurrence, with the day of `starts`."""
     day = DAYS[starts.weekday()]
     if repeat == WEEKLY:
         chosen = [one for one in DAYS if one in weekdays] or [day]
@@ -79,7 +76,7 @@ def rule_of(repeat: str, *, starts: datetime, weekdays: Sequence[str], rule: str
 
 
 def repeat_of(rule: str, *, starts: datetime) -> tuple[str, list[str]]:
-    """Return the simple choice that a rule is, and its days of the week."""
+    """Return the simple recurrence of a rule, and its days of the week."""
     if not rule:
         return ONCE, []
     days = rule.removeprefix("FREQ=WEEKLY;BYDAY=").split(",")

@@ -1,4 +1,4 @@
-"""What a window or freeze may be: one refusal for each field, with its limit."""
+"""The checks of a window or freeze: one refusal for each field, with its limit."""
 
 from __future__ import annotations
 
@@ -11,26 +11,23 @@ from jobs.core.errors import WindowError
 from jobs.core.zones import moment_problem, shown, zone_problem
 from jobs.windows.entries import Effect, Entry, Span
 from jobs.windows.occurrences import span_of, step_of
-from jobs.windows.rrule import LAST, first_two, wall_starts
+from jobs.windows.rrule import FIRST_MOMENT, LAST, LAST_MOMENT, first_two, wall_starts
 from jobs.windows.rules import SUB_DAILY, Rule, normal_text, read_rule
 from jobs.windows.wall_clock import moment_at
 
 SHORTEST: Final = timedelta(seconds=1)
 LONGEST: Final = timedelta(days=31)
 MOST_DATES: Final = 5_000
-"""Of `excluded`, of `added`, and of approvals."""
+"""The limit of `excluded`, of `added`, and of approvals."""
 LONGEST_REASON: Final = 1_000
 _EARLIEST: Final = datetime(1970, 1, 1)
-_FIRST_MOMENT: Final = _EARLIEST.replace(tzinfo=UTC)
-_LAST_MOMENT: Final = LAST.replace(tzinfo=UTC)
 
 
 def checked(entry: Entry) -> Entry:
     """Return the entry as it is stored; raises WindowError naming the field and the limit.
 
-    Moments are in UTC, dates in order, a rule has one way to be written, no zone is UTC. The
-    first occurrence must be one of its rule, so no rule can be empty. Checking twice changes
-    nothing.
+    Moments are in UTC, dates in order, the rule is in its stored form, an empty zone becomes UTC.
+    The first occurrence must be one of the rule. Checking twice changes nothing.
     """
     if not isinstance(entry.effect, Effect):
         raise WindowError("effect", f"is one of {', '.join(Effect)}, not {shown(entry.effect)}")
@@ -71,18 +68,16 @@ def _check_rule(entry: Entry, rule: Rule) -> None:
         raise WindowError("rule", "has an UNTIL before the first occurrence")
     if rule.frequency in SUB_DAILY:
         if entry.duration > step_of(rule):
-            raise WindowError(
-                "duration", f"is longer than from one start to the next, {step_of(rule)}"
-            )
+            problem = f"is longer than from one start to the next, {step_of(rule)}"
+            raise WindowError("duration", problem)
         return
     found = first_two(entry.rule, starts)
     if not found:
         raise WindowError("rule", "means no date within eight years of its first occurrence")
     if found[0] != starts:
         first = f"{found[0]:%Y-%m-%d %H:%M:%S}"
-        raise WindowError(
-            "starts", f"is no occurrence of the rule; the first one from then on is {first}"
-        )
+        problem = f"is no occurrence of the rule; the first one from then on is {first}"
+        raise WindowError("starts", problem)
     if len(found) < 2:
         raise WindowError("rule", "does not come again within eight years; make it a one-off")
 
@@ -105,10 +100,8 @@ def _check_something_is_left(entry: Entry) -> None:
     if not left:
         raise WindowError("excluded", "leaves no occurrence")
     if rule is None and all(span_of(entry, wall).length <= timedelta(0) for wall in left):
-        raise WindowError(
-            "starts",
-            f"lies in a gap of the clock of {entry.zone}, which skips all of the duration",
-        )
+        problem = f"lies in a gap of the clock of {entry.zone}, which skips all of the duration"
+        raise WindowError("starts", problem)
 
 
 def _check_duration(duration: Any) -> None:
@@ -119,7 +112,7 @@ def _check_duration(duration: Any) -> None:
 
 
 def _wall(value: Any, field: str) -> datetime:
-    """Return a time by the clock, its first showing."""
+    """Return a wall time; of one that the clock shows twice, the first."""
     if not isinstance(value, datetime):
         raise WindowError(field, f"is a datetime, not {type(value).__name__}")
     if value.tzinfo is not None:
@@ -132,7 +125,7 @@ def _wall(value: Any, field: str) -> datetime:
 def _moment(value: Any, field: str) -> datetime | None:
     if value is None:
         return None
-    if problem := moment_problem(value, first=_FIRST_MOMENT, end=_LAST_MOMENT):
+    if problem := moment_problem(value, first=FIRST_MOMENT, end=LAST_MOMENT):
         raise WindowError(field, problem)
     moment: datetime = value.astimezone(UTC)
     return moment

@@ -1,4 +1,4 @@
-"""The moment at which a zone's clock shows a time, also where it is skipped or comes twice."""
+"""Wall times of a zone as moments, also when the clock skips or repeats them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 def moment_at(wall: datetime, zone: str, *, last: bool = False) -> datetime:
     """Return the moment, in UTC, at which the clock of a zone shows a time (naive).
 
-    A time that comes twice is its first showing, or its `last` one. A time that is skipped is
-    the moment right after the gap: the first one at which the clock shows a later time.
+    For a repeated time it is the first moment, or the `last` one. For a skipped time it is the
+    first moment at which the clock shows a later time.
     """
     place = ZoneInfo(zone)
     found = wall.replace(tzinfo=place, fold=int(last)).astimezone(UTC)
@@ -33,8 +33,8 @@ def is_repeated(wall: datetime, zone: str) -> bool:
 
 
 def _after_gap(wall: datetime, place: ZoneInfo) -> datetime:
-    # By PEP 495 a skipped time with fold=1 has the offset of after the gap, which puts it
-    # before; and the other way round. Clocks are changed at whole seconds.
+    # By PEP 495 a skipped time with fold=1 lies before the gap, and with fold=0 after it. Clocks
+    # are changed at whole seconds.
     early = int(wall.replace(tzinfo=place, fold=1).timestamp() // 1)
     late = -int(-wall.replace(tzinfo=place, fold=0).timestamp() // 1)
     new = _offset(late, place)

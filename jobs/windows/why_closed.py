@@ -1,4 +1,4 @@
-"""What keeps a run from starting now, in one sentence: which window, freeze or approval. Pure."""
+"""Why a run may not start now, in one sentence: which window, freeze or approval. Pure."""
 
 from __future__ import annotations
 
@@ -18,38 +18,41 @@ _NONE: Final = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A calendar with its name, and of each of its entries who asked for it, and when, in words."""
+class NamedHours:
+    """A calendar with its name, and for each entry who requested it and when, in words."""
 
     name: str
     hours: CalendarHours
     asked: tuple[str, ...]
 
 
-def why_closed(calendars: Sequence[Named], *, now: datetime, needed: timedelta) -> str:
-    """Say what keeps a run whose attempt needs so long; empty when it may start now."""
-    gate = gate_of([one.hours for one in calendars], now=now, needed=needed, late=_NONE)
+def why_closed(calendars: Sequence[NamedHours], *, now: datetime, needed: timedelta) -> str:
+    """Say why a run whose attempt takes `needed` may not start now; empty when it may."""
+    gate = gate_of([one.hours for one in calendars], now=now, needed=needed, delay=_NONE)
     if gate.is_open:
         return ""
     closed = [one for one in calendars if closes_at([one.hours], at=now) == now]
-    found = max((_why(one, now) for one in closed), default=None)
+    reasons = (
+        _frozen(one, now) or _not_approved(one, now) or _not_open_yet(one, now) for one in closed
+    )
+    found = max(reasons, default=None)
     if gate.opens_at is None:
         length = f" long enough (needs {length_in_words(needed)})" if needed else ""
         never = f"no opening{length} within a year"
         if found is None:
             return f"N{never[1:]}."
-        return f"{found.says}." if found.is_never_open else f"{found.says}; {never}."
+        return f"{found.text}." if found.is_never_open else f"{found.text}; {never}."
     zone = found.zone if found else _zone(calendars)
     opens = _moment(gate.opens_at, zone)
     if found is None:
         return f"{_too_late(calendars, now=now, needed=needed)}; the next one is {opens}."
     if gate.opens_at > found.until:
-        return f"{found.says}; it may start {opens}."
-    return f"{found.says}."
+        return f"{found.text}; it may start {opens}."
+    return f"{found.text}."
 
 
-def _too_late(calendars: Sequence[Named], *, now: datetime, needed: timedelta) -> str:
-    """Say what keeps a run from starting near the end of an opening."""
+def _too_late(calendars: Sequence[NamedHours], *, now: datetime, needed: timedelta) -> str:
+    """Say why a run may not start near the end of an opening."""
     hours = [one.hours for one in calendars]
     closes, cut_off = closes_at(hours, at=now), cut_off_of(hours)
     if cut_off and closes is not None and now + cut_off >= closes:
@@ -60,19 +63,14 @@ def _too_late(calendars: Sequence[Named], *, now: datetime, needed: timedelta) -
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Why:
+class _Reason:
     until: datetime
-    says: str
+    text: str
     zone: str
     is_never_open: bool = False
 
 
-def _why(closed: Named, now: datetime) -> _Why:
-    """Say what closes one calendar."""
-    return _frozen(closed, now) or _not_approved(closed, now) or _not_open_yet(closed, now)
-
-
-def _frozen(closed: Named, now: datetime) -> _Why | None:
+def _frozen(closed: NamedHours, now: datetime) -> _Reason | None:
     ends = [
         (span.end, entry)
         for entry in closed.hours.entries
@@ -82,12 +80,12 @@ def _frozen(closed: Named, now: datetime) -> _Why | None:
     if not ends:
         return None
     until, entry = max(ends, key=lambda one: one[0])
-    says = f"{_name(entry)} of calendar {closed.name!r} until {_moment(until, entry.zone)}"
-    return _Why(until, says, entry.zone)
+    text = f"{_name(entry)} of calendar {closed.name!r} until {_moment(until, entry.zone)}"
+    return _Reason(until, text, entry.zone)
 
 
-def _not_approved(closed: Named, now: datetime) -> _Why | None:
-    """Say so when the first opening to come is one that nobody has agreed to."""
+def _not_approved(closed: NamedHours, now: datetime) -> _Reason | None:
+    """Say so when the calendar would open earlier with an entry that is not approved."""
     opens = next_opening([closed.hours], after=now, needed=_NONE)
     first = opens.start if opens else now + HORIZON
     for index, entry in enumerate(closed.hours.entries):
@@ -98,27 +96,27 @@ def _not_approved(closed: Named, now: datetime) -> _Why | None:
         would = next_opening([replace(closed.hours, entries=entries)], after=now, needed=_NONE)
         if would is not None and would.start < first:
             asked = f": asked for {closed.asked[index]}" if closed.asked[index] else ""
-            says = f"{_name(entry)} of calendar {closed.name!r} is not approved{asked}"
-            return _Why(first, says, entry.zone)
+            text = f"{_name(entry)} of calendar {closed.name!r} is not approved{asked}"
+            return _Reason(first, text, entry.zone)
     return None
 
 
-def _not_open_yet(closed: Named, now: datetime) -> _Why:
+def _not_open_yet(closed: NamedHours, now: datetime) -> _Reason:
     opens = next_opening([closed.hours], after=now, needed=_NONE)
     if opens is None:
         zone = _zone([closed])
-        says = f"Calendar {closed.name!r} does not open within a year"
-        return _Why(now + HORIZON, says, zone, is_never_open=True)
+        text = f"Calendar {closed.name!r} does not open within a year"
+        return _Reason(now + HORIZON, text, zone, is_never_open=True)
     for entry in closed.hours.entries:
         if entry.effect is Effect.WINDOW:
             spans = occurrences(entry, start=opens.start, end=opens.start + timedelta(seconds=1))
             if any(span.start <= opens.start for span in spans):
                 at = _moment(opens.start, entry.zone)
-                says = f"{_name(entry)} of calendar {closed.name!r} opens {at}"
-                return _Why(opens.start, says, entry.zone)
+                text = f"{_name(entry)} of calendar {closed.name!r} opens {at}"
+                return _Reason(opens.start, text, entry.zone)
     zone = _zone([closed])
-    says = f"Calendar {closed.name!r} opens {_moment(opens.start, zone)}"
-    return _Why(opens.start, says, zone)
+    text = f"Calendar {closed.name!r} opens {_moment(opens.start, zone)}"
+    return _Reason(opens.start, text, zone)
 
 
 def _name(entry: Entry) -> str:
@@ -126,7 +124,7 @@ def _name(entry: Entry) -> str:
     return f"{kind} {entry.reason!r}" if entry.reason else f"A {entry.effect}"
 
 
-def _zone(calendars: Sequence[Named]) -> str:
+def _zone(calendars: Sequence[NamedHours]) -> str:
     zones = [entry.zone for one in calendars for entry in one.hours.entries]
     return zones[0] if zones else "UTC"
 

@@ -1,4 +1,4 @@
-"""A window or freeze in words, and what a reader should know of one around a changed clock."""
+"""A window or freeze in words, and notes on occurrences around a change of the clock."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
+from fleet import counted
 from jobs.windows.entries import Effect, Entry, Span
 from jobs.windows.occurrences import FARTHEST, all_occurrences
 from jobs.windows.rules import SUB_DAILY, Rule, read_rule
@@ -27,10 +28,7 @@ _MONTHS: Final = (
 
 
 def notes(entry: Entry, span: Span) -> str:
-    """Return what changed clocks do to an occurrence: mostly nothing, an empty text.
-
-    `span` is one of the entry's occurrences, clipped to what is valid or not.
-    """
+    """Return notes on clock changes in an occurrence, clipped or not; mostly an empty text."""
     if entry.rule and read_rule(entry.rule).frequency in SUB_DAILY:
         return _note_on_hour(span, entry.zone)
     start = span.start - entry.duration - FARTHEST
@@ -72,7 +70,7 @@ def _note_on_hour(span: Span, zone: str) -> str:
 
 
 def in_words(entry: Entry) -> str:
-    """Return an entry as a person would say it; raises WindowError for a broken rule."""
+    """Return an entry in words; raises WindowError for a broken rule."""
     length = length_in_words(entry.duration)
     if not entry.rule:
         said = f"once, on {entry.starts:%Y-%m-%d} at {_time(entry.starts)}"
@@ -80,9 +78,9 @@ def in_words(entry: Entry) -> str:
         said = _rule_in_words(read_rule(entry.rule), entry.starts)
     said += f", for {length}, {entry.zone}"
     if entry.added:
-        said += f", and {_counted(len(entry.added), 'more date')}"
+        said += f", and {counted(len(entry.added), 'more date')}"
     if entry.excluded:
-        said += f", but for {_counted(len(entry.excluded), 'date')}"
+        said += f", but for {counted(len(entry.excluded), 'date')}"
     if entry.valid_from is not None:
         said += f", valid from {_moment(entry.valid_from, entry.zone)}"
     if entry.valid_until is not None:
@@ -113,7 +111,7 @@ def _rule_in_words(rule: Rule, starts: datetime) -> str:
         if "bysetpos" in rule.by:
             said += f", of these the {_and(map(_place, rule.by['bysetpos']))}"
     if rule.count is not None:
-        said += f", {_counted(rule.count, 'time')}"
+        said += f", {counted(rule.count, 'time')}"
     if rule.until is not None:
         shown = f"{rule.until:%Y-%m-%d %H:%M}"
         said += f", until {shown} UTC" if rule.until.tzinfo else f", until {shown}"
@@ -178,10 +176,6 @@ def _ordinal(number: int) -> str:
         "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     )
     return f"{number}{ending}"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def _and(words: Iterable[str]) -> str:

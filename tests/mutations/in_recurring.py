@@ -83,7 +83,7 @@ ROWS: Final = (
     Mutation(
         "due times: a schedule holds from when it was written",
         "G11",
-        "WHERE true",
+        "(true",
         (f"{DUE}a_due_time_counts_between_its_bounds",),
     ),
     Mutation(

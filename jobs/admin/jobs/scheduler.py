@@ -15,7 +15,7 @@ from jobs.admin.kit.base import RecordAdmin
 from jobs.core.counting import capped_count
 from jobs.core.sql import now
 from jobs.models import Cursor, Job, Leader, Tick
-from jobs.recurring.health import LATE_SLOTS, owed
+from jobs.recurring.health import LATE_SLOTS, late_spans
 from jobs.schedules import moment_of
 from jobs.schedules.phases import SLOT
 
@@ -37,7 +37,7 @@ class SchedulerAdmin(RecordAdmin):
         for row in rows:
             row.page_silence = at - row.beat_at
             row.page_ticks = capped_count(Tick.objects.filter(done_at__isnull=True))
-            first = min((span.first_slot for span in owed(now=at)), default=None)
+            first = min((span.first_slot for span in late_spans(now=at)), default=None)
             row.page_behind = None if first is None else at - moment_of(first)
             row.page_leader = Leader.objects.filter(until__gt=at).order_by("name").first()
 

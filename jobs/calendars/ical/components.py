@@ -1,4 +1,4 @@
-"""What stands between BEGIN and END: the events and zones of a file."""
+"""The components of a file, from BEGIN to END: its events and zones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST_DEEP: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A component that begins in a line, with its own lines by name; not those inside others."""
+    """A component that begins in a line, with its lines by name, without nested components."""
 
     name: str
     line: int
     properties: dict[str, list[Line]] = field(default_factory=dict)
 
     def one(self, name: str) -> Line | None:
-        """Return the line of a property that stands once or not at all."""
+        """Return the line of a property that may occur once."""
         found = self.properties.get(name, [])
         if len(found) > 1:
             raise IcalError(
@@ -33,15 +33,14 @@ class Component:
         return found[0] if found else None
 
     def all(self, name: str) -> list[Line]:
-        """Return the lines of a property that may stand more than once."""
+        """Return the lines of a property that may occur several times."""
         return self.properties.get(name, [])
 
 
 def components(lines: Iterable[Line]) -> list[Component]:
     """Return the events and zones of a file's calendars, in order; raises IcalError.
 
-    Everything else is passed over, but must begin and end as it should: a file that was cut off
-    is not half of a calendar.
+    Other components are ignored, but must begin and end properly: a truncated file is refused.
     """
     found: list[Component] = []
     stack: list[Component] = []

@@ -1,10 +1,11 @@
-"""One event as its lines say it, before it is decided which windows it makes."""
+"""One event, read from its lines; `series` makes windows of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 from typing import Final
 
 from jobs.calendars.ical.components import Component
@@ -26,9 +27,9 @@ REASON_LIMIT: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event, or with `replaces` one occurrence of a series that is another than the rest.
+    """An event, or with `replaces` an exception: one occurrence that differs from its series.
 
-    `lines` has the numbers of its lines by what they say, in the words of a window.
+    `lines` has the numbers of its lines by the fields of a window.
     """
 
     uid: str
@@ -49,12 +50,12 @@ class Event:
             raise IcalError(self.line, "the event that begins here has no DTSTART; add one")
 
     def line_of(self, what: str) -> int:
-        """Return the line that says this, or the one in which the event begins."""
+        """Return the line of a field, or the one in which the event begins."""
         return self.lines.get(what, self.line)
 
 
 def event_of(component: Component, zones: Zones) -> Event:
-    """Return the event that a VEVENT is; raises IcalError with the line that is wrong."""
+    """Return the event of a VEVENT; raises IcalError with the line that is wrong."""
     uid = component.one("UID")
     if uid is None or not uid.text:
         raise IcalError(
@@ -67,7 +68,7 @@ def event_of(component: Component, zones: Zones) -> Event:
     status, summary = component.one("STATUS"), component.one("SUMMARY")
     is_cancelled = status is not None and status.value.upper() == "CANCELLED"
     found, start_line = component.one("RECURRENCE-ID"), component.one("DTSTART")
-    if found is not None and "RANGE" in found.parts()[0]:
+    if found is not None and "RANGE" in found.parts[0]:
         raise IcalError(
             found.number,
             "RANGE=THISANDFUTURE changes all that come after and cannot be read; end the series "
@@ -83,19 +84,12 @@ def event_of(component: Component, zones: Zones) -> Event:
         start=start,
         length=_length(component, start, zones) if start is not None else DAY,
         rule=_rule(component, is_one=replaces is not None),
-        excluded=tuple(one for one, _ in _times(component, "EXDATE", zones)),
-        added=tuple(_times(component, "RDATE", zones)),
+        excluded=tuple(one for line in component.all("EXDATE") for one, _ in times(line, zones)),
+        added=tuple(chain.from_iterable(times(line, zones) for line in component.all("RDATE"))),
         reason=_reason(summary.text) if summary is not None else "",
         line=component.line,
         lines=_lines(component),
     )
-
-
-def _times(
-    component: Component, name: str, zones: Zones
-) -> Iterator[tuple[Time, timedelta | None]]:
-    for line in component.all(name):
-        yield from times(line, zones)
 
 
 def _length(component: Component, start: Time, zones: Zones) -> timedelta:
@@ -104,13 +98,12 @@ def _length(component: Component, start: Time, zones: Zones) -> timedelta:
         raise IcalError(duration.number, "DURATION beside DTEND; RFC 5545 allows one of them")
     if duration is not None:
         is_once = "RRULE" not in component.properties and "RDATE" not in component.properties
-        return length_of(start, length(duration), is_once=is_once)
+        return length_of(start, length(duration.value, line=duration), is_once=is_once)
     if end is None:
         if start.is_date:
             return DAY
-        raise IcalError(
-            component.line, "the event that begins here has no DTEND and no DURATION; add one"
-        )
+        problem = "the event that begins here has no DTEND and no DURATION; add one"
+        raise IcalError(component.line, problem)
     until = one_time(end, zones)
     if until.is_date != start.is_date:
         raise IcalError(end.number, "DTEND and DTSTART are not both dates, or both times")
@@ -121,9 +114,8 @@ def _rule(component: Component, *, is_one: bool) -> str:
     for name in ("EXRULE", *(("RRULE", "RDATE", "EXDATE") if is_one else ())):
         for line in component.all(name):
             why = "beside RECURRENCE-ID, which is of one occurrence" if is_one else "is out of use"
-            raise IcalError(
-                line.number, f"{name} {why}; say it with RRULE and EXDATE of the series"
-            )
+            problem = f"{name} {why}; say it with RRULE and EXDATE of the series"
+            raise IcalError(line.number, problem)
     rule = component.one("RRULE")
     return rule.value if rule is not None else ""
 
@@ -138,9 +130,9 @@ def _sequence(component: Component) -> int:
 
 
 def _reason(text: str) -> str:
-    """Return a summary as one line of what can be printed, cut where a reason ends."""
-    said = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
-    return said if len(said) <= REASON_LIMIT else f"{said[: REASON_LIMIT - 1]}…"
+    """Return a summary as one printable line of at most REASON_LIMIT characters."""
+    line = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
+    return line if len(line) <= REASON_LIMIT else f"{line[: REASON_LIMIT - 1]}…"
 
 
 def _lines(component: Component) -> dict[str, int]:

@@ -1,10 +1,11 @@
-"""A file's lines: unfolded, each with the number that an editor shows for it."""
+"""A file's lines, unfolded, each with its number as an editor shows it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from icalendar.parser import Contentline, unescape_backslash
@@ -16,35 +17,26 @@ _NAME: Final = re.compile(r"([A-Za-z0-9-]+)[;:]")
 _MARK: Final = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Line:
-    """A whole line: its number (of its first part, when it is folded), name and text."""
+    """An unfolded line: the number of its first part, its name and text."""
 
     number: int
     name: str
     whole: str
-    _parts: list[tuple[dict[str, str], str]] = field(
-        default_factory=list, init=False, repr=False, compare=False
-    )
-    """What was read once: a line may be as long as a file."""
 
+    @cached_property
     def parts(self) -> tuple[dict[str, str], str]:
-        """Return the parameters, by their names in capitals, and the value as it stands."""
-        if not self._parts:
-            self._parts.append(self._read())
-        return self._parts[0]
-
-    def _read(self) -> tuple[dict[str, str], str]:
+        """The parameters, by their names in capitals, and the raw value; both read once."""
         bare = self.whole[len(self.name) :]
         if bare.startswith(":"):
-            # As nearly all: there are no parameters to be read.
+            # Most lines have no parameters.
             return {}, bare[1:]
         try:
             _, parameters, value = Contentline(self.whole).raw_parts()
         except ValueError as error:
-            raise IcalError(
-                self.number, f"{self.name} has parameters that cannot be read; correct the line"
-            ) from error
+            problem = f"{self.name} has parameters that cannot be read; correct the line"
+            raise IcalError(self.number, problem) from error
         found = {
             str(name).upper(): value if isinstance(value, str) else ",".join(value)
             for name, value in parameters.items()
@@ -53,20 +45,16 @@ class Line:
 
     @property
     def value(self) -> str:
-        """The value as it stands."""
-        return self.parts()[1].strip()
+        return self.parts[1].strip()
 
     @property
     def text(self) -> str:
-        """The value as text, with its escapes read."""
+        """The value as text, unescaped."""
         return str(unescape_backslash(self.value))
 
 
 def lines(data: bytes) -> Iterator[Line]:
-    """Yield the lines of a file, folded ones as one; raises IcalError with the line.
-
-    Lines end as they like: CR LF, LF or CR. Empty ones are passed over.
-    """
+    """Yield the unfolded lines of a file, without empty ones; raises IcalError with the line."""
     folded: list[bytes] = []
     first = 0
     for number, part in enumerate(_END.split(data.removeprefix(_MARK)), 1):
@@ -92,7 +80,6 @@ def _line(number: int, folded: list[bytes]) -> Line:
         raise IcalError(number, "has a NUL character; remove it")
     match = _NAME.match(whole)
     if match is None or ":" not in whole:
-        raise IcalError(
-            number, f"{whole[:40]!a} is no line of iCalendar, which is NAME:value; remove it"
-        )
+        problem = f"{whole[:40]!a} is no line of iCalendar, which is NAME:value; remove it"
+        raise IcalError(number, problem)
     return Line(number, match[1].upper(), whole)

@@ -1,4 +1,4 @@
-"""From a file's bytes to the windows that its events make, or to everything that is wrong."""
+"""From a file's bytes to the windows of its events, or to all problems in it."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from jobs.windows import Effect
 
 SIZE_LIMIT: Final = 2**20
 EVENT_LIMIT: Final = 5_000
-"""Of events in a file, and of the windows that they make."""
+"""Events in a file, and also the windows that they make."""
 PROBLEM_LIMIT: Final = 100
-"""So many are told at once."""
+"""Problems in one error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file says, in its order, and what is otherwise than the file has it."""
+    """The windows or freezes of a file, in its order."""
 
     found: tuple[Found, ...]
 
     @property
     def notes(self) -> tuple[tuple[int, str], ...]:
-        """The lines in which such an event begins, with a sentence each."""
+        """Where a window differs from the file: the line of its event, with a sentence."""
         return tuple((one.line, one.note) for one in self.found if one.note)
 
 
 def read(data: bytes, *, zone: str, effect: Effect) -> Reading:
-    """Return the windows or freezes of a file; raises IcalError with all that is wrong.
+    """Return the windows or freezes of a file; raises IcalError with all problems.
 
     `zone` is that of times and days without one.
     """
@@ -45,11 +45,8 @@ def read(data: bytes, *, zone: str, effect: Effect) -> Reading:
     zones = Zones((part for part in parts if part.name == "VTIMEZONE"), own=zone)
     events = [part for part in parts if part.name == "VEVENT"]
     if len(events) > EVENT_LIMIT:
-        raise IcalError(
-            events[EVENT_LIMIT].line,
-            f"is the beginning of event {EVENT_LIMIT + 1:,}, the limit is {EVENT_LIMIT:,}; "
-            "split the file",
-        )
+        limits = f"event {EVENT_LIMIT + 1:,}, the limit is {EVENT_LIMIT:,}"
+        raise IcalError(events[EVENT_LIMIT].line, f"is the beginning of {limits}; split the file")
     return Reading(_windows(_by_uid(events, zones), effect))
 
 
@@ -71,15 +68,13 @@ def _windows(by_uid: Iterable[list[Event]], effect: Effect) -> tuple[Found, ...]
     wrong: list[IcalError] = []
     for events in by_uid:
         try:
-            # One event may make more than are allowed: no more of them are made.
+            # A single event may make too many: stop one above the limit.
             found.extend(islice(windows_of(events, effect=effect), EVENT_LIMIT + 1 - len(found)))
         except IcalError as error:
             wrong.append(error)
         if len(found) > EVENT_LIMIT:
-            raise IcalError(
-                events[0].line,
-                f"the events up to here make more than {EVENT_LIMIT:,} windows; split the file",
-            )
+            problem = f"the events so far make more than {EVENT_LIMIT:,} windows; split the file"
+            raise IcalError(events[0].line, problem)
     known: dict[str, Found] = {}
     wrong += [
         IcalError(one.line, f"UID {one.uid[:60]!a} is that of line {known[one.uid].line}")
@@ -92,5 +87,5 @@ def _windows(by_uid: Iterable[list[Event]], effect: Effect) -> tuple[Found, ...]
 
 def _refuse(wrong: list[IcalError]) -> None:
     if wrong:
-        told = sorted((error.line or 0, error.problem) for error in wrong)[:PROBLEM_LIMIT]
-        raise IcalError(told[0][0], told[0][1], *told[1:])
+        first, *rest = sorted((error.line or 0, error.problem) for error in wrong)[:PROBLEM_LIMIT]
+        raise IcalError(*first, *rest)

@@ -1,4 +1,4 @@
-"""The events of one UID as windows: a series with its exceptions, each of these on its own."""
+"""The events of one UID as windows: one for the series, one for each exception."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A window or freeze, known again by `uid`, of the event that begins in a line.
-
-    `note` says what is otherwise than the file has it.
-    """
+    """A window or freeze, identified by `uid`; `note` says where it differs from the file."""
 
     line: int
     uid: str
@@ -40,10 +37,10 @@ class Found:
 
 
 def windows_of(events: Sequence[Event], *, effect: Effect) -> Iterator[Found]:
-    """Yield what the events of one UID make; raises IcalError with the line that is wrong.
+    """Yield the windows of the events of one UID; raises IcalError with the line that is wrong.
 
-    An occurrence that is replaced is taken out of its series, and is a window of its own unless
-    it is cancelled. A cancelled series is none, with all that replaces some of it.
+    A replaced occurrence is excluded from its series, and is a window of its own unless it is
+    cancelled. A cancelled series makes no window, and neither do its exceptions.
     """
     newest = _newest(one for one in events if one.replaces is None)
     if len(newest) > 1:
@@ -56,18 +53,19 @@ def windows_of(events: Sequence[Event], *, effect: Effect) -> Iterator[Found]:
         yield from _series(series, others, effect=effect)
     for other in others:
         if not other.is_cancelled and other.replaces is not None:
-            yield _own(other, _key(other.uid, _replaced(other.replaces, series)), effect=effect)
+            uid = _key(other.uid, _replaced(other.replaces, series))
+            yield from _series(replace(other, uid=uid), (), effect=effect)
 
 
 def _newest(events: Iterable[Event]) -> list[Event]:
-    """Return those of the highest SEQUENCE, each once."""
+    """Return the events with the highest SEQUENCE, without duplicates."""
     found = list(events)
     newest = max((one.sequence for one in found), default=0)
     return list(dict.fromkeys(one for one in found if one.sequence == newest))
 
 
 def _replacing(events: Sequence[Event], series: Event | None) -> list[Event]:
-    """Return what replaces occurrences: of each of them the newest."""
+    """Return the newest exception for each replaced occurrence."""
     by_time: dict[datetime, list[Event]] = {}
     for one in events:
         if one.replaces is not None:
@@ -82,6 +80,7 @@ def _replacing(events: Sequence[Event], series: Event | None) -> list[Event]:
 
 
 def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterator[Found]:
+    """Yield the window of an event without what `others` replace, and those of its periods."""
     start = _start(event)
     excluded = [*event.excluded, *(one.replaces for one in others if one.replaces is not None)]
     try:
@@ -99,39 +98,28 @@ def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterato
                 zone=start.zone,
                 rule=rule,
                 excluded=tuple(out),
-                added=tuple(_added(one, start) for one in usual),
+                added=tuple(_wall(one, start) for one in usual),
                 reason=event.reason,
             )
         )
         try:
             yield Found(event.line, event.uid, checked(entry), note)
         except WindowError as error:
-            # Dates were read within their limits: what is left to say of them is that
-            # nothing is left. The occurrences that replace others may be all there is.
+            # With dates within their limits, this says that no occurrence is left. That is
+            # right here: exceptions may replace all of them.
             if error.field != "excluded" or len(out) > MOST_DATES:
                 raise
     except WindowError as error:
         raise _refused(event, error) from error
     for time_, length in periods:
         if time_.by(start.zone) not in out and length is not None:
-            own = replace(event, start=time_, length=length, rule="", excluded=(), added=())
-            yield _own(own, _key(event.uid, time_.moment), effect=effect)
-
-
-def _own(event: Event, uid: str, *, effect: Effect) -> Found:
-    """Return an occurrence that stands for itself."""
-    start = _start(event)
-    entry = Entry(
-        effect, starts=start.wall, duration=event.length, zone=start.zone, reason=event.reason
-    )
-    try:
-        return Found(event.line, uid, checked(entry))
-    except WindowError as error:
-        raise _refused(event, error) from error
+            uid = _key(event.uid, time_.moment)
+            single = replace(event, uid=uid, start=time_, length=length, rule="")
+            yield from _series(replace(single, excluded=(), added=()), (), effect=effect)
 
 
 def _moved(entry: Entry) -> tuple[Entry, str]:
-    """Return the entry with its start at the first time of its rule, and what to say of it."""
+    """Return the entry with its start at the first time of its rule, and a note if it moved."""
     if not entry.rule or read_rule(entry.rule).frequency in SUB_DAILY:
         return entry, ""
     found = first_two(entry.rule, entry.starts)
@@ -142,36 +130,33 @@ def _moved(entry: Entry) -> tuple[Entry, str]:
 
 
 def _walls(one: Time, event: Event, rule: str) -> Iterator[datetime]:
-    """Yield what the clock shows at the occurrences that a date or time of an exception means."""
+    """Yield the wall times of the occurrences that a date or time of an exception means."""
     start = _start(event)
-    if start.is_date:
-        yield datetime.combine(one.wall, time())
-    elif not one.is_date:
-        yield one.by(start.zone)
-    elif not rule:
-        yield datetime.combine(one.wall, start.wall.time())
-    else:
-        known = read_rule(rule)
-        if known.frequency in SUB_DAILY:
-            raise WindowError("excluded", "is a date; of a rule in hours or minutes, give times")
-        usual = start.wall.time()
-        names = {"byhour": usual.hour, "byminute": usual.minute, "bysecond": usual.second}
-        for of_day in product(*(known.by.get(name, (value,)) for name, value in names.items())):
-            yield datetime.combine(one.wall, time(*of_day))
+    if start.is_date or not one.is_date or not rule:
+        yield _wall(one, start)
+        return
+    known = read_rule(rule)
+    if known.frequency in SUB_DAILY:
+        raise WindowError("excluded", "is a date; of a rule in hours or minutes, give times")
+    usual = start.wall.time()
+    names = {"byhour": usual.hour, "byminute": usual.minute, "bysecond": usual.second}
+    for of_day in product(*(known.by.get(name, (value,)) for name, value in names.items())):
+        yield datetime.combine(one.wall, time(*of_day))
 
 
-def _added(one: Time, start: Time) -> datetime:
+def _wall(one: Time, start: Time) -> datetime:
+    """Return the wall time of the occurrence of a series that a date or time means."""
     if one.is_date and not start.is_date:
         return datetime.combine(one.wall, start.wall.time())
     return datetime.combine(one.wall, time()) if start.is_date else one.by(start.zone)
 
 
 def _replaced(one: Time, series: Event | None) -> datetime:
-    """Return the moment of the occurrence that a RECURRENCE-ID means."""
+    """Return the start of the occurrence that a RECURRENCE-ID means."""
     start = series.start if series is not None else None
     if start is None:
         return one.moment
-    return Time(_added(one, start), start.zone).moment
+    return Time(_wall(one, start), start.zone).moment
 
 
 def _start(event: Event) -> Time:

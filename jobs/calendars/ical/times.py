@@ -1,4 +1,4 @@
-"""Times, periods, lengths and zones, as the value of a line says them."""
+"""Times, periods, lengths and zones, read from the value of a line."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from jobs.calendars.ical.components import Component
 from jobs.calendars.ical.lines import Line
 from jobs.core.errors import IcalError
 from jobs.core.zones import zone_names
+from jobs.windows.rrule import FIRST_MOMENT, LAST_MOMENT
 from jobs.windows.wall_clock import moment_at, shown_at
 
 _DATE: Final = re.compile(r"[0-9]{8}")
 _TIME: Final = re.compile(r"[0-9]{8}T[0-9]{6}Z?")
 _LENGTH: Final = re.compile(r"\+?P[0-9WDTHMS]{2,40}")
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
 NAME_LIMIT: Final = 255
-"""The longest name of a zone that may have its IANA name at its end, in characters."""
+"""Characters of a zone name at whose end an IANA name is looked for."""
 _LONGEST: Final = 36_500 * DAY
-"""A window may have less; a start and this much are a date that there is."""
+"""No sum of a start and such a length overflows; the limit of a window is lower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """What the clock of a zone shows; of a mere date, midnight."""
+    """A time on the clock of a zone; midnight for a date."""
 
     wall: datetime
     zone: str
@@ -39,11 +38,10 @@ class Time:
 
     @property
     def moment(self) -> datetime:
-        """When the clock shows it, in UTC."""
         return moment_at(self.wall, self.zone)
 
     def by(self, zone: str) -> datetime:
-        """Return what the clock of another zone shows then."""
+        """Return the time on the clock of another zone."""
         return self.wall if zone == self.zone else shown_at(self.moment, zone)
 
 
@@ -51,7 +49,7 @@ class Zones:
     """The zones of a file, by their names in it."""
 
     def __init__(self, components: Iterable[Component], *, own: str) -> None:
-        """Know what the VTIMEZONEs of a file say; `own` is the zone of times without one."""
+        """Read the VTIMEZONEs of a file; `own` is the zone of times without one."""
         self.own = own
         self._known: dict[str, str] = {}
         for component in components:
@@ -60,14 +58,14 @@ class Zones:
                 self._known[name.text] = place.text
 
     def named(self, name: str, *, line: int) -> str:
-        """Return the IANA name of a zone; raises IcalError for one that nobody knows.
+        """Return the IANA name of a zone; raises IcalError for an unknown one.
 
-        By itself, behind the name of a program (`/vendor/Europe/Berlin`), by Windows' names, or
-        by the place that its VTIMEZONE gives. Its offsets are not read: they are of one year.
+        Takes IANA names, also behind a program's name (`/vendor/Europe/Berlin`), Windows' names,
+        and the X-LIC-LOCATION of the VTIMEZONE. Its offsets are not read: they are of one year.
         """
         if name in zone_names():
             return name
-        # Of a longer name no end is tried: there would be as many as it has slashes.
+        # A long name may have many slashes, and each would be tried.
         ends = name.strip("/").split("/") if len(name) <= NAME_LIMIT else []
         for known in (
             self._known.get(name),
@@ -76,14 +74,13 @@ class Zones:
         ):
             if known in zone_names():
                 return known
-        raise IcalError(
-            line, f"{name[:60]!a} is no known time zone; use an IANA name such as Europe/Berlin"
-        )
+        problem = f"{name[:60]!a} is no known time zone; use an IANA name such as Europe/Berlin"
+        raise IcalError(line, problem)
 
 
 def times(line: Line, zones: Zones) -> list[tuple[Time, timedelta | None]]:
-    """Return the times of a line, one or several with commas; periods with their lengths."""
-    parameters, values = line.parts()
+    """Return the times of a line, separated by commas; periods with their lengths."""
+    parameters, values = line.parts
     zone = zones.own
     if "TZID" in parameters:
         zone = zones.named(parameters["TZID"], line=line.number)
@@ -91,28 +88,22 @@ def times(line: Line, zones: Zones) -> list[tuple[Time, timedelta | None]]:
 
 
 def one_time(line: Line, zones: Zones) -> Time:
-    """Return the only time of a line."""
     found = times(line, zones)
     if len(found) != 1 or found[0][1] is not None:
         raise IcalError(line.number, f"{line.name} is one date or one time; correct the line")
     return found[0][0]
 
 
-def length(line: Line) -> timedelta:
-    """Return the length that a DURATION gives."""
-    return _length(line.value, line=line)
-
-
 def length_to(start: Time, end: Time) -> timedelta:
-    """Return for how long it is by the clock of its start."""
+    """Return the length from start to end, by the clock of the start."""
     return end.by(start.zone) - start.wall
 
 
 def length_of(start: Time, duration: timedelta, *, is_once: bool) -> timedelta:
-    """Return for how long a DURATION is by the clock of its start.
+    """Return the length of a DURATION by the clock of its start.
 
-    RFC 5545 counts days by the clock and what is left in elapsed time. What comes once ends so;
-    what comes again ends each time by the clock.
+    RFC 5545 counts days by the clock, and the rest in elapsed time. We do so for a single event; a
+    recurring one ends by the clock each time.
     """
     rest = duration - duration.days * DAY
     if start.is_date or not is_once or not rest:
@@ -127,7 +118,7 @@ def _period(text: str, zone: str, *, line: Line) -> tuple[Time, timedelta | None
     if not slash:
         return start, None
     if "P" in last:
-        return start, length_of(start, _length(last, line=line), is_once=True)
+        return start, length_of(start, length(last, line=line), is_once=True)
     return start, length_to(start, _time(last, zone, line=line))
 
 
@@ -139,21 +130,18 @@ def _time(text: str, zone: str, *, line: Line) -> Time:
             wall = vDatetime.from_ical(text.removesuffix("Z"))
             found = Time(wall, "UTC" if text.endswith("Z") else zone)
         else:
-            raise IcalError(
-                line.number,
-                f"{line.name} has {text[:40]!a}; it takes 20261231, 20261231T220000 or "
-                "20261231T210000Z",
-            )
+            takes = "20261231, 20261231T220000 or 20261231T210000Z"
+            raise IcalError(line.number, f"{line.name} has {text[:40]!a}; it takes {takes}")
     except ValueError as error:
-        raise IcalError(
-            line.number, f"{line.name} has {text[:40]!a}, which does not exist; correct it"
-        ) from error
-    if not _FIRST + DAY <= found.wall.replace(tzinfo=UTC) < _LAST - DAY:
+        problem = f"{line.name} has {text[:40]!a}, which does not exist; correct it"
+        raise IcalError(line.number, problem) from error
+    if not FIRST_MOMENT + DAY <= found.wall.replace(tzinfo=UTC) < LAST_MOMENT - DAY:
         raise IcalError(line.number, f"{line.name} has {text[:40]!a}; it takes 1970 to 2099")
     return found
 
 
-def _length(text: str, *, line: Line) -> timedelta:
+def length(text: str, *, line: Line) -> timedelta:
+    """Return the length in a DURATION or a period."""
     try:
         if _LENGTH.fullmatch(text):
             found: timedelta = vDuration.from_ical(text)

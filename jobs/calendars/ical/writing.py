@@ -1,4 +1,4 @@
-"""What a calendar program is shown, as an iCalendar file. Pure."""
+"""An iCalendar file for calendar programs. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Final
 
 from icalendar import Calendar, Event, vDuration
 
-PRODUCT: Final = "-//Fairshift//Service windows//EN"
 AGAIN: Final = timedelta(minutes=15)
-"""Programs are asked to look again so often; they do as they like."""
+"""How often programs are asked to reload the file; not all of them obey."""
 
 
 class Status(StrEnum):
@@ -23,7 +22,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One entry: from `start` until `end`, both in UTC; `stamp` is when it was last changed."""
+    """One entry from `start` until `end`, both in UTC; `stamp` is the time of its last change."""
 
     uid: str
     start: datetime
@@ -37,9 +36,9 @@ class Shown:
 
 
 def write(shown: Iterable[Shown], *, name: str) -> bytes:
-    """Return the file of a calendar with these entries; the same ones make the same bytes."""
+    """Return the file of a calendar with these entries; equal entries give equal bytes."""
     calendar = Calendar()
-    calendar.add("prodid", PRODUCT)
+    calendar.add("prodid", "-//Fairshift//Service windows//EN")
     calendar.add("version", "2.0")
     calendar.add("method", "PUBLISH")
     calendar.add("name", name)

@@ -19,7 +19,7 @@ from jobs.calendars import gate
 from jobs.calendars.hours import entry_of, has_too_many, read_hours
 from jobs.calendars.reads import month_layout
 from jobs.calendars.reads.month_layout import Day, Mark
-from jobs.calendars.reads.occurrence_list import between
+from jobs.calendars.reads.occurrence_list import overlapping
 from jobs.calendars.reads.window_state import WindowState, state_of
 from jobs.calendars.visibility import visible_attachments, visible_rows
 from jobs.core.counting import within
@@ -31,13 +31,11 @@ from jobs.windows import MOST_OPENINGS, Effect, Span, open_spans
 PLANNED: Final = (State.SCHEDULED, State.HELD, State.RETRYING)
 COUNT_MILLISECONDS: Final = 2_000
 MOST_OF_VIEW: Final = 20_000
-"""Occurrences of all windows in a view: more than one calendar may have in it."""
+"""Occurrences of all windows in a view, more than a single calendar can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkText:
-    """What a mark in the month says."""
-
     word: str
     look: str
     more: str
@@ -48,7 +46,7 @@ class MarkText:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the view is of: its calendars, whose runs are counted, and by which clock."""
+    """The content of a view: its calendars, the runs that are counted, and the zone."""
 
     subject: Calendar | Owner | Job | Target
     calendars: Sequence[Calendar]
@@ -58,7 +56,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A month, ready to be shown; `problem` says what kept a window out of it."""
+    """A month, ready to be shown; `problem` says which windows are missing and why."""
 
     subject: Any
     calendars: Sequence[Calendar]
@@ -72,7 +70,7 @@ class View:
 
 
 def scope_of(subject: Calendar | Owner | Job | Target, user: Any, *, zone: str = "") -> Scope:
-    """Return what a month of this shows a person; runs of others' owners are not counted."""
+    """Return what a month of this shows a user; only runs of the user's owners are counted."""
     if isinstance(subject, Calendar):
         keys: Collection[int] = [subject.pk]
         owner, runs = subject.owner, _runs_of(subject, user)
@@ -86,23 +84,18 @@ def scope_of(subject: Calendar | Owner | Job | Target, user: Any, *, zone: str =
 
 def _applying(subject: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]:
     """Return the calendars that apply, the owner, and the condition of the runs."""
-    if isinstance(subject, Owner):
-        return (
-            gate.calendars_of(subject.pk, job_id=None, target_ids=[None])[None],
-            subject,
-            Q(owner=subject),
-        )
+    owner = subject if isinstance(subject, Owner) else subject.owner
+    job_id, target_id = None, None
     if isinstance(subject, Job):
-        found = gate.calendars_of(
-            subject.owner_id, job_id=subject.pk, target_ids=[subject.target_id]
-        )
-        return found[subject.target_id], subject.owner, Q(job=subject)
-    found = gate.calendars_of(subject.owner_id, job_id=None, target_ids=[subject.pk])
-    return found[subject.pk], subject.owner, Q(target=subject)
+        job_id, target_id = subject.pk, subject.target_id
+    elif isinstance(subject, Target):
+        target_id = subject.pk
+    found = gate.calendars_of(owner.pk, job_id=job_id, target_ids=[target_id])
+    return found[target_id], owner, Q(**{str(subject._meta.model_name): subject})
 
 
 def view_of(scope: Scope, *, month: str, now: datetime) -> View:
-    """Return the month that an address asks for, of this scope."""
+    """Return the month of a scope that an address asks for."""
     today = now.astimezone(ZoneInfo(scope.zone)).date()
     month_start = month_layout.month_of(month, today=today)
     whole = month_layout.range_of(month_start, scope.zone)
@@ -136,7 +129,7 @@ def view_of(scope: Scope, *, month: str, now: datetime) -> View:
 def _opened(scope: Scope, whole: Span, problems: list[str]) -> Sequence[Span]:
     try:
         return open_spans(map(read_hours, scope.calendars), start=whole.start, end=whole.end)
-    # Rows may be written by raw SQL; what is wrong with one is told by its marks.
+    # Raw SQL may have broken rows; `_marks` names them.
     except Exception as error:
         problems.append(str(error))
         return ()
@@ -154,13 +147,13 @@ def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mar
     for window in windows:
         try:
             entry, state = entry_of(window), state_of(window, now=now)
-            told = {
+            texts = {
                 counts: _mark_text(window, state, counts=counts, is_of=entry.effect)
                 for counts in (True, False)
             }
-            for one in between(entry, start=whole.start, end=whole.end):
-                yield Mark(one.span, told[one.counts])
-        # Rows may be written by raw SQL, with a rule or a zone that means nothing.
+            for one in overlapping(entry, start=whole.start, end=whole.end):
+                yield Mark(one.span, texts[one.counts])
+        # Raw SQL may have written an invalid rule or zone.
         except Exception as error:
             problems.append(f"{window}: {error}")
 
@@ -178,7 +171,7 @@ def _mark_text(window: Window, state: WindowState, *, counts: bool, is_of: Effec
 
 
 def _planned(scope: Scope, whole: Span) -> dict[date, int] | None:
-    """Return how many runs are to be looked at on each day; None when counting takes long."""
+    """Return how many runs are planned for each day; None when counting takes too long."""
     runs = (
         Run.objects.filter(
             scope.runs, state__in=PLANNED, next_at__gte=whole.start, next_at__lt=whole.end
@@ -192,7 +185,7 @@ def _planned(scope: Scope, whole: Span) -> dict[date, int] | None:
 
 
 def _runs_of(calendar: Calendar, user: Any) -> Q:
-    """Return the condition of runs that a calendar applies to, of a person's owners."""
+    """Return the condition of the runs of a user's owners that a calendar applies to."""
     to: QuerySet[Any] = visible_attachments(calendar.attachments.all(), user).order_by()
     targets = TargetGroup.targets.through.objects.filter(
         targetgroup__in=to.filter(group__isnull=False).values("group")

@@ -1,4 +1,4 @@
-"""A month in days: each day's piece of every span, and what is open in the end. Pure."""
+"""A month in days: for each day, the pieces of all marks and the open hours. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise, starmap
 from operator import attrgetter
 from typing import Any, Final
 
@@ -16,34 +17,34 @@ from jobs.windows.wall_clock import moment_at, shown_at
 FIRST: Final = date(1970, 1, 1)
 LAST: Final = date(2099, 12, 31)
 MOST_PIECES: Final = 12
-"""Of a day: a window of every hour would hide the others."""
+"""Pieces that a day shows."""
 MOST_ALIKE: Final = 3
-"""Pieces of one window, or openings, that a day lists one by one; more are told as a count."""
+"""Pieces of one window, or openings, that a day lists one by one; more are shown as a count."""
 MOST_STRIPS: Final = 48
-"""Strips of a day; where there are more, those less than 1 % of the day apart become one."""
+"""Strips of a day; if there are more, those less than 1 % of the day apart are joined."""
 ALL_DAY: Final = "00:00–24:00"
 _DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What stands in a month: a span, with all that is told of it."""
+    """A span in a month, and what the page shows of it."""
 
     span: Span
-    told: Any
+    text: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What of a mark lies in a day: its hours by the clock of the zone."""
+    """The part of a mark in a day, with its hours by the clock of the zone."""
 
     hours: str
-    told: Any
+    text: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What of a day is open, from 0 to 100 of its length."""
+    """An open part of a day, in percent of its length."""
 
     left: float
     width: float
@@ -51,8 +52,6 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day of the view."""
-
     day: date
     is_in_month: bool
     is_today: bool
@@ -69,7 +68,7 @@ class Day:
 
 
 def days_of(month: date) -> list[date]:
-    """Return the days of the weeks, Monday to Sunday, that a month touches."""
+    """Return the days of all weeks, Monday to Sunday, that a month is part of."""
     first = month.replace(day=1)
     start = first - timedelta(days=first.weekday())
     after = next_month(first)
@@ -78,28 +77,26 @@ def days_of(month: date) -> list[date]:
 
 
 def next_month(month: date) -> date:
-    """Return the first day of the month after."""
     return (month.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
 def previous_month(month: date) -> date:
-    """Return the first day of the month before."""
     return (month.replace(day=1) - _DAY).replace(day=1)
 
 
 def range_of(month: date, zone: str) -> Span:
-    """Return the moments from the first day's midnight to the last one's, by a zone's clock."""
+    """Return the span of all days of these weeks, by a zone's clock."""
     days = days_of(month)
     return Span(_midnight(days[0], zone), _midnight(days[-1] + _DAY, zone))
 
 
 def month_of(text: str, *, today: date) -> date:
-    """Return the first day of the month that an address asks for, as 2026-11; else this one."""
+    """Return the first day of the month in an address, such as 2026-11; by default this month."""
     try:
         asked = date.fromisoformat(f"{text}-01")
     except ValueError:
         return today.replace(day=1)
-    # One month away from the limits: there is one before it, and one after.
+    # Away from the limits, so that a month before and one after can be shown.
     return asked if FIRST + 32 * _DAY < asked < LAST - 62 * _DAY else today.replace(day=1)
 
 
@@ -112,27 +109,36 @@ def month(
     now: datetime,
     planned: Mapping[date, int],
 ) -> list[list[Day]]:
-    """Return the weeks of a month; marks stand in each day that they touch, in order of start."""
+    """Return the weeks of a month; each day has the marks that overlap it, by start."""
     today = shown_at(now, zone).date()
     shown = days_of(month_start)
-    near = _by_day(marks, [_midnight(day, zone) for day in [*shown, shown[-1] + _DAY]])
-    days = [
-        _day(
-            day,
-            today=today,
-            is_in_month=(day.year, day.month) == (month_start.year, month_start.month),
-            zone=zone,
-            marks=touching,
-            open_spans=open_spans,
-            planned=planned.get(day, 0),
+    midnights = [_midnight(day, zone) for day in [*shown, shown[-1] + _DAY]]
+    days = []
+    for day, marks_of_day, whole in zip(
+        shown, _by_day(marks, midnights), starmap(Span, pairwise(midnights)), strict=True
+    ):
+        # Openings are ordered and disjoint: only those that overlap the day are read.
+        first = bisect_right(open_spans, whole.start, key=attrgetter("end"))
+        end = bisect_left(open_spans, whole.end, key=attrgetter("start"))
+        opened = [cut for span in open_spans[first:end] for cut in _cut(span, whole)]
+        pieces = _pieces(marks_of_day, whole, zone)
+        days.append(
+            Day(
+                day=day,
+                is_in_month=(day.year, day.month) == (month_start.year, month_start.month),
+                is_today=day == today,
+                is_past=day < today,
+                pieces=pieces[:MOST_PIECES],
+                more_pieces=max(0, len(pieces) - MOST_PIECES),
+                strips=_strips(opened, whole),
+                open_hours=_collapsed(opened, whole, zone),
+                planned=planned.get(day, 0),
+            )
         )
-        for day, touching in zip(shown, near, strict=True)
-    ]
     return [days[number : number + 7] for number in range(0, len(days), 7)]
 
 
 def _by_day(marks: Iterable[Mark], midnights: Sequence[datetime]) -> list[list[Mark]]:
-    """Return for each day the marks that touch it, in order of start."""
     days: list[list[Mark]] = [[] for _ in midnights[1:]]
     for mark in sorted(marks, key=lambda mark: (mark.span.start, mark.span.end)):
         first = max(1, bisect_right(midnights, mark.span.start))
@@ -142,47 +148,15 @@ def _by_day(marks: Iterable[Mark], midnights: Sequence[datetime]) -> list[list[M
     return days
 
 
-def _day(
-    day: date,
-    *,
-    today: date,
-    is_in_month: bool,
-    zone: str,
-    marks: Sequence[Mark],
-    open_spans: Sequence[Span],
-    planned: int,
-) -> Day:
-    whole = Span(_midnight(day, zone), _midnight(day + _DAY, zone))
-    # Openings are in order and apart: only those that touch the day are looked at.
-    near = open_spans[
-        bisect_right(open_spans, whole.start, key=attrgetter("end")) : bisect_left(
-            open_spans, whole.end, key=attrgetter("start")
-        )
-    ]
-    opened = [cut for span in near for cut in _cut(span, whole)]
-    pieces = _pieces(marks, whole, zone)
-    return Day(
-        day=day,
-        is_in_month=is_in_month,
-        is_today=day == today,
-        is_past=day < today,
-        pieces=pieces[:MOST_PIECES],
-        more_pieces=max(0, len(pieces) - MOST_PIECES),
-        strips=_strips(opened, whole),
-        open_hours=_collapsed(opened, whole, zone),
-        planned=planned,
-    )
-
-
 def _pieces(marks: Iterable[Mark], whole: Span, zone: str) -> tuple[Piece, ...]:
-    """Return the pieces of a day in order; many of the same window as one, with their count."""
+    """Return the pieces of a day in order; many pieces of one window are joined, with a count."""
     cuts: dict[Any, list[Span]] = {}
     for mark in marks:
         if found := _cut(mark.span, whole):
-            cuts.setdefault(mark.told, []).extend(found)
+            cuts.setdefault(mark.text, []).extend(found)
     found_pieces = [
-        (alike[0].start, max(cut.end for cut in alike), Piece(hours, told))
-        for told, every in cuts.items()
+        (alike[0].start, max(cut.end for cut in alike), Piece(hours, text))
+        for text, every in cuts.items()
         for alike in ([every] if len(every) > MOST_ALIKE else [[cut] for cut in every])
         for hours in _collapsed(alike, whole, zone)
     ]
@@ -190,7 +164,7 @@ def _pieces(marks: Iterable[Mark], whole: Span, zone: str) -> tuple[Piece, ...]:
 
 
 def _collapsed(cuts: Sequence[Span], whole: Span, zone: str) -> tuple[str, ...]:
-    """Return the hours of spans in order; of many one text, as 39 × 00:00–19:30."""
+    """Return the hours of spans in order; for many spans one text, such as 39 × 00:00–19:30."""
     if len(cuts) <= MOST_ALIKE:
         return tuple(_hours(cut, whole, zone) for cut in cuts)
     every = Span(cuts[0].start, max(cut.end for cut in cuts))
@@ -201,7 +175,11 @@ def _strips(opened: Sequence[Span], whole: Span) -> tuple[Strip, ...]:
     if len(opened) > MOST_STRIPS:
         wide = (Span(cut.start, cut.end + whole.length / 100) for cut in opened)
         opened = [span.clip(end=whole.end) for span in joined(wide)]
-    return tuple(_strip(cut, whole) for cut in opened)
+    percent = whole.length / 100
+    return tuple(
+        Strip(round((cut.start - whole.start) / percent, 3), round(cut.length / percent, 3))
+        for cut in opened
+    )
 
 
 def _cut(span: Span, whole: Span) -> list[Span]:
@@ -213,11 +191,6 @@ def _hours(cut: Span, whole: Span, zone: str) -> str:
     start = "00:00" if cut.start == whole.start else f"{shown_at(cut.start, zone):%H:%M}"
     end = "24:00" if cut.end == whole.end else f"{shown_at(cut.end, zone):%H:%M}"
     return f"{start}–{end}"
-
-
-def _strip(cut: Span, whole: Span) -> Strip:
-    length = whole.length / 100
-    return Strip(round((cut.start - whole.start) / length, 3), round(cut.length / length, 3))
 
 
 def _midnight(day: date, zone: str) -> datetime:

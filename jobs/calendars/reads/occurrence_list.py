@@ -1,4 +1,4 @@
-"""Occurrences as pages show them, and the next ones of a window: by two clocks, with notes."""
+"""The next occurrences of a window for pages: by two clocks, with notes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from jobs.windows.words import length_in_words
 
 NEXT: Final = 10
 DAYS_OF_A_WEEK: Final = 6
-"""So many days later a day of the week still means the next one."""
-# Rules of minutes are not asked for a year, which has half a million of them.
+"""Up to so many days later, the name of a weekday is unambiguous."""
+# A rule in minutes has half a million occurrences in a year: the first look is short.
 _LOOKS: Final = (timedelta(days=2), timedelta(days=31), timedelta(days=366), timedelta(days=2_922))
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """An occurrence within what is valid; `start` is the whole one's, by which it is approved."""
+    """The valid part of an occurrence; `start` is that of the whole one, which approvals name."""
 
     span: Span
     start: datetime
@@ -63,33 +63,27 @@ class Timetable:
         return any(each.note for each in self.occurrences)
 
 
-def between(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Counted]:
-    """Yield all occurrences that overlap a span: those that count, and those nobody approved."""
-    for span, at in overlapping(entry, start=start, end=end):
-        yield Counted(span, at, is_approved(entry, at))
-
-
-def overlapping(entry: Entry, *, start: datetime, end: datetime) -> Iterator[tuple[Span, datetime]]:
-    """Yield the valid part of each occurrence that overlaps a span, and the start of the whole."""
+def overlapping(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Counted]:
+    """Yield all occurrences that overlap a span, approved or not."""
     earliest = start - entry.duration - FARTHEST
     for _wall, whole in all_occurrences(entry, start=earliest, end=end):
         span = whole.clip(start=entry.valid_from, end=entry.valid_until)
         if span.start < span.end and span.end > start and span.start < end:
-            yield span, whole.start
+            yield Counted(span, whole.start, is_approved(entry, whole.start))
 
 
 def next_occurrences(entry: Entry, *, after: datetime, count: int = NEXT) -> list[Counted]:
-    """Return the occurrences that are not over at a moment, eight years ahead at most."""
+    """Return the occurrences that end after a moment, up to eight years ahead."""
     found: list[Counted] = []
     for ahead in _LOOKS:
-        found = list(islice(between(entry, start=after, end=after + ahead), count))
+        found = list(islice(overlapping(entry, start=after, end=after + ahead), count))
         if len(found) >= count:
             break
     return found
 
 
 def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Timetable:
-    """Return a window in words, with its next occurrences by its own and the reader's clock."""
+    """Return a window in words, and its next occurrences by its own and the reader's clock."""
     reader = timezone.get_current_timezone_name()
     here, there = ZoneInfo(entry.zone), timezone.get_current_timezone()
     return Timetable(
@@ -111,7 +105,7 @@ def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Timetable:
 
 
 def clock(span: Span, zone: object) -> str:
-    """Return a span by a clock; of its end only as much as says which day it is."""
+    """Return a span by a clock, with the date of its end only where it is needed."""
     start, end = (at.astimezone(zone) for at in (span.start, span.end))  # type: ignore[arg-type]
     seconds = any(at.astimezone(UTC).second for at in (span.start, span.end))
     time = "%H:%M:%S" if seconds else "%H:%M"

@@ -1,6 +1,6 @@
-"""Is a calendar open now, when does it open next, and what is wrong with it? Few queries a page.
+"""Whether a calendar is open now, when it opens next, and its problems; few queries for a page.
 
-Lists read the stored openings, which admission reads too: no rule is followed for them.
+Lists read the stored openings, as admission does, and expand no rule.
 """
 
 from __future__ import annotations
@@ -35,10 +35,7 @@ CROSS JOIN LATERAL (
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Open until `closes_at` (None: as far as is known), or closed until `opens_at` (None: never).
-
-    `problem` says what is wrong with it, in words.
-    """
+    """Open until `closes_at` (None: end not known), or closed until `opens_at` (None: never)."""
 
     is_open: bool = False
     opens_at: datetime | None = None
@@ -47,14 +44,18 @@ class Status:
 
 
 def complete(calendars: Sequence[Calendar], user: Any, *, now: datetime) -> None:
-    """Attach to a page's calendars: status, count to be approved, what they apply to."""
+    """Add to a page's calendars their status, the number of requests, and their attachments."""
     keys = [calendar.pk for calendar in calendars]
-    openings = _openings(keys, now=now)
+    first = sql.query(_FIRST, [now, keys])
+    openings = {row["id"]: Span(row["opens_at"], row["closes_at"]) for row in first}
     unapproved = _unapproved(set(keys) - openings.keys())
-    asked = _asked(keys)
+    windows = to_be_approved(Window.objects.filter(calendar__in=keys)).order_by()
+    asked = dict(windows.values_list("calendar").annotate(count=Count("*")))
     counts: Counter[int] = Counter()
     shown: dict[int, list[Any]] = {}
-    for row in _attachments(keys, user):
+    attachments = visible_attachments(Attachment.objects.filter(calendar__in=keys), user)
+    related = attachments.select_related("owner", "job", "target", "group")
+    for row in related.defer("job__payload").order_by("calendar", "pk"):
         counts[row.calendar_id] += 1
         if counts[row.calendar_id] <= SHOWN:
             shown.setdefault(row.calendar_id, []).append(row.to)
@@ -75,15 +76,14 @@ def find_far_opening(calendar: Calendar, *, now: datetime) -> None:
     try:
         hours = hours_of([calendar.pk])[calendar.pk]
         opening = next_opening([hours], after=now, needed=timedelta(0))
-    # Rows may be written by raw SQL.
+    # Raw SQL may have broken rows.
     except Exception as error:
         page.page_status = Status(problem=_("cannot be read (%s)") % error)
         return
-    page.page_status = (
-        Status(problem=_("not open within a year"))
-        if opening is None
-        else Status(opens_at=opening.start)
-    )
+    if opening is None:
+        page.page_status = Status(problem=_("not open within a year"))
+    else:
+        page.page_status = Status(opens_at=opening.start)
 
 
 def _status(
@@ -96,7 +96,7 @@ def _status(
         return Status(problem=_("never open: no window is approved") if is_unapproved else _far())
     if opening.start > now:
         return Status(opens_at=opening.start)
-    # Openings end where they end to be known.
+    # The last known opening may go on beyond `until`.
     return Status(is_open=True, closes_at=opening.end if opening.end < until else None)
 
 
@@ -104,28 +104,8 @@ def _far() -> str:
     return _("not open within the next %d days") % AHEAD.days
 
 
-def _openings(keys: Sequence[int], *, now: datetime) -> dict[int, Span]:
-    """Return the opening of each calendar that is not over, the first one; one query."""
-    rows = sql.query(_FIRST, [now, list(keys)])
-    return {row["id"]: Span(row["opens_at"], row["closes_at"]) for row in rows}
-
-
 def _unapproved(keys: Collection[int]) -> set[int]:
-    """Return which of these have windows, and none of them approved."""
+    """Return which of these have windows, but no approved one."""
     windows = needing_approval(Window.objects.filter(calendar__in=keys)).order_by()
     approved = with_approval(windows).values_list("calendar", flat=True)
     return set(windows.values_list("calendar", flat=True)) - set(approved)
-
-
-def _asked(keys: Collection[int]) -> dict[int, int]:
-    windows = to_be_approved(Window.objects.filter(calendar__in=keys)).order_by()
-    return dict(windows.values_list("calendar").annotate(count=Count("*")))
-
-
-def _attachments(keys: Collection[int], user: Any) -> Any:
-    rows = visible_attachments(Attachment.objects.filter(calendar__in=keys), user)
-    return (
-        rows.select_related("owner", "job", "target", "group")
-        .defer("job__payload")
-        .order_by("calendar", "pk")
-    )

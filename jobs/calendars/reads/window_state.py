@@ -1,4 +1,4 @@
-"""Whether a window counts: asked for, approved until when, rejected, revoked; told in words."""
+"""The approval state of a window in words: requested, approved until when, rejected, revoked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ONE: Final = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    """A word, the kind of its colour, and what more there is to say."""
+    """A word, its colour (a state of runs), and details."""
 
     word: str
     kind: str
@@ -73,23 +73,23 @@ def _decided(newest: WindowDecision, approved: Sequence[Span], *, now: datetime)
     return WindowState(word, kind, by)
 
 
-# --- the same, asked of the database ---------------------------------------------------------
+# --- the same as queries ---------------------------------------------------------------------
 
 
 def needing_approval(windows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the windows that count only when they are approved."""
+    """Return the windows that need an approval."""
     return windows.filter(effect=WindowEffect.WINDOW, calendar__needs_approval=True)
 
 
 def to_be_approved(windows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the windows as they are now that nobody has decided on."""
+    """Return the windows that need an approval and have no decision as they are now."""
     return needing_approval(windows).filter(~Exists(_decisions()))
 
 
 def with_approval(windows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the windows of which, as they are now, all or some occurrences were approved.
+    """Return the windows with an approval, of all or some occurrences, that still counts.
 
-    And not all of them rejected or revoked since.
+    A later rejection or revocation of the whole window ends it.
     """
     since = _decisions_of(OuterRef("window"), OuterRef("revision")).filter(
         pk__gt=OuterRef("pk"), occurrence_at=None
@@ -100,14 +100,14 @@ def with_approval(windows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def with_decision(windows: QuerySet[Any], decision: str) -> QuerySet[Any]:
-    """Return the windows without any approval on which this was decided last."""
+    """Return the windows without an approval whose last decision is this one."""
     newest = _decisions().order_by("-pk").values("decision")[:1]
     left = needing_approval(windows).alias(newest=Subquery(newest)).filter(newest=decision)
     return left.exclude(pk__in=with_approval(windows).values("pk"))
 
 
 def asked_by(user: Any) -> Q:
-    """Return the condition of windows that a person may not approve: their own, of four eyes."""
+    """Return the condition of windows that a user requested, under four eyes."""
     return Q(requested_by=user.pk, calendar__four_eyes=True)
 
 

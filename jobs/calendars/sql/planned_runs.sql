@@ -1,7 +1,8 @@
--- How many held runs wait for each opening of a calendar: of what it applies to.
+-- How many held runs, of what a calendar applies to, wait for each of its openings.
 -- Parameters: calendar bigint, start timestamptz, "end" timestamptz.
--- Result: of each opening that overlaps the span and has some: opens_at, closes_at, runs (count); in order.
--- Keeps true: nothing of what the runs are is given, only how many.
+-- Result: opens_at, closes_at, runs (count), for openings that overlap the span and have runs; in
+--   order.
+-- Keeps true: only the number of runs is given, nothing else of them.
 WITH applying AS MATERIALIZED (
     SELECT owner_id, job_id, target_id FROM jobs_attachment WHERE calendar_id = %(calendar)s
     UNION

@@ -1,9 +1,9 @@
--- Delete jobs, with what was noted of their missed times, their backfills, and the calendars that
--- they had to themselves.
+-- Delete jobs, with the records of their missed times, their backfills and their attachments to
+-- calendars.
 -- Parameters: ids bigint[]: jobs that are locked (lock_for_delete.sql).
 -- Result: a row per job that was deleted: id, schedule.
--- Keeps true: nobody notes anything of a job that is locked, so that what is seen here is all of it;
--- their runs keep their history and the number of the job.
+-- Keeps true: no transaction adds such records for a locked job, so this statement sees all of them.
+--   Runs keep their history and the id of the job.
 WITH missed AS (
     DELETE FROM jobs_missed WHERE job_id = ANY(%(ids)s)
 ), backfills AS (

@@ -1,6 +1,6 @@
 -- Insert jobs that were not there a moment ago.
 -- Parameters: rows json, as update.sql takes it.
--- Result: id, owner_id and key of each job that was made; somebody else has made the others meanwhile.
+-- Result: id, owner_id and key of each job that was made; another transaction has made the others.
 -- Keeps true: jobs are inserted in the order of owner and key, so two bulks do not deadlock.
 INSERT INTO jobs_job (
     owner_id, key, name, task, queue, payload, payload_key, target_id, labels, schedule,
@@ -10,22 +10,14 @@ INSERT INTO jobs_job (
     deadline_seconds, lock_key, history_policy, enabled, phase, shard, effective_from,
     created_at, changed_at)
 SELECT
-    n.owner_id, n.key, n.name, n.task, n.queue, decode(n.payload, 'base64'), n.payload_key,
+    n.owner_id, n.key, n.name, n.task, n.queue, n.payload, n.payload_key,
     n.target_id, n.labels, n.schedule, n.interval_minutes, n.interval_seconds, n.cron, n.zone,
     n.once_at, n.start_at, n.end_at, n.smooth, n.misfire, n.misfire_cap,
     n.misfire_deadline_seconds, n.overlap, n.priority, n.max_attempts, n.backoff_seconds,
     n.backoff_cap_seconds, n.retry_on, n.give_up_on, n.soft_time_limit_seconds,
     n.time_limit_seconds, n.deadline_seconds, n.lock_key, n.history_policy, n.enabled, n.phase,
     n.shard, clock_timestamp(), clock_timestamp(), clock_timestamp()
-FROM json_to_recordset(%(rows)s::json) AS n(
-        owner_id bigint, key text, name text, task text, queue text, payload text, payload_key
-        smallint, target_id bigint, labels jsonb, schedule text, interval_minutes integer,
-        interval_seconds integer, cron text, zone text, once_at timestamptz, start_at
-        timestamptz, end_at timestamptz, smooth boolean, misfire text, misfire_cap integer,
-        misfire_deadline_seconds float8, overlap text, priority smallint, max_attempts smallint,
-        backoff_seconds float8, backoff_cap_seconds float8, retry_on text[], give_up_on text[],
-        soft_time_limit_seconds float8, time_limit_seconds float8, deadline_seconds float8,
-        lock_key text, history_policy text, enabled boolean, phase integer, shard smallint)
+FROM json_populate_recordset(NULL::jobs_job, %(rows)s::json) AS n
 ORDER BY n.owner_id, n.key COLLATE "C"
 ON CONFLICT (owner_id, key) DO NOTHING
 RETURNING id, owner_id, key

@@ -1,23 +1,15 @@
 -- Write jobs that are there already, where they differ from what is given.
--- Parameters: rows json (an array of objects, of jobs each at most once; payload in base64;
--- phase and shard: the place to take where the schedule has none of its own yet).
+-- Parameters: rows json: an array of objects by the names of columns, each job at most once;
+--   payload as bytea in hex; phase and shard: the place to take where the job has none yet.
 -- Result: id, owner_id and key of each job that was changed.
--- Keeps true: jobs are locked in the order of their ids, so two bulks do not deadlock; a job that is
--- equal is neither locked nor written; its place stays as long as the interval (or a smooth
--- schedule's kind) does; a pause is the operators' and is not touched.
+-- Keeps true: jobs are locked in the order of their ids, so two bulks do not deadlock. A job that is
+--   equal is neither locked nor written. The place stays as long as the interval (or a smooth
+--   schedule's kind) does. A pause belongs to operators and is not changed.
 WITH given AS MATERIALIZED (
-    SELECT n.*, decode(n.payload, 'base64') AS bytes
-    FROM json_to_recordset(%(rows)s::json) AS n(
-        owner_id bigint, key text, name text, task text, queue text, payload text, payload_key
-        smallint, target_id bigint, labels jsonb, schedule text, interval_minutes integer,
-        interval_seconds integer, cron text, zone text, once_at timestamptz, start_at
-        timestamptz, end_at timestamptz, smooth boolean, misfire text, misfire_cap integer,
-        misfire_deadline_seconds float8, overlap text, priority smallint, max_attempts smallint,
-        backoff_seconds float8, backoff_cap_seconds float8, retry_on text[], give_up_on text[],
-        soft_time_limit_seconds float8, time_limit_seconds float8, deadline_seconds float8,
-        lock_key text, history_policy text, enabled boolean, phase integer, shard smallint)
+    SELECT * FROM json_populate_recordset(NULL::jobs_job, %(rows)s::json)
 ), changed AS MATERIALIZED (
-    SELECT j.id, j.interval_minutes AS old_minutes, j.phase AS old_phase, j.shard AS old_shard, n.*
+    SELECT j.id AS job_id, j.interval_minutes AS old_minutes, j.phase AS old_phase,
+        j.shard AS old_shard, n.*
     FROM given n JOIN jobs_job j ON j.owner_id = n.owner_id AND j.key = n.key
     WHERE (
          j.name, j.task, j.queue, j.payload, j.payload_key, j.target_id, j.labels, j.schedule,
@@ -27,12 +19,12 @@ WITH given AS MATERIALIZED (
          j.give_up_on, j.soft_time_limit_seconds, j.time_limit_seconds, j.deadline_seconds,
          j.lock_key, j.history_policy, j.enabled)
         IS DISTINCT FROM (
-         n.name, n.task, n.queue, n.bytes, n.payload_key, n.target_id, n.labels, n.schedule,
+         n.name, n.task, n.queue, n.payload, n.payload_key, n.target_id, n.labels, n.schedule,
          n.interval_minutes, n.interval_seconds, n.cron, n.zone, n.once_at, n.start_at,
          n.end_at, n.smooth, n.misfire, n.misfire_cap, n.misfire_deadline_seconds, n.overlap,
-         n.priority, n.max_attempts, n.backoff_seconds, n.backoff_cap_seconds,
-         n.retry_on::varchar[], n.give_up_on::varchar[], n.soft_time_limit_seconds,
-         n.time_limit_seconds, n.deadline_seconds, n.lock_key, n.history_policy, n.enabled)
+         n.priority, n.max_attempts, n.backoff_seconds, n.backoff_cap_seconds, n.retry_on,
+         n.give_up_on, n.soft_time_limit_seconds, n.time_limit_seconds, n.deadline_seconds,
+         n.lock_key, n.history_policy, n.enabled)
         OR n.phase IS NOT NULL AND (j.phase IS NULL OR j.shard IS NULL)
     ORDER BY j.id
     FOR NO KEY UPDATE OF j
@@ -42,7 +34,7 @@ WITH given AS MATERIALIZED (
     FROM changed c
 )
 UPDATE jobs_job j SET
-    name = n.name, task = n.task, queue = n.queue, payload = n.bytes, payload_key =
+    name = n.name, task = n.task, queue = n.queue, payload = n.payload, payload_key =
     n.payload_key, target_id = n.target_id, labels = n.labels, schedule = n.schedule,
     interval_minutes = n.interval_minutes, interval_seconds = n.interval_seconds, cron = n.cron,
     zone = n.zone, once_at = n.once_at, start_at = n.start_at, end_at = n.end_at, smooth =
@@ -56,5 +48,5 @@ UPDATE jobs_job j SET
     phase = CASE WHEN n.keeps THEN n.old_phase ELSE n.phase END,
     shard = CASE WHEN n.keeps THEN n.old_shard ELSE n.shard END
 FROM placed n
-WHERE j.id = n.id
+WHERE j.id = n.job_id
 RETURNING j.id, j.owner_id, j.key

@@ -1,10 +1,10 @@
 -- How long workers were busy with a run of a task, of an owner's newest that have succeeded.
 -- Parameters: owner_id bigint, task text, since uuid (the smallest id that counts).
--- Result: one row: count; seconds: the mean, all attempts of a run together, of each at most ten
---   times the median; at_once: how many of a submission's newest were at work at a
---   time, and backlogged: of those that had waited for a slot before; retry_share: the part that was tried again, and failures: how often one of them failed before,
---   at most. Null without any.
--- Keeps true: a fixed number of rows is looked at, by indexes, however many there are.
+-- Result: one row: count; seconds: the mean for all attempts of a run, each run at most ten times
+--   the median; at_once: how many of a submission's newest runs were active at a time; backlogged:
+--   the same, of runs that had waited for a slot; retry_share: the part that was retried; failures:
+--   the most failures of one run. Null without runs.
+-- Keeps true: a limited number of rows is read, by indexes.
 WITH submissions AS (
     SELECT id FROM (
         SELECT id, task FROM jobs_submission WHERE owner_id = %(owner_id)s ORDER BY id DESC LIMIT 200
@@ -43,7 +43,7 @@ WITH submissions AS (
 ), middle AS (
     SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS seconds FROM spans
 ), begun AS (
-    -- Of a submission that has just begun, what failed is not done yet.
+    -- In a submission that has just begun, the runs that failed have not ended yet.
     SELECT
         (SELECT count(*) FROM (
             SELECT FROM jobs_run WHERE submission_id = newest.id AND state = 'retrying' LIMIT 1000

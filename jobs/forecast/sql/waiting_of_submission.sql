@@ -1,8 +1,8 @@
--- What of a submission still waits, those together that have all in common.
+-- The waiting runs of a submission, grouped by what decides about their start.
 -- Parameters: submission bigint.
--- Result: calendars (ids, in order; none of what is overridden), needed (interval), priority, count,
---   names (of at most ten targets), due_at (the earliest), deadline_at (the latest; null when one has none),
---   retried_at (of those that wait to be tried again, which stand apart: when the last of them may be).
+-- Result: calendars (ids, in order; empty when overridden), needed (interval), priority, count,
+--   names (of at most ten targets), due_at (the earliest), deadline_at (the latest; null when a run
+--   has none), retried_at (for retries, which are groups of their own: the latest start).
 SELECT calendars, needed, priority, sum(count)::int AS count,
     (array_agg(name) FILTER (WHERE name IS NOT NULL))[1:10] AS names, min(due_at) AS due_at,
     CASE WHEN bool_and(deadline_at IS NOT NULL) THEN max(deadline_at) END AS deadline_at,

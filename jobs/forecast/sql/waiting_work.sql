@@ -1,7 +1,7 @@
--- What has not ended in a queue, by whose it is and from when on it asks for workers.
+-- The runs in a queue that have not ended, by owner, submission and the time when they need workers.
 -- Parameters: queue text, without bigint (a submission that is left out, or null), most int.
 -- Result: owner_id, submission_id (null for single runs), since (null: now), count.
--- Keeps true: at most so many rows are looked at, by the index of what has not succeeded.
+-- Keeps true: at most `most` rows are read, by the index of runs that have not succeeded.
 SELECT owner_id, submission_id, min(next_at) AS since, count(*) AS count
 FROM (
     SELECT owner_id, submission_id,

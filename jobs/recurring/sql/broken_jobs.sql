@@ -1,4 +1,4 @@
--- Enabled jobs whose schedule cannot be followed: written by raw SQL, with something missing.
+-- Enabled jobs whose schedule is broken: raw SQL left something out.
 -- Parameters: owners bigint[] (NULL: all), crons and zones text[]: expressions that cannot be read,
 --   side by side; most int.
 -- Result: id.

@@ -1,8 +1,8 @@
 -- Close pauses of jobs that are over and not recorded yet.
 -- Parameters: job_ids bigint[] (null: of all jobs), most int.
--- Result: id, the schedule's columns, paused_from, and over_at: where the pause ended.
--- Keeps true: a pause is closed once, and of a job that somebody holds, later; it ends where its time
--- was up, or where somebody resumed the job or switched it off (effective_from).
+-- Result: id, the schedule's columns, paused_from, and over_at: when the pause ended.
+-- Keeps true: a pause is closed once; that of a locked job, by a later call. It ends at its time, or
+--   when the job was resumed or switched off (effective_from).
 WITH over AS MATERIALIZED (
     SELECT id, paused_from, CASE
         WHEN NOT enabled THEN least(paused_until, effective_from)

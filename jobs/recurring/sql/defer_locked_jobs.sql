@@ -1,7 +1,7 @@
--- Ticks of one job each, for jobs that somebody's transaction holds.
+-- Ticks of one job each, for jobs that other transactions have locked.
 -- Parameters: job_ids, first_slots, end_slots bigint[], side by side.
 -- Result: none.
--- Keeps true: one open tick for a job and its first slot, however often it is left.
+-- Keeps true: a job has one open tick for a first slot, however often this is repeated.
 INSERT INTO jobs_tick (first_slot, end_slot, kind, after_job, created_at, sent_at)
 SELECT held.first_slot, held.end_slot, 'held', held.job_id - 1, clock_timestamp(), clock_timestamp()
 FROM unnest(%(job_ids)s::bigint[], %(first_slots)s::bigint[], %(end_slots)s::bigint[])

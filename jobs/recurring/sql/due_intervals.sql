@@ -1,20 +1,16 @@
 -- The jobs by interval that are due in some slots.
 -- Parameters: minutes bigint[], lows and highs int[], side by side: in that minute (since 1970) the
 --   shards from low to high.
--- Result: id, slot (of the due time), and the job's history_policy, overlap,
---   owner (slug), task, queue, priority, lock_key.
--- Keeps true: only due jobs are read, by the index job_due_interval. OFFSET 0 keeps the planner from
---   another way than asking the index for each interval and minute.
+-- Result: the fields of `Due` (due.py).
+-- Keeps true: only due jobs are read, by the index job_due_interval. OFFSET 0 makes the planner ask
+--   the index for each interval and minute.
 SELECT due.id, due.slot, due.history_policy, due.overlap, o.slug,
     due.task, due.queue, due.priority, due.lock_key
 FROM jobs_intervals AS intervals
 CROSS JOIN unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[])
     AS part (minute, low, high)
 CROSS JOIN LATERAL (
-    SELECT j.id, j.owner_id, j.history_policy, j.overlap, j.task, j.queue, j.priority, j.lock_key,
-        part.minute * 120 + j.shard AS slot,
-        j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
-    FROM jobs_job AS j
+    SELECT j.*, part.minute * 120 + j.shard AS slot FROM jobs_job AS j
     WHERE j.schedule || '' = 'interval' AND j.enabled AND j.interval_minutes = intervals.n
         AND j.phase = (part.minute %% intervals.n)::int
         AND j.shard BETWEEN part.low AND part.high
@@ -22,9 +18,4 @@ CROSS JOIN LATERAL (
 ) AS due
 JOIN jobs_owner AS o ON o.id = due.owner_id
 CROSS JOIN LATERAL (SELECT to_timestamp(due.slot / 2.0) AS at) AS moment
--- guard: due times: a schedule holds from when it was written
-WHERE due.effective_from <= moment.at
-    AND (due.start_at IS NULL OR due.start_at <= moment.at)
-    AND (due.end_at IS NULL OR due.end_at >= moment.at)
-    AND (due.paused_until IS NULL OR due.paused_until <= moment.at
-        OR due.paused_from > moment.at)
+WHERE {recurring/is_due}

@@ -1,25 +1,18 @@
 -- The jobs with one time that are due in some slots.
 -- Parameters: minutes bigint[], lows and highs int[], side by side: in that minute (since 1970) the
 --   shards from low to high.
--- Result: id, slot (of the due time: the minute's first), and the job's history_policy, overlap,
---   owner (slug), task, queue, priority, lock_key.
+-- Result: the fields of `Due` (due.py); the slot is the minute's first.
 -- Keeps true: only due jobs are read, by the index job_due_once; a job that is not smooth has the
 --   shard 0 there, and `once_at` is a whole minute.
 SELECT due.id, part.minute * 120 AS slot, due.history_policy, due.overlap, o.slug,
     due.task, due.queue, due.priority, due.lock_key
 FROM unnest(%(minutes)s::bigint[], %(lows)s::int[], %(highs)s::int[]) AS part (minute, low, high)
 CROSS JOIN LATERAL (
-    SELECT j.id, j.owner_id, j.history_policy, j.overlap, j.task, j.queue, j.priority, j.lock_key,
-        j.once_at,
-        j.effective_from, j.start_at, j.end_at, j.paused_until, j.paused_from
-    FROM jobs_job AS j
+    SELECT j.* FROM jobs_job AS j
     WHERE j.schedule || '' = 'once' AND j.enabled AND j.once_at = to_timestamp(part.minute * 60)
         AND (CASE WHEN j.smooth THEN j.shard ELSE 0 END) BETWEEN part.low AND part.high
     OFFSET 0
 ) AS due
 JOIN jobs_owner AS o ON o.id = due.owner_id
-WHERE due.effective_from <= due.once_at
-    AND (due.start_at IS NULL OR due.start_at <= due.once_at)
-    AND (due.end_at IS NULL OR due.end_at >= due.once_at)
-    AND (due.paused_until IS NULL OR due.paused_until <= due.once_at
-        OR due.paused_from > due.once_at)
+CROSS JOIN LATERAL (SELECT to_timestamp(part.minute * 60) AS at) AS moment
+WHERE {recurring/is_due}

@@ -1,6 +1,6 @@
 -- Jobs whose newest run that ended has failed: what the list of failing jobs shows.
--- Parameters: owners bigint[] (NULL: all), most int: so many failed runs are looked at, the newest.
--- Result: job_id; one row more, without it, when older failed runs were not looked at.
+-- Parameters: owners bigint[] (NULL: all), most int: how many of the newest failed runs are read.
+-- Result: job_id; one more row, with NULL, when there are older failed runs that were not read.
 -- Keeps true: both steps go by index (run_by_state, run_of_job), whatever the length of history.
 WITH failed AS MATERIALIZED (
     SELECT id, job_id FROM jobs_run

@@ -1,4 +1,4 @@
--- The distinct cron expressions of jobs that are to be read again.
+-- The distinct cron expressions of the jobs that this round sees and the one before did not.
 -- Parameters: seen, before pg_snapshot.
 -- Result: cron, zone.
 SELECT DISTINCT j.cron, j.zone FROM jobs_job AS j

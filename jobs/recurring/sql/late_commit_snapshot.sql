@@ -1,9 +1,9 @@
--- What has been made due since jobs were read again last.
+-- The snapshots of this round and of the one before, and whether a job has become visible between.
 -- Parameters: none.
 -- Result: seen and before (snapshots, as text), slot (the cursor's), any (is there a job to read).
--- Keeps true: jobs are found by who wrote them, which no clock and no long transaction can hide: what
---   one round does not see is not in its snapshot, and so is the next round's. Of a restored
---   database, whose snapshots are of another server, it begins anew.
+-- Keeps true: jobs are found by the transaction that wrote them, whatever clocks show and however
+--   long it took: a write that is not in the snapshot of one round is found by a later one. In a
+--   restored database the snapshot is of another server, and the rounds begin anew.
 SELECT c.seen::text, c.before::text, c.slot, EXISTS (
     SELECT FROM jobs_job AS j
     WHERE j.changed_xid >= pg_snapshot_xmin(c.before)

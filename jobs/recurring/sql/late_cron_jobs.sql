@@ -1,8 +1,8 @@
--- Jobs of cron expressions that were due in a span of slots: late, when it is an old one.
+-- Jobs of cron expressions that are due in a span of slots: late ones, when the span is past.
 -- Parameters: crons, zones text[]: the expressions that were due, side by side; first_slot, end_slot
 --   bigint; after_job bigint: jobs up to it are done; owners bigint[] (NULL: all); most int.
 -- Result: id.
--- Keeps true: read by the index of the ticks. A job that changed within the span may be missing.
+-- Keeps true: read by the index that ticks use. A job that changed within the span may be missing.
 SELECT j.id FROM unnest(%(crons)s::text[], %(zones)s::text[]) AS due(cron, zone)
 JOIN jobs_job AS j ON j.cron = due.cron AND j.zone = due.zone
     AND j.schedule || '' = 'cron' AND j.enabled

@@ -1,11 +1,11 @@
 -- Lock the next enabled jobs that may have due times in a span that was missed.
 -- Parameters: after_id bigint; only bigint: this job alone (null: all after that id);
 --   end timestamptz (not included), most int.
--- Result: id, is_locked: locked by somebody's transaction; owner_id, the schedule's columns,
--- effective_from, the pause, the misfire policy, all of them null of one that is held; in the order
--- of ids.
--- Keeps true: nobody edits or pauses a job between the look at it and the commit of what was
--- decided; a time before `effective_from` is never judged by today's schedule. Nobody is waited for.
+-- Result: by id: id, the schedule's columns, effective_from, the pause and the misfire policy;
+--   is_locked: another transaction has locked the job, and all columns but id are null.
+-- Keeps true: no transaction edits or pauses a job between this look at it and the commit of what
+--   was decided. A time before `effective_from` is never judged by the present schedule. A locked
+--   job is not waited for.
 WITH next AS MATERIALIZED (
     SELECT id FROM jobs_job
     WHERE id > %(after_id)s AND (%(only)s::bigint IS NULL OR id = %(only)s)
@@ -13,15 +13,12 @@ WITH next AS MATERIALIZED (
     ORDER BY id
     LIMIT %(most)s
 ), mine AS MATERIALIZED (
-    SELECT id, owner_id, schedule, interval_minutes, interval_seconds, cron, zone, once_at, start_at,
+    SELECT id, schedule, interval_minutes, interval_seconds, cron, zone, once_at, start_at,
         end_at, smooth, phase, shard, effective_from, paused_until, paused_from,
         misfire, misfire_cap, misfire_deadline_seconds
     FROM jobs_job WHERE id IN (SELECT id FROM next)
     ORDER BY id
     FOR NO KEY UPDATE SKIP LOCKED
 )
-SELECT next.id, mine.id IS NULL AS is_locked, owner_id, schedule, interval_minutes, interval_seconds,
-    cron, zone, once_at, start_at, end_at, smooth, phase, shard, effective_from, paused_until,
-    paused_from, misfire, misfire_cap, misfire_deadline_seconds
-FROM next LEFT JOIN mine ON mine.id = next.id
-ORDER BY next.id
+SELECT *, mine.id IS NULL AS is_locked FROM next LEFT JOIN mine USING (id)
+ORDER BY id

@@ -1,7 +1,7 @@
--- Lock those of some jobs whose runs must not overlap, without waiting for anybody.
+-- Lock the jobs, among those given, whose runs must not overlap, without waiting for a lock.
 -- Parameters: job_ids bigint[].
--- Result: id, overlap, is_locked: locked by somebody's transaction.
--- Keeps true: as lock_overlap_jobs.sql; a job that is held is not judged.
+-- Result: id, overlap, is_locked: locked by another transaction.
+-- Keeps true: as lock_overlap_jobs.sql; a locked job is not judged.
 WITH mine AS MATERIALIZED (
     SELECT id, overlap FROM jobs_job
     WHERE id = ANY(%(job_ids)s) AND overlap <> 'allow' AND history_policy = 'full'

@@ -1,11 +1,11 @@
--- Hand out the slots up to now as ticks, and what has not been done of earlier ones.
--- Parameters: grace int (slots): older ones are caught up; span int: most slots of a tick;
---   patience float (seconds): how long a tick that was sent may be silent; keep int: slots for
+-- Hand out the slots up to now as ticks, and find earlier ticks that must be sent again.
+-- Parameters: grace int (slots): older slots are caught up with; span int: most slots of a tick;
+--   patience float (seconds) without progress after which a tick is sent again; keep int: slots for
 --   which a tick that is done is kept.
--- Result: id of each tick that is to be sent; none when another pulse is at it.
+-- Result: id of each tick that is to be sent; none while another pulse runs.
 -- Keeps true: every slot is in exactly one tick, for the cursor moves in the statement that makes
---   them. `sent_at` is noted before the sending: what is lost then is sent again after the patience.
---   A tick that somebody is at is not waited for: the cursor would stand still meanwhile.
+--   them. `sent_at` is set before the tick is sent: a lost message is sent again after `patience`.
+--   A tick that a worker has locked is not waited for: the cursor would stand still meanwhile.
 WITH cursor AS MATERIALIZED (
     SELECT id, slot, floor(extract(epoch FROM clock_timestamp()) * 2)::bigint + 1 AS upto
     FROM jobs_cursor ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED

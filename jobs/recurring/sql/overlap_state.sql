@@ -1,9 +1,9 @@
--- What has become of due times of jobs, and which runs of these jobs are open.
+-- Which due times are done, and which runs of their jobs are open.
 -- Parameters: job_ids and slots bigint[], side by side: a job and a due time.
--- Result: of each due time that has its run or its record: kind 'done', job_id, slot; of each open
--- run: kind 'waiting' or 'active', job_id, run_id, in the order of ids.
--- Keeps true: runs of a backfill do not count; the job's lock key keeps them apart. Runs of these
--- jobs have one, by which the index of open runs is small.
+-- Result: for each due time with a run or a record of a miss: kind 'done', job_id, slot; for each
+--   open run: kind 'waiting' or 'active', job_id, run_id, in the order of ids.
+-- Keeps true: runs of a backfill do not count; the job's lock key keeps them apart. All runs of these
+--   jobs have a lock key, and the index of open runs with one is small.
 WITH due AS (
     SELECT job_id, slot, to_timestamp(slot / 2.0) AS due_at
     FROM unnest(%(job_ids)s::bigint[], %(slots)s::bigint[]) AS d (job_id, slot)

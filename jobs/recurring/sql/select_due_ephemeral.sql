@@ -1,7 +1,6 @@
 -- Due times of jobs without history, with what their hints hold.
 -- Parameters: ids and slots bigint[], side by side: a job and a due time.
--- Result: id, slot (of the due time), and the job's history_policy, overlap, owner (slug), task,
---   queue, priority, lock_key.
+-- Result: the fields of `Due` (due.py).
 -- Keeps true: reads only.
 SELECT j.id, due.slot, j.history_policy, j.overlap, o.slug, j.task, j.queue, j.priority, j.lock_key
 FROM unnest(%(ids)s::bigint[], %(slots)s::bigint[]) AS due (id, slot)

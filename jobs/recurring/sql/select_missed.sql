@@ -1,4 +1,4 @@
--- What is recorded as missed already of some jobs, as far as it touches a span.
+-- The records of missed due times of some jobs that overlap a span.
 -- Parameters: job_ids bigint[], start and end timestamptz.
 -- Result: job_id, first_at, last_at.
 SELECT job_id, first_at, last_at

@@ -1,9 +1,9 @@
--- Begin with a tick, or go on with it.
+-- Begin a tick, or continue it.
 -- Parameters: id bigint.
--- Result: kind, first_slot, end_slot, after_job; none when it is done, or somebody is at it now.
--- Keeps true: `seen` is from before anything of the tick was read, so that what it does not show is
---   read again (jobs/recurring/late_commits.py). The first one stays: jobs that were done then are not read
---   by who goes on.
+-- Result: kind, first_slot, end_slot, after_job; none when it is done, or locked by another worker.
+-- Keeps true: `seen` is from before the tick's jobs were read: jobs that it does not show are found
+--   by jobs/recurring/late_commits.py. The first snapshot stays, since a worker that continues the
+--   tick does not read again the jobs that were done before.
 UPDATE jobs_tick SET seen = coalesce(seen, pg_current_snapshot()), sent_at = clock_timestamp()
 WHERE id = (
     SELECT id FROM jobs_tick WHERE id = %(id)s AND done_at IS NULL FOR UPDATE SKIP LOCKED

@@ -213,7 +213,7 @@ def test_a_rate_spreads_the_starts() -> None:
 
 def test_a_due_time_and_a_spread_begin_later() -> None:
     """Nothing starts before it is due; what is late in a spread comes so much after the opening."""
-    group = Group(count=1, seconds=1, calendars=(hours((10, 60)),), late=timedelta(seconds=20))
+    group = Group(count=1, seconds=1, calendars=(hours((10, 60)),), delay=timedelta(seconds=20))
     assert told([group]).starts_at == after(30)
     found = forecast([group], Capacity(slots=1), now=NOW, not_before=after(15))
     assert found.starts_at == after(15)

@@ -18,8 +18,8 @@ def opening(*hours: float, length: float = 2, cut_off: timedelta = NONE) -> Cale
     return CalendarHours(tuple(entries), cut_off=cut_off)
 
 
-def gate(*calendars: CalendarHours, needed: timedelta = NONE, late: timedelta = NONE) -> Gate:
-    return gate_of(calendars, now=NOON, needed=needed, late=late)
+def gate(*calendars: CalendarHours, needed: timedelta = NONE, delay: timedelta = NONE) -> Gate:
+    return gate_of(calendars, now=NOON, needed=needed, delay=delay)
 
 
 def test_without_a_calendar_it_is_open_for_ever() -> None:
@@ -41,10 +41,10 @@ def test_what_does_not_fit_waits_for_what_does() -> None:
 
 def test_a_late_start_leaves_room_for_the_attempt() -> None:
     """Only openings that are still to come are spread, over the first half of what fits."""
-    assert gate(opening(3), late=HOUR) == Gate(opens_at=NOON + 4 * HOUR)
-    late = HOUR * 5 / 6
-    assert gate(opening(3), late=late, needed=HOUR * 1.5) == Gate(
+    assert gate(opening(3), delay=HOUR) == Gate(opens_at=NOON + 4 * HOUR)
+    delay = HOUR * 5 / 6
+    assert gate(opening(3), delay=delay, needed=HOUR * 1.5) == Gate(
         opens_at=NOON + HOUR * (3 + 1 / 12)
     )
-    assert gate(opening(3), late=late, needed=2 * HOUR) == Gate(opens_at=NOON + 3 * HOUR)
-    assert gate(opening(-1), late=HOUR).is_open
+    assert gate(opening(3), delay=delay, needed=2 * HOUR) == Gate(opens_at=NOON + 3 * HOUR)
+    assert gate(opening(-1), delay=HOUR).is_open

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from jobs.windows import CalendarHours, Effect, Entry, Named, why_closed
+from jobs.windows import CalendarHours, Effect, Entry, NamedHours, why_closed
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)  # a Friday
 HOUR = timedelta(hours=1)
@@ -26,13 +26,13 @@ YEAR_END = Entry(
 )
 
 
-def named(*entries: Entry, name: str = "Acme", cut_off: timedelta = timedelta(0)) -> Named:
-    return Named(
+def named(*entries: Entry, name: str = "Acme", cut_off: timedelta = timedelta(0)) -> NamedHours:
+    return NamedHours(
         name, CalendarHours(entries, cut_off), ("by anna at 2026-11-19 08:00 UTC",) * len(entries)
     )
 
 
-def why(*calendars: Named, needed: timedelta = HOUR) -> str:
+def why(*calendars: NamedHours, needed: timedelta = HOUR) -> str:
     return why_closed(calendars, now=NOON, needed=needed)
 
 

@@ -41,7 +41,7 @@ def days(
 
 
 def pieces(day: Day) -> list[tuple[str, Any]]:
-    return [(piece.hours, piece.told) for piece in day.pieces]
+    return [(piece.hours, piece.text) for piece in day.pieces]
 
 
 def test_weeks_are_whole_and_hold_the_month() -> None:
