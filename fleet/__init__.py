@@ -1,7 +1,7 @@
 """How work is shared and run: Celery, Kombu, Redis. Knows neither Django nor jobs.
 
-This is the front door; `use_fair_transport`, `route_calls` and `install` are called once, in
-`config/celery.py`.
+This module is the public interface. `config/celery.py` calls `use_fair_transport`, `route_calls`
+and `install` once.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""celery-beat, of which any number may run: one of them sends."""
+"""celery-beat: any number may run, and one of them sends."""

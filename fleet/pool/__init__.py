@@ -1,7 +1,7 @@
-"""A prefork pool with lower latency, and the children that work in it: all of it is here.
+"""A prefork pool with lower latency, and its children.
 
-It overrides internals of Celery's pool. No other package imports what is below: a pool of another
-kind could take its place. `fleet/versions.py` names the versions that it was tested with.
+It overrides internals of Celery's pool; `fleet/versions.py` names the versions that it was tested
+with. Other packages import only this module, so that another kind of pool could replace it.
 """
 
 from fleet.pool.copies import end_copies

@@ -1,1 +1,1 @@
-"""Processes that are started and stopped together: for the demo, `make up` and tests."""
+"""Processes that start and stop together: for the demo, `make up` and tests."""
