@@ -129,7 +129,7 @@ def _says_whether_it_reads(arguments: Sequence[str]) -> bool:
 
 
 def _kind(flag: str) -> type | None:
-    """Return the type of a Flower option's values; None for any other word."""
+    """Return the type of a Flower option's values; None for other arguments."""
     name = flag.removeprefix("--").replace("-", "_")
     if not flag.startswith("--") or name not in default_options:
         return None
@@ -145,7 +145,7 @@ def _refuse_no_number(flag: str, value: str, kind: type) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run Flower until it is told to stop."""
+    """Run Flower until a signal stops it."""
     parser = argparse.ArgumentParser(prog="fleet.flower", add_help=False, allow_abbrev=False)
     parser.add_argument("--app", default="config")
     ours, theirs = parser.parse_known_args(arguments)

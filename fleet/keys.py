@@ -14,14 +14,14 @@ class Key(NamedTuple):
     type: Literal["hash", "list", "zset"]
     what: str
     one: str = ""
-    """If set, there is one key for each of this, whose name ends the key."""
+    """If set, there is a key for each of these, such as "an owner"; its name is a suffix."""
 
 
 QUEUE_KEYS: Final = {
     "state": Key(
         "hash",
         "virtual time, busy period, order and lease numbers, average run time, watcher, "
-        "epoch and how far it is told, placeholders in the list",
+        "epoch and whether it is told and filled, placeholders in the list",
     ),
     "counters": Key("hash", "what has happened, by name"),
     "meta": Key("hash", "message id to what the scripts know of it"),
@@ -41,7 +41,7 @@ QUEUE_KEYS: Final = {
     "parked": Key("zset", "its messages that wait for the lock, in order", one="an owner and lock"),
     "contenders": Key("zset", "owners with messages parked behind it, by the first", one="a lock"),
     "held": Key("hash", "message id to its lease", one="a worker"),
-    "workers": Key("zset", "workers by when they were last heard of"),
+    "workers": Key("zset", "workers by the time of their last call"),
     "takes": Key("hash", "worker to its last take, until that is confirmed"),
     "expected": Key("hash", "task to its expected run time"),
     "sleepers": Key("zset", "workers that wait to be woken"),

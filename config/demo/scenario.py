@@ -46,7 +46,7 @@ from jobs.models import Submission
 
 LAB_DEVICES = 4
 UPGRADED_PART = 10
-"""Customers have one more device for each so many devices."""
+"""One customer's device is added for each 10 devices."""
 UPGRADED_LEAST, UPGRADED_MOST = 30, 300
 SMALL_AFTER_SECONDS = 1.0
 FORESEEN_AFTER_SECONDS = 2.0

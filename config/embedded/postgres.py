@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: makes its data folder, and says how to start and check it."""
+"""The embedded PostgreSQL: its data folder, command line and readiness."""
 
 import os
 import shutil

@@ -1,1 +1,1 @@
-"""What web processes and commands ask of Redis: publish hints, look at queues, set owners."""
+"""Redis for web processes and commands: publish hints, read queues, set owners."""

@@ -26,7 +26,7 @@ MAX_QUEUED: Final = 26
 class Lookahead:
     """Mixed into a pool: the jobs that wait in its children's pipes."""
 
-    # What is mixed in below.
+    # Of Celery's pool.
     _accept: Callable[[Any, Any], None]
     _fileno_to_inq: dict[int, Any]
     _hub: Any
@@ -150,15 +150,15 @@ class Lookahead:
 
     def _write_batch(self) -> None:
         """Write the batch, with one call for each child."""
-        gathered, self._batch = self._batch, None
+        batch, self._batch = self._batch, None
         refused = []
-        for child, jobs in (gathered or {}).items():
+        for child, jobs in (batch or {}).items():
             try:
                 size = os.writev(child.inqW_fd, [text for _job, text in jobs])
             except OSError:
                 size = 0
-            # Of several pieces a pipe takes the first ones, each as a whole. What has come to be
-            # its child's only job meanwhile is missed with that child.
+            # A pipe takes whole pieces: the first ones. A job that is not in `ahead` any more is its
+            # child's current one, and is handled when that child's end is noticed.
             missed = [job for job, _text in jobs[size // select.PIPE_BUF :] if job in child.ahead]
             for job in missed:
                 child.ahead.remove(job)

@@ -67,7 +67,7 @@ class Losses(Lookahead, Booting, Reconciling):
         child, _ = self._process_by_pid(pid)
         if getattr(child, "ahead", None):
             self._recall_from(child)
-            # What cannot be taken back has been read.
+            # Jobs that cannot be taken back have been read.
             if child.ahead and has_reached(child, child.current):
                 return  # the job has ended; its result will be read
         super().terminate_job(pid, sig)

@@ -58,7 +58,7 @@ class Epochs:
     def meet(self, client: Redis, queue: str, epoch: int, is_told: int) -> bool:
         """Name the leases to a queue in another epoch than we know.
 
-        If the queue is not told of its owners, call the primer; without one, say that none comes.
+        If the queue is not told of its owners, call the primer; without one, mark it as told.
         True if the queue may give messages now that it did not give before.
         """
         known = self.known[queue]

@@ -1,5 +1,4 @@
-"""Repairs a fair queue with keys of the wrong type or wrong values: it is built anew from what can
-be read.
+"""Rebuilds a fair queue that has keys of the wrong type or wrong values.
 
 Every script that meets such a key fails. Only other software makes them. `lua/repair.lua` also
 completes what a script had begun before it failed; `lua/audit.lua` finds wrong values that no other

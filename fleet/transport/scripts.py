@@ -56,7 +56,7 @@ Call = tuple[str, Sequence[Any]]
 
 
 def run(client: Redis, queue: str, act: str, *arguments: Any, now: int | str = SERVER_CLOCK) -> Any:
-    """Run one script on a queue and return what its file says."""
+    """Run one script on a queue and return its result."""
     [result] = run_all(client, queue, [(act, arguments)], now=now)
     return result
 

@@ -41,10 +41,9 @@ class AdmittedRun:
 
     @property
     def is_late(self) -> bool:
-        """Whether the start deadline has passed."""
-        at = time.monotonic()
-        is_closed = self.closes_at is not None and at > self.closes_at
-        return is_closed or at > self.begins_by
+        """Whether it is too late for a start."""
+        at, closes_at = time.monotonic(), self.closes_at
+        return at > self.begins_by or (closes_at is not None and at > closes_at)
 
     @property
     def begins_by(self) -> float:

@@ -34,7 +34,7 @@ RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
 
 
 class TaskExited(Exception):
-    """The task raised what would end its process, such as SystemExit; the process goes on."""
+    """The task raised an error such as SystemExit; its process continues."""
 
 
 class NotReached(Exception):
@@ -81,8 +81,7 @@ def install(tasks: Mapping[str, Task], application: Application) -> None:
 
 
 def _hint_request(base: Any) -> type[Request]:
-    """Return a request class whose hints are refused by their row only, and whose errbacks have an
-    owner.
+    """Return a request class that drops no hint, and gives errbacks their owner.
 
     Celery would drop a hint that was revoked by message or has an `expires`, and its run would wait
     for ever. If a child was lost, the main process calls the errbacks, outside of any task whose

@@ -109,7 +109,7 @@ class Consumer(consumer.Consumer):
             super().on_connection_error_after_connected(exc)
         except Exception as error:
             # Kombu restores unacknowledged messages over the connection that it has just closed.
-            # This is not needed: their rows say who holds them.
+            # This is not needed: their rows know the worker that holds them.
             logger.warning("the lost connection did not close well: %r", error)
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:

@@ -63,7 +63,7 @@ class Gate:
             )
 
     def on_request(self, request: Request) -> None:
-        """Take a message: a plain task goes on, a hint waits for its admission."""
+        """Take a message: forward a plain task, have a hint admitted."""
         if not is_hint(request.request_dict):
             if self._requires_row(request.type):
                 logger.warning("dropped %s[%s]: it runs only with a row", request.name, request.id)
