@@ -203,7 +203,8 @@ class Application:
     hints of runs without rows, or raises. `record` returns the state of each run, BUSY_ROW for a
     locked one, and omits runs whose token is out of date. `beat` gets the runs that the worker
     holds and returns those to cancel. `leave` ends the worker's row. `prime` restores owners and
-    hints in queues that were emptied. `close` drops the thread's connection after an error.
+    hints in queues that were emptied or fell back to an older copy. `close` drops the thread's
+    connection after an error.
     `plain_queues` have no durable runs; a worker of other queues needs a pool that can stop tasks,
     unless `allows_other_pools`. `child_niceness`, 0 to 19, is added in a pool's processes. A worker
     of `system_queue` has no remote control; others follow commands that read, and those named in

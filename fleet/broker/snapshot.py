@@ -73,7 +73,10 @@ class Snapshot:
         return _shares(weights)
 
     def received(self, *, since: Snapshot | None = None) -> dict[str, float]:
-        """Return each owner's share of the worker time that ended since a snapshot, or at all."""
+        """Return each owner's share of the worker time that ended since a snapshot, or at all.
+
+        All shares are 0 if none ended.
+        """
         before = {} if since is None else since.owners
         spans = {}
         for name, owner in self.owners.items():

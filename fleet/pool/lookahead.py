@@ -157,8 +157,8 @@ class Lookahead:
                 size = os.writev(child.inqW_fd, [text for _job, text in jobs])
             except OSError:
                 size = 0
-            # A pipe takes whole pieces: the first ones. A job that is not in `ahead` any more is its
-            # child's current one, and is handled when that child's end is noticed.
+            # A pipe takes whole pieces: the first ones. A job that has left `ahead` is its child's
+            # current one, and is handled when that child's end is noticed.
             missed = [job for job, _text in jobs[size // select.PIPE_BUF :] if job in child.ahead]
             for job in missed:
                 child.ahead.remove(job)

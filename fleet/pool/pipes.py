@@ -1,4 +1,4 @@
-"""The messages between a pool and its children: one system call each, and one message less per job.
+"""The messages between a pool and its children: one system call each, and fewer of them.
 
 Celery's child reports that it has accepted a job, which costs as much as a short task. Here the
 pool counts a job as accepted when it has written it to a free child. Shared memory says which job a
@@ -32,7 +32,7 @@ COLLECT_AT: Final = gc.get_threshold()
 """The thresholds before the worker set its own: the children run the user's code."""
 NONE: Final = -1
 NO_JOB: Final = -2
-"""In place of the job to stop: differs from NONE, so that it matches before the first read, too."""
+"""In place of the job to stop: matches no job, and not NONE before the first one is read."""
 PIECES: Final = 32
 """The jobs for which a child's pipe has room: twice the default of a pipe on Linux."""
 READ_SIZE: Final = 16_384

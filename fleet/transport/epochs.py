@@ -47,7 +47,7 @@ class Epochs:
         """The queues from which this process has taken."""
 
     def keep(self, client: Redis, queue: str) -> list[Lease]:
-        """Name this process's leases to the queue, which takes back all others; return them."""
+        """Name this process's leases to the queue, which takes back others; return the leases."""
         self._pending_ops.flush(client, [queue])
         leases = self._held.leases(queue=queue)
         named = [value for lease in leases for value in (lease.id, lease.number)]

@@ -31,12 +31,12 @@ MAX_UNCONFIRMED: Final = 16
 _ACTS: Final = ("finish", "done", "ack", "give_back")
 
 _Name = tuple[str, int]
-"""A lease's message, and its number."""
+"""A lease's message id and number."""
 
 
 @dataclass(slots=True)
 class QueueOps:
-    """Pending operations of one queue, by script; of each lease, the script's further arguments."""
+    """Pending operations of one queue: for each script, leases and further arguments."""
 
     finish: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
     done: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
@@ -127,12 +127,12 @@ class PendingOps:
 
     @property
     def _is_overdue(self) -> bool:
-        """Whether the server has been silent for longer than a connection waits for it."""
+        """Whether the server has been silent for longer than the socket timeout."""
         timeout = self._connection.timeout if self._connection is not None else None
         return timeout is not None and time.monotonic() - self._unconfirmed[0][2] > timeout
 
     def _collect(self, client: Redis, *, is_to_wait: bool = True) -> None:
-        """Read the replies to what was sent: all of them, or those that are here by now.
+        """Read the replies: all of them, or those that have arrived.
 
         What may not have arrived is pending again. Raises the server's refusal, and a timeout;
         a lost connection is only logged.
@@ -192,9 +192,9 @@ class PendingOps:
         return self._pending.pop(queue, None) or QueueOps()
 
     def pop_next(self, client: Redis, queue: str) -> QueueOps:
-        """Return all operations of a queue, for another connection; none if earlier ones are
-        unconfirmed.
+        """Return all operations of a queue; none if earlier ones are unconfirmed.
 
+        The caller sends them over another connection, where they could arrive before earlier ones.
         An acknowledgement that arrives before the end of its run would mean that it never ran.
         """
         with suppress(RedisError):

@@ -10,5 +10,5 @@ end
 count('adopted')
 local new = enqueue(ARGV, 4)
 settle()
-call('LREM', ARGV[2], 1, ARGV[3]) -- last: an act that fails halfway has not taken it
+call('LREM', ARGV[2], 1, ARGV[3]) -- last: an act that fails halfway leaves it in the list
 return new

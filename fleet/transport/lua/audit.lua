@@ -6,7 +6,7 @@
 --          other software that no act would notice
 -- Cost     O(owners + lines + leases), while messages are parked also O(keys of the database); the
 --          more it checks, the longer the pause after it
-local rest = call('PTTL', audited_key) -- below 0 when it is not there, or never ends
+local rest = call('PTTL', audited_key) -- below 0 if it does not exist or never expires
 if rest > 0 and rest < 1000000 then
     return 0
 end

@@ -89,7 +89,7 @@ for number, id in ipairs(ids) do
         put_elsewhere(at, id)
     elseif known[number] or fresh[id] then
         count('duplicates')
-        -- Its worker may be about to drop it without a run: see `drop`.
+        -- Its worker may ack it without a run: see `drop`.
         call('HSET', key.again, id, 1)
     else
         put_in_line(at, id)

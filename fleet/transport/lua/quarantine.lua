@@ -4,7 +4,7 @@
 -- Result   1, or 0 if they were gone
 -- Keeps    the newest 1,000; each is counted once; a placeholder stays
 -- Cost     O(1) for bytes at the left end of their list
-call('LLEN', key.quarantine) -- of the wrong type it fails here, before anything is taken
+call('LLEN', key.quarantine) -- if its type is wrong, fail before anything is removed
 local reason, where, bytes = ARGV[2], ARGV[3], ARGV[#ARGV]
 if where == 'list' then
     local is_ours = bytes == '' and ARGV[4] == queue and call('LLEN', queue) <= state.placeholders

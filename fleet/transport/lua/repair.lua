@@ -48,7 +48,7 @@ for _, name in ipairs(keys_from(base)) do
     end
 end
 if call('PTTL', mended_key) > 1000 or call('PTTL', mended_key) == -1 then
-    call('DEL', mended_key) -- it is not ours
+    call('DEL', mended_key) -- other software made it
 end
 if #wrong == 0 and (ARGV[3] ~= '1' or not call('SET', mended_key, '1', 'NX', 'PX', 1000)) then
     return {}
@@ -218,7 +218,7 @@ for id, lease in pairs(leases) do
 end
 for name, owner in pairs(running) do
     call('ZADD', key.owners, 0, name)
-    -- As a new owner with what is in flight: see shared/accounts.lua.
+    -- As a new owner, with its runs in flight: see shared/accounts.lua.
     call('HSET', key.accounts, name, cmsgpack.pack(
         1, 0, 0, 0, 1, 0, owner.count, owner.expected, owner.ran, now, 0, 0, 0, 0, 0, 0
     ))

@@ -64,7 +64,7 @@ for _, id in ipairs(call('ZRANGEBYSCORE', key.delayed, '-inf', now, 'LIMIT', 0, 
 end
 for _, name in ipairs(call('ZRANGEBYSCORE', key.resting, '-inf', now, 'LIMIT', 0, 100)) do
     local owner = owner_of(name)
-    owner.may_rest = true -- also one that has no rate any more, or never was an owner
+    owner.may_rest = true -- also an owner that has no rate any more, or is unknown
     touch(owner)
 end
 place_touched()
@@ -84,7 +84,7 @@ local function foremost()
         if start <= owner.score or looks == 64 then
             return owner
         end
-        -- What is in flight has run on since this score was written.
+        -- Runs in flight have continued since this score was written.
         set_score(owner, start)
     end
 end
@@ -129,8 +129,8 @@ local function next_of(owner)
     local submissions = key.submissions .. owner.name
     local submission, turn = unpack(call('ZRANGE', submissions, 0, 0, 'WITHSCORES'))
     if not submission then
-        -- Somebody has put a hand into the keys: go on with what is there, and the audit finds that
-        -- messages are missed.
+        -- Other software has changed the keys: continue with the messages that exist. The audit
+        -- finds that some are missing.
         owner.ready, placeholders = 0, placeholders - owner.ready
         return nil
     end
@@ -168,7 +168,7 @@ local function lease(owner, message, turn, read, known)
     else
         call('ZINCRBY', key.submissions .. owner.name, expected, message.submission)
     end
-    -- What is held beyond the slots waits: it is not charged for that (see fleet/fairness/queue.py).
+    -- Messages beyond the slots are not charged while they wait (see fleet/fairness/queue.py).
     local begins_at = #taken < slots and now or now + BUFFER
     start_run(owner, expected, begins_at)
     state.lease = state.lease + 1

@@ -7,8 +7,8 @@ local DECLARE, PATIENCE = 1000000, 2000000
 local function begin_epoch(after)
     state.epoch = math.max(now, after + 1)
     state.epoch_at, state.told, state.filled = now, 0, 0
-    -- One that listens is alone, and takes only when it has said what it holds. Where somebody
-    -- knew an epoch before this one, others may be on their way back to the server.
+    -- A single listener names its leases before it takes. If an earlier epoch was known, other
+    -- workers may be reconnecting.
     local listeners = call('PUBLISH', epoch_channel, exact(state.epoch))
     state.awaits = (after > 0 or listeners > 1) and 1 or 0
 end
@@ -20,7 +20,7 @@ local function meet_epoch(known, lease)
     if state.epoch == 0 or is_older then
         begin_epoch(math.max(known, state.epoch))
     end
-    -- A number must not come again for who holds an old lease.
+    -- The number of a lease that a worker still holds must not be used again.
     state.lease = math.max(state.lease, lease)
     return known ~= 0 and known ~= state.epoch
 end
@@ -29,7 +29,7 @@ local function is_told()
     return state.told == state.epoch
 end
 
--- Whether the queue gives messages out. If nothing tells it the settings, it waits this long.
+-- Whether the queue gives messages out. If nothing tells it the settings, it waits PATIENCE.
 local function is_open()
     local age = now - state.epoch_at
     local has_heard = state.awaits == 0 or age >= DECLARE

@@ -154,7 +154,7 @@ local function drop(leases)
         end
     end
     if #ids > 0 then
-        -- In this order: what has a body and no lease is published again by `repair.lua`.
+        -- In this order: `repair.lua` publishes a message again that has a body and no lease.
         forget(ids)
         delete_fields(key.held .. leases[1].worker, ids)
     end

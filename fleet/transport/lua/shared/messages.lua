@@ -200,7 +200,7 @@ local function read_group(values, at)
         submission = values[at + 2],
         lock = values[at + 6],
         task = values[at + 7],
-        -- What is delayed ages from when it is due; what was due before now, from then.
+        -- A message ages from its due time, also if that is in the past.
         order = state.sequence + delay - priority * AGEING,
         deadline = deadline and now + deadline or 0,
         at = now,
@@ -216,7 +216,7 @@ local function put_in(values, at)
     if call('HSETNX', key.meta, message.id, pack_message(message)) == 0 then
         state.sequence = sequence
         count('duplicates')
-        -- Its worker may be about to drop it without a run: see `drop`.
+        -- Its worker may ack it without a run: see `drop`.
         call('HSET', key.again, message.id, 1)
         return
     end
