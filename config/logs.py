@@ -33,6 +33,8 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+    # The lines of each task cost more than a short task.
+    each_task_level = "WARNING" if level == "INFO" else level
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -54,14 +56,9 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": level, "propagate": True},
-            **{name: {"level": _no_less_than_warning(level)} for name in EACH_TASK_LOGGERS},
+            **{name: {"level": each_task_level} for name in EACH_TASK_LOGGERS},
         },
     }
-
-
-def _no_less_than_warning(level: str) -> str:
-    """Return the level for the lines of each task, which cost more than a short task."""
-    return "WARNING" if level == "INFO" else level
 
 
 def _renderers(form: str) -> list[Any]:

@@ -150,9 +150,11 @@ class DeviceServer:
                 return await self._upgrade(name, _parse_activation(request.body), connection)
             case ["GET", "firmware"]:
                 return self.firmware.report(_version_asked(url.query))
-            case [_, "report" | "firmware"] | [_, "devices", _]:
-                raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"method: {request.method}")
-            case [_, "devices", _, "ruleset" | "health" | "firmware"]:
+            case (
+                [_, "report" | "firmware"]
+                | [_, "devices", _]
+                | [_, "devices", _, "ruleset" | "health" | "firmware"]
+            ):
                 raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"method: {request.method}")
         raise Refused(HTTPStatus.NOT_FOUND, "no such page")
 

@@ -134,8 +134,10 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
             in_time = _follow(submissions, stack, progress, until=_are_done, deadline=deadline)
             upgrade = begin_upgrade(customers, version=version)
+            first = submissions[0]
+            expected = run_times_of(first.owner, first.task, first.queue, now=timezone.now())
             upgrade_foreseen = _follow_upgrade(
-                upgrade, stack, progress, expected=_known(submissions[0]), deadline=deadline
+                upgrade, stack, progress, expected=expected, deadline=deadline
             )
             in_time &= upgrade.is_done()
         if not in_time:
@@ -243,11 +245,6 @@ def _foreseen_seconds(submission: Submission) -> float | None:
     if found is None or found.finishes_at is None:
         return None
     return round((found.finishes_at - submission.created_at).total_seconds(), 2)
-
-
-def _known(submission: Submission) -> RunTimes | None:
-    """Return the run times of a submission's task."""
-    return run_times_of(submission.owner, submission.task, submission.queue, now=timezone.now())
 
 
 def _is_time_for_small(lines: Sequence[Line]) -> bool:

@@ -118,15 +118,11 @@ def end_world() -> None:
 
 def _end_world() -> None:
     try:
-        _stop_asking()
+        Job.objects.filter(owner__slug=CHECKING_OWNER).update(enabled=False)
+        waiting = Run.objects.open().filter(task__startswith=f"{check_health.__module__}.")
+        cancel_runs(list(waiting.values_list("id", flat=True)), reason="the demo has ended")
     finally:
         connection.close()
-
-
-def _stop_asking() -> None:
-    Job.objects.filter(owner__slug=CHECKING_OWNER).update(enabled=False)
-    waiting = Run.objects.open().filter(task__startswith=f"{check_health.__module__}.")
-    cancel_runs(list(waiting.values_list("id", flat=True)), reason="the demo has ended")
 
 
 def next_version() -> int:

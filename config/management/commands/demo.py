@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -73,8 +74,6 @@ class Command(BaseCommand):
 
 
 def _wait_for_interrupt() -> None:
-    try:
+    with suppress(KeyboardInterrupt):
         while True:
             signal.pause()
-    except KeyboardInterrupt:
-        return
