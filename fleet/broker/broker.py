@@ -51,8 +51,8 @@ class Broker:
     def publish(self, hints: Sequence[Hint], *, timeout: float) -> None:
         """Publish all hints within `timeout` seconds, or raise BrokerUnavailable."""
         deadline = time.monotonic() + timeout
-        with self._connected(timeout=timeout) as connection:
-            self._sender.send(connection.default_channel, hints, until=deadline)
+        with self._channel(timeout=timeout) as channel:
+            self._sender.send(channel, hints, until=deadline)
 
     def withdraw(self, queue: str, hints: Sequence[tuple[str, int]], *, timeout: float) -> None:
         """Remove unleased hints, by run and token, from a fair queue; do nothing on a stock queue.
@@ -68,8 +68,7 @@ class Broker:
 
     def backlog(self, queue: str, *, timeout: float) -> int:
         """Return the ready messages of a queue, priority lists included."""
-        with self._connected(timeout=timeout) as connection:
-            channel: Any = connection.default_channel
+        with self._channel(timeout=timeout) as channel:
             return int(channel._size(queue))
 
     def waiting(self, queue: str, *, header: str, timeout: float) -> set[str]:
@@ -77,10 +76,8 @@ class Broker:
 
         Malformed messages are skipped.
         """
-        with self._connected(timeout=timeout) as connection:
-            channel: Any = connection.default_channel
-            steps = channel.priority_steps
-            lists = [channel._q_for_pri(queue, step) for step in steps]
+        with self._channel(timeout=timeout) as channel:
+            lists = [channel._q_for_pri(queue, step) for step in channel.priority_steps]
             texts = [text for name in lists for text in channel.client.lrange(name, 0, -1)]
         found = set()
         for text in texts:
@@ -91,20 +88,19 @@ class Broker:
     @contextmanager
     def client(self, *, timeout: float) -> Iterator[Redis]:
         """Give the Redis client to one caller at a time; errors become BrokerUnavailable."""
-        with self._connected(timeout=timeout) as connection:
-            channel: Any = connection.default_channel
+        with self._channel(timeout=timeout) as channel:
             yield channel.client
 
     @contextmanager
-    def _connected(self, *, timeout: float) -> Iterator[Connection]:
-        """Give the connection to one caller at a time; errors become BrokerUnavailable."""
+    def _channel(self, *, timeout: float) -> Iterator[Any]:
+        """Give the channel to one caller at a time; errors become BrokerUnavailable."""
         if not self._lock.acquire(timeout=timeout):
             raise BrokerUnavailable("another caller still waits for the broker")
         try:
             # After the lock: the caller that held it may have failed.
             if time.monotonic() < self._resume_at:
                 raise BrokerUnavailable("the broker failed a moment ago")
-            yield self._connect(timeout=timeout)
+            yield self._connect(timeout=timeout).default_channel
         except BrokerUnavailable:
             raise
         except Exception as error:
