@@ -166,12 +166,14 @@ class LeaseTaking:
         messages = []
         for message in given:
             if is_text(message[0]):
-                messages.append(self._hold(queue, channel, message))
+                messages.append(message)
             else:
                 # Fairshift writes no such id.
                 facts = (b"its id is no text", "lease", self.worker, *message[:2], message[4])
                 scripts.run(client, queue, "quarantine", *facts)
-        return Taken(messages, sleep_ms / 1000 if sleep_ms else None, bool(foreign))
+        # After the loop: if that raises, no message is held that is never delivered.
+        held = [self._hold(queue, channel, message) for message in messages]
+        return Taken(held, sleep_ms / 1000 if sleep_ms else None, bool(foreign))
 
     def forget_server(self, channel: Hashable) -> None:
         """Before this channel's next take, name the leases again: the server may be a new one."""
