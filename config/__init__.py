@@ -1,4 +1,4 @@
-"""The one place where Django, Celery, jobs and fleet are put together."""
+"""This project: connects Django, Celery, jobs and fleet."""
 
 from config.celery import app as celery_app
 

@@ -1,4 +1,4 @@
-"""The one place where Celery, fleet and jobs are wired together."""
+"""The Celery app; connects Celery, fleet and jobs."""
 
 import os
 
@@ -19,7 +19,7 @@ fleet.route_calls()
 
 @worker_init.connect
 def _wire(**_signal: object) -> None:
-    """Hand the application's half of the journey to a worker, before its boot steps are built."""
+    """Give a worker its Application, before its boot steps are built."""
     from jobs.wiring import application
 
     fleet.install(app, application())

@@ -1,4 +1,4 @@
-"""Turns DATABASE_URL into Django's settings of a PostgreSQL connection."""
+"""Django's settings of the PostgreSQL connection, from DATABASE_URL."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.db.backends.signals import connection_created
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-# libpq's names, and Django's for the same thing; what is not listed goes into OPTIONS.
+# libpq's names and Django's; all others go into OPTIONS.
 DJANGO_NAMES = {
     "dbname": "NAME",
     "user": "USER",
@@ -18,8 +18,7 @@ DJANGO_NAMES = {
     "port": "PORT",
 }
 
-# A peer that vanished without a word is noticed within about 15 seconds. libpq leaves
-# these out on a unix socket.
+# A peer that vanished is noticed within about 15 seconds. libpq ignores these on a unix socket.
 CONNECTION_OPTIONS = {
     "connect_timeout": "5",
     "keepalives": "1",
@@ -36,7 +35,7 @@ def postgresql_settings(url: str) -> dict[str, Any]:
     try:
         given = conninfo_to_dict(url)
     except ProgrammingError:
-        # libpq repeats parts of the URL in its message, and a password may be one of them.
+        # libpq's message may repeat a password in the URL.
         raise ImproperlyConfigured(
             "DATABASE_URL is not a valid PostgreSQL URL; its form is"
             " postgresql://user:password@host:port/name?option=value."
@@ -54,10 +53,7 @@ def postgresql_settings(url: str) -> dict[str, Any]:
 
 
 def limit_statements() -> None:
-    """Have PostgreSQL end each statement of this process after WEB_STATEMENT_TIMEOUT_SECONDS.
-
-    For the web process: its connections are made from here on.
-    """
+    """Limit statements of this process's new connections to WEB_STATEMENT_TIMEOUT_SECONDS."""
     connection_created.connect(_limit_statements, dispatch_uid="statement timeout")
 
 

@@ -1,7 +1,7 @@
-"""Typed readers of environment variables that refuse a bad value by its name.
+"""Typed readers of environment variables that refuse bad values.
 
-An empty variable counts as not given. Every refusal is an ImproperlyConfigured
-that says which variable, what it held (never for secrets) and what is allowed.
+An empty variable counts as not set. A refusal is an ImproperlyConfigured with the variable's name,
+its value (never for secrets) and what is allowed.
 """
 
 import difflib
@@ -18,25 +18,26 @@ from django.core.exceptions import ImproperlyConfigured
 from jobs.core.conf import Kind, Rule
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 
 
 class Environment:
-    """Reads variables from `variables` and remembers which names are known."""
+    """Reads `variables` and remembers which names are known."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables
         self._known: set[str] = set()
 
     def has(self, name: str) -> bool:
-        """Say whether the variable is given and not empty."""
+        """Say whether the variable is set and not empty."""
         self._known.add(name)
         return self._variables.get(name, "").strip() != ""
 
     def text(self, name: str, *, default: str | None = None) -> str:
-        """Return the variable's text; without a default it is required."""
+        """Return the variable's text; it is required if there is no default."""
         if self.has(name):
             return self._variables[name].strip()
         return _required(name, default)
@@ -61,14 +62,7 @@ class Environment:
         """Return a whole number within the limits, both included."""
         if not self.has(name):
             return _required(name, default)
-        allowed = "a whole number" + _limits(minimum, maximum)
-        try:
-            number = int(self.text(name))
-        except ValueError:
-            raise _refusal(name, self.text(name), allowed) from None
-        if not _within(number, minimum, maximum):
-            raise _refusal(name, self.text(name), allowed)
-        return number
+        return self._number(name, int, "a whole number", minimum, maximum)
 
     def seconds(
         self,
@@ -81,17 +75,33 @@ class Environment:
         """Return a time span in seconds, fractions allowed, within the limits, both included."""
         if not self.has(name):
             return _required(name, default)
-        allowed = "a number of seconds" + _limits(minimum, maximum)
+        return self._number(name, float, "a number of seconds", minimum, maximum)
+
+    def _number(
+        self,
+        name: str,
+        kind: Callable[[str], N],
+        what: str,
+        minimum: float | None,
+        maximum: float | None,
+    ) -> N:
+        lower = f" from {minimum:.15g}" if minimum is not None else ""
+        upper = f" up to {maximum:.15g}" if maximum is not None else ""
+        refusal = _refusal(name, self.text(name), what + lower + upper)
         try:
-            number = float(self.text(name))
+            number = kind(self.text(name))
         except ValueError:
-            raise _refusal(name, self.text(name), allowed) from None
-        if not math.isfinite(number) or not _within(number, minimum, maximum):
-            raise _refusal(name, self.text(name), allowed)
+            raise refusal from None
+        is_above = minimum is None or number >= minimum
+        is_below = maximum is None or number <= maximum
+        # False for a NaN.
+        is_finite = abs(number) < math.inf
+        if not (is_finite and is_above and is_below):
+            raise refusal
         return number
 
     def choice(self, name: str, *, allowed: Iterable[str], default: str | None = None) -> str:
-        """Return the one of `allowed` that the variable names, in any case."""
+        """Return the one of `allowed` that the variable names; case does not matter."""
         if not self.has(name):
             return _required(name, default)
         by_lower = {word.lower(): word for word in allowed}
@@ -142,7 +152,7 @@ class Environment:
         return self.text(name)
 
     def reader(self, rule: Rule) -> Callable[[str], Any] | None:
-        """Return what reads a variable by the rule of a setting; None for what has none."""
+        """Return the reader for a setting's rule; None if it cannot be a variable."""
         match rule.kind:
             case Kind.SECONDS:
                 return partial(self.seconds, minimum=rule.least, maximum=rule.most)
@@ -156,11 +166,11 @@ class Environment:
                 return None
 
     def section(self, prefix: str, readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
-        """Return {key: value} of the variables `prefix + key` that are given."""
+        """Return {key: value} of the variables `prefix + key` that are set."""
         return {key: read(prefix + key) for key, read in readers.items() if self.has(prefix + key)}
 
     def refuse_unknown(self, prefix: str) -> None:
-        """Refuse a variable with this prefix that nothing has read, and suggest the near miss."""
+        """Refuse a variable with this prefix that no reader knows; suggest a similar one."""
         known = {name for name in self._known if name.startswith(prefix)}
         for name in sorted(self._variables):
             if name.startswith(prefix) and name not in known:
@@ -183,13 +193,3 @@ def _refusal(name: str, given: str, allowed: str, *, near: str = "") -> Improper
 def _near(given: str, known: Iterable[str]) -> str:
     matches = difflib.get_close_matches(given, list(known), n=1)
     return f" Did you mean {matches[0]}?" if matches else ""
-
-
-def _within(number: float, minimum: float | None, maximum: float | None) -> bool:
-    return (minimum is None or number >= minimum) and (maximum is None or number <= maximum)
-
-
-def _limits(minimum: float | None, maximum: float | None) -> str:
-    lower = f" from {minimum:.15g}" if minimum is not None else ""
-    upper = f" up to {maximum:.15g}" if maximum is not None else ""
-    return lower + upper

@@ -13,9 +13,9 @@ ADDRESS_LIMIT: Final = 100
 
 
 def lockout_parameters(request: Any, _credentials: Any = None) -> list[Any]:
-    """Return by what django-axes counts against its limit: AXES_LOCKOUT_PARAMETERS.
+    """Return what django-axes counts wrong passwords by (AXES_LOCKOUT_PARAMETERS).
 
-    By address alone, ten wrong ones of one person would lock out all behind the same proxy.
+    By address alone, ten of one person would lock out everyone behind the same proxy.
     """
     attempts = AccessAttempt.objects.filter(
         ip_address=getattr(request, "axes_ip_address", None),

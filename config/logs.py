@@ -1,4 +1,4 @@
-"""One form for every log line: readable on a terminal, JSON in production."""
+"""The format of log lines: readable on a terminal, JSON in production."""
 
 import sys
 from typing import Any
@@ -8,7 +8,7 @@ from structlog.typing import EventDict
 
 TEXT_CHARACTERS = 20_000
 
-# "received" and "succeeded". The rows, the events and LOG_LEVEL=DEBUG say the same.
+# They log "received" and "succeeded" for each task; rows and events say the same.
 EACH_TASK_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
 
 SHARED_PROCESSORS: list[Any] = [
@@ -22,7 +22,7 @@ SHARED_PROCESSORS: list[Any] = [
 
 
 def logging_settings(*, form: str, level: str) -> dict[str, Any]:
-    """Configure structlog and return Django's LOGGING, so that both write the same lines."""
+    """Configure structlog and return Django's LOGGING; both write the same format."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -33,6 +33,8 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+    # The lines of each task cost more than a short task.
+    each_task_level = "WARNING" if level == "INFO" else level
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -50,18 +52,13 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
             "stderr": {"class": "logging.StreamHandler", "formatter": "fairshift"},
         },
         "root": {"handlers": ["stderr"], "level": level},
-        # Django's own handlers would write the same line a second time.
+        # Django's own handlers would repeat the line.
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": level, "propagate": True},
-            **{name: {"level": _no_less_than_warning(level)} for name in EACH_TASK_LOGGERS},
+            **{name: {"level": each_task_level} for name in EACH_TASK_LOGGERS},
         },
     }
-
-
-def _no_less_than_warning(level: str) -> str:
-    """Return the level for lines of which each task writes two: they cost more than short tasks."""
-    return "WARNING" if level == "INFO" else level
 
 
 def _renderers(form: str) -> list[Any]:
@@ -69,13 +66,13 @@ def _renderers(form: str) -> list[Any]:
         last: Any = structlog.processors.JSONRenderer()
     else:
         last = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    # Tracebacks as Python writes them: a prettier one takes minutes over a message of a
-    # megabyte, and shows local variables, which may be secrets.
+    # Python's own tracebacks: rich ones take minutes for a message of a megabyte, and show local
+    # variables, which may be secrets.
     return [structlog.processors.format_exc_info, _clip, last]
 
 
 def _name_facts(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Give a line of `fleet.logs` its name as the event, and its facts as fields."""
+    """Give a line of `fleet.logs` its event name, and its facts as fields."""
     record = event["_record"]
     if facts := getattr(record, "facts", None):
         event.update(facts, event=record.event)
@@ -83,7 +80,7 @@ def _name_facts(_logger: object, _method: str, event: EventDict) -> EventDict:
 
 
 def _clip(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Shorten what a task's own error may make endless."""
+    """Shorten long texts, such as those of a task's errors."""
     for key in ("event", "exception"):
         text = event.get(key)
         if isinstance(text, str) and len(text) > TEXT_CHARACTERS:

@@ -1,7 +1,7 @@
 """Which databases `manage.py demo` and `manage.py up` may write to.
 
-Both migrate, and make users and owners. So they write only to a database that they have marked
-as theirs, or that holds nobody's work yet.
+Both migrate, and make users and owners. So they write only to a database that they have marked,
+or that has no other data.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ NAMED_COUNT = 3
 
 
 def refuse_foreign_database(*, with_user: bool = False) -> None:
-    """Raise CommandError, before anything is written, when the database may be another's.
+    """Raise CommandError, before anything is written, if the database may have other data.
 
-    Refused too: one of another version of Fairshift, which `migrate` would not bring to this one.
-    Accepted: a database without tables; one that `mark_database` has marked; one without owners;
-    and one with only what a demo made before there were marks. `with_user`: also refuse a user
-    with the name of the demo's that the demo has not made.
+    Refused, too: one of another version of Fairshift that `migrate` cannot update. Accepted: a
+    database without tables, one that `mark_database` has marked, one without owners, and one with
+    only the data of a demo before there were marks. `with_user`: also refuse a user with the demo's
+    name that the demo has not made.
     """
     _refuse_other_version()
     tables = set(connection.introspection.table_names())
@@ -55,7 +55,7 @@ def refuse_foreign_database(*, with_user: bool = False) -> None:
 
 
 def mark_database() -> None:
-    """Mark the migrated database as one that `demo` and `up` may write to from now on."""
+    """Mark the migrated database as one that `demo` and `up` may write to."""
     is_of_earlier_demo = _is_of_earlier_demo()
     group, is_new = Group.objects.get_or_create(name=GROUP)
     if is_new and is_of_earlier_demo:
@@ -63,7 +63,7 @@ def mark_database() -> None:
 
 
 def _refuse_other_version() -> None:
-    """Raise CommandError when a migration of Fairshift was applied that this version lacks."""
+    """Raise CommandError if this version lacks a migration of Fairshift that was applied."""
     loader = MigrationLoader(connection)
     unknown = sorted(loader.applied_migrations.keys() - loader.disk_migrations.keys())
     if names := [name for app, name in unknown if app == "jobs"]:
@@ -76,9 +76,9 @@ def _refuse_other_version() -> None:
 
 
 def _refuse_other_project(tables: set[str]) -> None:
-    """Raise CommandError when there are tables or users, and none of Fairshift's tables.
+    """Raise CommandError if there are other tables or users, without Fairshift's tables.
 
-    The tables of a first `migrate` that was interrupted are no reason.
+    The tables of an interrupted first `migrate` are accepted.
     """
     known = {"django_migrations", *connection.introspection.django_table_names()}
     if unknown := sorted(tables - known):

@@ -1,6 +1,6 @@
 """The only settings file. Everything that differs between installations is an environment variable.
 
-Bad values are refused here, by name, before anything starts.
+Bad values are refused here by name.
 """
 
 import os
@@ -42,24 +42,23 @@ ALLOWED_HOSTS = env.words(
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
 
 # --- Fairshift ------------------------------------------------------------------------------
-# Only what the environment gives; jobs/core/conf.py knows every key, its default and its limits.
+# Only what the environment sets; jobs/core/conf.py has every key, its default and its limits.
 FAIRSHIFT: dict[str, Any] = env.section(
     "FAIRSHIFT_",
     {key: reader for key, rule in RULES.items() if (reader := env.reader(rule)) is not None},
 )
 FLOWER_URL = env.url("FLOWER_URL", schemes=("http", "https"), default="http://127.0.0.1:5555")
-# Read by Flower's own process, for the way back to the admin; known here so that one file of
-# variables may serve all processes.
+# Used by Flower's process; known here so that all processes can share one file of variables.
 SITE_URL = env.url("FAIRSHIFT_SITE_URL", schemes=("http", "https"), default="")
 
-# Where the demo's own processes find its devices.
+# The URL of the demo's device server.
 DEMO_DEVICES_URL = env.url(
     "FAIRSHIFT_DEMO_DEVICES_URL", schemes=("http",), default="http://127.0.0.1:8901"
 )
 
 # --- PostgreSQL and Redis -------------------------------------------------------------------
 if missing_servers:
-    # Imported here: with both URLs given, nothing embedded is needed or installed.
+    # Imported here: with both URLs set, the embedded servers need not be installed.
     from config.embedded import ensure
 
     embedded_urls = ensure(missing_servers, state_dir=STATE_DIR)
@@ -71,7 +70,7 @@ DATABASES = {
         env.url("DATABASE_URL", schemes=DATABASE_SCHEMES, default=embedded_urls.get("postgres"))
     )
 }
-# In the web process alone, see config/databases.py.
+# Only in the web process, see config/databases.py.
 WEB_STATEMENT_TIMEOUT_SECONDS = env.seconds(
     "WEB_STATEMENT_TIMEOUT_SECONDS", default=30, minimum=0.1, maximum=3600
 )
@@ -139,7 +138,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 STATIC_URL = "static/"
 STATIC_ROOT = STATE_DIR / "static"
-# Without a collectstatic step, files are served from where the packages keep them.
+# Without collectstatic, files are served from their packages.
 WHITENOISE_USE_FINDERS = True
 
 LANGUAGE_CODE = "en"
@@ -165,13 +164,13 @@ SECURE_HSTS_SECONDS = env.integer(
     "SECURE_HSTS_SECONDS", default=0, minimum=0, maximum=2 * 365 * 86400
 )
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_SECONDS > 0
-# Only behind a proxy that sets this header itself: otherwise any client could claim https.
+# Only behind a proxy that sets this header: otherwise any client could set it.
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env.boolean("BEHIND_TLS_PROXY", default=False) else None
 )
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# Scripts and styles are files of ours and of Django's admin; none stands in a page.
+# Scripts and styles are files, never inline.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'self'"],
@@ -181,8 +180,8 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
-# Logins of one name from one address, and all of an address that tries many names. By name alone,
-# anyone could lock a person out.
+# Locks a name at an address, or an address that tries many names. By name alone, anyone could lock
+# a person out.
 AXES_LOCKOUT_PARAMETERS = "config.logins.lockout_parameters"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
@@ -202,8 +201,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 5,
     "socket_keepalive": True,
     "health_check_interval": 10,
-    # Of queues that are not fair, the system's own: how soon a dead worker's task comes back,
-    # and how long one may take without a second start.
+    # For the system's queue, which is not fair: when a dead worker's task is delivered again, and
+    # how long a task may run before a second start.
     "visibility_timeout": 12 * 3600,
 }
 if env.boolean("FAIRSHIFT_ALLOW_UNTESTED_VERSIONS", default=False):
@@ -215,11 +214,11 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_SERIALIZER = "json"
 CELERY_RESULT_SERIALIZER = "json"
 CELERY_TASK_DEFAULT_QUEUE = "jobs"
-# An exchange each: queues without one would share the default one, and every message.
+# Each has its own exchange: with a shared one, both queues would get every message.
 CELERY_TASK_QUEUES = tuple(
     Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system")
 )
-# No worker consumes this one: the system's worker reads it in order (jobs/definitions/inbox.py).
+# No worker consumes `inbox`: the system's worker reads it in order (jobs/definitions/inbox.py).
 CELERY_TASK_ROUTES = {f"fairshift.{verb}_jobs": {"queue": "inbox"} for verb in ("upsert", "delete")}
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = False
@@ -232,7 +231,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULER = "jobs.system.beat:Scheduler"
 CELERY_ENABLE_UTC = True
 CELERY_TIMEZONE = "UTC"
-# Modules with Celery tasks beyond those that autodiscovery finds.
+# Modules with Celery tasks that autodiscovery does not find.
 CELERY_IMPORTS = env.words("FAIRSHIFT_TASKS", default=[])
 
 env.refuse_unknown("FAIRSHIFT_")

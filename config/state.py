@@ -1,4 +1,4 @@
-"""Where this installation keeps what it made for itself: one folder, never in git."""
+"""The folder where this installation keeps its own state; never in git."""
 
 import hashlib
 import os
@@ -13,10 +13,9 @@ ROOT_STATE = Path("/var/lib/fairshift")
 
 
 def default_state_dir() -> Path:
-    """Return `.fairshift` in the project or, as root, a folder outside of everyone's home.
+    """Return `.fairshift` in the project or, for root, a folder outside of all home folders.
 
-    Root runs the embedded servers as an unprivileged user, who may not be able
-    to reach a project that lies in a closed home folder.
+    For root, the embedded servers run as another user, who may not reach the project's folder.
     """
     if os.geteuid() != 0:
         return PROJECT / ".fairshift"
@@ -25,7 +24,7 @@ def default_state_dir() -> Path:
 
 
 def kept_secret(folder: Path, name: str) -> str:
-    """Return the secret kept in this file, made at the first call, readable by its owner only."""
+    """Return the secret in this file, which is made at the first call for its owner only."""
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +44,7 @@ def _make_secret(path: Path) -> None:
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(48))
     try:
-        # A link, not a rename: of two processes that make it at once, the first wins for both.
+        # A link, not a rename: of two processes that make it, both use the first one's.
         os.link(draft, path)
     except FileExistsError:
         pass

@@ -1,7 +1,6 @@
-"""What passes between a worker and the application that owns the runs.
+"""The values that pass between a worker and the application that owns the runs. Pure.
 
-`fleet` knows no database: `config/celery.py` hands it an `Application`, and these are the values
-that go in and out. Pure.
+`fleet` knows no database: `config/celery.py` hands it an `Application`.
 """
 
 from __future__ import annotations
@@ -14,33 +13,32 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 HEADER: Final = "fairshift"
-"""The message header that says whose a call is; after admission, the attribute a task may read."""
+"""The message header that names a call's owner; after admission, the attribute a task may read."""
 
-# Priorities: 0 to 9, higher first, everywhere but on Celery's Redis transport, where 0 is
-# first: there it is HIGHEST less the priority.
+# Priorities are 0 to 9, higher first, except on Celery's Redis transport, which has 0 first: there
+# it is HIGHEST less the priority.
 HIGHEST: Final = 9
 
 
 def is_hint(headers: Mapping[str, Any]) -> bool:
-    """Say whether a message with these headers is a hint: one that only its row can start."""
+    """Say whether these are the headers of a hint: a message that only its row can start."""
     facts = headers.get(HEADER)
     return isinstance(facts, Mapping) and "run" in facts
 
 
 def is_admitted(facts: Any) -> bool:
-    """Say whether this is what an admission put in the place of a hint's header."""
+    """Say whether these facts are from an admission, which replaces a hint's header."""
     return isinstance(facts, Mapping) and {"run", "token", "attempt"} <= facts.keys()
 
 
 class Hint(NamedTuple):
-    """A message to be published: it names the user's task and the run, and carries no payload.
+    """A message to publish: it names the user's task and the run, and has no payload.
 
-    `token` is the one that its next admission hands out: run and token are its identity.
-    `priority` is 0 to 9, higher first. `job` is the id of the job whose row admits it, for a run
-    that has no row of its own. `lock` is the owner's own word, as in `acting_for`: the queue lets
-    one message with it run at a time. It is not delivered before `delay_seconds` have passed; below
-    0, it goes where it would stand if it had waited in the queue for so long. It is not
-    delivered any more when `not_after_seconds` have passed.
+    `token` is that of its next admission; run and token identify the hint. `priority` is 0 to 9,
+    higher first. `job` is the id of the job whose row admits a run without a row of its own. `lock`
+    is a name of the owner's choice: one message with it runs at a time. `delay_seconds` delays its
+    delivery; below 0, it counts as time that it has waited. After `not_after_seconds` it is not
+    delivered.
     """
 
     run_id: str
@@ -58,11 +56,11 @@ class Hint(NamedTuple):
 
 
 class AdmissionRequest(NamedTuple):
-    """One hint that a worker holds and wants admitted.
+    """A request to admit one hint that a worker holds.
 
-    With `job`, the run has no row: what else is known of it stands in the message alone. `owner`
-    is whom the queue charges for it, `submission` the backfill that it is part of. Without
-    `is_known` the worker has no such task: it asks whether another live worker has.
+    With `job`, the run has no row, and the other fields come from the message: `owner` is charged
+    for it, `submission` is its backfill. Without `is_known`, the worker does not have the task, and
+    asks whether another live worker has.
     """
 
     run_id: str
@@ -76,19 +74,18 @@ class AdmissionRequest(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its name among all that a worker asks for and holds."""
+        """The key of its run in a worker."""
         return _key(self.run_id, self.token, is_kept=self.job is None)
 
 
 class Admission(NamedTuple):
-    """A run that this worker may start, under a token that no one else has.
+    """A run that this worker may start, under a token of its own.
 
-    `body` is a Celery protocol 2 body as JSON bytes; `context` must be JSON: it travels to
-    the pool child, where the task may read it. Limits are in seconds. `closes_within` is the part
-    of `start_within` that its calendars leave. Past either not even a child that has it begins.
-    `is_limited`: a cap or a lock may wait for its end. `records_start_first`: that it starts is
-    committed before its body begins. `next_hint` is that of the next attempt, for a run that has
-    no row to bring it.
+    `body` is a Celery protocol 2 body as JSON bytes; `context` must be JSON: the task may read it.
+    Limits are in seconds. It must start within `start_within`, and within `closes_within` because
+    of its calendars; the child checks both. `is_limited`: others may wait for its cap or lock.
+    `records_start_first`: commit the start before the body begins. `next_hint` is the hint of the
+    next attempt, for a run without a row.
     """
 
     run_id: str
@@ -107,16 +104,16 @@ class Admission(NamedTuple):
 
     @property
     def is_kept(self) -> bool:
-        """Whether a row keeps what becomes of it."""
+        """Whether the run has a row."""
         return self.next_hint is None
 
     @property
     def key(self) -> str:
-        """Its name among all that a worker asks for and holds."""
+        """The key of the run in a worker."""
         return _key(self.run_id, self.token, is_kept=self.is_kept)
 
     def facts(self) -> dict[str, Any]:
-        """Return what takes the place of the hint's header."""
+        """Return the facts that replace the hint's header."""
         return {
             **self.context,
             "run": self.run_id,
@@ -127,9 +124,9 @@ class Admission(NamedTuple):
 
 
 def _key(run_id: str, token: int, *, is_kept: bool) -> str:
-    """Of a run with a row its id: the row knows one attempt. Else that of the message.
+    """Return a run's id if it has a row, else the hint's id.
 
-    So no message that names a job can take the place of a run that a row stands for.
+    So a message that names a job cannot replace a run with a row.
     """
     return run_id if is_kept else f"{run_id}:{token}"
 
@@ -138,20 +135,20 @@ class Refusal(StrEnum):
     """Why a hint was not admitted."""
 
     GONE = "gone"  # no such run, or not queued any more: drop the hint
-    WAITS = "waits"  # its row remembers what keeps it, and brings another hint: drop this one
-    BUSY = "busy"  # not now, and no row of it would bring it again: give the hint back
+    WAITS = "waits"  # it must wait, and its row brings another hint: drop this one
+    BUSY = "busy"  # it must wait, and has no row to bring another hint: give this one back
 
 
 BUSY_ROW: Final = "busy"
-"""In place of a run's state, when somebody holds or has just changed its row: report it again."""
-
+"""In place of a run's state: its row is locked or has just changed. Report again."""
 
 NOT_BEGUN: Final = "not begun"
-"""The cause of an attempt's end that did nothing, although its start is recorded: none is spent."""
+"""The cause of the end of an attempt that did not begin, although its start is recorded. It does
+not count."""
 
 
 class NotBegun(Exception):
-    """The task has not begun, although its start is recorded: its moment had passed."""
+    """The task has not begun, although its start is recorded: it was too late."""
 
 
 class Kind(StrEnum):
@@ -166,7 +163,7 @@ class Kind(StrEnum):
 
 
 class Report(NamedTuple):
-    """One thing that happened to an admitted run, to be recorded under its token.
+    """An event of an admitted run, to be recorded under its token.
 
     `at` is this process's `time.monotonic()`; `delay` is seconds until the next attempt;
     `cause` says more than the kind does ("worker process lost", "time limit").
@@ -187,10 +184,7 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A booted worker, as its heartbeat describes it.
-
-    `tasks`: those that it knows, without Celery's own; None when it does not say.
-    """
+    """A booted worker. `tasks` are those it knows, without Celery's own; None if unknown."""
 
     id: UUID
     hostname: str
@@ -203,18 +197,18 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What a worker asks of the application; what may wait for a server, in a thread of its own.
+    """What a worker needs from the application. Calls that use a server are made in threads.
 
-    `admit` answers every request by its key, one of an unknown task with a refusal; `publish` sends
-    hints of runs that have no row, or raises; `record` returns the state that each run has now,
-    BUSY_ROW for one that is held elsewhere, and leaves out runs whose token was out of date;
-    `beat` is told which runs the worker holds and returns those that are to be cancelled;
-    `leave` ends the worker's row; `prime` tells queues that were emptied, or fell back to an older
-    copy, what they have forgotten; `close` drops the thread's connection after an error.
-    No durable run is sent to `plain_queues`: a worker of others is refused on a pool that cannot
-    stop a task, unless `allows_other_pools`. A pool's processes are nicer than the worker's main
-    one by `child_niceness`, 0 to 19. A worker of `system_queue` follows no command by message;
-    others follow those that read, and Celery's commands named in `remote_commands`.
+    `admit` answers every request by its key; one of an unknown task gets a refusal. `publish` sends
+    hints of runs without rows, or raises. `record` returns the state of each run, BUSY_ROW for a
+    locked one, and omits runs whose token is out of date. `beat` gets the runs that the worker
+    holds and returns those to cancel. `leave` ends the worker's row. `prime` restores owners and
+    hints in queues that were emptied or fell back to an older copy. `close` drops the thread's
+    connection after an error.
+    `plain_queues` have no durable runs; a worker of other queues needs a pool that can stop tasks,
+    unless `allows_other_pools`. `child_niceness`, 0 to 19, is added in a pool's processes. A worker
+    of `system_queue` has no remote control; others follow commands that read, and those named in
+    `remote_commands`.
     """
 
     admit: Callable[[UUID, Sequence[AdmissionRequest]], Mapping[str, Admission | Refusal]]

@@ -1,10 +1,9 @@
 """Named crash points: places between two I/O steps at which a test ends the process.
 
-`FAULT=dispatch.before_publish:3` ends the process with SIGKILL at the third pass of that
-point, with no cleanup, as a power cut would. Several are separated by commas. Passes are
-counted per process; a forked child counts on from its parent's count. With
-`FAULT_ONCE_DIR=<existing folder>` each fault fires once for all processes that share the
-folder: it leaves a marker file there first, and whoever finds the marker passes.
+`FAULT=dispatch.before_publish:3` ends the process with SIGKILL at the third pass of that point, as
+a power cut would. Several are separated by commas. Passes are counted per process; a forked child
+continues its parent's count. With `FAULT_ONCE_DIR=<existing folder>`, each fault fires once for all
+processes that share the folder: a marker file there says that it has fired.
 """
 
 import itertools
@@ -45,7 +44,7 @@ KNOWN: dict[str, str] = {
 
 
 class FaultError(ValueError):
-    """FAULT or FAULT_ONCE_DIR cannot be followed as written."""
+    """FAULT or FAULT_ONCE_DIR has a wrong value."""
 
 
 @dataclass
@@ -55,11 +54,11 @@ class Fault:
     name: str
     fires_at: set[int]
     once_dir: Path | None = None
-    # next() on a count is atomic and needs no lock that a fork could copy while held.
+    # next() on a count is atomic: no lock that a fork could copy while it is held.
     passes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def note_pass(self) -> None:
-        """Count a pass, and end the process when it is one to fire at."""
+        """Count a pass; end the process if the fault fires at this one."""
         number = next(self.passes)
         if number in self.fires_at and self._is_first_to_fire(number):
             _end_process()
@@ -75,7 +74,7 @@ class Fault:
         os.write(descriptor, b"%d\n" % os.getpid())
         os.fsync(descriptor)
         os.close(descriptor)
-        # The file's name lives in the folder, which needs an fsync of its own.
+        # The file's name is stored in the folder, which needs its own fsync.
         folder = os.open(self.once_dir, os.O_RDONLY)
         os.fsync(folder)
         os.close(folder)
@@ -83,17 +82,17 @@ class Fault:
 
 
 def crash_point(name: str) -> None:
-    """End the process here when FAULT says so; one dict lookup when it does not."""
+    """End the process here if FAULT says so; otherwise this costs one dict lookup."""
     fault = _armed.get(name)
     if fault is not None:
         fault.note_pass()
 
 
 def read_faults(environ: Mapping[str, str]) -> dict[str, Fault]:
-    """Return the faults that FAULT names, by crash point; empty when it is not set.
+    """Return the faults in FAULT, by crash point.
 
-    Raises FaultError for an unknown name (with the near miss), for anything that is not
-    `name:n` with n of 1 or more, and for a FAULT_ONCE_DIR that is not a folder.
+    Raises FaultError for an unknown name (with the near miss), an item that is not `name:n` with n
+    of 1 or more, or a FAULT_ONCE_DIR that is not a folder.
     """
     wanted = environ.get("FAULT", "").strip()
     if not wanted:
@@ -128,7 +127,7 @@ def _read_once_dir(value: str) -> Path | None:
 
 def _end_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
-    # Linux ignores this signal when it comes from the first process of a container to itself.
+    # Linux ignores SIGKILL from the first process of a container to itself.
     os._exit(128 + signal.SIGKILL)
 
 

@@ -1,11 +1,10 @@
-"""Flower with a way back: its own pages, and on a task's page a link to the run in the admin.
+"""Flower with a login, read-only, and with links from tasks to their runs in the admin.
 
-`python -m fleet.flower --app config --port 5555`: options other than `--app` are Flower's, which
-knows them as `--port=5555` alone. Both are understood here.
-FAIRSHIFT_SITE_URL says where the admin is; without it there is no link. Flower shows
-arguments and can revoke tasks, so it is refused to start without a login, for which its metrics and
-its health check ask as well; and it only reads, unless `--read-only=false` (FLOWER_READ_ONLY=false)
-says otherwise.
+`python -m fleet.flower --app config --port 5555`: options other than `--app` are Flower's. Flower
+knows only the form `--port=5555`; here both forms work. FAIRSHIFT_SITE_URL is the admin's site;
+without it there are no links. Flower shows arguments and can revoke tasks, so it does not start
+without a login, also for its metrics and health check, and is read-only unless
+`--read-only=false` (FLOWER_READ_ONLY=false) is given.
 """
 
 from __future__ import annotations
@@ -39,14 +38,13 @@ from tornado.web import authenticated
 OURS: Final = Path(__file__).resolve().parent / "templates" / "flower"
 THEIRS: Final = Path(settings["template_path"])
 RUN_VERSIONS: Final = frozenset({7, 8})
-"""Versions of the ids of durable runs; Celery's own task ids are of version 4."""
+"""UUID versions of the ids of durable runs; Celery's task ids have version 4."""
 
 
 class LayeredLoader(Loader):
     """Finds templates in our folder first, then in Flower's.
 
-    Flower's own are always found as `flower/<name>`: so one of ours may extend the one that
-    it stands before.
+    `flower/<name>` is always Flower's own: ours can extend the template that it replaces.
     """
 
     def __init__(self, *, site: str) -> None:
@@ -76,7 +74,7 @@ class Healthcheck(monitor.Healthcheck):
 
 
 class GuardedFlower(Flower):
-    """Flower that has a login, or does not start."""
+    """Flower, which does not start without a login."""
 
     def __init__(self, *, site: str, options: Any, **rest: Any) -> None:
         if not (options.basic_auth or options.auth):
@@ -90,13 +88,13 @@ class GuardedFlower(Flower):
             )
         super().__init__(options=options, template_loader=LayeredLoader(site=site), **rest)
         start = f"/{options.url_prefix.strip('/')}" if options.url_prefix else ""
-        # Before Flower's own, which ask nobody for a login.
+        # Before Flower's own, which need no login.
         guarded = [(f"{start}/metrics", Metrics), (f"{start}/healthcheck", Healthcheck)]
         self.add_handlers(".*", guarded)
 
 
 def run_address(site: str, uuid: str) -> str:
-    """Return where the admin shows the run of a task; empty for a task that is no run."""
+    """Return the URL of a task's run in the admin; empty for a task that is no run."""
     try:
         is_run = UUID(uuid).version in RUN_VERSIONS
     except ValueError:
@@ -105,9 +103,9 @@ def run_address(site: str, uuid: str) -> str:
 
 
 def spelled(arguments: Sequence[str]) -> Iterator[str]:
-    """Give Flower's options as Flower reads them, a value behind an equals sign.
+    """Yield the arguments with options as `--name=value`, the only form that Flower reads.
 
-    Raises SystemExit, with one line, for an option without its value and for a bad number.
+    Raises SystemExit for an option without its value and for a bad number.
     """
     rest = iter(arguments)
     for word in rest:
@@ -131,7 +129,7 @@ def _says_whether_it_reads(arguments: Sequence[str]) -> bool:
 
 
 def _kind(flag: str) -> type | None:
-    """Return the type of the values of one of Flower's options; None for any other word."""
+    """Return the type of a Flower option's values; None for other arguments."""
     name = flag.removeprefix("--").replace("-", "_")
     if not flag.startswith("--") or name not in default_options:
         return None
@@ -147,7 +145,7 @@ def _refuse_no_number(flag: str, value: str, kind: type) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run Flower until it is told to stop."""
+    """Run Flower until a signal stops it."""
     parser = argparse.ArgumentParser(prog="fleet.flower", add_help=False, allow_abbrev=False)
     parser.add_argument("--app", default="config")
     ours, theirs = parser.parse_known_args(arguments)
@@ -155,7 +153,7 @@ def main(arguments: Sequence[str]) -> None:
     if not _says_whether_it_reads(theirs):
         theirs.append("--read-only=true")
     site = os.environ.get("FAIRSHIFT_SITE_URL", "")
-    # Flower's command makes its application by this name, after it has read all its options.
+    # Flower's command creates its application by this name, after it has read its options.
     command.Flower = partial(GuardedFlower, site=site)
     celery(["--app", ours.app, "flower", *theirs], prog_name="celery", auto_envvar_prefix="CELERY")
 

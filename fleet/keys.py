@@ -1,7 +1,6 @@
-"""Every Redis key of Fairshift is spelt here.
+"""Every Redis key of Fairshift, for Python and for the scripts (`lua_names`).
 
-The keys of a fair queue share one hash tag, so that a cluster keeps them together. The scripts
-get their names from here as well (`lua_names`).
+The keys of a fair queue share one hash tag, so that a cluster keeps them together.
 """
 
 from __future__ import annotations
@@ -10,19 +9,19 @@ from typing import Final, Literal, NamedTuple
 
 
 class Key(NamedTuple):
-    """A key of a fair queue: its type in Redis, what it has, and what it has one of."""
+    """A key of a fair queue: its type in Redis, and what it stores."""
 
     type: Literal["hash", "list", "zset"]
     what: str
     one: str = ""
-    """It is continued with the name of this."""
+    """If set, there is a key for each of these, such as "an owner"; its name is a suffix."""
 
 
 QUEUE_KEYS: Final = {
     "state": Key(
         "hash",
         "virtual time, busy period, order and lease numbers, average run time, watcher, "
-        "epoch and how far it is told, placeholders in the list",
+        "epoch and whether it is told and filled, placeholders in the list",
     ),
     "counters": Key("hash", "what has happened, by name"),
     "meta": Key("hash", "message id to what the scripts know of it"),
@@ -42,7 +41,7 @@ QUEUE_KEYS: Final = {
     "parked": Key("zset", "its messages that wait for the lock, in order", one="an owner and lock"),
     "contenders": Key("zset", "owners with messages parked behind it, by the first", one="a lock"),
     "held": Key("hash", "message id to its lease", one="a worker"),
-    "workers": Key("zset", "workers by when they were last heard of"),
+    "workers": Key("zset", "workers by the time of their last call"),
     "takes": Key("hash", "worker to its last take, until that is confirmed"),
     "expected": Key("hash", "task to its expected run time"),
     "sleepers": Key("zset", "workers that wait to be woken"),
@@ -56,7 +55,7 @@ _AUDITED: Final = "audited"
 _MENDED: Final = "mended"
 
 WRONG: Final = "wrong:"
-"""Begins, behind the queue, the name of a key that had the wrong type and was put aside."""
+"""The prefix, behind the queue, of a key that had the wrong type and was put aside."""
 
 
 def installation_key() -> str:
@@ -65,34 +64,34 @@ def installation_key() -> str:
 
 
 def queue_key(queue: str, name: str, entry: str = "") -> str:
-    """Return a key of a fair queue: one of QUEUE_KEYS, of an owner, a lock or a worker perhaps."""
+    """Return a key of a fair queue: one of QUEUE_KEYS, with an entry if it has one."""
     if bool(entry) != bool(QUEUE_KEYS[name].one):
         raise KeyError(name, entry)
     return _base(queue) + name + (f":{entry}" if entry else "")
 
 
 def settings_key(queue: str) -> str:
-    """A string: a digest of the owners' settings that a fair queue was told within a minute."""
+    """A string: a digest of the owners' settings that a fair queue got within a minute."""
     return _base(queue) + _SETTINGS
 
 
 def audited_key(queue: str) -> str:
-    """A string that is there while a fair queue need not be audited."""
+    """A string that exists while a fair queue need not be audited."""
     return _base(queue) + _AUDITED
 
 
 def mended_key(queue: str) -> str:
-    """A string that is there for a second after a fair queue was mended for a wrong value."""
+    """A string that exists for a second after a fair queue was repaired for a wrong value."""
     return _base(queue) + _MENDED
 
 
 def epoch_channel(queue: str) -> str:
-    """A channel, on which a fair queue says that it has begun a new epoch."""
+    """The channel on which a fair queue announces a new epoch."""
     return _base(queue) + "epoch"
 
 
 def lua_names() -> str:
-    """Return the Lua table `key` of these names, for scripts whose KEYS[1] is the queue."""
+    """Return Lua code that defines the table `key`, for scripts whose KEYS[1] is the queue."""
     base = _base("' .. KEYS[1] .. '")
     names = ", ".join(f"{name} = base .. '{_named(name)}'" for name in QUEUE_KEYS)
     channel = epoch_channel("' .. KEYS[1] .. '")
@@ -104,7 +103,7 @@ def lua_names() -> str:
 
 
 def lua_types() -> str:
-    """Return the Lua table `types`: of each key behind `base`, or what it begins with, the type."""
+    """Return Lua code that defines the table `types`: the type of each key, or prefix of keys."""
     types: dict[str, str] = dict.fromkeys((_SETTINGS, _AUDITED, _MENDED), "string")
     types |= {_named(name): key.type for name, key in QUEUE_KEYS.items()}
     pairs = ", ".join(f"['{name}'] = '{kind}'" for name, kind in types.items())
@@ -112,12 +111,12 @@ def lua_types() -> str:
 
 
 def wrong_key(queue: str, key: str) -> str:
-    """Return where a key of the wrong type is put: any type, for a person to look at."""
+    """Return the key to which a key of the wrong type is renamed, for an operator to look at."""
     return _base(queue) + WRONG + key.removeprefix(_base(queue))
 
 
 def _named(name: str) -> str:
-    """Return what a key's name begins with, or is."""
+    """Return a key's name, or its prefix if it has entries."""
     return f"{name}:" if QUEUE_KEYS[name].one else name
 
 

@@ -17,7 +17,7 @@ def log_event(
 ) -> None:
     """Write a line `name key=value …`; with `exc_info`, also the traceback being handled.
 
-    A formatter finds the name in the record's `event` and the facts, unformatted, in its `facts`.
+    A formatter finds both, unformatted, in the record's `event` and `facts`.
     """
     text = " ".join([name, *(f"{key}=%s" for key in facts)])
     extra = {"event": name, "facts": facts}

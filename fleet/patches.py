@@ -1,7 +1,7 @@
-"""All that Fairshift does to Celery, billiard and Kombu: private names, and what is replaced.
+"""What Fairshift replaces in Celery, billiard and Kombu, and the private names it uses. Pure data.
 
-`tests/fleet/test_patches.py` fails with the name that an installed version lacks, and with a
-private name in our code that no row has. Pure data.
+`tests/fleet/test_patches.py` fails for a name that an installed version lacks, and for a private
+name in our code without a row.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 
 class Patch(NamedTuple):
-    """Names of one module or class (`module:Class`) of theirs, and our files that touch them.
+    """Names of one of their modules or classes (`module:Class`), and our files that use them.
 
-    `overrides` are methods that a subclass of ours has; `replaces` are attributes that we set on
-    their objects or modules; `uses` are private names that we read or call. Files are below
-    `fleet/`, those with a folder `jobs/` below the project's.
+    `overrides` are methods of our subclass; `replaces` are attributes that we set on their objects
+    or modules; `uses` are private names that we read or call. Files are below `fleet/`, or begin
+    with `jobs/`.
     """
 
     of: str
@@ -50,7 +50,7 @@ PATCHES: Final = (
     Patch(
         "celery.worker.worker:WorkController",
         "the consumer is ours; a task that does not reach the pool takes no slot",
-        "worker/gate.py worker/leasing.py",
+        "worker/charging.py worker/leasing.py",
         replaces="consumer_cls _process_task",
         uses="_quick_release",
     ),
@@ -224,7 +224,7 @@ PATCHES: Final = (
     ),
     Patch(
         "kombu.transport.redis:MultiChannelPoller",
-        "the loop says what is due on every turn, and reads each reply from its own connection",
+        "each turn of the loop flushes what is due, and each reply is read from its own connection",
         "transport/poller.py",
         overrides="get on_poll_start on_readable _client_registered",
         uses="_channels _chan_to_sock _fd_to_chan",

@@ -1,4 +1,4 @@
-"""Counts in messages: one of a thing is not many of it."""
+"""Counts with their nouns, for messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker is refused for at its boot: a sentence on stderr in place of a traceback."""
+"""The error that refuses a worker's boot: one sentence on stderr instead of a traceback."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from celery.exceptions import ImproperlyConfigured
 
 
 class Refused(ImproperlyConfigured, SystemExit):
-    """The worker may not start as it is configured. Uncaught, it ends the process with status 1.
-
-    Python prints the text of a SystemExit alone.
-    """
+    """The worker may not start as configured. Uncaught, it prints its text; the status is 1."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)

@@ -1,8 +1,8 @@
-"""Whose a task call is: an owner for everything that Celery publishes.
+"""Gives every task call an owner when Celery publishes it.
 
-The first that says so: the call itself, the scope in which it is made, the task that makes it.
-Else it is the shared owner's. Written into a header when the message is published, because a
-caller's own `headers=` would replace what a router returns; read back by the transport.
+The owner is that of the call itself, else of the scope (`acting_for`), else of the task that makes
+the call, else the shared owner. It is written into a header at the publish, because a caller's own
+`headers=` would replace what a Celery router returns. The transport reads the header.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from celery.signals import before_task_publish
 from fleet.contract import HEADER, HIGHEST, is_admitted, is_hint
 
 SHARED: Final = "shared"
-"""The owner of calls that nobody claims."""
+"""The owner of calls without another one."""
 
 OWNER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TEXT: Final = re.compile(r"[^\x00-\x1f\x7f]*")
@@ -29,7 +29,7 @@ LOCK_LIMIT: Final = 200
 
 
 class RouteError(ValueError):
-    """What was said of a call's owner cannot be; `field` names which part."""
+    """A part of a route is invalid; `field` names it."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(field, problem)
@@ -42,9 +42,9 @@ class RouteError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """For whom a call is made. `lock` is the owner's own word; `priority` is 0 to 9, higher first.
+    """A call's owner. `lock` is a name within the owner; `priority` is 0 to 9, higher first.
 
-    Raises RouteError for what the fair queues cannot keep.
+    Raises RouteError for values that the fair queues cannot store.
     """
 
     owner: str = SHARED
@@ -66,11 +66,11 @@ class Route:
 
     @property
     def lock_key(self) -> str:
-        """The lock as a key of the whole queue: no two owners share one. Empty for none."""
+        """The lock's name in the queue, different for each owner; empty for none."""
         return f"{self.owner}:{self.lock}" if self.lock else ""
 
     def header(self) -> dict[str, Any]:
-        """Return what the message's header says of it."""
+        """Return the message's header for it."""
         lock = {"lock": self.lock} if self.lock else {}
         return {"owner": self.owner, "submission": self.submission, **lock}
 
@@ -88,11 +88,9 @@ def acting_for(
 ) -> Iterator[None]:
     """Make the task calls in this block those of an owner; also as a decorator.
 
-    Scopes nest, and the innermost counts as a whole. Threads and async tasks have a scope of
-    their own. What a called task calls itself inherits owner and submission, and neither
-    `priority` nor `lock`. A call with a `priority` or owner of its own keeps that.
-
-    Raises RouteError, before the block is entered.
+    Scopes nest; only the innermost counts. Threads and async tasks have their own scope. Calls made
+    by a called task inherit owner and submission, but not `priority` and `lock`. A call's own
+    `priority` or owner wins. Raises RouteError before the block is entered.
     """
     with _within(Route(owner, _word(submission), lock, priority)):
         yield
@@ -101,7 +99,7 @@ def acting_for(
 def owner_header(
     owner: str, *, submission: str | int | None = None, lock: str = ""
 ) -> dict[str, dict[str, Any]]:
-    """Return headers that give one call its owner, whatever scope it is made in.
+    """Return headers that give one call its owner, in any scope.
 
     As `task.apply_async(args, headers=owner_header("acme"))`. Raises RouteError.
     """
@@ -110,35 +108,35 @@ def owner_header(
 
 @contextmanager
 def acting_as(headers: Mapping[str, Any]) -> Iterator[None]:
-    """Make the calls in this block those of the owner of a message: of its callbacks, say."""
+    """Give the calls in this block, such as callbacks, the owner of a message."""
     route = route_of(headers)
     with _within(Route(route.owner, route.submission)):
         yield
 
 
 def route_of(headers: Mapping[str, Any]) -> Route:
-    """Return whose a message is. One that says nothing, or nothing that can be, is shared."""
+    """Return a message's route; the shared owner's if its header has none, or an invalid one."""
     return _read(headers.get(HEADER)) or Route()
 
 
 def route_calls() -> None:
-    """Give every task call of this process an owner when it is published. Repeating is harmless."""
+    """Give every task call of this process an owner at its publish. May be called again."""
     before_task_publish.connect(_on_publish, weak=False, dispatch_uid="fairshift.router")
 
 
 def is_routing() -> bool:
-    """Say whether calls of this process are given an owner: `route_calls` was called."""
+    """Say whether `route_calls` was called in this process."""
     return any(receiver is _on_publish for _, receiver in before_task_publish.receivers or ())
 
 
 def is_route(owner: str, *, lock: str) -> bool:
-    """Say whether a queue can keep calls of this owner, under a lock of this name."""
+    """Say whether the owner's and the lock's name are valid."""
     is_lock = not lock or (len(lock) <= LOCK_LIMIT and bool(_TEXT.fullmatch(lock)))
     return is_lock and bool(OWNER_NAME.fullmatch(owner))
 
 
 def is_sole_receiver() -> bool:
-    """Say whether nobody else looks at a message before it is published."""
+    """Say whether no other receiver sees a message before it is published."""
     return all(receiver is _on_publish for _, receiver in before_task_publish.receivers or ())
 
 
@@ -147,21 +145,21 @@ def _on_publish(
     properties: dict[str, Any] | None = None,
     **_signal: Any,
 ) -> None:
-    # Celery logs what a receiver raises, and publishes: so nothing here may raise.
+    # Nothing here may raise: Celery logs the error and publishes without an owner.
     if headers is None or _is_own_hint(headers):
         return
-    said = _read(headers.get(HEADER))
+    own = _read(headers.get(HEADER))
     scope = _scope.get()
-    headers[HEADER] = (said or scope or _inherited() or Route()).header()
-    if said or scope is None or scope.priority is None or properties is None:
+    headers[HEADER] = (own or scope or _inherited() or Route()).header()
+    if own or scope is None or scope.priority is None or properties is None:
         return
-    # A priority of the call's own or of its task's stays. Celery's Redis has 0 first.
+    # A priority of the call or of its task stays. Celery's Redis has 0 first.
     if properties.get("priority") is None:
         properties["priority"] = HIGHEST - scope.priority
 
 
 def _is_own_hint(headers: Mapping[str, Any]) -> bool:
-    """Say whether this is a durable run's hint, and no copy of an admitted run's header."""
+    """Say whether this is a durable run's hint, not a copy of an admitted run's header."""
     if not is_hint(headers) or is_admitted(headers[HEADER]):
         return False
     return bool(headers[HEADER]["run"] == headers.get("id"))
@@ -170,7 +168,7 @@ def _is_own_hint(headers: Mapping[str, Any]) -> bool:
 def _inherited() -> Route | None:
     """Return owner and submission of the task that runs here, if any."""
     for task in reversed(_task_stack.stack):
-        # A task that was called as a function, or eagerly, has a request that says nothing.
+        # A task that was called as a function, or eagerly, has a request without a route.
         for request in reversed(task.request_stack.stack):
             route = _read(getattr(request, HEADER, None))
             if route is not None:
@@ -179,7 +177,7 @@ def _inherited() -> Route | None:
 
 
 def _read(facts: Any) -> Route | None:
-    """Return what a header says, from whomever; None for nothing that can be."""
+    """Return the route in a header of any client; None for an invalid one."""
     if not isinstance(facts, Mapping) or "owner" not in facts:
         return None
     try:
@@ -189,7 +187,7 @@ def _read(facts: Any) -> Route | None:
 
 
 def _word(submission: Any) -> Any:
-    """Return a submission's name: those of durable runs are numbers."""
+    """Return a submission as text: those of durable runs are numbers."""
     return "" if submission is None else str(submission) if type(submission) is int else submission
 
 

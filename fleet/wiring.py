@@ -1,4 +1,4 @@
-"""What is done to a Celery app, once: Redis URLs mean the fair transport, workers get our steps."""
+"""Installs the fair transport for Redis URLs, and our boot steps in the workers of an app."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ SCHEMES: Final = {
     "sentinel": "fleet.transport.transport:SentinelTransport",
 }
 LATEST: Final = 2**62
-"""The latest time of another process's logical clock that is believed."""
+"""The latest time that is accepted from another process's logical clock."""
 _adjust: Final = LamportClock.adjust
 
 
 def use_fair_transport() -> None:
-    """Have Redis URLs mean the fair transport, in this process; before the app connects."""
+    """Use the fair transport for Redis URLs in this process; call it before the app connects."""
     _refuse_other_jobs()
     register()
 
 
 def _refuse_other_jobs() -> None:
-    """Refuse a package of the project's own with the name of ours: it hides Fairshift's.
+    """Refuse another package named `jobs`, which hides Fairshift's.
 
-    `jobs` refuses a package named `fleet`, as nothing of the hidden one can run.
+    `jobs` refuses one named `fleet`, as this code would not run.
     """
     ours = Path(__file__).resolve().parent.parent / "jobs"
     found = find_spec("jobs")
     places = list(found.submodule_search_locations or [found.origin or ""]) if found else []
     if ours.is_dir() and places and ours not in [Path(place).resolve() for place in places]:
-        # Not Refused: Celery's command line shows a trace of what is an Exception.
+        # Not Refused: Celery's command line shows a traceback for an Exception.
         raise SystemExit(
             f"The package `jobs` in {places[0]} hides Fairshift's: rename it. A project may have"
             " neither a package nor an app named `jobs` or `fleet` (docs/start/own-project.md)."
@@ -50,7 +50,7 @@ def is_fair(app: Celery) -> bool:
     try:
         return issubclass(app.connection_for_write().get_transport_cls(), Transport)
     except (ImportError, KeyError):
-        return False  # a transport that is not installed, or that Kombu does not know
+        return False  # the transport is not installed, or unknown to Kombu
 
 
 def install(app: Celery, application: Application) -> None:
@@ -58,15 +58,14 @@ def install(app: Celery, application: Application) -> None:
     from fleet.worker.leasing import FairQueues
     from fleet.worker.node import DurableRuns
 
-    # Also where use_fair_transport() was forgotten: this step says so, and Celery would only say
-    # that it knows no such step.
+    # Also without use_fair_transport(): this step raises a better error than Celery.
     app.steps["worker"].add(FairQueues)
     app.steps["worker"].add(type("DurableRuns", (DurableRuns,), {"application": application}))
     app.events.dispatcher_cls = "fleet.worker.events:EventDispatcher"
 
 
 def is_installed(app: Celery) -> bool:
-    """Say whether the workers of an app have that boot step; known in a worker alone."""
+    """Say whether the workers of an app have that boot step; known in a worker only."""
     from fleet.worker.node import DurableRuns
 
     steps = app.steps["worker"]
@@ -74,30 +73,30 @@ def is_installed(app: Celery) -> bool:
 
 
 def register() -> None:
-    """Have Kombu use this transport for the URLs of Redis, in this process.
+    """Have Kombu use this transport for Redis URLs in this process.
 
-    By the URL's scheme and not by Celery's `broker_transport`, which makes `redis+socket://`
-    silently stock, `sentinel://` the wrong class, and the URL unreadable for Flower.
+    By the URL's scheme, not by Celery's `broker_transport`: that would use the stock transport for
+    `redis+socket://`, the wrong class for `sentinel://`, and break Flower.
     """
     kombu_transport.TRANSPORT_ALIASES.update(SCHEMES)
     for scheme in SCHEMES:
         kombu_transport._transport_cache.pop(scheme, None)
     LamportClock.adjust = _adjust_to_times  # type: ignore[method-assign, assignment]
-    # Sent by every worker, also one of `celery.contrib.testing`, before its steps are chosen.
+    # Every worker sends it, also one of `celery.contrib.testing`, before its steps are chosen.
     signals.worker_init.connect(_add_step, weak=False)
 
 
 def _adjust_to_times(clock: LamportClock, other: Any) -> int:
-    """Advance a logical clock beyond another's time; one that is no time counts as 0.
+    """Advance a logical clock beyond another's time; an impossible time counts as 0.
 
-    A number of 4,300 digits arrives, and with one more digit no event or answer can be sent.
+    Python reads a number of 4,300 digits, but cannot write one of 4,301.
     """
     is_time = isinstance(other, int) and 0 <= other <= LATEST
     return _adjust(clock, other if is_time else 0)
 
 
 def _add_step(sender: Any, **_signal: Any) -> None:
-    """Give a worker that is about to boot the step without which its leases would lapse."""
+    """Give a worker that is about to boot the step that renews its leases."""
     from fleet.worker.leasing import FairQueues
 
     if fair_queues(sender.app):

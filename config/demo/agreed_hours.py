@@ -1,6 +1,6 @@
-"""What the customers of the demo have agreed to: no Django, nothing of Fairshift.
+"""The hours that the demo's customers have agreed to, without Django and Fairshift.
 
-The demo makes calendars of it, and the device server judges by it what really happened.
+The demo makes calendars from them, and the device server uses them to judge what happened.
 """
 
 import json
@@ -19,7 +19,7 @@ MOST_OPENINGS: Final = 4_000
 AGREED = "agreed"
 UNAPPROVED = "unapproved"
 FROZEN = "frozen"
-# (name, its part of the devices, what holds)
+# (name, part of the devices, status)
 CUSTOMERS: Final = (
     ("contoso", 8, AGREED),
     ("globex", 8, AGREED),
@@ -32,7 +32,7 @@ PARTS: Final = sum(part for _, part, _ in CUSTOMERS)
 
 @dataclass(frozen=True, slots=True)
 class Customer:
-    """Whose devices these are, and when its windows open, in seconds since 1970."""
+    """A customer, its devices, and when its windows open, in seconds since 1970."""
 
     name: str
     devices: tuple[str, ...]
@@ -40,7 +40,7 @@ class Customer:
     opens: tuple[float, ...]
 
     def is_open(self, at: float, /) -> bool:
-        """Say whether the customer has agreed to an upgrade at that moment."""
+        """Say whether the customer has agreed to an upgrade at this time."""
         if self.status != AGREED:
             return False
         place = bisect_right(self.opens, at) - 1
@@ -48,9 +48,9 @@ class Customer:
 
 
 def make_customers(*, devices: int, now: float, seconds: float) -> list[Customer]:
-    """Return the customers with about so many devices in all, and their windows for so long.
+    """Return the customers, with about `devices` in all and windows for so many seconds.
 
-    Each has a phase of its own: while one is open, another is not.
+    Each has its own phase: they are not open at the same time.
     """
     count = min(MOST_OPENINGS, math.ceil(seconds / PERIOD_SECONDS) + 1)
     customers = []
@@ -63,7 +63,7 @@ def make_customers(*, devices: int, now: float, seconds: float) -> list[Customer
 
 
 def write_customers(customers: list[Customer], path: Path) -> None:
-    """Write them down for the device server."""
+    """Write the customers to a file for the device server."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         json.dumps([[one.name, one.devices, one.status, one.opens] for one in customers])
@@ -71,7 +71,7 @@ def write_customers(customers: list[Customer], path: Path) -> None:
 
 
 def read_customers(path: Path) -> list[Customer]:
-    """Return what was written down."""
+    """Return the customers in a file."""
     return [
         Customer(name, tuple(devices), status, tuple(opens))
         for name, devices, status, opens in json.loads(path.read_text())

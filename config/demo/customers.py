@@ -1,4 +1,4 @@
-"""The customers' side of the demo's world: their devices as targets, and calendars of windows."""
+"""The demo's customers in the database: their devices as targets, and their calendars."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,9 +24,9 @@ FREEZE: Final = timedelta(days=2)
 
 
 def make_calendars(customers: Sequence[Customer], *, approver: str) -> None:
-    """Have each customer's devices in a group, and the group keep the customer's hours.
+    """Make a target group of each customer's devices, with a calendar of the customer's hours.
 
-    They are approved by the user of this name.
+    The user `approver` approves them.
     """
     user = get_user_model().objects.get(username=approver)
     for customer in customers:
@@ -51,7 +51,7 @@ def _group_of(owner: Owner, customer: Customer) -> TargetGroup:
 
 
 def _keep_hours(calendar: Calendar, customer: Customer, approver: AbstractBaseUser) -> None:
-    """Put the customer's windows in the place of those of the demo before."""
+    """Replace the windows of an earlier demo by the customer's."""
     for old in calendar.windows.all():
         remove_window(old, reason="of the demo before")
     first, *added = map(_shown, customer.opens)
@@ -81,5 +81,5 @@ def _shown(moment: float) -> datetime:
 
 
 def names_of(customers: Sequence[Customer], status: str = AGREED) -> list[str]:
-    """Return the names of the customers with whom it stands like this."""
+    """Return the names of the customers with this status."""
     return [one.name for one in customers if one.status == status]

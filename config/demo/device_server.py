@@ -1,17 +1,16 @@
-"""A fleet of devices behind real HTTP/1.1, as a process of its own: the demo's judge.
+"""The demo's devices behind HTTP/1.1, in their own process, which judges what the jobs did.
 
-    GET /devices/<id>                  what the device has
-    GET /devices/<id>/health?run=...   says that it is well; counted in the report
+    GET /devices/<id>                  the device's version
+    GET /devices/<id>/health?run=...   a health check, counted in the report
     PUT /devices/<id>/ruleset          {"version": 42, "run": "...", "attempt": 1} activates
-    PUT /devices/<id>/firmware         the same for a customer's device, which keeps hours
-    GET /report?version=42             who has which version, every activation and failure
-    GET /firmware?version=42           who was upgraded, and what began or ended outside of hours
+    PUT /devices/<id>/firmware         the same for a customer's device, which has agreed hours
+    GET /report?version=42             each device's version, and every activation and failure
+    GET /firmware?version=42           the upgrades, and those outside of the agreed hours
 
-An activation takes effect only while its client still listens: a device whose client has
-hung up when it is ready counts a failed attempt and activates nothing. A slow device counts
-its failed attempt when it begins and never activates. An answer that the client did not
-read any more (its socket was reset) counts as failed right after the activation.
-What the server can't see is a client that dies after it has read the answer.
+A device activates only while its client is connected; otherwise it counts a failed attempt. A slow
+device counts a failed attempt at once and never activates. If the client did not read the answer
+(its socket was reset), a failed attempt is counted right after the activation. The server cannot
+notice a client that dies after it has read the answer.
 """
 
 import argparse
@@ -50,11 +49,11 @@ MAX_VERSION = 2**31 - 1
 
 
 class HangUp(Exception):
-    """The device ends the connection without an answer."""
+    """The device closes the connection without an answer."""
 
 
 class Refused(Exception):
-    """A well-framed request that can't be met; the connection stays usable."""
+    """The request is refused; the connection stays usable."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
         super().__init__(reason)
@@ -63,7 +62,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Connection:
-    """One client's connection, and the activation whose answer it was given last."""
+    """One client's connection, and the last activation that was answered."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -89,7 +88,7 @@ class DeviceServer:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Accept no more, and end every open connection."""
+        """Close the server and every open connection."""
         self._server.close()
         for conversation in self._conversations:
             conversation.cancel()
@@ -113,7 +112,7 @@ class DeviceServer:
             content = {"error": str(error)}
             writer.write(answer(HTTPStatus.BAD_REQUEST, content, keep_alive=False))
         except ConnectionError:
-            # The client closed without reading what we sent last: its kernel reset us.
+            # The client closed without reading the last answer: its kernel sent a reset.
             if connection.unconfirmed:
                 device, activation = connection.unconfirmed
                 device.failed(activation, reason=ANSWER_LOST)
@@ -151,9 +150,11 @@ class DeviceServer:
                 return await self._upgrade(name, _parse_activation(request.body), connection)
             case ["GET", "firmware"]:
                 return self.firmware.report(_version_asked(url.query))
-            case [_, "report" | "firmware"] | [_, "devices", _]:
-                raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"method: {request.method}")
-            case [_, "devices", _, "ruleset" | "health" | "firmware"]:
+            case (
+                [_, "report" | "firmware"]
+                | [_, "devices", _]
+                | [_, "devices", _, "ruleset" | "health" | "firmware"]
+            ):
                 raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"method: {request.method}")
         raise Refused(HTTPStatus.NOT_FOUND, "no such page")
 
@@ -182,7 +183,7 @@ def _of(devices: dict[str, Device], name: str) -> Device:
 async def _activate(device: Device, request: Request, connection: Connection) -> dict[str, Any]:
     failure = device.next_failure()
     if failure == SLOW:
-        # Logged before the wait: the client's next try may come, and work, during it.
+        # Logged before the wait, as the client's next try may succeed during it.
         device.failed(request, reason=SLOW)
         await asyncio.sleep(SLOW_SECONDS)
         raise Refused(HTTPStatus.GATEWAY_TIMEOUT, "the device answered too late")
@@ -242,7 +243,7 @@ def _is_version(value: object) -> bool:
 async def serve(
     devices: dict[str, Device], firmware: Firmware, /, *, port: int, port_file: Path | None
 ) -> None:
-    """Serve until SIGTERM or SIGINT; the port goes to standard output and to `port_file`."""
+    """Serve until SIGTERM or SIGINT; write the port to standard output and to `port_file`."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -251,7 +252,7 @@ async def serve(
     port = await server.listen(port)
     print(f"{len(devices)} devices at http://127.0.0.1:{port}", flush=True)  # noqa: T201  its log
     if port_file:
-        # Renamed into place: whoever waits for the file must not read half of it.
+        # Renamed into place, so that nobody reads a partial file.
         partial = port_file.with_name(f"{port_file.name}.{os.getpid()}")
         partial.write_text(str(port))
         partial.replace(port_file)

@@ -1,7 +1,7 @@
-"""The devices of the demo and the judge's view of them: no I/O, no Django, no clock.
+"""The demo's devices, and the report about them. Pure.
 
-What a device does is drawn once from the seed, so the same seed gives the same
-fleet: how long it takes to answer, and which of its first attempts fail, how.
+A device's response time and the failures of its first attempts are drawn from the seed, so the same
+seed gives the same devices.
 """
 
 import math
@@ -31,7 +31,7 @@ PLANNED_FAILURES = (UNAVAILABLE, DROPPED, SLOW, ANSWER_LOST)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call to activate a version; run and attempt are the caller's, kept for the report."""
+    """A call to activate a version; run and attempt are the caller's, for the report."""
 
     version: int
     run: str | None
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(slots=True)
 class Device:
-    """A device, the failures that it still has to act out, and everything that happened to it."""
+    """A device, its planned failures, and everything that happened to it."""
 
     name: str
     response_seconds: float
@@ -48,10 +48,10 @@ class Device:
     failures: deque[str] = field(default_factory=deque)
     events: list[dict[str, Any]] = field(default_factory=list)
     checks: list[tuple[float, str]] = field(default_factory=list)
-    """When its health was asked for, in seconds of the server's clock, and by which run."""
+    """The health checks: the time, in seconds of the server's clock, and the run."""
 
     def next_failure(self) -> str | None:
-        """Take the failure that the attempt now beginning has to act out; None when it works."""
+        """Take the failure of the attempt that begins now; None if it succeeds."""
         return self.failures.popleft() if self.failures else None
 
     def activated(self, request: Request, /) -> None:
@@ -85,10 +85,10 @@ def make_devices(
 ) -> dict[str, Device]:
     """Return the devices by name; `failing_share` of them (rounded up) fail at first.
 
-    The kinds of failure take turns, so that a small fleet shows them too. A quarter of
-    the failing devices fail twice in a row, none more often.
+    The kinds of failure alternate, so that few devices show all of them. A quarter of the failing
+    devices fail twice in a row.
     """
-    draw = random.Random(seed)  # noqa: S311  it has to repeat itself
+    draw = random.Random(seed)  # noqa: S311  it must be repeatable
     devices = {name: Device(name, _response_seconds(draw)) for name in names}
     failing = draw.sample(sorted(devices), math.ceil(len(devices) * failing_share))
     for turn, name in enumerate(failing):
@@ -101,8 +101,7 @@ def make_devices(
 def doubled(events: Iterable[dict[str, Any]]) -> int:
     """Count the activations that followed another one without a failed attempt in between.
 
-    An activation whose answer was lost is followed by a failed attempt in the log: the
-    client could not know, so its next try is right.
+    A lost answer is logged as a failed attempt: the client must try again.
     """
     extra = 0
     was_activated = False
@@ -114,7 +113,7 @@ def doubled(events: Iterable[dict[str, Any]]) -> int:
 
 
 def report(devices: dict[str, Device], *, version: int) -> dict[str, Any]:
-    """Return what every device has and did about `version`: the demo's verdict rests on it."""
+    """Return each device's version and its events of `version`, and their sums."""
     events = {name: list(device.events_of(version)) for name, device in devices.items()}
     everything = [event for happened in events.values() for event in happened]
     return {
@@ -133,10 +132,10 @@ def report(devices: dict[str, Device], *, version: int) -> dict[str, Any]:
 
 
 def _checks(devices: Iterable[Device]) -> dict[str, Any]:
-    """Return what is said of health checks: a device is asked by one run each minute.
+    """Return the figures of health checks: one run a minute checks each device.
 
-    A run may ask again, on its next attempt. Of two whose due times are less than half a minute
-    apart, one is too many. `checks_a_second` counts from the first full second to the last.
+    A run may check again in its next attempt. If the due times of two runs are less than half a
+    minute apart, one is too many. `checks_a_second` has the full seconds.
     """
     checked = [device.checks for device in devices]
     doubled = 0

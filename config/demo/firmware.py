@@ -1,4 +1,4 @@
-"""The upgrades of the demo's devices as the devices see them: no I/O, no Django, no clock."""
+"""The firmware upgrades of the demo, as the devices see them. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from config.demo.devices import Device, doubled, make_devices
 
 @dataclass
 class Firmware:
-    """The devices of all customers, and each moment in which one was worked on."""
+    """The devices of all customers, and the upgrades outside of their hours."""
 
     customers: Sequence[Customer] = ()
     devices: dict[str, Device] = field(default_factory=dict)
@@ -21,13 +21,13 @@ class Firmware:
         self._customers = {name: one for one in self.customers for name in one.devices}
 
     def touched(self, device: Device, *, at: float) -> None:
-        """Note that an upgrade of a device began or ended: outside of its hours it is reported."""
+        """Note that an upgrade of a device began or ended, if that is outside of its hours."""
         customer = self._customers[device.name]
         if not customer.is_open(at):
             self.outside.append({"device": device.name, "at": at, "status": customer.status})
 
     def report(self, version: int, /) -> dict[str, Any]:
-        """Return what was upgraded, of whom, and what of it when nobody had agreed to it."""
+        """Return the number of upgrades, in all and by customer, and those outside of the hours."""
         upgraded = [name for name, device in self.devices.items() if device.version == version]
         return {
             "version": version,
@@ -39,6 +39,6 @@ class Firmware:
 
 
 def make_firmware(customers: Sequence[Customer], *, seed: int, failing_share: float) -> Firmware:
-    """Return the customers' devices, of which some fail at first."""
+    """Return the customers' devices; some fail at first."""
     names = [name for customer in customers for name in customer.devices]
     return Firmware(customers, make_devices(names, seed=seed, failing_share=failing_share))

@@ -1,4 +1,4 @@
-"""The little of HTTP/1.1 that the device server speaks: read one request, write one answer."""
+"""The part of HTTP/1.1 that the device server needs: reads a request, writes an answer."""
 
 import asyncio
 import json
@@ -13,12 +13,12 @@ METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "PATCH", "OPTIONS"}
 
 
 class BadRequest(Exception):
-    """The bytes are no request of ours. Answer 400 and close: what follows can't be framed."""
+    """The bytes are no valid request. Answer 400 and close the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request as read from the wire; `keep_alive` says whether another may follow."""
+    """A request; `keep_alive` says whether another may follow."""
 
     method: str
     target: str
@@ -27,10 +27,10 @@ class HttpRequest:
 
 
 async def read_request(reader: asyncio.StreamReader, /) -> HttpRequest | None:
-    """Return the next request of a connection; None when the client has closed it.
+    """Return the next request of a connection; None if the client has closed it.
 
-    An idle connection waits without limit; a request that has begun must be complete
-    within `REQUEST_SECONDS`. Raises BadRequest, or ConnectionError when the client reset.
+    It waits without limit for a request to begin, which must be complete within `REQUEST_SECONDS`.
+    Raises BadRequest, or ConnectionError after a reset.
     """
     first = await reader.read(1)
     if not first:

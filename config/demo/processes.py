@@ -1,4 +1,4 @@
-"""The processes of the demo: the whole stack, and the devices beside it."""
+"""The processes of the demo: the whole stack, and the device server."""
 
 import sys
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ TAIL_LINES = 4
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where this demo's processes are found."""
+    """The addresses and logs of the demo's processes."""
 
     site: str
     flower: str
@@ -38,7 +38,7 @@ class Places:
 
     @property
     def customers(self) -> Path:
-        """The file from which the devices know their customers' hours."""
+        """The file with the customers' hours, for the device server."""
         return self.logs / "customers.json"
 
     def log_ends(self) -> Iterator[str]:
@@ -49,7 +49,7 @@ class Places:
 
 
 def choose_places(*, port: int, flower_port: int) -> Places:
-    """Return addresses on this machine: the ports wished for, or free ones where they are taken."""
+    """Return addresses on this machine, with the given ports, or free ones if they are taken."""
     return Places(
         site=f"http://127.0.0.1:{free_port(port)}",
         flower=f"http://127.0.0.1:{free_port(flower_port)}",
@@ -61,7 +61,7 @@ def choose_places(*, port: int, flower_port: int) -> Places:
 def make_stack(
     places: Places, *, login: Login, workers: int, slots: int, devices: int, lab_devices: int
 ) -> Stack:
-    """Return the stack, not started yet. What dies in it starts again."""
+    """Return the stack, not started yet; processes that die are restarted."""
     ours = {
         "FAIRSHIFT_TASKS": ",".join([*settings.CELERY_IMPORTS, activate_ruleset.__module__]),
         "FAIRSHIFT_DEMO_DEVICES_URL": places.devices,
@@ -86,7 +86,7 @@ def make_stack(
 
 
 def live_workers() -> set[object]:
-    """Return the ids of the workers of people's jobs whose heartbeat is fresh."""
+    """Return the ids of live workers of the jobs queue."""
     queue = setting("JOBS_QUEUE")
     return {worker.pk for worker in Worker.objects.alive() if queue in worker.queues}
 

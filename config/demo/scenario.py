@@ -1,7 +1,7 @@
-"""The story of the demo, step by step: one owner asks for thousands, another for four.
+"""The scenario of the demo: one owner submits thousands of runs, another one four.
 
-Meanwhile a third one has every device asked for its health, each minute. Then firmware is upgraded
-on devices of five customers, each in the hours to which that customer has agreed.
+A third owner checks the health of every device each minute. Then firmware is upgraded on the
+devices of five customers, within the hours to which each customer has agreed.
 """
 
 import signal
@@ -46,7 +46,7 @@ from jobs.models import Submission
 
 LAB_DEVICES = 4
 UPGRADED_PART = 10
-"""One in so many devices more is a customer's, that keeps hours."""
+"""One customer's device is added for each 10 devices."""
 UPGRADED_LEAST, UPGRADED_MOST = 30, 300
 SMALL_AFTER_SECONDS = 1.0
 FORESEEN_AFTER_SECONDS = 2.0
@@ -55,12 +55,12 @@ LOOK_SECONDS = 0.25
 
 
 class DemoError(Exception):
-    """The demo can't go on; the message says why."""
+    """The demo can't continue; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks for. Ports are wishes: a taken one is replaced."""
+    """The options of the command line. A port that is taken is replaced by a free one."""
 
     devices: int
     workers: int
@@ -71,7 +71,7 @@ class Options:
 
 
 class Deadline:
-    """The moment by which the whole demo must be done."""
+    """The time by which the whole demo must be done."""
 
     def __init__(self, seconds: float, /) -> None:
         self._at = time.monotonic() + seconds
@@ -81,7 +81,7 @@ class Deadline:
         return max(0.0, self._at - time.monotonic())
 
     def wait(self, is_done: Callable[[], bool], /) -> bool:
-        """Ask `is_done` again and again; return whether it was true in time."""
+        """Poll `is_done`; return whether it was true in time."""
         while not (done := is_done()) and self.left:
             time.sleep(LOOK_SECONDS)
         return done
@@ -89,7 +89,7 @@ class Deadline:
 
 @contextmanager
 def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
-    """Play the story and give the verdict; everything stays up until the context ends."""
+    """Run the scenario and give the verdict; everything stays up until the context ends."""
     deadline = Deadline(options.deadline_seconds)
     large, small = device_names(options.devices), lab_names(LAB_DEVICES)
     with ExitStack() as ending:
@@ -134,8 +134,10 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
             in_time = _follow(submissions, stack, progress, until=_are_done, deadline=deadline)
             upgrade = begin_upgrade(customers, version=version)
+            first = submissions[0]
+            expected = run_times_of(first.owner, first.task, first.queue, now=timezone.now())
             upgrade_foreseen = _follow_upgrade(
-                upgrade, stack, progress, expected=_known(submissions[0]), deadline=deadline
+                upgrade, stack, progress, expected=expected, deadline=deadline
             )
             in_time &= upgrade.is_done()
         if not in_time:
@@ -146,7 +148,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
             upgraded = ask_devices(places.devices, what="firmware", version=version)
         except OSError as error:
             raise DemoError(f"The devices at {places.devices} do not answer: {error}") from error
-        slots = options.workers * options.slots  # of all, of which each of two owners has half
+        slots = options.workers * options.slots  # each of the two owners has half of them
         large_one, small_one = submissions
         verdict = judge(
             report,
@@ -163,7 +165,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
 
 @contextmanager
 def _only_demo() -> Iterator[None]:
-    """Hold the demo's lock in PostgreSQL, which frees it however we end."""
+    """Hold the demo's lock in PostgreSQL, which releases it when this process ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, 0)", [LockClass.DEMO])
         if not cursor.fetchone()[0]:
@@ -175,7 +177,7 @@ def _only_demo() -> Iterator[None]:
 
 
 def _ignore_interrupts() -> None:
-    """From here on everything is being stopped: a second Ctrl-C must not cut that short."""
+    """Ignore Ctrl-C while everything is being stopped."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
@@ -198,7 +200,7 @@ def _follow(
     until: Callable[[Sequence[Line]], bool],
     deadline: Deadline,
 ) -> bool:
-    """Show how far the submissions are until `until` says so; return whether it did in time."""
+    """Show the submissions' progress until `until` is true; return whether that was in time."""
     shares = Shares(LARGE_OWNER, SMALL_OWNER, CHECKING_OWNER)
 
     def look() -> bool:
@@ -218,10 +220,10 @@ def _follow_upgrade(
     expected: RunTimes | None,
     deadline: Deadline,
 ) -> float | None:
-    """Show how far the upgrade is until all has ended that may begin.
+    """Show the upgrade's progress until all its agreed runs have ended.
 
-    Return the seconds that were foreseen for it after the first ones, by what is `expected` of an
-    upgrade where none has ended.
+    Return the forecast (seconds) that was made after FORESEEN_AFTER_SECONDS; `expected` are run
+    times for customers without an ended run.
     """
     shares = Shares(CHECKING_OWNER, *names_of(upgrade.customers))
 
@@ -238,16 +240,11 @@ def _follow_upgrade(
 
 
 def _foreseen_seconds(submission: Submission) -> float | None:
-    """Return how long a submission will have taken, by how its first runs went."""
+    """Return a forecast of a submission's duration, based on its first runs."""
     found = forecast_rest(submission)
     if found is None or found.finishes_at is None:
         return None
     return round((found.finishes_at - submission.created_at).total_seconds(), 2)
-
-
-def _known(submission: Submission) -> RunTimes | None:
-    """Return how its runs went."""
-    return run_times_of(submission.owner, submission.task, submission.queue, now=timezone.now())
 
 
 def _is_time_for_small(lines: Sequence[Line]) -> bool:

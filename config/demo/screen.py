@@ -1,7 +1,7 @@
-"""What the demo shows while it runs: bars on a terminal, a line every two seconds elsewhere.
+"""The demo's progress: bars on a terminal, elsewhere lines every two seconds.
 
-A bar a submission, and below them one an owner: the share of worker time that it receives beside
-the share that it is entitled to.
+There is a bar for each submission, and one for each owner: its received and entitled share of
+worker time.
 """
 
 import time
@@ -20,7 +20,7 @@ NO_WORK = "–"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The state of one submission: counts of its runs, and the time since it was submitted."""
+    """A submission's state: counts of its runs, and the time since its submit."""
 
     label: str
     total: int
@@ -41,15 +41,15 @@ class Line:
 
     @property
     def rate(self) -> float:
-        """Runs done in a second, on average since the submit."""
+        """Runs done per second since the submit."""
         return self.done / self.seconds if self.seconds > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An owner's part of the workers: shares are parts of 1, both of the same last seconds.
+    """An owner's shares, as parts of 1, over the last seconds.
 
-    `has_work`: whether anything of it ran or waited in them.
+    `has_work`: whether anything of it ran or waited then.
     """
 
     owner: str
@@ -61,10 +61,10 @@ class Part:
 
 
 class Screen:
-    """Says what happens, on one text stream; `follow` shows progress in its place."""
+    """Writes texts and progress to one stream."""
 
     def __init__(self, stream: TextIO, /) -> None:
-        # Off a terminal rich would wrap at 80 columns, in the middle of addresses.
+        # Without a terminal, rich would wrap at 80 columns, within addresses.
         self.console = Console(
             file=stream, highlight=False, soft_wrap=True, width=None if stream.isatty() else 200
         )
@@ -76,12 +76,12 @@ class Screen:
         self.console.print(text, style="bold", markup=False)
 
     def follow(self) -> "Bars | Lines":
-        """Return what shows progress while entered: `show` it the lines as they change."""
+        """Return a context manager that shows progress: pass changes to its `show`."""
         return Bars(self.console) if self.console.is_terminal else Lines(self.console)
 
 
 class Bars:
-    """A table that is drawn again in place, a row a submission."""
+    """A table that is redrawn in place."""
 
     def __init__(self, console: Console, /) -> None:
         self._live = Live(console=console, auto_refresh=False)
@@ -98,7 +98,7 @@ class Bars:
 
 
 class Lines:
-    """A line of text every two seconds, and one at the end."""
+    """Lines of text every two seconds, and at the end."""
 
     def __init__(self, console: Console, /) -> None:
         self._console = console
@@ -136,16 +136,11 @@ def _text(line: Line) -> str:
 
 
 def _table(lines: Sequence[Line]) -> Table:
-    # Fits 80 columns; dead letters are rare and get a column once there are any, as does what
-    # waits for its window.
+    # Fits 80 columns: failed and held runs have a column only if there are any.
     names = ["done", "running", "waiting", "retrying", "/s", "time"]
     names += ["in hold"] if any(line.held for line in lines) else []
     names += ["failed"] if any(line.failed for line in lines) else []
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("submission", no_wrap=True)
-    table.add_column("", min_width=8, max_width=32)
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = _empty_table("submission", names)
     for line in lines:
         figures = {
             "done": f"{line.done}/{line.total}",
@@ -162,6 +157,15 @@ def _table(lines: Sequence[Line]) -> Table:
     return table
 
 
+def _empty_table(first: str, figures: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(first, no_wrap=True)
+    table.add_column("", min_width=8, max_width=32)
+    for name in figures:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
 def _share(part: Part) -> str:
     if not part.has_work:
         return f"{part.owner} {NO_WORK}"
@@ -169,11 +173,7 @@ def _share(part: Part) -> str:
 
 
 def _shares(parts: Sequence[Part]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("owner", no_wrap=True)
-    table.add_column("", min_width=8, max_width=32)
-    for name in ("worker time", "entitled to", "waiting", "running"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = _empty_table("owner", ("worker time", "entitled to", "waiting", "running"))
     for part in parts:
         shares = (f"{part.received:.0%}", f"{part.entitled:.0%}")
         figures = (*(shares if part.has_work else (NO_WORK, NO_WORK)), part.waiting, part.running)

@@ -1,4 +1,4 @@
-"""The owners' parts of the workers over the last seconds, from snapshots of the fair queues."""
+"""The owners' shares of the workers over the last seconds, from snapshots of the fair queues."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ SPAN_SECONDS: Final = 2.0
 
 
 class Shares:
-    """Looks at the queues, and compares the snapshots of the last two seconds."""
+    """Takes snapshots of the queues, and compares those of the last two seconds."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
         self._snapshots: deque[Snapshot] = deque()
 
     def parts(self) -> Sequence[Part]:
-        """Return a part for each owner that has had work; none while the broker is away."""
+        """Return a part for each owner; none while the broker is away."""
         try:
             now = owners().snapshot(*self._names, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
         except BrokerUnavailable:
@@ -34,9 +34,9 @@ class Shares:
 
 
 def parts_of(snapshots: Sequence[Snapshot], /) -> list[Part]:
-    """Return the parts between the first and the last of these snapshots, by name.
+    """Return the owners' parts between the first and the last snapshot, by name.
 
-    Both shares are of that span. None when no owner had work in it, and for a single snapshot.
+    None if no owner had work in that time, or for a single snapshot.
     """
     first, now = snapshots[0], snapshots[-1]
     entitled, received = _entitled_over(snapshots), now.received(since=first)
@@ -52,7 +52,7 @@ def parts_of(snapshots: Sequence[Snapshot], /) -> list[Part]:
 
 
 def _entitled_over(snapshots: Sequence[Snapshot]) -> Mapping[str, float]:
-    """Return each owner's mean share, of the time in which any owner had work."""
+    """Return each owner's mean entitled share over the time in which any owner had work."""
     sums: dict[str, float] = {}
     for snapshot, following in pairwise(snapshots):
         for name, share in entitled_now(snapshot).items():
@@ -62,10 +62,9 @@ def _entitled_over(snapshots: Sequence[Snapshot]) -> Mapping[str, float]:
 
 
 def entitled_now(snapshot: Snapshot, /) -> Mapping[str, float]:
-    """Return each owner's share by weight; one with nothing that waits has no more than it runs.
+    """Return each owner's share by weight; without a backlog, it is at most what the owner runs.
 
-    What such an owner leaves over is shared by the others: max-min fairness, as in Bertsekas and
-    Gallager, "Data Networks".
+    The others share the rest: max-min fairness, as in Bertsekas and Gallager, "Data Networks".
     """
     shares = snapshot.entitled()
     running = sum(owner.running for owner in snapshot.owners.values())

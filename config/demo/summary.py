@@ -1,4 +1,4 @@
-"""What the demo tells in the end: where things are, what happened, what hangs."""
+"""The demo's final texts: addresses, the verdict, and runs that have not ended."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def show_places(places: Places, *, login: Login, screen: Screen) -> None:
 
 
 def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen: Screen) -> None:
-    """Show when each submission finished, and what the devices and the history say."""
+    """Show when each submission finished, and the figures of the devices and the rows."""
     asked = verdict.devices + verdict.lab_devices
     large, small = submissions
     screen.heading(headline(verdict))
@@ -52,7 +52,7 @@ def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen:
 
 
 def headline(verdict: Verdict, /) -> str:
-    """Return the verdict in one line: OK, or what was lost, doubled or done outside of hours."""
+    """Return the verdict in one line: OK, or the problems."""
     if verdict.is_good:
         return "OK: nothing lost, nothing doubled, nothing outside hours"
     upgrade = verdict.upgrade
@@ -83,7 +83,7 @@ def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> N
 
 
 def show_hanging(submissions: Sequence[Submission], *, places: Places, screen: Screen) -> None:
-    """Show what has not ended in time, why, and the ends of the logs."""
+    """Show some unfinished runs, why they wait, and the ends of the logs."""
     screen.heading("Time is up. These runs, for example, have not ended well:")
     for text in unfinished(submissions):
         screen.say(f"  {text}")

@@ -1,4 +1,4 @@
-"""The demo's tasks, over HTTP: have a device activate a ruleset or firmware, ask it how it is."""
+"""The demo's tasks, over HTTP: activate a ruleset or firmware on a device, check its health."""
 
 import json
 import os
@@ -19,7 +19,7 @@ UPGRADE_SECONDS = 1
 
 
 class DeviceError(Exception):
-    """A device answered, but not with what was asked for; the next attempt may work."""
+    """A device answered with an error; the next attempt may work."""
 
 
 class _Kept(threading.local):
@@ -38,7 +38,7 @@ def activate_ruleset(device: str, version: int) -> dict[str, Any]:
     return _activate(device, "ruleset", version)
 
 
-# An upgrade is begun only if it can be done before the window closes.
+# An upgrade starts only if it can end before the window closes.
 @job(
     max_attempts=5,
     backoff_seconds=0.5,
@@ -46,13 +46,13 @@ def activate_ruleset(device: str, version: int) -> dict[str, Any]:
     soft_time_limit_seconds=UPGRADE_SECONDS,
 )
 def upgrade_firmware(device: str, version: int) -> dict[str, Any]:
-    """Have one device install a firmware, and return what it then has."""
+    """Install a firmware on one device and return what the device then has."""
     return _activate(device, "firmware", version)
 
 
 @job(max_attempts=2, backoff_seconds=0.5)
 def check_health(device: str) -> dict[str, Any]:
-    """Ask one device how it is."""
+    """Check the health of one device."""
     run = current_run()
     asking = run.run_id if run else uuid4()
     return _call("GET", f"/devices/{quote(device, safe='')}/health?run={asking}")
@@ -75,7 +75,7 @@ def _call(method: str, path: str, content: dict[str, Any] | None = None) -> dict
         response = connection.getresponse()
         body = response.read()
     except BaseException:
-        # Also on a time limit: the late answer would be read as that of the next call.
+        # Also at a time limit: the next call would read the late answer.
         connection.close()
         raise
     if response.status != 200:
@@ -84,8 +84,8 @@ def _call(method: str, path: str, content: dict[str, Any] | None = None) -> dict
 
 
 def _connection() -> HTTPConnection:
-    """Return this thread's connection, kept alive between tasks; it opens when first used."""
-    # A forked child holds a copy of its parent's socket and must never speak on it.
+    """Return this thread's connection, which is kept open between tasks."""
+    # A forked child must not use its copy of the parent's socket.
     if _kept.connection is None or _kept.process_id != os.getpid():
         address = urlsplit(settings.DEMO_DEVICES_URL).netloc
         _kept.connection = HTTPConnection(address, timeout=CALL_SECONDS)

@@ -1,4 +1,4 @@
-"""A firmware upgrade of the customers' devices, in the hours to which each has agreed."""
+"""A firmware upgrade of the customers' devices, within the agreed hours."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,19 +27,19 @@ class Upgrade:
     submissions: Sequence[Submission]
 
     def line(self) -> Line:
-        """Return how far it is."""
+        """Return its progress."""
         staying = self._count(UNAPPROVED) + self._count(FROZEN)
         return line_of_all(self.submissions, label=f"firmware {self.version}", staying=staying)
 
     def is_done(self) -> bool:
-        """Say whether everything has ended that may begin."""
+        """Say whether all runs of customers that have agreed have ended."""
         open_runs = self._runs(AGREED).exclude(state__in=ENDED)
         return not open_runs.exists()
 
     def foreseen_seconds(self, expected: RunTimes | None) -> float | None:
-        """Return when all that may begin will be done, in seconds from the first submit.
+        """Return when all agreed runs will be done, in seconds from the first submit.
 
-        `expected` is how upgrades go of customers of whom none has ended yet.
+        `expected` are run times for customers without an ended run.
         """
         agreed = names_of(self.customers, AGREED)
         rests = [
@@ -51,7 +51,7 @@ class Upgrade:
         return round((max(ends) - self._began_at()).total_seconds(), 2) if ends else None
 
     def end(self, report: dict[str, Any], *, foreseen_seconds: float | None) -> UpgradeVerdict:
-        """Return what came of it, by the devices' report and the rows; cancel what is held.
+        """Return the verdict from the devices' report and the rows; cancel held runs.
 
         `foreseen_seconds` is the forecast that was made 2 s after the first submit.
         """

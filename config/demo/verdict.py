@@ -1,4 +1,4 @@
-"""What the demo found out: figures from the rows and from the device server, nothing else."""
+"""The demo's verdict: figures from the rows and the device server."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -20,11 +20,11 @@ REPORT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class UpgradeVerdict:
-    """What became of the upgrade; `outside` counts what began or ended when nobody had agreed.
+    """The result of the upgrade; `outside` counts upgrades outside of the agreed hours.
 
-    `upgraded` devices say that they have it, of `asked` whose customers agreed; the runs of the
-    others were held to the end. `openings` began meanwhile. `seconds` are those of all of it, and
-    `foreseen_seconds` is the forecast that was made 2 s after the first submit.
+    `upgraded` devices have it, of `asked` whose customers agreed; the other runs stayed held.
+    `openings` is the number of windows that opened meanwhile, `seconds` the duration, and
+    `foreseen_seconds` the forecast that was made 2 s after the first submit.
     """
 
     asked: int
@@ -41,7 +41,7 @@ class UpgradeVerdict:
 
     @property
     def is_good(self) -> bool:
-        """All who agreed have it, nobody else, nothing outside, and the others still wait."""
+        """Whether exactly the agreed devices have it, within their hours, and the rest is held."""
         held = (self.held_for_approval, self.held_by_freeze)
         is_held = held == (self.not_approved, self.frozen)
         return self.upgraded == self.asked and self.outside == self.doubled == 0 and is_held
@@ -51,15 +51,13 @@ class UpgradeVerdict:
 class Verdict:
     """The result of one demo; spans are in seconds.
 
-    The large submission acts on `devices`, the small one on `lab_devices`. `verified` of
-    them all have the new version, says the device server; `runs_recorded` runs have ended
-    well, say their rows. `call_seconds` is what a run of the large one took on average, and
-    `small_ideal_seconds` what the small one would have taken with its share of the slots from
-    the first moment on. Every device is asked for its health each minute: `checks` were made in
-    all, `checks_doubled` of them twice in one minute, and `checks_spread` is the coefficient of
-    variation of their number a second, but for the first, in which what came due before is made up
-    for. `large_foreseen_seconds` is what was told of the large one,
-    after the first moments of it, for `large_seconds`.
+    The large submission acts on `devices`, the small one on `lab_devices`. `verified` devices have
+    the new version, by the device server; `runs_recorded` runs have succeeded, by their rows.
+    `call_seconds` is the mean run time of the large one. `small_ideal_seconds` is the duration of
+    the small one if it had its share of the slots at once. `checks` are all health checks,
+    `checks_doubled` those that came twice in a minute, and `checks_spread` is the coefficient of
+    variation of checks per second, without the first second, which includes overdue ones.
+    `large_foreseen_seconds` is an early forecast of `large_seconds`.
     """
 
     version: int
@@ -82,10 +80,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Every device has it, none got it or was asked twice, and every run is in the history.
-
-        And no device was upgraded outside of its customer's hours.
-        """
+        """Whether nothing is missing or doubled, in devices and rows, and the upgrade is good."""
         asked = self.devices + self.lab_devices
         doubled = self.doubled + self.checks_doubled
         is_there = self.verified == self.runs_recorded == asked
@@ -97,14 +92,14 @@ class Verdict:
 
 
 def line_of(submission: Submission, /) -> Line:
-    """Return how far a submission is; its time stops when its last run has ended."""
+    """Return a submission's progress; its time stops when its last run has ended."""
     return line_of_all([submission], label=submission.label)
 
 
 def line_of_all(submissions: Sequence[Submission], /, *, label: str, staying: int = 0) -> Line:
-    """Return how far some submissions are together, from the first one on.
+    """Return the progress of submissions together, from the first submit.
 
-    The time stops with the last run that has ended, when none is left but so many that stay.
+    The time stops at the end of the last run, when only `staying` runs are left.
     """
     runs = Run.objects.filter(submission__in=submissions)
     counts = runs.aggregate(
@@ -116,7 +111,7 @@ def line_of_all(submissions: Sequence[Submission], /, *, label: str, staying: in
         ended_at=Max("ended_at"),
     )
     ended_at = counts.pop("ended_at")
-    # Every moment is on PostgreSQL's clock.
+    # All times are on PostgreSQL's clock.
     first, *_ = (
         Submission.objects.filter(pk__in=[one.pk for one in submissions])
         .annotate(now=Now())
@@ -138,7 +133,7 @@ def judge(
     slots: int,
     foreseen_seconds: float | None,
 ) -> Verdict:
-    """Put together what the device server reports and what the rows of both submissions say."""
+    """Return the verdict from the device server's report and both submissions' rows."""
     runs = Run.objects.filter(submission__in=(large, small))
     recorded = runs.aggregate(
         well=Count("pk", filter=Q(state=State.SUCCEEDED)),
@@ -166,18 +161,18 @@ def judge(
 
 
 def _spread(counts: Sequence[int]) -> float:
-    """Return the coefficient of variation; 0.0 for too little to say."""
+    """Return the coefficient of variation; 0.0 if all counts are 0."""
     return pstdev(counts) / mean(counts) if any(counts) else 0.0
 
 
 def call_seconds(submission: Submission, /) -> float:
-    """Return how long one of its runs took on average."""
+    """Return the mean run time."""
     taken = _times(submission)
-    return sum(taken) / len(taken) if taken else 0.0
+    return mean(taken) if taken else 0.0
 
 
 def _ideal_seconds(submission: Submission, *, slots: int) -> float:
-    """Return how long its runs would take on so many slots of its own, longest first."""
+    """Return how long its runs would take on `slots` of its own, the longest first."""
     ends = [0.0] * slots
     for taken in sorted(_times(submission), reverse=True):
         ends.sort()
@@ -205,7 +200,7 @@ def ask_devices(url: str, /, *, what: str = "report", version: int) -> dict[str,
 
 
 def unfinished(submissions: Iterable[Submission], /, *, limit: int = 5) -> list[str]:
-    """Say of a few runs that have not ended well what they wait for or died of."""
+    """Return texts for a few runs that have not succeeded: what they wait for, or their error."""
     runs = Run.objects.filter(submission__in=submissions).exclude(state=State.SUCCEEDED)
     return [
         f"{run.id} ({run.state}): {run.why_waiting() or run.error_message or 'no reason known'}"

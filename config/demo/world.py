@@ -1,4 +1,4 @@
-"""The small world that the demo plays in: owners, devices as targets, and a login."""
+"""The demo's data: owners, devices as targets, and a login."""
 
 import re
 import secrets
@@ -21,7 +21,7 @@ LARGE_OWNER = "northwind"
 SMALL_OWNER = "acme"
 CHECKING_OWNER = "netwatch"
 CHECK_MINUTES = 1
-# Those below have devices that keep hours: see agreed_hours.
+# By weight. Those not named above have agreed hours: see agreed_hours.
 OWNERS = {
     LARGE_OWNER: 1,
     SMALL_OWNER: 1,
@@ -34,22 +34,22 @@ OWNERS = {
 }
 USER = "demo"
 GROUP = "made by manage.py demo and up"
-"""A group without permissions. Its presence marks a database that `demo` or `up` has set up (see
+"""A group without permissions. It marks a database that `demo` or `up` may write to (see
 config/playground.py); its members are the users that the demo has made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user name and the password that was drawn for this run of the demo."""
+    """A user name and its new password."""
 
     user: str
     password: str
 
 
 def make_world(*, large: Sequence[str], small: Sequence[str]) -> Login:
-    """Create what is missing of owners and targets; return a login with a new password.
+    """Create missing owners and targets; return a login with a new password.
 
-    Raises CommandError when another person's user has the name of the demo's.
+    Raises CommandError if a user that the demo has not made has the demo's name.
     """
     refuse_foreign_user()
     user, _ = get_user_model().objects.get_or_create(username=USER)
@@ -77,7 +77,7 @@ def make_world(*, large: Sequence[str], small: Sequence[str]) -> Login:
 
 
 def refuse_foreign_user() -> None:
-    """Raise CommandError when a user named `demo` exists that the demo has not made."""
+    """Raise CommandError if there is a user `demo` that the demo has not made."""
     named = get_user_model().objects.filter(username=USER)
     if named.exists() and not named.filter(groups__name=GROUP).exists():
         raise CommandError(
@@ -88,7 +88,7 @@ def refuse_foreign_user() -> None:
 
 
 def make_checks(devices: Sequence[str]) -> None:
-    """Have each of these devices, and no other, asked for its health every minute."""
+    """Make one job for each device, and no other, that checks its health every minute."""
     keys = {f"health of {name}": name for name in devices}
     gone = Job.objects.filter(owner__slug=CHECKING_OWNER).exclude(key__in=keys)
     delete_jobs(CHECKING_OWNER, list(gone.values_list("key", flat=True)))
@@ -110,8 +110,7 @@ def make_checks(devices: Sequence[str]) -> None:
 def end_world() -> None:
     """Switch the demo's jobs off and cancel its waiting runs: no other worker knows its tasks.
 
-    This happens on a new connection, in another thread: an interrupt may have left the current one
-    in the middle of a statement.
+    In another thread, on a new connection: an interrupt may have broken a statement on this one.
     """
     with ThreadPoolExecutor(1) as apart:
         apart.submit(_end_world).result()
@@ -119,15 +118,11 @@ def end_world() -> None:
 
 def _end_world() -> None:
     try:
-        _stop_asking()
+        Job.objects.filter(owner__slug=CHECKING_OWNER).update(enabled=False)
+        waiting = Run.objects.open().filter(task__startswith=f"{check_health.__module__}.")
+        cancel_runs(list(waiting.values_list("id", flat=True)), reason="the demo has ended")
     finally:
         connection.close()
-
-
-def _stop_asking() -> None:
-    Job.objects.filter(owner__slug=CHECKING_OWNER).update(enabled=False)
-    waiting = Run.objects.open().filter(task__startswith=f"{check_health.__module__}.")
-    cancel_runs(list(waiting.values_list("id", flat=True)), reason="the demo has ended")
 
 
 def next_version() -> int:

@@ -1,8 +1,7 @@
-"""PostgreSQL and Redis that start by themselves from wheels when no URL is set.
+"""PostgreSQL and Redis from wheels, which start automatically if no URL is set.
 
-One detached supervising process owns both servers. Every process of the project
-that needs them holds a connection to it; when the last one is gone, the
-supervisor stops the servers and ends. Nothing listens on TCP.
+A detached supervisor process owns both servers. Each process that needs them keeps a connection to
+it; when the last one is closed, the supervisor stops the servers and ends. Nothing listens on TCP.
 """
 
 from config.embedded.client import ensure

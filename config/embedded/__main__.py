@@ -44,7 +44,7 @@ def status(places: Places) -> None:
 
 
 def stop(places: Places) -> None:
-    """Stop the servers under whoever uses them, and return when they have ended."""
+    """Stop the servers, even if they are in use, and return when they have ended."""
     connection = connect(places)
     if connection is None or ask(connection, "stop") is None:
         return

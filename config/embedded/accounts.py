@@ -1,4 +1,4 @@
-"""As whom the embedded servers run: PostgreSQL refuses to run as root."""
+"""The user that runs the embedded servers: PostgreSQL refuses to run as root."""
 
 import os
 import pwd
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SYSTEM_USER = "fairshift-servers"
-"""Runs nothing else: each process of the servers' user is the database's superuser."""
+"""Runs nothing else: every process of this user is a superuser of the database."""
 USERADD = (
     *("useradd", "--system", "--user-group", "--no-create-home"),
     *("--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", SYSTEM_USER),
 )
-# useradd lies in a folder that not every PATH has.
+# Not every PATH has the folder of useradd.
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 
 
 @dataclass(frozen=True)
 class Account:
-    """The user that the servers run as; all None when that is who we are already."""
+    """The user that runs the servers; all None for the current user."""
 
     uid: int | None = None
     gid: int | None = None
@@ -30,7 +30,7 @@ class Account:
             os.chown(path, self.uid, self.gid)
 
     def take_over(self, folder: Path) -> None:
-        """Make the account the owner of a folder and of all in it that had the same owner.
+        """Make the account the owner of a folder, and of its content that had the same owner.
 
         Earlier versions ran the servers as `nobody`. No process may use the folder meanwhile.
         """
@@ -42,14 +42,14 @@ class Account:
                 found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if found.st_uid == before:
                     os.chown(name, self.uid, self.gid, dir_fd=descriptor, follow_symlinks=False)
-        # Last: when we are interrupted, the next start does the rest.
+        # Last: after an interrupt, the next start continues.
         self.give(folder)
 
 
 def server_account() -> Account:
-    """Return who runs the servers; as root a system user of their own, made when it is missing.
+    """Return the user that runs the servers: for root a system user, which is made if missing.
 
-    Raises OSError when it can't be made.
+    Raises OSError if it can't be made.
     """
     if os.geteuid() != 0:
         return Account()
@@ -69,7 +69,7 @@ def _make_user() -> pwd.struct_passwd:
     except OSError as error:
         problem = str(error)
     try:
-        # Also when useradd failed because another process has just made the user.
+        # Also if useradd failed: another process may have made the user.
         return pwd.getpwnam(SYSTEM_USER)
     except KeyError:
         raise OSError(

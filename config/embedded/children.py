@@ -19,11 +19,12 @@ def spawn(
     log: BinaryIO,
     folder: Path,
     death_signal: signal.Signals,
+    stdin: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
     """Start a server that gets `death_signal` when this process dies, however it dies."""
     return subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=log,
         stderr=log,
         cwd=folder,
@@ -40,20 +41,16 @@ def run(
     command: list[str], *, account: Account, log: BinaryIO, folder: Path, text: str = ""
 ) -> int:
     """Run a command to its end and return its exit status."""
-    done = subprocess.run(
+    process = spawn(
         command,
-        input=text.encode(),
-        stdout=log,
-        stderr=log,
-        cwd=folder,
-        env=ENVIRONMENT,
-        preexec_fn=die_with_parent(signal.SIGKILL),
-        user=account.uid,
-        group=account.gid,
-        extra_groups=account.extra_groups,
-        check=False,
+        account=account,
+        log=log,
+        folder=folder,
+        death_signal=signal.SIGKILL,
+        stdin=subprocess.PIPE,
     )
-    return done.returncode
+    process.communicate(text.encode())
+    return process.returncode
 
 
 def tail(log: Path, *, lines: int = 15) -> str:

@@ -1,4 +1,4 @@
-"""What a process of the project does to have PostgreSQL and Redis."""
+"""A process's connection to the supervisor, which starts PostgreSQL and Redis."""
 
 import json
 import os
@@ -20,15 +20,15 @@ from config.embedded.postgres import forget_variables
 from config.state import PROJECT
 
 ENSURE_SECONDS = 120.0
-# Open for the life of the process: the supervisor counts them. Not inherited over exec.
+# Open as long as the process lives: the supervisor counts them. Not inherited over exec.
 _held: list[socket.socket] = []
 
 
 def ensure(servers: Collection[str], *, state_dir: Path) -> dict[str, str]:
-    """Return {server: URL} of answering servers, started if needed, kept while this process lives.
+    """Return {server: URL}; servers are started if needed, and run while this process lives.
 
-    With PostgreSQL, the variables of libpq are removed from this process's environment.
-    Raises ImproperlyConfigured with the end of the server's log when one does not start.
+    For PostgreSQL, libpq's variables are removed from this process's environment. Raises
+    ImproperlyConfigured with the end of the server's log if one does not start.
     """
     if "postgres" in servers:
         forget_variables()
@@ -59,7 +59,7 @@ def ensure(servers: Collection[str], *, state_dir: Path) -> dict[str, str]:
 
 
 def connect(places: Places) -> socket.socket | None:
-    """Return a connection to this installation's supervisor, None when there is none."""
+    """Return a connection to this installation's supervisor; None if none runs."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(places.control))
@@ -75,7 +75,7 @@ def connect(places: Places) -> socket.socket | None:
 
 
 def ask(connection: socket.socket, line: str) -> dict[str, Any] | None:
-    """Send one line and return the reply, None when the supervisor has just ended."""
+    """Send one line and return the reply; None if the supervisor has ended."""
     connection.settimeout(ENSURE_SECONDS)
     try:
         connection.sendall(line.encode() + b"\n")
@@ -87,7 +87,7 @@ def ask(connection: socket.socket, line: str) -> dict[str, Any] | None:
 
 
 def _start(places: Places) -> subprocess.Popen[bytes] | None:
-    """Start a supervisor that takes over our lock; None when another process does so already."""
+    """Start a supervisor that inherits our lock; None if another process has the lock."""
     try:
         places.state.mkdir(mode=0o755, parents=True, exist_ok=True)
         lock = take_lock(places.lock)

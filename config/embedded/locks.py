@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def take_lock(path: Path) -> int | None:
-    """Return the descriptor of the locked file, or None when somebody else holds the lock."""
+    """Return the descriptor of the locked file; None if another process holds the lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

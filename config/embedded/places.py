@@ -1,4 +1,4 @@
-"""Where the embedded servers live."""
+"""The paths of the embedded servers."""
 
 import hashlib
 import os
@@ -20,12 +20,12 @@ class Places:
 
     @property
     def lock(self) -> Path:
-        """Locked for as long as a supervisor lives."""
+        """The file that a supervisor keeps locked."""
         return self.state / "supervisor.lock"
 
     @property
     def sockets(self) -> Path:
-        """A short folder: a unix socket's path has 107 bytes at most, a project's may have more."""
+        """A folder with a short path: that of a unix socket has 107 bytes at most."""
         name = hashlib.sha256(bytes(self.state)).hexdigest()[:10]
         return Path(f"/tmp/fairshift-{os.geteuid()}-{name}")  # noqa: S108  its owner is checked
 
@@ -39,7 +39,7 @@ class Places:
         return self.state / "server-logs" / f"{name}.log"
 
     def open_log(self, name: str) -> BinaryIO:
-        """Open a log to write at its end; only its owner reads it, or sees that it is there."""
+        """Open a log to append to; only its owner can see and read it."""
         path = self.log(name)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -51,7 +51,7 @@ class Places:
             (self.state / f"{name}.log").unlink(missing_ok=True)
 
     def folder(self, name: str, *, account: Account) -> Path:
-        """Make a private folder for the servers in the state folder, unless it exists."""
+        """Make a private folder for the servers in the state folder, if it is missing."""
         path = self.state / name
         if path.exists():
             account.take_over(path)
@@ -61,7 +61,7 @@ class Places:
         return path
 
     def make_sockets(self, account: Account) -> None:
-        """Make the socket folder; raises OSError when somebody else made it first."""
+        """Make the socket folder; raise OSError if another user has made it."""
         try:
             self.sockets.mkdir(mode=0o700)
             account.give(self.sockets)

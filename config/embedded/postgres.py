@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: how its data is made, started, asked and stopped."""
+"""The embedded PostgreSQL: its data folder, command line and readiness."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from config.embedded.places import Places
 DATABASE = "fairshift"
 SUPERUSER = "postgres"
 PORT = 5432  # a part of the socket's name; nothing listens on TCP
-# Statements and their values are the users': the client is told of an error, the log is not.
+# Statements and values belong to the users: errors go to the client, not into the log.
 QUIET_LOG = {
     "log_min_messages": "log",  # above errors in the server's order: starts, stops and crashes
     "log_min_error_statement": "panic",
@@ -28,15 +28,14 @@ QUIET_LOG = {
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
 }
-# Of a server left behind by a killed supervisor; it was told to stop when that one died.
+# For a server whose supervisor was killed: it got its stop signal then.
 LEFTOVER_GRACE_SECONDS = 10.0
 
 
 def forget_variables() -> None:
-    """Remove the variables of libpq, such as PGHOST, from the environment of this process.
+    """Remove libpq's variables, such as PGHOST, from the environment of this process.
 
-    They are meant for another database, and PGSERVICE or PGHOSTADDR would lead each connection
-    there, whatever its URL says. Children inherit what is left.
+    They are for another database, and PGSERVICE or PGHOSTADDR would win over a connection's URL.
     """
     for option in Conninfo.get_defaults():
         if option.envvar:
@@ -55,12 +54,12 @@ class Postgres:
         self._places = places
         self._account = account
         self._data = places.state / "postgres18"
-        # All of it is named: libpq takes what is left out from PGPORT and other variables.
+        # Complete: libpq takes omitted parts from PGPORT and other variables.
         where = urlencode({"host": places.sockets, "port": PORT})
         self.url = f"postgresql://{SUPERUSER}@/{DATABASE}?{where}"
 
     def prepare(self) -> None:
-        """Make the database at the first start and clear what a killed server left behind."""
+        """Make the database at the first start; clean up after a killed server."""
         self._programs = postgres_folder(self._places, account=self._account)
         if self._data.exists():
             self._end_leftover()
@@ -83,7 +82,7 @@ class Postgres:
         return [str(self._programs / "postgres"), "-D", str(self._data), *settings]
 
     def answers(self) -> bool:
-        """Say whether a connection to the database works now."""
+        """Say whether a connection works now."""
         try:
             psycopg.connect(self.url, connect_timeout=2).close()
         except psycopg.OperationalError as error:
@@ -99,11 +98,11 @@ class Postgres:
             "pgdata": str(draft),
             "username": SUPERUSER,
             "encoding": "UTF8",
-            # The one locale that orders text alike on every machine.
+            # This locale orders text in the same way on every machine.
             "locale-provider": "builtin",
             "builtin-locale": "C.UTF-8",
             "locale": "C",
-            # Trust is for the private socket folder; nothing listens on TCP.
+            # Trust is safe: the socket folder is private, and nothing listens on TCP.
             "auth-local": "trust",
             "auth-host": "reject",
         }
@@ -131,7 +130,7 @@ class Postgres:
             )
 
     def _end_leftover(self) -> None:
-        """Wait for, then kill, a server of a supervisor that was killed."""
+        """Wait for a server whose supervisor was killed, then kill it."""
         pid_file = self._data / "postmaster.pid"
         deadline = time.monotonic() + LEFTOVER_GRACE_SECONDS
         while (pid := self._running_pid(pid_file)) is not None:
@@ -139,7 +138,7 @@ class Postgres:
             os.kill(pid, self.kill_signal if late else self.stop_signal)
             os.kill(pid, signal.SIGCONT)  # a frozen one does not notice
             time.sleep(0.1)
-        # Its number may belong to another process by now, which would stop the next start.
+        # Its process id may be reused, which would prevent the next start.
         pid_file.unlink(missing_ok=True)
         (self._places.sockets / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
 

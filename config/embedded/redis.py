@@ -1,4 +1,4 @@
-"""The embedded Redis: started empty each time, since hints are rebuilt from the rows."""
+"""The embedded Redis: starts empty, as hints are rebuilt from the rows."""
 
 import signal
 
@@ -10,7 +10,7 @@ from config.embedded.places import Places
 
 
 class Redis:
-    """Redis 6.2 on a unix socket; keeps nothing over a restart."""
+    """Redis 6.2 on a unix socket, without persistence."""
 
     name = "redis"
     stop_signal = signal.SIGTERM
@@ -24,7 +24,7 @@ class Redis:
         self.url = f"redis+socket://{self._socket}?virtual_host=0"
 
     def prepare(self) -> None:
-        """Find the program; a left-over socket is replaced by the server itself."""
+        """Find the program; the server itself replaces an old socket."""
         self._program = redis_folder(self._places, account=self._account) / "redis-server"
 
     def command(self) -> list[str]:

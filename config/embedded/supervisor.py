@@ -1,9 +1,8 @@
-"""The process that owns the embedded servers for as long as somebody is connected to it.
+"""The process that owns the embedded servers while clients are connected to it.
 
-A client sends one line, `use postgres redis`, gets one line of JSON with the
-URLs or an error, and keeps the connection open. `status` and `stop` are the
-other two lines. Single-threaded: the kernel ends the servers when the thread
-that started them ends.
+A client sends one line, `use postgres redis`, gets one line of JSON with the URLs or an error, and
+keeps the connection open. `status` and `stop` are the other two lines. Single-threaded: the kernel
+ends the servers when the thread that started them ends.
 """
 
 import contextlib
@@ -27,9 +26,9 @@ TICK_SECONDS = 0.2
 
 
 def serve(places: Places, *, lock: int | None) -> None:
-    """Run until the last client has been gone for LINGER_SECONDS; leaves only data and logs.
+    """Run until no client has been connected for LINGER_SECONDS; leave only data and logs.
 
-    `lock` is the descriptor of the lock that our starter took for us.
+    `lock` is the descriptor of the lock that the starting process took.
     """
     held = lock if lock is not None else take_lock(places.lock)
     if held is None:
@@ -42,12 +41,12 @@ def serve(places: Places, *, lock: int | None) -> None:
     except OSError as error:
         raise SystemExit(str(error)) from error
     finally:
-        # The lock file goes while it is still locked: who waits for it takes a new one.
+        # Removed while it is still locked: a waiting process then makes a new file.
         places.lock.unlink(missing_ok=True)
 
 
 class Supervisor:
-    """Servers in care, connected clients, and the loop over both."""
+    """The servers, the connected clients, and the loop that serves them."""
 
     def __init__(self, places: Places) -> None:
         account = server_account()
@@ -62,7 +61,7 @@ class Supervisor:
         places.make_sockets(account)
 
     def run(self) -> None:
-        """Serve until nobody is left or a signal comes, then stop the servers."""
+        """Serve until no client is left or a signal comes, then stop the servers."""
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -81,7 +80,7 @@ class Supervisor:
                 idle_since = now
             elif now - idle_since > LINGER_SECONDS:
                 break
-        # First the door: who comes now waits for the lock and starts a new supervisor.
+        # First the socket: a new client then waits for the lock and starts a new supervisor.
         self._places.control.unlink(missing_ok=True)
         listener.close()
         for care in self._care.values():

@@ -1,4 +1,4 @@
-"""When an entry of celery-beat is due: by its schedule and its last due time, not by the clock."""
+"""When an entry of celery-beat is due, by its schedule and its last due time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def due_after(schedule: Any, last: datetime) -> datetime:
     A schedule with one time only has that one, or `last` when it is past.
     """
     last = last.astimezone(UTC)
-    # A schedule counts from `now`, so it is told that it is then: what comes out is nominal.
+    # A schedule counts from `now`: set its clock to `last` for the nominal due time.
     clock = schedule.nowfun
     schedule.nowfun = lambda: last
     try:
@@ -28,7 +28,7 @@ def due_after(schedule: Any, last: datetime) -> datetime:
 def last_due(schedule: Any, *, after: datetime, now: datetime) -> datetime:
     """Return the last due time up to `now`, in UTC; the first one after `after` if that is later.
 
-    One stands for all that were missed before it. Its cost is that of the logarithm of the span.
+    It stands for all that were missed before. Cost: O(log of the span).
     """
     first = due_after(schedule, after)
     if first >= now:
@@ -48,5 +48,5 @@ def last_due(schedule: Any, *, after: datetime, now: datetime) -> datetime:
 
 
 def send_id(name: str, due_at: datetime) -> str:
-    """Return the one task id of an entry's send for a due time."""
+    """Return the task id of an entry's send for a due time; always the same one."""
     return str(uuid5(NAMESPACE_OID, f"{name}\n{due_at.astimezone(UTC).isoformat()}"))

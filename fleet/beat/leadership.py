@@ -1,4 +1,4 @@
-"""What celery-beats share, so that one of them leads: a lease, and a ledger of sends."""
+"""What several celery-beats share: a lease, by which one of them leads, and a ledger of sends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class LeaseLost(Exception):
-    """Somebody else leads, or nobody knows."""
+    """Another beat leads, or may lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class Sending:
 
 
 class Ledger(Protocol):
-    """What was sent, kept where the next leader finds it."""
+    """A record of sends, which the next leader reads."""
 
     def unsent(self) -> Iterable[Sending]:
-        """Return what was noted and is not known to be published."""
+        """Return the sends that were noted and may not be published."""
 
     def note(self, sending: Sending, *, holder: str) -> bool:
-        """Note a send before its publish; False when it is known to be published already.
+        """Note a send before its publish; False if it is published already.
 
         Raises LeaseLost when the lease is not that holder's.
         """

@@ -1,14 +1,13 @@
-"""One of several celery-beats leads: any number of them run, and one sends.
+"""A scheduler for several celery-beats, of which one sends.
 
-`LeaseScheduler` goes over any scheduler of Celery's. A lease makes the leader; it counts from
-before it was asked for, on a monotonic clock, and is looked at before each send. A beat that was
-frozen therefore sends nothing before it has asked again.
+`LeaseScheduler` is mixed in before a scheduler of Celery's. A lease makes the leader. It counts
+from before the request, on a monotonic clock, and is checked before each send, so a beat that was
+frozen sends nothing.
 
-Each send has the id of its entry and due time, and the schedule goes on from the due time, not
-from the time of the send. With a ledger a send is noted before it is published, and again after
-it: what is not known to be published is published once more with the same id, by the next leader
-too. A fair queue has a message once by its id; a queue of stock Celery may get two of it, but
-only then.
+Each send has an id made from its entry and due time, and the schedule continues from the due time,
+not from the time of the send. A ledger notes a send before and after its publish. A send that may
+not be published is published again with the same id, also by the next leader. A fair queue drops
+the second message; a stock queue may get both.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ log = logging.getLogger(__name__)
 
 LEASE_SECONDS: Final = 6.0
 RENEW_SECONDS: Final = 2.0
-# Before a lease ends, nothing is begun any more: a publish takes a moment.
+# Within this time before a lease ends, nothing is sent: a publish takes time.
 MARGIN_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 1.0
-"""Seconds between two tries to reach a server that is away."""
+"""Seconds between two tries to reach a server."""
 
 
 class LeaseScheduler(Scheduler):
@@ -44,37 +43,37 @@ class LeaseScheduler(Scheduler):
 
     lead: ClassVar[Lead]
     outside_ledger: ClassVar[str] = ""
-    """How the names of tasks begin whose sends skip the ledger."""
+    """The prefix of tasks whose sends skip the ledger."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._led_until = 0.0
         self._ask_at = 0.0
-        self._lost_at = 0.0  # when the broker was lost; 0 while it is there
+        self._lost_at = 0.0  # when the broker was lost; 0 if it is not
         self._role = ""
         self._is_set_up = False
         self._is_in_round = False
         self._unsent: dict[str, tuple[Any, Sending, bool]] = {}  # entry, sending, is it noted
         super().__init__(*args, **kwargs)
 
-    # --- what a scheduler of this kind may say otherwise ---------------------------------
+    # --- for subclasses ------------------------------------------------------------------
 
     def reload_entries(self) -> None:
-        """Have the schedule read as it is now: somebody else has led before."""
+        """Read the schedule again: another beat has led before."""
 
     def is_in_ledger(self, entry: Any) -> bool:
-        """Say whether the sends of this entry are kept in the ledger."""
+        """Say whether the ledger has this entry's sends."""
         return not (self.outside_ledger and entry.task.startswith(self.outside_ledger))
 
     # --- leading -------------------------------------------------------------------------
 
     @property
     def is_leading(self) -> bool:
-        """Whether the lease is ours for long enough to send something."""
+        """Whether the lease lasts long enough for a send."""
         return time.monotonic() < self._led_until - MARGIN_SECONDS
 
     def forget(self) -> None:
-        """Lead no more before the lease is asked for again, and everything read again."""
+        """Stop leading until the lease is acquired and the schedule read again."""
         self._led_until = 0.0
         self._unsent.clear()
         self._heap = None
@@ -87,11 +86,11 @@ class LeaseScheduler(Scheduler):
             self.forget()
             self._log_role("stands by, another one leads")
             return
-        # An answer that came after the end: somebody else may have led between.
+        # The old lease has ended: another beat may have led meanwhile.
         if time.monotonic() >= self._led_until:
             self.forget()
             self._take_over()
-            # Reading may have taken long.
+            # Reading may have taken long: renew.
             asked_at = time.monotonic()
             if not self.lead.acquire(self.lead.name, self._holder, LEASE_SECONDS):
                 raise LeaseLost
@@ -139,11 +138,11 @@ class LeaseScheduler(Scheduler):
         except (BrokerError, OSError) as error:
             log.warning("beat: waits for the broker: %s", " ".join(str(error).split()))
             self._drop_connection()
-            # A round that broke off may have lost an entry from the heap.
+            # An interrupted round may have lost an entry from the heap.
             self._heap = None
             self._lost_at = self._lost_at or time.monotonic()
             if time.monotonic() - self._lost_at > LEASE_SECONDS:
-                # It may be away for this one only: let another one try.
+                # It may be unreachable for this beat only: let another one try.
                 self._step_down()
                 self._ask_at = time.monotonic() + LEASE_SECONDS
             return RETRY_SECONDS
@@ -151,11 +150,11 @@ class LeaseScheduler(Scheduler):
             self._is_in_round = False
 
     def adjust(self, n: float, drift: float = 0.0) -> float:
-        """Leave a time as it is: with a head start, a round comes before its time and spins."""
+        """Return a time without Celery's head start, which makes rounds start early and spin."""
         return super().adjust(n, drift=drift)
 
     def is_due(self, entry: Any) -> tuple[bool, float]:
-        """Say whether an entry is due, and in how many seconds it is to be looked at next."""
+        """Say whether an entry is due, and in how many seconds to check it again."""
         is_due, seconds = super().is_due(entry)
         if is_due:
             now = entry.default_now()
@@ -165,7 +164,7 @@ class LeaseScheduler(Scheduler):
         return is_due, seconds
 
     def reserve(self, entry: Any) -> Any:
-        """Move an entry on to its due time, and remember that it is to be sent."""
+        """Advance an entry to its due time, and remember its send."""
         due_at = last_due(entry.schedule, after=entry.last_run_at, now=entry.default_now())
         moved = super().reserve(entry)
         moved.last_run_at = due_at
@@ -174,11 +173,11 @@ class LeaseScheduler(Scheduler):
         return moved
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Send what `reserve` has remembered of an entry."""
+        """Send what `reserve` has remembered."""
         self._send(*self._unsent[entry.name], producer=producer)
 
     def _send_again(self) -> None:
-        """Send what an earlier round, or an earlier leader, could not."""
+        """Send what an earlier round or leader could not."""
         for remembered in list(self._unsent.values()):
             self._send(*remembered, producer=self.producer)
 
@@ -204,7 +203,7 @@ class LeaseScheduler(Scheduler):
             raise LeaseLost
 
     def _publish(self, entry: Any, sending: Sending, producer: Any) -> bool:
-        """Publish a send under its id; False when its entry is at fault, BrokerError otherwise."""
+        """Publish a send under its id; False if its entry is invalid. Raises BrokerError."""
         call = ScheduleEntry(
             name=entry.name,
             task=entry.task,
@@ -223,7 +222,7 @@ class LeaseScheduler(Scheduler):
         except SchedulingError as error:
             if isinstance(error.__context__, BrokerError | OSError):
                 raise error.__context__ from error
-            # As stock: an entry that no broker takes must not hold up the others.
+            # As in Celery: an entry that cannot be sent must not delay the others.
             log.exception("beat: %s is not sent: it cannot be", entry.name)
             return False
         self._lost_at = 0.0
@@ -232,7 +231,7 @@ class LeaseScheduler(Scheduler):
     # --- the broker, and the end -----------------------------------------------------------
 
     def _ensure_connected(self) -> Any:
-        """Return the connection to the broker after one try: a round must not hang in it."""
+        """Connect to the broker with one try, so that a round does not hang."""
         return self.connection.ensure_connection(max_retries=1, interval_start=0.1)
 
     def _drop_connection(self) -> None:
@@ -242,13 +241,13 @@ class LeaseScheduler(Scheduler):
             ignore_errors(connection, connection.release)
 
     def setup_schedule(self) -> None:
-        """Leave it to the first leading: who stands by needs none."""
+        """Do nothing: the schedule is set up when this beat leads for the first time."""
 
     def close(self) -> None:
         """Give up the lease at once."""
         if self._is_in_round:
-            # In a signal's handler, amid a statement perhaps. The round ends now, and Celery
-            # closes once more after it.
+            # In a signal handler, maybe during a statement. The round ends now, and Celery calls
+            # this again after it.
             return
         try:
             super().close()

@@ -1,4 +1,4 @@
-"""A few steps that a signal to stop does not come between."""
+"""Defers signals during steps that belong together."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """Have SIGTERM and SIGINT wait until the end of the block; outside the main thread, nothing.
+    """Defer SIGTERM and SIGINT until the end of the block; do nothing outside the main thread.
 
-    Celery's handlers raise wherever the process is: also between an act and its note.
+    Celery's handlers raise wherever the process is, also between a publish and its note.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,8 +1,8 @@
-"""Hints: publishing them, taking them back, and how many messages wait where they go.
+"""Publishes and withdraws hints, and counts the messages of a queue.
 
-A publish has a deadline, and after one that failed the broker is left alone for a moment:
-a hung Redis delays the first caller by the deadline and the next ones not at all. What was
-not published stays in the outbox, and the sweep publishes it.
+A publish has a deadline. After a failure, further calls fail at once for a short time, so a hung
+Redis delays only the first caller. Hints that were not published stay in the outbox, and the sweep
+publishes them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ CHUNK: Final = 500
 
 
 class BrokerUnavailable(ConnectionError):
-    """The broker did not take the hints in time; how many it took is not known."""
+    """The broker did not answer in time; how many hints it has is unknown."""
 
 
 class Broker:
-    """One process's way to the broker for hints. Safe for threads and over forks."""
+    """A process's connection to the broker. Safe for threads and forks."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -49,15 +49,15 @@ class Broker:
         self._resume_at = 0.0
 
     def publish(self, hints: Sequence[Hint], *, timeout: float) -> None:
-        """Publish all hints, pipelined, in `timeout` seconds; raise BrokerUnavailable if not."""
+        """Publish all hints within `timeout` seconds, or raise BrokerUnavailable."""
         deadline = time.monotonic() + timeout
-        with self._connected(timeout=timeout) as connection:
-            self._sender.send(connection.default_channel, hints, until=deadline)
+        with self._channel(timeout=timeout) as channel:
+            self._sender.send(channel, hints, until=deadline)
 
     def withdraw(self, queue: str, hints: Sequence[tuple[str, int]], *, timeout: float) -> None:
-        """Take hints back that no worker holds, by run and token, where the queue is fair.
+        """Remove unleased hints, by run and token, from a fair queue; do nothing on a stock queue.
 
-        They would start nothing; but until a worker has found that out, each has its turn.
+        Their rows would refuse them, but each would take a turn first.
         """
         if queue not in fair_queues(self._app):
             return
@@ -68,19 +68,16 @@ class Broker:
 
     def backlog(self, queue: str, *, timeout: float) -> int:
         """Return the ready messages of a queue, priority lists included."""
-        with self._connected(timeout=timeout) as connection:
-            channel: Any = connection.default_channel
+        with self._channel(timeout=timeout) as channel:
             return int(channel._size(queue))
 
     def waiting(self, queue: str, *, header: str, timeout: float) -> set[str]:
-        """Return the values that a header has in the ready messages of a stock queue.
+        """Return the values of a header in a stock queue's ready messages; reads all of them.
 
-        Reads all of them. What is no message of Celery's is left out.
+        Malformed messages are skipped.
         """
-        with self._connected(timeout=timeout) as connection:
-            channel: Any = connection.default_channel
-            steps = channel.priority_steps
-            lists = [channel._q_for_pri(queue, step) for step in steps]
+        with self._channel(timeout=timeout) as channel:
+            lists = [channel._q_for_pri(queue, step) for step in channel.priority_steps]
             texts = [text for name in lists for text in channel.client.lrange(name, 0, -1)]
         found = set()
         for text in texts:
@@ -90,25 +87,24 @@ class Broker:
 
     @contextmanager
     def client(self, *, timeout: float) -> Iterator[Redis]:
-        """Give the broker's Redis to one caller at a time; its errors are BrokerUnavailable."""
-        with self._connected(timeout=timeout) as connection:
-            channel: Any = connection.default_channel
+        """Give the Redis client to one caller at a time; errors become BrokerUnavailable."""
+        with self._channel(timeout=timeout) as channel:
             yield channel.client
 
     @contextmanager
-    def _connected(self, *, timeout: float) -> Iterator[Connection]:
-        """Give the connection to one caller at a time; its errors become BrokerUnavailable."""
+    def _channel(self, *, timeout: float) -> Iterator[Any]:
+        """Give the channel to one caller at a time; errors become BrokerUnavailable."""
         if not self._lock.acquire(timeout=timeout):
             raise BrokerUnavailable("another caller still waits for the broker")
         try:
-            # Asked with the lock in hand: whoever waited for it may have waited for a failure.
+            # After the lock: the caller that held it may have failed.
             if time.monotonic() < self._resume_at:
                 raise BrokerUnavailable("the broker failed a moment ago")
-            yield self._connect(timeout=timeout)
+            yield self._connect(timeout=timeout).default_channel
         except BrokerUnavailable:
             raise
         except Exception as error:
-            # Kombu, redis-py and sockets each raise classes of their own here.
+            # Kombu, redis-py and sockets raise different classes.
             self._drop(pause=PAUSE_AFTER_FAILURE)
             raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
         finally:

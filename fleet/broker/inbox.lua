@@ -1,7 +1,7 @@
--- Look at the oldest messages of a list that is pushed at the left.
--- KEYS: the list. ARGV: at most so many messages; at most so many bytes of them all.
--- Result: the messages, oldest first: one at least, unless there is none.
--- Keeps true: nothing is taken away.
+-- Return the oldest messages of a list that is pushed at the left.
+-- KEYS: the list. ARGV: most messages; most bytes of all of them.
+-- Result: the messages, oldest first; at least one, if there is any.
+-- Keeps true: removes nothing.
 -- Cost: O(messages returned), from the right end.
 local found, size = {}, 0
 for index = 1, tonumber(ARGV[1]) do

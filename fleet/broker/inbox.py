@@ -1,8 +1,7 @@
-"""A queue that is read in order, without a consumer: a call stays until its reader has done it.
+"""The inbox: a stock queue that is read in order, without a consumer.
 
-Senders need nothing but Celery: what stands in the list is what their `send_task` puts there.
-There is one reader at a time, who sees to that itself; so there are no leases, and nothing to
-be given back when the reader dies.
+Senders use Celery's `send_task`. A call stays in the list until its reader has handled it. The
+reader makes sure that it is the only one, so there are no leases.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _LOOK: Final = Path(__file__).with_suffix(".lua").read_text()
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A task call as it was sent. With a `problem` it is one that nobody can make."""
+    """A task call as it was sent; `problem` says why it cannot be made."""
 
     id: str = ""
     task: str = ""
@@ -38,38 +37,35 @@ class Call:
 
 
 def lists(queue: str) -> list[str]:
-    """Return the Redis lists of a queue in the order of their reading: one a priority."""
+    """Return the Redis lists of a queue, one for each priority, in reading order."""
     return [queue if not step else f"{queue}{Channel.sep}{step}" for step in PRIORITY_STEPS]
 
 
 def oldest(client: Redis, name: str, *, most: int) -> list[bytes]:
-    """Return the oldest messages of a list, first in first, and leave them there.
+    """Return the oldest messages of a list, without removing them.
 
-    At most so many, and at most 16 MB of them: one at least, however large.
+    At most `most`, and at most 16 MiB; but at least one.
     """
     found: Any = client.eval(_LOOK, 1, name, str(most), str(BYTES))
     return list(found)
 
 
 def drop(client: Redis, name: str, raws: Sequence[bytes]) -> None:
-    """Take these messages from a list, and nothing else, whatever has become of it meanwhile.
-
-    In their order: of a drop that ended halfway the last are left.
-    """
+    """Remove these messages, and no others, from a list, in their order."""
     for start in range(0, len(raws), PAGE):
         with client.pipeline(transaction=False) as pipe:
             for raw in raws[start : start + PAGE]:
-                # From the right, where it stands: this looks at one element.
+                # From the right, where the oldest is: Redis looks at one element.
                 pipe.lrem(name, -1, raw)  # type: ignore[arg-type]
             pipe.execute()
 
 
 def calls(raws: Sequence[bytes]) -> Iterator[Call]:
-    """Yield the call in each message; of one that cannot be read, its problem."""
+    """Yield the call in each message; an unreadable one has a problem."""
     for raw in raws:
         try:
             yield _call(raw)
-        # Bytes of anybody's: what a decoder says of them is no list that ends.
+        # Bytes of any client: decoders may raise any error.
         except Exception as error:
             yield Call(problem=f"cannot be read ({type(error).__name__}: {error})"[:300])
 
@@ -107,6 +103,6 @@ def _complete(
     odd = [name for name in ("eta", "expires", "group") if headers.get(name)]
     odd += [name for name, value in (embed or {}).items() if value]
     if odd:
-        # Left out of account they would be promises that nobody keeps.
+        # Ignoring them would break what Celery promises to the sender.
         raise ValueError(f"carries {', '.join(odd)}, which this queue does not know")
     return Call(known.id, known.task, args, kwargs, known.wants_result)

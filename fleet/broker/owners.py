@@ -1,6 +1,6 @@
-"""Owners in the fair queues: what they may have is set here, and how they stand is seen here.
+"""Owners in the fair queues: sets their settings, and reads their state.
 
-Over the connection of `Broker`, with its deadline: every call may raise BrokerUnavailable.
+Uses the connection of `Broker`: every call has a deadline and may raise BrokerUnavailable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fleet.router import OWNER_NAME
 from fleet.transport import scripts
 
 PAGE: Final = 500
-"""So many owners in one script call: it keeps Redis for some milliseconds."""
+"""Owners in one script call, which keeps Redis busy for some milliseconds."""
 
 REMEMBERED_SECONDS: Final = 60
 SECOND: Final = 1_000_000
@@ -27,7 +27,7 @@ SECOND: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class OwnerSettings:
-    """What an owner may have. `rate` is starts a second, `burst` those that may come at once.
+    """An owner's settings. `rate` is starts a second, `burst` the starts that may come at once.
 
     Raises ValueError for a name or a number that the queues cannot keep.
     """
@@ -58,7 +58,7 @@ class OwnerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Which filling of a queue this is: whether it knows all owners, and has all hints."""
+    """The epoch of a queue: whether it knows all owners (told), and has all hints (filled)."""
 
     number: int
     is_told: bool
@@ -66,39 +66,39 @@ class Epoch:
 
 
 class Owners:
-    """The owners of every fair queue, or of those that are named."""
+    """The owners in these queues."""
 
     def __init__(self, broker: Broker, queues: Sequence[str]) -> None:
         self._broker = broker
         self.queues = tuple(queues)
 
     def set(self, settings: Sequence[OwnerSettings], *, timeout: float) -> None:
-        """Set what these owners may have: it acts on their backlog at once, in every queue."""
+        """Set the settings of these owners in every queue; they act at once."""
         with self._broker.client(timeout=timeout) as client:
-            # First: what `keep` believes the queues know is not so any more. A pause that begins
-            # and ends between two sweeps would else last until the mark does.
+            # First: the mark of `keep` is out of date now. A pause that begins and ends between two
+            # sweeps would otherwise last until the mark expires.
             client.delete(*(settings_key(queue) for queue in self.queues))
             self._set(client, settings)
 
     def keep(self, settings: Sequence[OwnerSettings], *, timeout: float) -> bool:
-        """Set what all owners may have, unless every queue was told just that within a minute.
+        """Set the settings of all owners, unless every queue got the same within a minute.
 
-        True when it was sent. A broker that was emptied, or fell back to an older copy, is told.
+        True if they were sent, also to a broker that was emptied or fell back to an older copy.
         """
         mark = hashlib.sha256(repr(sorted(map(repr, settings))).encode()).hexdigest()
         keys = [settings_key(queue) for queue in self.queues]
         with self._broker.client(timeout=timeout) as client:
-            # MGET, which takes a key of the wrong type for none; SET replaces it.
+            # MGET ignores a key of the wrong type, and SET replaces it.
             if all(client.mget(key) == [mark.encode()] for key in keys):
                 return False
             self._set(client, settings)
-            # After them: if this is interrupted, the next call sends all again.
+            # After them: if this is interrupted, the next call sends them again.
             for key in keys:
                 client.set(key, mark, ex=REMEMBERED_SECONDS)
         return True
 
     def epochs(self, *, timeout: float) -> dict[str, Epoch]:
-        """Return the epoch of each queue: an emptied one, or an older copy, is in a new one."""
+        """Return each queue's epoch; one that was emptied, or is an older copy, is in a new one."""
         with self._broker.client(timeout=timeout) as client:
             found = {queue: scripts.run(client, queue, "epoch") for queue in self.queues}
         return {
@@ -109,9 +109,9 @@ class Owners:
     def prime(
         self, epochs: Mapping[str, Epoch], what: Literal["told", "filled"], *, timeout: float
     ) -> bool:
-        """Say that these queues were told of all owners, or filled with all hints.
+        """Mark these queues as told of all owners, or as filled with all hints.
 
-        False when one of them has forgotten it meanwhile: it is in another epoch.
+        False if one of them is in another epoch now.
         """
         with self._broker.client(timeout=timeout) as client:
             known = [
@@ -121,17 +121,16 @@ class Owners:
         return all(known)
 
     def snapshot(self, *names: str, timeout: float) -> Snapshot:
-        """Return how these owners stand, or all that the queues know, over the queues together."""
+        """Return the state of these owners, or of all, summed over the queues."""
         with self._broker.client(timeout=timeout) as client:
             at = _now(client)
             rows = [row for queue in self.queues for row in _rows(client, queue, names)]
         return Snapshot(at / SECOND, merged(_seen(row, at) for row in rows))
 
     def find(self, queue: str, message_id: str, *, timeout: float) -> MessagePosition | None:
-        """Return where a message of a fair queue is; None when the queue does not know it.
+        """Return a message's position in a fair queue; None if it is unknown.
 
-        A hint's id is `<run id>:<token>`, with the token that its next admission hands out; a
-        plain task's is `<task id>:<retries>`.
+        `fleet.transport.envelope.address` says what a message's id is.
         """
         with self._broker.client(timeout=timeout) as client:
             state, *facts = scripts.run(client, queue, "find", message_id)
@@ -157,7 +156,7 @@ class Owners:
         )
 
     def counters(self, queue: str, *, timeout: float) -> dict[str, int]:
-        """Return the numbers of one queue: what has happened in it, and what is there."""
+        """Return the counters of one queue, by name."""
         with self._broker.client(timeout=timeout) as client:
             flat = scripts.run(client, queue, "counters")
         names, numbers = flat[::2], flat[1::2]
@@ -172,7 +171,7 @@ class Owners:
 
 
 def _rows(client: Redis, queue: str, names: Sequence[str]) -> Iterable[Any]:
-    # Once each: an owner that comes while we turn pages shifts others to the next one.
+    # Once each: a new owner may shift others to the next page.
     return {row[0]: row for row in _paged(client, queue, names)}.values()
 
 

@@ -1,7 +1,7 @@
-"""Sending: hints as messages, through Celery's own sender or as that would make them.
+"""Sends hints as messages: through Celery, or from a template that Celery has made.
 
-Where nobody else has a say in a message, Celery makes one for all hints that are alike, and each
-is that one with its own values (`fleet/broker/template.py`): a fifth of the time.
+If no other code may change a message, Celery makes one template for similar hints, and each hint
+fills in its values (`fleet/broker/template.py`). This takes a fifth of the time.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ TEMPLATES_MOST: Final = 1_000
 
 
 class Sender:
-    """Sends the hints of one app, some hundred at a time, each while Redis takes those before."""
+    """Sends the hints of one app in pipelined chunks."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._templates: dict[tuple[Any, ...], Template] = {}
 
     def send(self, channel: Any, hints: Sequence[Hint], *, until: float = math.inf) -> None:
-        """Send hints on a channel; when it fails, how many have arrived is not known.
+        """Send hints on a channel; if it fails, it is unknown how many have arrived.
 
-        Raises TimeoutError past a `time.monotonic()`.
+        Raises TimeoutError after `until`, a `time.monotonic()`.
         """
         others: list[Hint] = []
         with channel.conn_or_acquire() as client:
@@ -48,7 +48,7 @@ class Sender:
     def _calls(
         self, channel: Any, hints: Sequence[Hint], others: list[Hint], *, until: float
     ) -> Iterator[tuple[str, scripts.Call]]:
-        """Yield the calls that put hints in, some hundred at a time; the rest is left to Kombu."""
+        """Yield the calls for hints of fair queues; add the other hints to `others`."""
         fair = fair_queues(self._app) if self._is_alone() else ()
         for start in range(0, len(hints), CHUNK):
             if time.monotonic() > until:
@@ -63,7 +63,7 @@ class Sender:
                 yield queue, ("hints", (*template.arguments, *each))
 
     def _is_alone(self) -> bool:
-        """Say whether nobody but we and Celery looks at a message that is sent."""
+        """Say whether no other code receives a signal or event about sent messages."""
         is_heard = signals.after_task_publish.receivers or self._app.conf.task_send_sent_event
         return is_sole_receiver() and not is_heard
 
@@ -85,7 +85,7 @@ class Sender:
         message = self._app.amqp.as_task_v2(
             hint.run_id,
             hint.task,
-            # Arguments never travel, so there are none to show either.
+            # A hint has no arguments to show.
             argsrepr="…",
             kwargsrepr="…",
             retries=hint.attempt - 1,

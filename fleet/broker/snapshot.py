@@ -1,19 +1,18 @@
-"""What is seen of owners in the fair queues, and their shares: pure.
+"""Snapshots of owners in the fair queues, and their shares. Pure.
 
-A share is a part of 1. What an owner is entitled to is a matter of the moment: its weight among
-those that have work. What it received is a matter of a span: two snapshots, and the worker time
-that ended between them.
+A share is a part of 1. The entitled share depends on one moment: an owner's weight among those with
+work. The received share depends on two snapshots: the worker time that ended between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
 class OwnerState(StrEnum):
-    """Whether an owner may be chosen, and if not, why."""
+    """Whether an owner may be chosen, or why not."""
 
     ELIGIBLE = "eligible"
     AT_CAP = "at cap"
@@ -24,10 +23,10 @@ class OwnerState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerSnapshot:
-    """One owner at one moment, in all fair queues that were looked at.
+    """One owner at one moment, summed over fair queues.
 
-    `running` counts what workers have taken and not finished; `worker_seconds` is what has
-    finished since the queues began. None stands for no limit, nothing that waits, no rest.
+    `running` counts leases that have not finished; `worker_seconds` is the run time of all that
+    have. None means no limit, no message that waits, or no rest.
     """
 
     name: str
@@ -55,7 +54,7 @@ class OwnerSnapshot:
 
     @property
     def has_work(self) -> bool:
-        """Whether it takes part in the sharing: something runs, or waits and may be chosen."""
+        """Whether it shares the workers: something runs, or waits and is not paused."""
         return self.running > 0 or (self.backlog > 0 and not self.is_paused)
 
 
@@ -74,15 +73,15 @@ class Snapshot:
         return _shares(weights)
 
     def received(self, *, since: Snapshot | None = None) -> dict[str, float]:
-        """Return each owner's share of the worker time that ended since another snapshot.
+        """Return each owner's share of the worker time that ended since a snapshot, or at all.
 
-        Without one: since the queues began. All are 0 when none ended.
+        All shares are 0 if none ended.
         """
         before = {} if since is None else since.owners
         spans = {}
         for name, owner in self.owners.items():
             earlier = before[name].worker_seconds if name in before else 0.0
-            # Less than before: the broker was emptied in between, and counts anew.
+            # Less than before: the broker was emptied in between.
             is_anew = owner.worker_seconds < earlier
             spans[name] = owner.worker_seconds - (0.0 if is_anew else earlier)
         return _shares(spans)
@@ -90,9 +89,9 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePosition:
-    """Where a message is, and what stands before it. Says nothing else of other owners.
+    """A message's position, without facts about other owners.
 
-    `state` is ready, parked (behind a lock), delayed or leased. `place` counts from 1 inside its
+    `state` is ready, parked (behind a lock), delayed or leased. `place` counts from 1 within its
     submission; `owners_before` is None while its owner may not be chosen.
     """
 
@@ -111,7 +110,7 @@ class MessagePosition:
 
 
 def merged(snapshots: Iterable[OwnerSnapshot]) -> dict[str, OwnerSnapshot]:
-    """Return one snapshot an owner, of what was seen of it in several queues."""
+    """Return one snapshot for each owner, summed over queues."""
     found: dict[str, OwnerSnapshot] = {}
     for snapshot in snapshots:
         other = found.get(snapshot.name)
@@ -120,12 +119,8 @@ def merged(snapshots: Iterable[OwnerSnapshot]) -> dict[str, OwnerSnapshot]:
 
 
 def _both(one: OwnerSnapshot, other: OwnerSnapshot) -> OwnerSnapshot:
-    return OwnerSnapshot(
-        name=one.name,
-        weight=one.weight,
-        max_running=one.max_running,
-        is_paused=one.is_paused,
-        rate=one.rate,
+    return replace(
+        one,
         backlog=one.backlog + other.backlog,
         running=one.running + other.running,
         finished_count=one.finished_count + other.finished_count,

@@ -1,9 +1,9 @@
-"""Templates: the message of many hints, made once by Celery and filled in for each.
+"""Templates: one message for many hints, made by Celery and filled in by a script.
 
-Celery and Kombu make a message in 60 µs, of which a hint differs in its run, token, owner,
-submission, job and lock only. So they make one whose differing values are marks; it goes to Redis
-once for hundreds of hints, and the script that puts them in fills in each one's values. A delay
-and a deadline stand in no message: what the queue alone reads is taken off when it is delivered.
+Celery and Kombu take 60 µs to make a message. Similar hints differ only in run, token, owner,
+submission, job and lock. So Celery makes one message with marks for these; it goes to Redis once
+for hundreds of hints, and the script replaces the marks. Delays and deadlines are not part of the
+message: only the queue reads them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from fleet.contract import Hint
 from fleet.transport.envelope import MICROSECONDS, relative
 
-# What no message holds by itself: as text for ids and names, as numbers for numbers.
+# Values that occur in no message: texts for ids and names, numbers for numbers.
 RUN: Final = "8d6ff03c-93a1-4b5e-9f5a-d1c2f0b7a6e4"
 OWNER: Final = "m4rk-of-an-owner-7c1e5a90b2"
 SUBMISSION: Final = 8_713_605_218_447_031
@@ -33,22 +33,22 @@ _HOLES: Final = {
 _MARK: Final = re.compile("(" + "|".join(_HOLES) + ")")
 
 Group = tuple[Any, ...]
-"""A message as the nine arguments of `enqueue`."""
+"""The nine arguments of `enqueue` for a message."""
 
 
 class Template:
-    """The message of the hints that are alike but for the values that `hints.lua` fills in."""
+    """The message of similar hints, into which `hints.lua` fills values."""
 
     def __init__(self, group: Group) -> None:
-        """Make a template of the group that Kombu's channel made of `marked(hint)`."""
+        """Make a template from Kombu's message for `marked(hint)`."""
         *_, priority, _delay, _deadline, _lock, task, text = group
         pieces = [_HOLES.get(part, part) for part in _MARK.split(text)]
         self.arguments = (priority, task, len(pieces), *pieces)
-        """What `hints.lua` takes before the values of each hint."""
+        """The arguments of `hints.lua` before the values of each hint."""
 
 
 def values(hint: Hint) -> tuple[Any, ...]:
-    """Return what `hints.lua` takes for one hint."""
+    """Return the arguments of `hints.lua` for one hint."""
     deadline = None if hint.not_after_seconds is None else relative(hint.not_after_seconds)
     return (
         *(hint.run_id, hint.token, hint.owner, hint.submission or ""),
@@ -60,13 +60,13 @@ def values(hint: Hint) -> tuple[Any, ...]:
 
 
 def kind(hint: Hint) -> tuple[Any, ...]:
-    """Return what hints of one template have in common."""
+    """Return the key of a hint's template."""
     has = (hint.job is not None, bool(hint.lock))
     return (hint.queue, hint.task, hint.attempt, hint.priority, *has)
 
 
 def marked(hint: Hint) -> Hint:
-    """Return a hint of the same template, with marks for what differs."""
+    """Return a hint of the same template, with marks for its values."""
     return hint._replace(
         run_id=RUN,
         owner=OWNER,
@@ -80,7 +80,7 @@ def marked(hint: Hint) -> Hint:
 
 
 class Capture:
-    """Stands for a channel, of which one message is wanted as the channel would put it."""
+    """Wraps a channel to capture a message instead of sending it."""
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel

@@ -1,12 +1,12 @@
-"""What waits in a fair queue, and which owners may be chosen: plain Python, without I/O.
+"""The messages that wait in a fair queue, and the owners that may be chosen. Pure.
 
-- **Ageing** needs nobody who raises priorities: "priority plus waiting" orders as the constant
-  `published - priority * AGEING_SECONDS` does.
-- **Who may not be chosen is not looked at**: at a cap, paused, over a rate, or with all messages
-  parked behind locks, an owner is out of `eligible`; what ends that puts it back.
-- **Locks**: of each owner the first message in line may be ready while a lock is free, so that a
-  paused owner keeps no stranger from it. The one that is taken holds it; the others are parked
-  again when they are looked at.
+- **Ageing** changes no priority later: "priority plus waiting" gives the same order as the constant
+  `published - priority * AGEING_SECONDS`.
+- **Owners that may not be chosen cost nothing**: one that is at its cap, paused, over its rate, or
+  has only parked messages, is not in `eligible`. The end of that state puts it back.
+- **Locks**: while a lock is free, the first message of each owner is ready, so that a paused owner
+  blocks no other. The message that is taken holds the lock; the others are parked again when their
+  turn comes.
 
 The scripts repeat this in `transport/lua/shared/messages.lua` and `accounts.lua`.
 """
@@ -22,7 +22,7 @@ from fleet.fairness.accounts import SECOND, Owner
 from fleet.fairness.messages import Lease, Message, OwnerStats, Place
 
 AGEING_SECONDS: Final = 60.0
-"""A step of priority is worth so much waiting."""
+"""One step of priority counts as much as this waiting time."""
 
 MOST_MOVED: Final = 100
 """Per call, at most this many delayed messages become ready, leases are reclaimed, and lock
@@ -31,7 +31,7 @@ waiters are woken."""
 
 @dataclass
 class Backlog:
-    """A queue's messages and owners. Each act ends with `_settle`."""
+    """A queue's messages and owners. Each public method ends with `_settle`."""
 
     virtual: float = 0
     busy: int = 0
@@ -43,10 +43,10 @@ class Backlog:
     """Messages that were published again while they were known."""
     owners: dict[str, Owner] = field(default_factory=dict)
     eligible: dict[str, float] = field(default_factory=dict)
-    """Owners that may be chosen, by virtual time; it is more by now if they have runs."""
+    """Owners that may be chosen, by a virtual time, which is out of date while they have runs."""
     resting: dict[str, float] = field(default_factory=dict)
     submissions: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Of each owner those that have ready messages, by virtual time."""
+    """For each owner, the submissions with ready messages, by virtual time."""
     ready: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     delayed: dict[str, int] = field(default_factory=dict)
     locks: dict[str, str] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Backlog:
     _has_left: bool = False
 
     def enqueue(self, now: int, messages: Iterable[Message]) -> int:
-        """Put messages in; return how many were new. One whose id is known is not put in again."""
+        """Add the messages whose id is not known; return how many."""
         new = [message for message in messages if self._is_new(now, message)]
         self._settle(now)
         return len(new)
@@ -74,7 +74,7 @@ class Backlog:
         rate: float = 0,
         burst: float = 1,
     ) -> None:
-        """Set what an owner may have; it acts on its backlog at once."""
+        """Change an owner's settings; they act on its backlog at once."""
         self._owner(name).change(
             now, weight=weight, cap=cap, is_paused=is_paused, rate=rate, burst=burst
         )
@@ -82,17 +82,17 @@ class Backlog:
         self._settle(now)
 
     def withdraw(self, now: int, ids: Iterable[str]) -> int:
-        """Remove messages that nobody holds; return how many."""
+        """Remove messages that are not leased; return how many."""
         removed = sum(self._withdraw(mid) for mid in ids)
         self._settle(now)
         return removed
 
     def purge(self, now: int) -> int:
-        """Remove all messages that nobody holds; return how many."""
+        """Remove all messages that are not leased; return how many."""
         return self.withdraw(now, list(self.messages))
 
     def find(self, mid: str) -> Place:
-        """Look where a message is: ready, parked, delayed, leased or unknown."""
+        """Return a message's position and state: ready, parked, delayed, leased or unknown."""
         message = self.messages.get(mid)
         if not message:
             return Place("unknown")
@@ -112,7 +112,7 @@ class Backlog:
         )
 
     def owner_stats(self, now: int, names: Iterable[str]) -> dict[str, OwnerStats]:
-        """Return how owners stand; unknown ones are left out."""
+        """Return the state of owners; unknown ones are omitted."""
         known = [self.owners[name] for name in names if name in self.owners]
         return {
             owner.name: OwnerStats(
@@ -133,11 +133,11 @@ class Backlog:
         return self.owners.setdefault(name, Owner(name))
 
     def _touch(self, name: str) -> None:
-        """Have the owner placed at the end of the act."""
+        """Have the owner placed by `_settle`."""
         self._touched[name] = None
 
     def _settle(self, now: int) -> None:
-        """Place the owners that an act has touched; see whether a busy period has ended."""
+        """Place the touched owners, and end the busy period if no owner is eligible."""
         for name in self._touched:
             self._place(now, self.owners[name])
         self._touched.clear()
@@ -146,7 +146,7 @@ class Backlog:
         self._has_left = False
 
     def _place(self, now: int, owner: Owner) -> None:
-        """Put the owner where it belongs now: eligible, resting or neither."""
+        """Make the owner eligible, resting or neither."""
         self.resting.pop(owner.name, None)
         rest = owner.rests_until(now)
         if owner.may_run() and not rest:
@@ -165,7 +165,7 @@ class Backlog:
             self.again.add(message.id)
             return False
         self.messages[message.id] = message
-        # What is delayed ages from when it is due; what was due before now, from then.
+        # A message ages from its due time, also if that is in the past.
         self._set_order(now, message, delay=message.delay)
         message.not_after = 0 if message.deadline is None else now + message.deadline
         self._owner(message.owner)
@@ -176,14 +176,14 @@ class Backlog:
         return True
 
     def _set_order(self, now: int, message: Message, *, delay: int = 0) -> None:
-        """Put it behind what has its priority."""
+        """Order it behind all messages of its priority."""
         self.sequence = max(now, self.sequence + 1)
         message.order = self.sequence + delay - message.priority * floor(AGEING_SECONDS * SECOND)
 
     def _make_ready(self, message: Message, *, behind: int = 0) -> None:
-        """Make it ready, or park it when its lock is taken.
+        """Make a message ready, or park it if its lock is taken.
 
-        A submission that becomes ready by it comes so much virtual time after its sisters.
+        If its submission becomes ready by it, that starts `behind` the owner's others.
         """
         if message.lock in self.locks:
             self._park(message)
@@ -206,7 +206,7 @@ class Backlog:
         self._touch(message.owner)
 
     def _remove_ready(self, message: Message) -> None:
-        """Take it out for good: if it was the first for a free lock, the next one is let to it."""
+        """Remove a ready message; if its lock is free, unpark the next message for it."""
         self._take_out(message)
         if message.lock and message.lock not in self.locks:
             self._let_next(message.lock, message.owner)
@@ -255,7 +255,7 @@ class Backlog:
             self._make_ready(message)
 
     def _free(self, lock: str, mid: str) -> None:
-        """Free a lock: of each owner the first that is parked behind it is ready."""
+        """Free a lock, and make each owner's first message behind it ready."""
         if self.locks.get(lock) == mid:
             del self.locks[lock]
             first = {

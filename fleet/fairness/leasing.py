@@ -1,6 +1,6 @@
-"""Leases of the fair queue: what workers hold, and what an end, a return or a death does.
+"""Leases of the fair queue: what workers hold, and the effects of an end, a return or a death.
 
-The other half of `queue.py`, which chooses whose message is next.
+`queue.py` chooses whose message is next.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from fleet.fairness.backlog import MOST_MOVED, Backlog, by_score
 from fleet.fairness.messages import Lease, Message
 
 REJECTED_SECONDS: Final = 0.001
-"""What an owner pays for a message that was rejected without a run.
+"""The charge for a message that was rejected without a run; its submission waits for as long.
 
-And its submission comes so much after its sisters: neither is chosen first for ever.
+So neither is chosen first for ever.
 """
 
 
 @dataclass
 class Leasing(Backlog):
-    """What workers hold. Time is passed in, whole microseconds."""
+    """The leases of workers. Times are passed in, in whole microseconds."""
 
     lease_number: int = 0
     average: float = 0
@@ -30,9 +30,9 @@ class Leasing(Backlog):
     expected: dict[str, float] = field(default_factory=dict)
     """Tasks and their expected run times."""
     workers: dict[str, int] = field(default_factory=dict)
-    """When they were last heard of."""
+    """Workers and the times of their last call."""
     takes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Of each worker the number of its last take, and that of the first lease in it."""
+    """For each worker, the number of its last take, and of the first lease in it."""
 
     def finish(self, now: int, worker: str, runs: Iterable[tuple[str, int, int]]) -> int:
         """Charge ended runs (id, lease, run time), free caps and locks; return how many."""
@@ -47,10 +47,9 @@ class Leasing(Backlog):
         return matched
 
     def ack(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
-        """Remove messages that are done with. One that never ran costs nothing.
+        """Remove messages. One that never ran costs nothing.
 
-        And when that one was published again meanwhile, it is ready again: who published it
-        then may count on it.
+        If it was published again meanwhile, it is made ready again instead.
         """
         matched = 0
         for mid, number in leases:
@@ -75,9 +74,9 @@ class Leasing(Backlog):
         return self.ack(now, worker, [(mid, number) for mid, number, _run in runs])
 
     def give_back(self, now: int, worker: str, leases: Iterable[tuple[str, int, int, bool]]) -> int:
-        """Return messages that the worker will not run: mid, lease, delay, is it rejected.
+        """Take back messages that the worker will not run: id, lease, delay, is it rejected.
 
-        They go to their old places, a rejected one behind its line.
+        They keep their order; a rejected one goes behind others of its priority.
         """
         matched = 0
         for mid, number, delay, is_rejected in leases:
@@ -89,14 +88,14 @@ class Leasing(Backlog):
         return matched
 
     def renew(self, now: int, worker: str) -> int:
-        """Hear that a worker lives; return how many messages it holds."""
+        """Note that a worker lives; return how many messages it holds."""
         self.workers[worker] = now
         return len(self._held(worker))
 
     def keep(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
-        """Return what a worker holds and does not name: mid and lease; how many.
+        """Take back the leases that a worker does not name; return how many.
 
-        What it names stays its own, whatever the last take was: its next one is its first.
+        The named ones stay, even if its last take is unconfirmed.
         """
         named = {mid for mid, number in leases if self._lease_of(worker, mid, number)}
         lost = [mid for mid in self._held(worker) if mid not in named]
@@ -107,7 +106,7 @@ class Leasing(Backlog):
         return len(lost)
 
     def leave(self, now: int, worker: str, *, limit: int) -> int:
-        """Return a worker's messages, and forget it when there were fewer than the limit."""
+        """Take back a worker's messages; forget the worker if there were fewer than `limit`."""
         returned = self._return_some(now, worker, limit)
         self._settle(now)
         return returned
@@ -118,12 +117,12 @@ class Leasing(Backlog):
         return lease if is_its else None
 
     def _held(self, worker: str) -> Sequence[str]:
-        """Return what a worker holds, in the order in which it was taken."""
+        """Return the ids of a worker's messages, in the order in which they were taken."""
         held = {mid: lease.number for mid, lease in self.leases.items() if lease.worker == worker}
         return by_score(held)
 
     def _end(self, now: int, mid: str, lease: Lease, *, run: int = 0) -> None:
-        """End the charging of a lease, and free its lock, unless that has been done."""
+        """End a lease's charge, and free its lock, unless that is done."""
         if lease.is_finished:
             return
         lease.is_finished = True
@@ -169,7 +168,7 @@ class Leasing(Backlog):
         return len(held)
 
     def _return_unconfirmed(self, now: int, worker: str, confirmed: int) -> None:
-        """Return what a lost reply left leased to nobody."""
+        """Take back the messages of a take whose reply was lost."""
         number, first_lease = self.takes.get(worker, (0, 0))
         if number != confirmed:
             for mid in self._held(worker):
@@ -177,7 +176,7 @@ class Leasing(Backlog):
                     self._put_back(now, mid, self.leases[mid])
 
     def _return_from_dead(self, now: int, lease: int) -> None:
-        """Return what a worker holds that has not been heard of for the length of a lease."""
+        """Take back messages of a worker that has not called for the length of a lease."""
         dead = [name for name in by_score(self.workers) if self.workers[name] < now - lease]
         if dead:
             self._return_some(now, dead[0], MOST_MOVED)

@@ -1,4 +1,4 @@
-"""A message of a fair queue, its lease, and how it and its owner stand: the reference's values."""
+"""The values of the reference queue: messages, leases, and states of messages and owners."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 @dataclass
 class Message:
-    """A message as it is published; times are relative, in microseconds."""
+    """A published message; times are relative, in microseconds."""
 
     id: str
     owner: str
@@ -21,7 +21,7 @@ class Message:
     body: bytes = b""
 
     order: int = 0
-    """Least first. Set when it is put into the queue, as is `not_after`."""
+    """The least comes first. The queue sets it, and `not_after`."""
     not_after: int = 0
     is_returned: bool = False
     """A worker has given it back."""
@@ -41,7 +41,7 @@ class Lease:
 
 
 class Place(NamedTuple):
-    """Where a message is, and what stands before it."""
+    """A message's position."""
 
     state: str
     owner: str = ""
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 
 class OwnerStats(NamedTuple):
-    """How an owner stands; times in microseconds."""
+    """An owner's state; times in microseconds."""
 
     ready: int
     running: int

@@ -1,22 +1,20 @@
-"""The fair queue in plain Python: what the Lua scripts must do, and the page on which to read it.
+"""The fair queue in plain Python: the reference for the Lua scripts. It may be slow.
 
-Two levels share a queue's workers: owners by weight, and inside an owner its submissions alike.
-Inside a submission messages go by priority and age.
+Owners share a queue's workers by weight; the submissions of an owner share equally. Within a
+submission, messages are ordered by priority and age.
 
-- **Start-time fair queueing** (Goyal, Vin, Cheng: SIGCOMM 1996), paid in worker seconds. The owner
-  with the least virtual time is next, and pays what the run is expected to take, over its weight.
-  The end of the run puts the real time in the place of the expected one.
-- **Long runs pay while they run**: what is in flight counts as expected, or as long as it has run
-  when that is more; two sums an owner (`accounts.Owner.in_flight`).
-- **The queue's virtual time** is that of the owner that was chosen last. It may go back: who was
-  charged too much is paid back, and a newcomer comes in level with them instead of behind all
-  of it.
-- **Idling earns no credit**: who comes back is level with the queue. When nobody may be chosen any
-  more, a busy period has ended, and debts end with it.
+- **Start-time fair queueing** (Goyal, Vin, Cheng: SIGCOMM 1996), in worker seconds. The owner with
+  the least virtual time is next, and is charged the expected run time divided by its weight. At the
+  end of the run, the actual time replaces the expected one.
+- **Long runs are charged while they run**: a run in flight counts as expected, or as long as it has
+  run if that is more (`accounts.Owner.in_flight`).
+- **The queue's virtual time** is that of the owner that was chosen last. It may decrease: an owner
+  that was charged too much gets a refund, and a newcomer then starts level with it.
+- **Idling earns no credit**: an owner that returns is level with the queue. If no owner may be
+  chosen, a busy period ends, and debts end with it.
 
-Time is passed in, whole microseconds. Adopting foreign messages, quarantine, waking sleeping
-workers, and epochs (a queue that was emptied gives nothing out until it knows again what it had
-forgotten) are the transport's own and are not told here. This is a reference: it may be slow.
+Times are passed in, in whole microseconds. Adoption, quarantine, wake-ups and epochs are parts of
+the transport and not modelled here.
 """
 
 from __future__ import annotations
@@ -31,17 +29,17 @@ from fleet.fairness.leasing import Leasing
 from fleet.fairness.messages import Lease, Message
 
 UNKNOWN_SECONDS: Final = 0.1
-"""What a run is charged at first when no run of the queue has ended yet."""
+"""The first charge of a run if no run of the queue has ended yet."""
 
 BUFFER_SECONDS: Final = 0.1
-"""A worker holds messages for its slots, and beyond these so much expected run time a slot.
+"""The expected run time for each slot that a worker holds beyond its slots.
 
-What is held beyond the slots begins so much later: it would be charged for its wait, else, and
-whoever comes new would enter behind runs that nobody has had.
+Such messages count as started that much later: otherwise they would be charged for their wait, and
+a newcomer would start behind runs that have not happened.
 """
 
 MOST_LOOKS: Final = 64
-"""Out-of-date owners that are looked at to choose one; then the one at hand is chosen."""
+"""How many out-of-date owners are updated before the best so far is chosen."""
 
 
 class Given(NamedTuple):
@@ -51,7 +49,7 @@ class Given(NamedTuple):
     lease: int
     expected: int | None
     is_urgent: bool
-    """Somebody may wait for its end: tell it at once."""
+    """Others may wait for its end: report it at once."""
     body: bytes
     is_redelivered: bool = False
     """A worker has given it back before."""
@@ -59,17 +57,17 @@ class Given(NamedTuple):
 
 class Taken(NamedTuple):
     number: int
-    """To be confirmed in the next take: its reply may be lost."""
+    """The next take confirms it, as its reply may be lost."""
     is_empty: bool
-    """Nothing is left that may be chosen now."""
+    """No message is left that may be chosen now."""
     diverted: list[str]
-    """Were past their deadline, and are removed."""
+    """Messages that were removed, as their deadline had passed."""
     messages: list[Given]
 
 
 @dataclass
 class FairQueue(Leasing):
-    """The whole queue: beside what waits, who is next, and what workers hold."""
+    """The whole queue: chooses the next messages."""
 
     def take(
         self,
@@ -82,10 +80,10 @@ class FairQueue(Leasing):
         budget: int,
         most: int,
     ) -> Taken:
-        """Lease the next messages to a worker, fairly.
+        """Lease the next messages to a worker.
 
-        It gets `slots` messages whatever they cost, and beyond these, up to `most`, only such
-        whose expected run times are known and add up to no more than `budget`.
+        It gets up to `slots` messages at any cost, and more, up to `most` in all, while their
+        expected run times are known and their sum is at most `budget`.
         """
         self.workers[worker] = now
         self._return_unconfirmed(now, worker, confirmed)
@@ -127,7 +125,7 @@ class FairQueue(Leasing):
     # Choosing ---------------------------------------------------------------------------------
 
     def _foremost(self, now: int) -> Owner | None:
-        """Return the eligible owner with the least virtual time, of now."""
+        """Return the eligible owner with the least virtual time."""
         for _ in range(MOST_LOOKS):
             if not self.eligible:
                 return None

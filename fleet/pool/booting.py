@@ -1,7 +1,7 @@
-"""How a pool's processes boot: one that ends before it has booted is replaced after a pause.
+"""Replaces a process that ends while it boots, after a pause and a limited number of times.
 
-Celery ends the whole worker when a process has ended by the time it looks first, and later
-replaces processes without a pause and without an end.
+Celery ends the whole worker if a process ends during the first boot. Later, it replaces processes
+without a pause or a limit.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from celery.worker import state as worker_state
 logger = logging.getLogger(__name__)
 
 TRIES: Final = 10
-"""Boots in a row that may fail; then the worker ends."""
+"""Failed boots in a row after which the worker ends."""
 PAUSE_SECONDS: Final = 0.1
-"""The pause after the first of them. Each next one is twice as long."""
+"""The pause after the first failed boot; it doubles each time."""
 LONGEST_PAUSE_SECONDS: Final = 10.0
 
 
 class Booting(asynpool.AsynPool):
-    """A pool that replaces processes which ended while they booted."""
+    """Celery's pool, which limits and delays the replacement of processes that fail to boot."""
 
     _hub: Any
     _failed_tries = 0
-    """Tries in a row. Processes that were created together count as one."""
+    """Failed tries in a row; processes that were created together count as one."""
     _creates_at = 0.0
     """The monotonic time before which no process is created."""
 
     def did_start_ok(self) -> bool:
-        """Return true: processes that have ended by now are replaced, and the worker goes on."""
+        """Replace processes that have ended by now, and return true: the worker continues."""
         self.maintain_pool()
         return True
 
@@ -55,14 +55,14 @@ class Booting(asynpool.AsynPool):
             super()._repopulate_pool(exitcodes)
 
     def _note_failed_boot(self, child: Any) -> None:
-        """Have a process that ended while it booted replaced after a pause, or end the worker."""
+        """Have a process that ended while it booted replaced later, or end the worker."""
         if self._state != RUN or getattr(child, "_controlled_termination", False):
             return
         pause = min(PAUSE_SECONDS * 2 ** (child.boot_try - 1), LONGEST_PAUSE_SECONDS)
         if child.boot_try > self._failed_tries:
             self._failed_tries = child.boot_try
             self._creates_at = time.monotonic() + pause
-            # A lost connection takes this timer along; then Celery's own looks within 5 s.
+            # A lost connection cancels this timer; then Celery's own acts within 5 s.
             self._hub.call_later(pause, self.maintain_pool)
         found = f"a process of the pool ended while it booted ({human_status(child.exitcode)})"
         if child.boot_try < TRIES:
@@ -70,5 +70,5 @@ class Booting(asynpool.AsynPool):
             return
         self._creates_at = float("inf")
         logger.critical("%s: %d tries in a row have failed, the worker ends", found, TRIES)
-        # Not an exception: the loop logs those of a timer, and turns on.
+        # Not an exception: the loop only logs a timer's exception.
         worker_state.should_stop = EX_FAILURE

@@ -1,7 +1,7 @@
-"""The end of a copy of a worker's process: what a task that forks leaves behind.
+"""Ends copies of a worker's process, which a task has made by a fork.
 
-A copy shares its parent's pipes and connections. If it returned from the task's body, it would
-store a second outcome, close those connections for its parent, and read the next jobs.
+A copy shares its parent's pipes and connections. If it left the task's body, it would store a
+second outcome, close its parent's connections, and read the next jobs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SAYS: Final = (
 
 
 def end_copies(tasks: Mapping[str, Task]) -> None:
-    """Have copies that tasks fork end with the body, before tracers are built from `run`."""
+    """Have forked copies end with the task's body; call it before tracers are built from `run`."""
     for task in tasks.values():
         if not hasattr(task, "_fairshift_ends_copies"):
             task._fairshift_ends_copies = True
@@ -31,7 +31,7 @@ def end_copies(tasks: Mapping[str, Task]) -> None:
 def end_copy_of(pid: int) -> None:
     """End this process at once if it is not process `pid` but a copy of it."""
     if os.getpid() != pid:
-        # To the descriptor: log handlers may have connections that are the parent's.
+        # Directly to the descriptor: log handlers may share connections with the parent.
         with suppress(OSError):
             os.write(2, (SAYS % (os.getpid(), pid)).encode())
         os._exit(1)

@@ -1,7 +1,6 @@
-"""What a pool's children have ahead of the end of their job, and how it is taken back.
+"""Jobs that wait in the pipe of a busy child, and how they are taken back.
 
-The next jobs wait in the pipe of a child that is at work. They are to keep nobody waiting: not
-behind a job that turns out long, nor while another child is free.
+They must wait neither behind a long job nor while another child is free.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from billiard.pool import RUN
 from fleet.pool.pipes import has_read, unframed
 
 SHORT_SECONDS: Final = 0.005
-"""Behind a job that is expected to take no longer, the next one may wait in its child."""
+"""The longest expected run time of a job behind which others may wait in its child."""
 AHEAD_SECONDS: Final = 0.02
-"""Nor behind more than so much together; nor behind a job that has run for so long."""
+"""The longest expected time of all jobs in a child, and the longest actual time of the first."""
 MAX_QUEUED: Final = 26
-"""Nor behind more than so many: a pipe takes `PIECES`, of which a few may be left."""
+"""Most jobs that wait in a child: fewer than the pipe's `PIECES`."""
 
 
 class Lookahead:
-    """Mixed into a pool: the jobs that its children have ahead."""
+    """Mixed into a pool: the jobs that wait in its children's pipes."""
 
-    # What is mixed in below.
+    # Of Celery's pool.
     _accept: Callable[[Any, Any], None]
     _fileno_to_inq: dict[int, Any]
     _hub: Any
@@ -41,12 +40,12 @@ class Lookahead:
     _has_ahead = False
     _looks_at = 0.0
     _following: tuple[Any, Any] | None = None
-    """A job whose turn it is, and its child."""
+    """The job that starts next, and its child."""
     _batch: dict[Any, list[tuple[Any, bytes]]] | None = None
-    """What goes ahead, by child, while its pool hears words; else nothing gathers."""
+    """Jobs to write, by child, while the pool reads results; None at other times."""
 
     def _soon_free(self) -> Any:
-        """Return the child that will first be free of short jobs; None if none will soon."""
+        """Return the child that will be free first; None if none will be soon."""
         after = time.monotonic() - AHEAD_SECONDS
         soon = [
             child
@@ -59,13 +58,13 @@ class Lookahead:
         return min(soon, key=_free_first, default=None)
 
     def _waiting_ahead(self) -> list[Any]:
-        """Return the children that have jobs ahead, the one that is free first first."""
+        """Return the children with waiting jobs; the one that will be free first comes first."""
         ahead = [child for child in self._fileno_to_inq.values() if child.ahead]
         self._has_ahead = bool(ahead)
         return sorted(ahead, key=_free_first)
 
     def _share(self, free: set[int]) -> None:
-        """Give free children what waits behind others: none is idle while a job waits."""
+        """Move jobs that wait behind others to free children."""
         for pipe in free:
             other = self._fileno_to_inq.get(pipe)
             for child in reversed(self._waiting_ahead()):
@@ -81,14 +80,14 @@ class Lookahead:
     def _check_soon(self) -> None:
         """Have a timer check whether a job turned out to be long."""
         now = time.monotonic()
-        # A time, and no flag: a lost connection takes its timers along.
+        # A time, not a flag: a lost connection cancels its timers.
         if now >= self._looks_at:
             self._looks_at = now + AHEAD_SECONDS
             self._hub.call_later(AHEAD_SECONDS, self._recall_long)
 
     def _recall_long(self) -> None:
         if self._state != RUN:
-            # Nothing is written any more; a thread of Celery's fires timers meanwhile.
+            # Nothing is written any more, but a thread of Celery's still fires timers.
             return
         self._looks_at = 0.0
         self.recall(runs_for=AHEAD_SECONDS)
@@ -96,7 +95,7 @@ class Lookahead:
             self._check_soon()
 
     def recall(self, *, runs_for: float = 0.0) -> None:
-        """Have what waits in children, behind jobs that run for so many seconds, wait here."""
+        """Take back the jobs that wait behind one which has run for this many seconds."""
         before = time.monotonic() - runs_for
         for child in reversed(self._waiting_ahead()):
             if child.current._time_accepted <= before:
@@ -107,13 +106,13 @@ class Lookahead:
             self._queue(job)
 
     def _take_back(self, child: Any, most: int = MAX_QUEUED) -> list[tuple[Any, bytes]]:
-        """Take jobs that a child has ahead out of its pipe, with their texts: what it has not read.
+        """Take the jobs that a child has not read out of its pipe; return them with their texts.
 
-        Each is read with one call: one of us gets the whole of it and the other nothing. The
-        child's end of the pipe would wait for ever: it is opened a second time, so as not to.
+        A job is read with one call, so either this process or the child gets all of it. The pipe
+        is opened a second time, as reading the child's descriptor would block.
         """
         self._write_batch()
-        # A closed pool writes who may end into the same pipe.
+        # A closed pool writes sentinels into the same pipe.
         if self._state != RUN or not has_reached(child, child.current):
             return []
         try:
@@ -125,7 +124,7 @@ class Lookahead:
         taken: list[tuple[Any, bytes]] = []
         try:
             while len(taken) < most and (text := os.read(pipe, select.PIPE_BUF)):
-                # Not always the first that is left: the child reads, too.
+                # Not always the first one: the child reads as well.
                 [(_kind, (number, *_what))], _rest = unframed(text)
                 [job] = [job for job in child.ahead if job._job == number]
                 child.ahead.remove(job)
@@ -150,16 +149,16 @@ class Lookahead:
         return True
 
     def _write_batch(self) -> None:
-        """Write what has gathered while words were heard: with one call for each child."""
-        gathered, self._batch = self._batch, None
+        """Write the batch, with one call for each child."""
+        batch, self._batch = self._batch, None
         refused = []
-        for child, jobs in (gathered or {}).items():
+        for child, jobs in (batch or {}).items():
             try:
                 size = os.writev(child.inqW_fd, [text for _job, text in jobs])
             except OSError:
                 size = 0
-            # Of several pieces a pipe takes the first ones, each as a whole. What has come to be
-            # its child's only job meanwhile is missed with that child.
+            # A pipe takes whole pieces: the first ones. A job that has left `ahead` is its child's
+            # current one, and is handled when that child's end is noticed.
             missed = [job for job, _text in jobs[size // select.PIPE_BUF :] if job in child.ahead]
             for job in missed:
                 child.ahead.remove(job)
@@ -168,10 +167,10 @@ class Lookahead:
             self._queue(job)
 
     def _start_next(self, child: Any, *, is_freed: bool) -> None:
-        """Have a child be at the next job that it has ahead."""
+        """Note that a child starts the next job in its pipe."""
         last = child.ahead[-1]
         child.current = child.ahead.popleft()
-        # The slot that is freed now is that of the last one, in place of the one that has been.
+        # The freed slot goes to the last job in the pipe: that of the ended one was freed early.
         frees_last = is_freed and not last.is_slot_free and has_room(child)
         last.is_slot_free = last.is_slot_free or frees_last
         self._putlock.early += is_freed and not frees_last
@@ -179,10 +178,10 @@ class Lookahead:
         self._following = child.current, child
 
     def _queue(self, job: Any) -> None:
-        """Have a job that was taken back wait here for the next child that is free."""
+        """Have a job that was taken back wait for the next free child."""
         self._put_back(job)
         if job.ready() and not job.is_slot_free:
-            # It has been revoked. Celery would free its slot with its dead child.
+            # It was revoked; Celery would free its slot when its child ends.
             self._putlock.release()
 
 
@@ -191,7 +190,7 @@ def _free_first(child: Any) -> tuple[int, float]:
 
 
 def has_room(child: Any) -> bool:
-    """Whether one more job may wait behind those of a child that is at work."""
+    """Say whether one more job may wait in a busy child's pipe."""
     if child.current.expected > SHORT_SECONDS or len(child.ahead) >= MAX_QUEUED:
         return False
     waiting = [job.expected for job in child.ahead]
@@ -200,7 +199,7 @@ def has_room(child: Any) -> bool:
 
 
 def has_reached(child: Any, job: Any) -> bool:
-    """Whether a child has read this job, or one behind it: then it has ended this one."""
+    """Say whether a child has read this job, or a later one."""
     line = [child.current, *child.ahead] if hasattr(child, "ahead") else []
     behind = line[line.index(job) :] if job in line else [job]
     return any(has_read(child, each) for each in behind)

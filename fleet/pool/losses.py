@@ -1,4 +1,4 @@
-"""What becomes of jobs when a child ends, the pool closes, or the broker's connection is lost."""
+"""Keeps jobs when a child ends, the pool closes, or the broker's connection is lost."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ REAP_LOOKS: Final = 50
 
 
 class Losses(Lookahead, Booting, Reconciling):
-    """Celery's pool, which loses no job with a child or a connection."""
+    """Celery's pool, which loses no job."""
 
-    _put_back: Callable[[Any], None]
     on_process_down: Callable[[Any], None]
 
     def _create_process_handlers(self, hub: Any) -> None:
@@ -29,7 +28,8 @@ class Losses(Lookahead, Booting, Reconciling):
 
         def count_and_forget(child: Any) -> None:
             job, child.current, child.ahead = child.current, None, deque()
-            # Celery frees a slot for each child that has ended. This one's is free, or is needed.
+            # Celery frees a slot for each child that has ended. This job's slot is free already,
+            # or still needed.
             self._putlock.early += job is not None and (job.is_slot_free or not job.ready())
             if not child.has_booted:
                 self._putlock.early += 1  # it had none
@@ -39,16 +39,13 @@ class Losses(Lookahead, Booting, Reconciling):
         self.on_process_down = count_and_forget
 
     def _event_process_exit(self, hub: Any, proc: Any, looks: int = REAP_LOOKS) -> None:
-        """Replace a child, whose pipe closes a moment before it can be reaped."""
+        """Replace a child; its pipe closes shortly before it can be reaped."""
         super()._event_process_exit(hub, proc)
         if proc in self._pool and looks:
             hub.call_later(REAP_SECONDS, self._event_process_exit, hub, proc, looks - 1)
 
     def on_job_process_lost(self, job: Any, pid: int, exitcode: int) -> None:
-        """Deal with a job of a child that has ended: it goes to another if this one never read it.
-
-        Of a child that ends by itself, or because of the job before, that is no fault of this job.
-        """
+        """Give a job to another child if the one that has ended never read it."""
         is_read = has_reached(job._write_to, job) or not hasattr(job, "call")
         if is_read or self._state != RUN:
             super().on_job_process_lost(job, pid, exitcode)
@@ -56,37 +53,37 @@ class Losses(Lookahead, Booting, Reconciling):
         self.on_timeout_cancel(job)
         job._accepted, job._worker_pid = False, None
         # The gate has counted this job as started. Tell it that it was never read.
-        getattr(job, "on_unread", _nothing)()
+        if hasattr(job, "on_unread"):
+            job.on_unread()
         self._put_back(job)
 
     def process_flush_queues(self, proc: Any) -> None:
-        """Hear all that a child has said: first the rest of a word of which a part is here."""
+        """Read all results of a child, first the rest of a partial one."""
         self._result_handler._finish_partial_read(proc.outqR_fd, proc)
         super().process_flush_queues(proc)
 
     def terminate_job(self, pid: int, sig: int | None = None) -> None:
-        """End a job with its process; not the one that came after it, nor those behind it."""
+        """Kill a job's process; take back the jobs that wait in its pipe."""
         child, _ = self._process_by_pid(pid)
         if getattr(child, "ahead", None):
             self._recall_from(child)
-            # What cannot be taken back has been read.
+            # Jobs that cannot be taken back have been read.
             if child.ahead and has_reached(child, child.current):
-                return  # it has ended, and will be heard of
+                return  # the job has ended; its result will be read
         super().terminate_job(pid, sig)
 
     def flush(self) -> None:
-        """Forget what no child was sent; Celery also forgets what one was, and who is busy.
+        """Drop the jobs that were not sent to a live child; keep the others, which will run.
 
-        What was sent to a child will run: without this nobody would hear of its end, its message
-        would be held as long as the worker lives, and at a warm stop that child would wait 30 s
-        for a word. What was not sent, or whose child has died, is somebody else's.
+        Celery drops all. Then the end of a running job would be missed, its message never settled,
+        and its child would block a warm shutdown for 30 s.
         """
         jobs = list(self._cache.values())
         super().flush()
         for job in jobs:
-            # The slots of all that runs on are counted anew.
+            # The slots of the jobs that continue are counted again.
             job.is_slot_free = False
-            # Without a way back it is of a stock queue, whose broker delivers it again.
+            # Without `give_back`, it is from a stock queue, whose broker delivers it again.
             give_back = getattr(job, "give_back", None)
             if job.ready():
                 continue
@@ -95,13 +92,12 @@ class Losses(Lookahead, Booting, Reconciling):
                     self._cache[job._job] = job
                     self._busy_workers.add(job._write_to.inqW_fd)
             elif not job._accepted:
-                # With the connection, or with its child a moment ago.
                 job.discard()
                 if give_back:
                     give_back()
 
     def close(self) -> None:
-        """Take no more; what no child was sent is somebody else's, if it has a way back."""
+        """Take no more jobs; give back those that were not sent to a child."""
         self.recall()
         for job in [job for job in self.outbound_buffer if hasattr(job, "give_back")]:
             self.outbound_buffer.remove(job)
@@ -111,10 +107,6 @@ class Losses(Lookahead, Booting, Reconciling):
 
 
 def was_sent(job: Any) -> bool:
-    """Whether a child that lives was sent this job, and will run it."""
+    """Say whether a live child was sent this job."""
     child = getattr(job, "_write_to", None)
     return child is not None and child._is_alive()
-
-
-def _nothing() -> None:
-    """Nobody keeps count."""

@@ -1,9 +1,8 @@
-"""The words between a pool and its children: one system call for each, and one word less a job.
+"""The messages between a pool and its children: one system call each, and fewer of them.
 
-Celery's child says that it has taken a job, the pool reads that, and both cost as much as a short
-task. The pool knows it when it has written a whole job to a child that has no other; whether the
-child had come to read it matters only when that child has died, and then it stands in memory that
-both share.
+Celery's child reports that it has accepted a job, which costs as much as a short task. Here the
+pool counts a job as accepted when it has written it to a free child. Shared memory says which job a
+child has read last; that matters only if the child dies.
 """
 
 from __future__ import annotations
@@ -27,64 +26,62 @@ from fleet.pool import soft_stop
 from fleet.pool.copies import end_copy_of
 
 AT_ONCE: Final = -1
-"""In a job's second place, where parts of a map have their number: its child need not say that it
-has taken it."""
+"""In place of a job's part number (for maps): its child need not report that it has accepted it."""
 
 COLLECT_AT: Final = gc.get_threshold()
-"""As it was before the worker had its own; this is the user's process."""
+"""The thresholds before the worker set its own: the children run the user's code."""
 NONE: Final = -1
 NO_JOB: Final = -2
-"""The job that is to stop, when there is none: not even before the first is read."""
+"""In place of the job to stop: matches no job, and not NONE before the first one is read."""
 PIECES: Final = 32
-"""So many jobs are to have room in a child's pipe: in twice what a pipe has on Linux."""
+"""The jobs for which a child's pipe has room: twice the default of a pipe on Linux."""
 READ_SIZE: Final = 16_384
 _LENGTH: Final = struct.Struct(">i")
 _BEGUN: Final = struct.Struct("=qq")
 _ASKED: Final = struct.Struct("=q")
 
 
-def framed(word: Any) -> bytes:
-    """Return a word as it goes through a pipe: 4 bytes of length, then so many of pickle."""
-    text = pickle.dumps(word, pickle.HIGHEST_PROTOCOL)
+def framed(message: Any) -> bytes:
+    """Return a message as it goes through a pipe: its length in 4 bytes, then its pickle."""
+    text = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     return _LENGTH.pack(len(text)) + text
 
 
-def framed_whole(word: Any) -> bytes:
-    """Return a word as the piece that pipes take, and give, as a whole; nothing for a longer one.
+def framed_whole(message: Any) -> bytes:
+    """Return a message padded to PIPE_BUF, which pipes write and read as a whole; b"" if longer.
 
-    All have one size, so that who reads so much gets one, and what is behind it stays there. What
-    follows its end is nothing to pickle.
+    A read of that size gets exactly one message. Pickle ignores the padding.
     """
-    text = pickle.dumps(word, pickle.HIGHEST_PROTOCOL)
+    text = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     size = select.PIPE_BUF - _LENGTH.size
     return _LENGTH.pack(size) + text.ljust(size, b"\0") if len(text) <= size else b""
 
 
 def unframed(text: bytes) -> tuple[list[Any], bytes]:
-    """Return the words that stand here whole, and what is left of the bytes."""
-    words, at, view = [], 0, memoryview(text)
+    """Return the complete messages in these bytes, and the rest."""
+    messages, at, view = [], 0, memoryview(text)
     while at + _LENGTH.size <= len(text):
         begin = at + _LENGTH.size
         end = begin + _LENGTH.unpack_from(text, at)[0]
         if end > len(text):
             break
-        words.append(pickle.loads(view[begin:end]))  # noqa: S301  from our own children
+        messages.append(pickle.loads(view[begin:end]))  # noqa: S301  from our own children
         at = end
-    return words, text[at:]
+    return messages, text[at:]
 
 
 def missing(text: bytes) -> int:
-    """Return how many more bytes a word that begins like this needs, as far as can be told."""
+    """Return how many more bytes a partial message needs, as far as is known."""
     if len(text) < _LENGTH.size:
         return _LENGTH.size - len(text)
     return _LENGTH.size + int(_LENGTH.unpack_from(text)[0]) - len(text)
 
 
 class LastRead:
-    """What a child and its pool share in memory: the last job that it has read, and one to stop.
+    """Memory that a child shares with its pool: the last job it has read, and the job to stop.
 
-    Jobs are known by their numbers. The reader's process id is another than the child's where a
-    copy of the child has read the job.
+    Jobs are known by their numbers. `reader` is the process that has read it: the child, or a copy
+    that a task has forked.
     """
 
     def __init__(self) -> None:
@@ -103,43 +100,43 @@ class LastRead:
 
     @property
     def is_asked_to_stop(self) -> bool:
-        """Whether the job to stop is the one that was read last."""
+        """Whether the job to stop is the last one that was read."""
         return bool(_ASKED.unpack_from(self._shared, _BEGUN.size)[0] == self.job)
 
     def note(self, job: int) -> None:
-        """Write down, as a child, that it has read this job."""
+        """Note, in the child, that it has read this job."""
         _BEGUN.pack_into(self._shared, 0, job, os.getpid())
 
     def ask_to_stop(self, job: int) -> None:
-        """Write down, as its pool, which job the next soft signal is meant for."""
+        """Note, in the main process, which job the next soft signal is for."""
         _ASKED.pack_into(self._shared, _BEGUN.size, job)
 
 
 def ask_to_stop(child: Any, job: Any) -> None:
-    """Say which job the soft signal is for that is sent to this child next."""
+    """Note which job the next soft signal to this child is for."""
     last_read = getattr(child, "last_read", None)
     if last_read is not None:
         last_read.ask_to_stop(job._job)
 
 
 def has_read(child: Any, job: Any) -> bool:
-    """Whether this was the last job that a child has read; also of a pool that does not know."""
+    """Say whether this is the last job that a child has read; true if the pool cannot know."""
     last_read = getattr(child, "last_read", None)
     return last_read is None or last_read.job == job._job
 
 
 class Worker(asynpool.Worker):
-    """A child's loop, which reads and says each word with one call.
+    """A child's loop, which reads and writes each message with one call.
 
-    Its pool keeps here which job it has, and which ones it has ahead of that one's end.
+    The pool stores here the child's current job, and those that wait in its pipe (`ahead`).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Before the fork: it is the same memory in both.
+        # Before the fork, so that both processes share it.
         self.last_read = LastRead()
         self._is_plain = False
         super().__init__(*args, **kwargs)
-        # Where it is refused, a user has too many pipes: fewer jobs go ahead then.
+        # Refused if the user has too many pipes: then fewer jobs wait in this one.
         with suppress(OSError, AttributeError):
             fcntl.fcntl(self.inq._writer, fcntl.F_SETPIPE_SZ, PIECES * select.PIPE_BUF)
 
@@ -150,65 +147,65 @@ class Worker(asynpool.Worker):
         return super().contribute_to_object(obj)
 
     def on_loop_start(self, pid: int) -> None:
-        """Begin to work. From here on `outq.put` is ours."""
+        """Begin to work, with our own `outq.put`."""
         super().on_loop_start(pid)
         gc.set_threshold(*COLLECT_AT)
         soft_stop.install(lambda: self.last_read.is_asked_to_stop)
-        self.outq.put = self._saying(self.outq.put, self.outq._writer.fileno(), pid)
+        self.outq.put = self._make_put(self.outq.put, self.outq._writer.fileno(), pid)
 
     def _make_recv_method(self, conn: Any) -> Callable[[float | None], tuple[bool, Any]]:
         if conn is not self.inq:
             return super()._make_recv_method(conn)
-        fd, words, left = conn._reader.fileno(), deque[Any](), b""
+        fd, messages, left = conn._reader.fileno(), deque[Any](), b""
 
         def receive(_timeout: float | None) -> tuple[bool, Any]:
             nonlocal left
-            while not words:
+            while not messages:
                 text = os.read(fd, missing(left) if left else select.PIPE_BUF)
                 if not text:
                     raise EOFError
                 found, left = unframed(left + text)
-                words.extend(found)
-            word = words.popleft()
-            if word is not None:
-                _kind, (job, _part, function, *_what) = word
+                messages.extend(found)
+            message = messages.popleft()
+            if message is not None:
+                _kind, (job, _part, function, *_what) = message
                 self.last_read.note(job)
                 self._is_plain = not hasattr(function, "stops_in_body")
-            return True, word
+            return True, message
 
         return receive
 
-    def _saying(self, put: Callable[[Any], None], fd: int, pid: int) -> Callable[[Any], None]:
-        """Return the `put` of child `pid`, which leaves out what the pool knows."""
+    def _make_put(self, put: Callable[[Any], None], fd: int, pid: int) -> Callable[[Any], None]:
+        """Return the `put` of child `pid`, which omits what the pool knows."""
 
-        def say(word: Any) -> None:
-            # Before anything else: what is being said is not to be cut short.
+        def put_message(message: Any) -> None:
+            # First: a soft signal must not interrupt the write.
             soft_stop.allow(anywhere=False)
-            # A copy that did not end with `run`: forked by a signal's handler, say. It gets here
-            # before it can read a job.
+            # For a copy that did not end with `run`, such as one forked by a signal handler: it
+            # gets here before it can read a job.
             end_copy_of(pid)
-            kind, facts = word
+            kind, facts = message
             if kind != ACK or facts[1] != AT_ONCE:
-                self._write(put, fd, word)
+                self._write(put, fd, message)
             if kind == ACK:
                 # The child calls the job's function next.
                 soft_stop.allow(anywhere=self._is_plain)
 
-        return say
+        return put_message
 
-    def _write(self, put: Callable[[Any], None], fd: int, word: Any) -> None:
+    def _write(self, put: Callable[[Any], None], fd: int, message: Any) -> None:
         try:
-            text = framed(word)
+            text = framed(message)
         except Exception:
-            # Celery's own knows how to write more types, or says what is wrong with this one.
-            put(word)
+            # Celery's own can write more types, or raises a better error.
+            put(message)
             return
         while text:
             text = text[os.write(fd, text) :]
 
 
 class ResultHandler(asynpool.ResultHandler):
-    """Reads what children have said: that they have accepted a job, and what became of it."""
+    """Reads the messages of children: accepted jobs, and results."""
 
     def _make_process_result(self, hub: Any) -> Callable[[int], None]:
         children = self.fileno_to_outq
@@ -226,25 +223,25 @@ class ResultHandler(asynpool.ResultHandler):
             if not text:
                 hub.remove_reader(fd)
                 return
-            words, left = unframed(text)
+            messages, left = unframed(text)
             if left:
-                # Celery's ways to end know a reader that is a generator: they wait for the rest.
+                # A generator: at its end, Celery waits for such readers to finish.
                 hub.add_reader(fd, self._rest(hub, fd, left))
-            self._hear(deque(words))
+            self._handle_messages(deque(messages))
 
         return on_result_readable
 
-    def _hear(self, words: deque[Any]) -> None:
-        """Deal with all that a child has said, also when one of it ends this worker."""
+    def _handle_messages(self, messages: deque[Any]) -> None:
+        """Handle all messages of a child, even if one of them raises to end this worker."""
         try:
-            while words:
-                self.on_state_change(words.popleft())
+            while messages:
+                self.on_state_change(messages.popleft())
         finally:
-            if words:
-                self._hear(words)
+            if messages:
+                self._handle_messages(messages)
 
     def _rest(self, hub: Any, fd: int, text: bytes) -> Generator[None, None, None]:
-        """Read the rest of a word of which a part is here, and not a byte more."""
+        """Read the rest of a partial message, and no byte more."""
         while size := missing(text):
             try:
                 more = os.read(fd, size)
@@ -255,4 +252,4 @@ class ResultHandler(asynpool.ResultHandler):
                 raise EOFError
             text += more
         hub.add_reader(fd, self.handle_event, fd)
-        self._hear(deque(unframed(text)[0]))
+        self._handle_messages(deque(unframed(text)[0]))

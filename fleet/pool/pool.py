@@ -1,11 +1,10 @@
 """A prefork pool with lower latency: jobs are written to children without a loop turn, results
 are read in batches, and short jobs are queued in the child's pipe in advance.
 
-Celery's writes a job to a free child one turn of the loop after it has been handed in, in two
-pieces, waits to be told that it was taken, and reads one word of a child a turn. With short tasks
-the children wait for all this; here they also have the next ones in hand while short ones run
-(`lookahead.py`). Celery's pool also forgets what a child was sent when a connection is lost, and
-looks for a child that has died every 5 s; this one remembers, and looks (`losses.py`).
+Celery's pool writes a job one turn of the loop after it was handed in, in two pieces, waits for the
+child's acknowledgement, and reads one message of a child a turn. With short tasks, children wait
+for this; here the next jobs are in their pipes (`lookahead.py`). Celery's pool also drops sent jobs
+when a connection is lost, and notices a dead child within 5 s; this one does neither (`losses.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Slots:
-    """The semaphore of a worker's slots: one of them may be free before its job has ended."""
+    """The semaphore of a worker's slots; a slot may be released before its job has ended."""
 
     def __init__(self, semaphore: Any) -> None:
         self._semaphore = semaphore
@@ -52,16 +51,14 @@ class Pool(Losses):
     ResultHandler = ResultHandler
     Worker = Worker
     _quick_put: Callable[[Any], None]
-    _put_back: Callable[[Any], None]
     on_poll_start: Callable[[], None]
-    on_process_down: Callable[[Any], None]
     _expected = math.inf
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # With `-O fast`, Celery writes to children that are at work: nothing is alone in a pipe.
+        # With `-O fast`, Celery itself writes several jobs into a pipe.
         self._is_fair = self.sched_strategy == asynpool.SCHED_STRATEGY_FAIR
-        # Where a pipe cannot be opened a second time, nothing written to it can be taken back.
+        # Jobs can be taken back only if a pipe can be opened a second time.
         can_take_back = self._is_fair and os.path.isdir("/proc/self/fd")
         self._may_go_ahead = can_take_back and not self._maxtasksperchild
         signal_softly = self.on_soft_timeout
@@ -77,26 +74,26 @@ class Pool(Losses):
         handler = super().create_result_handler()
         on_ready = handler.state_handlers[READY]
 
-        def on_ready_and_next(*word: Any) -> None:
+        def on_ready_and_next(*message: Any) -> None:
             try:
-                on_ready(*word)
+                on_ready(*message)
             finally:
-                # Not before: Celery counts what a child has ended up to the next that it takes.
+                # Afterwards: Celery counts a child's results until it accepts the next job.
                 following, self._following = self._following, None
                 if following is not None:
                     self._accept(*following)
 
-        hear = handler._hear
+        handle = handler._handle_messages
 
-        def hear_and_write(words: deque[Any]) -> None:
+        def handle_and_write(messages: deque[Any]) -> None:
             self._batch = self._batch or {}
             try:
-                hear(words)
+                handle(messages)
             finally:
                 self._write_batch()
 
         handler.state_handlers[READY] = on_ready_and_next
-        handler._hear = hear_and_write
+        handler._handle_messages = handle_and_write
         return handler
 
     # --- in ----------------------------------------------------------------------------
@@ -110,15 +107,15 @@ class Pool(Losses):
         expected: float = math.inf,
         **options: Any,
     ) -> Any:
-        """Hand in a job that is expected to take so many seconds.
+        """Hand in a job that is expected to take this many seconds.
 
-        While short ones run, their child may have the next ones in hand.
+        It may wait in the pipe of a child that runs a short job.
         """
         self._expected = expected
         return super().apply_async(func, args, kwds or {}, **options)
 
     def release_early(self, job: Any) -> bool:
-        """Say, once, that its child may have another job behind this one: its slot may be used."""
+        """Return True, once, if the job's slot can be reused: its child has room for another."""
         if not hasattr(job, "expected") or job.ready() or job._write_to is None:
             return False
         if job.is_slot_free or not self._may_go_ahead:
@@ -127,7 +124,7 @@ class Pool(Losses):
         return bool(job.is_slot_free)
 
     def set_early_releases(self, count: int) -> None:
-        """Note how many more jobs than slots there are: so many of them free none at their end."""
+        """Note how many more jobs than slots there are: that many ends free no slot."""
         self._putlock.early = count
 
     def _create_write_handlers(self, hub: Any, *args: Any, **kwargs: Any) -> None:
@@ -145,10 +142,10 @@ class Pool(Losses):
             put(call)
             if free:
                 try:
-                    # No more than there are jobs: Celery lets go of all pipes when it finds none.
+                    # No more than there are jobs: without a job, Celery removes all pipes.
                     write_to(list(free)[: len(self.outbound_buffer)])
                 except Exception:
-                    # It may be of another job than this one. The loop writes again.
+                    # It may concern another job. The loop writes again.
                     logger.exception("a job could not be written at once")
 
         def put_back_for_any(job: Any) -> None:
@@ -156,15 +153,15 @@ class Pool(Losses):
                 header, text, size = self._create_payload(*job.call)
                 job._payload = memoryview(header), memoryview(text), size
             put_back(job)
-            # Celery knows a child by the number of its pipe, and the next one may get the same:
-            # it would pass for the one that has this job.
+            # Celery knows a child by the number of its pipe, which the next child may get: it
+            # would seem to have this job.
             job._write_to = job._scheduled_for = None
 
         def look_for_work() -> None:
             nonlocal has_looked
             if self._has_ahead and not self.outbound_buffer and (free := self._free()):
                 self._share(free)
-            # Without work once, to let go of the pipes; not at every turn, to let go of nothing.
+            # Without work only once, to remove the pipes from the loop.
             if self.outbound_buffer or has_looked:
                 has_looked = bool(self.outbound_buffer)
                 look()
@@ -177,9 +174,9 @@ class Pool(Losses):
         return self._all_inqueues - self._busy_workers - self._active_writes
 
     def _write_at_once(self, call: Any, free: set[int]) -> bool:
-        """Write a job to a child that has none, or will soon have none; False if that can't be.
+        """Write a job to a child that is free now or soon; False if there is none.
 
-        Only what a pipe takes as a whole or not at all: half a job could not be told from one.
+        Only a job that a pipe takes as a whole: a partial one could not be recognised.
         """
         child = self._fileno_to_inq.get(next(iter(free))) if free else self._soon_free()
         if child is None or not self._is_fair:
@@ -199,7 +196,7 @@ class Pool(Losses):
         return True
 
     def _accept(self, job: Any, child: Any) -> None:
-        """Take a job for accepted, whose child has nothing else to do."""
+        """Count a job as accepted: its child has no other."""
         child.current = job
         taken = job._job, AT_ONCE, time.monotonic(), child.pid, child.synqW_fd
         self._result_handler.on_state_change((ACK, taken))
@@ -207,13 +204,12 @@ class Pool(Losses):
     # --- out ---------------------------------------------------------------------------
 
     def on_job_ready(self, job: Any, i: Any, obj: Any, inqueue: int) -> None:
-        """Have a child go on to the job that it has ahead, or be free.
+        """Have a child start the next job in its pipe, or be free.
 
-        Not when this was its last job (`--max-tasks-per-child`): one that is about to be replaced
-        would be sent another, which then waits for its end.
+        But not after its last job (`--max-tasks-per-child`): it is about to be replaced.
         """
         child, ended = self._fileno_to_inq.get(inqueue), self._cache.get(job)
-        # Celery frees no slot for what it has dealt with already.
+        # Celery frees no slot for a job that is ready already.
         is_freed = ended is not None and not ended.ready() and getattr(ended, "is_slot_free", False)
         if child is not None and child.current is not None and child.current._job == job:
             if child.ahead:
@@ -229,6 +225,6 @@ class Pool(Losses):
 
 
 def children_of(pool: Any) -> Pool | None:
-    """Return the processes of a worker's pool, if they are ours."""
+    """Return the processes of a worker's pool if it is of this kind, else None."""
     children = getattr(pool, "_pool", None)
     return children if isinstance(children, Pool) else None

@@ -1,8 +1,7 @@
-"""Jobs that a pool counts as running and that no process has: found each second, ended as lost.
+"""Finds, each second, jobs that count as running but have no process, and ends them as lost.
 
-A child that ends is seen by Celery, and its job with it. Here is what no such event tells: a child
-that another library has reaped, a child that the pool has forgotten, a job that a copy of its
-child has read.
+Celery notices a child that ends. It does not notice a child that another library has reaped, one
+that the pool no longer has, or a job that a forked copy of its child has read.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ NO_PIPE: Final = -1
 
 
 class Reconciling(asynpool.AsynPool):
-    """A pool that ends jobs which no process has at two looks."""
+    """A pool that ends jobs without a process."""
 
     _missing: frozenset[int] = frozenset()
-    """Numbers of the jobs that no process had at the last look."""
+    """Numbers of the jobs that had no process at the last check."""
 
     @property
     def timers(self) -> dict[Callable[[], None], float]:
         return {**super().timers, self.end_lost_jobs: LOOK_SECONDS}
 
     def end_lost_jobs(self) -> None:
-        """End each job that no process has, and had at the last look, as lost.
+        """End each job as lost that has no process now and at the last check.
 
-        Not at the first: what its process has said may wait in a pipe.
+        Two checks, because its result may still be in a pipe.
         """
         if self._state != RUN:
             return
@@ -55,9 +54,9 @@ class Reconciling(asynpool.AsynPool):
 
     def _has_ended_children(self) -> bool:
         for child in self._pool:
-            # Asked twice: one that has ended between the two is reaped by the second.
+            # Twice: the second call reaps a child that has ended in between.
             if child._is_alive() and not _runs(child.pid) and child._is_alive():
-                # Another library has waited for it: the exit status is unknown.
+                # Another library has reaped it: the exit status is unknown.
                 child._popen.returncode = EX_FAILURE
         return not all(child._is_alive() for child in self._pool)
 
@@ -72,16 +71,16 @@ class Reconciling(asynpool.AsynPool):
         return is_at_job and reader != child.pid and not _runs(reader)
 
     def _end_as_lost(self, job: Any, pids: set[int]) -> None:
-        """Deal with a job as if its process had said that it was lost: that frees its slot, too."""
+        """End a job as if its process had reported it lost, which also frees its slot."""
         logger.error("job %s has no process any more and is ended as lost", job.correlation_id)
         try:
             raise WorkerLostError(f"The worker's process is gone. Job: {job._job}.")
         except WorkerLostError:
             answer = False, ExceptionInfo()
-        # A pipe's number may be that of another child by now, which stays busy.
+        # The pipe's number may belong to another child by now, which stays busy.
         pipe = job._write_to.inqW_fd if _has_child(job, pids) else NO_PIPE
         self._result_handler.on_state_change((READY, (job._job, None, answer, pipe)))
-        # One that was never accepted would wait for that word.
+        # A job that was never accepted would wait for its acceptance.
         job.discard()
 
 
@@ -91,7 +90,7 @@ def _has_child(job: Any, pids: set[int]) -> bool:
 
 
 def _runs(pid: int) -> bool:
-    """Say whether a process of this machine has not ended; a zombie has."""
+    """Say whether a process of this machine runs; a zombie does not."""
     with suppress(FileNotFoundError):
         # The name, in brackets, may hold anything.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"

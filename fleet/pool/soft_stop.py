@@ -1,9 +1,9 @@
-"""The soft signal to stop a job: it ends the body of the job that it is meant for, nothing else.
+"""The soft signal, which stops only the body of the job that it is for.
 
-A soft time limit and a cancel send a child the same signal. Billiard's handler raises wherever the
-child is when the signal arrives: before the body, after it, in the next job, or in the child's own
-loop, which ends the child. So the main process writes down first, in memory that both share, which
-job is to stop, and the child raises only while it runs the body of that job.
+Soft time limits and cancels send it to a child. Billiard's handler raises wherever the child is:
+before or after the body, in the next job, or in the child's own loop, which ends the child. Here
+the main process first notes the job to stop in shared memory, and the child raises only in the body
+of that job.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _may_raise = False
 
 
 def install(is_asked: Callable[[], bool]) -> None:
-    """Take the signal in this child; `is_asked` says whether its current job is to stop."""
+    """Handle the signal in this child; `is_asked` says whether its current job is to stop."""
     global _is_asked  # noqa: PLW0603  one child is one process
     _is_asked = is_asked
     signal.signal(signal.SIGUSR1, _on_signal)
@@ -37,9 +37,9 @@ def _raise_if_asked() -> None:
 
 
 def allow(*, anywhere: bool) -> None:
-    """Say whether the child's job may be stopped wherever it is, or in its body only.
+    """Allow the signal to raise anywhere in the job, or only within `stoppable`.
 
-    Anywhere is for plain tasks: Celery's trace runs their body, and deals with the error around it.
+    Anywhere is for plain tasks: Celery's trace handles the error.
     """
     global _may_raise  # noqa: PLW0603
     _may_raise = anywhere
@@ -47,7 +47,7 @@ def allow(*, anywhere: bool) -> None:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Have the signal end this block with SoftTimeLimitExceeded, also one that came before it."""
+    """Have the signal end this block by SoftTimeLimitExceeded, even if it came earlier."""
     global _may_raise  # noqa: PLW0603
     _may_raise = True
     try:

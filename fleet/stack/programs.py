@@ -19,13 +19,13 @@ def job_worker(
 def system_worker(
     name: str = "system", *, queue: str = "system", environment: Mapping[str, str] | None = None
 ) -> Program:
-    """Return the small worker of Fairshift's own tasks: jobs in every slot must not delay it."""
+    """Return the worker of Fairshift's own tasks, which jobs must not delay."""
     options = ["--queues", queue, "--pool", "prefork", "--concurrency", "2"]
     return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment)
 
 
 def beat(name: str = "beat", *, environment: Mapping[str, str] | None = None) -> Program:
-    """Return celery-beat with the scheduler of the settings: several may run, one sends."""
+    """Return celery-beat; several may run, one sends."""
     return Program(
         name,
         _celery("beat", ["--loglevel", "INFO"]),
@@ -43,9 +43,9 @@ def flower(
     options: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Program:
-    """Return Flower on 127.0.0.1 behind a login, which stands in no command line.
+    """Return Flower on 127.0.0.1; its login is not in the command line.
 
-    With `site_url`, the page of a task links to its run in the admin there.
+    With `site_url`, a task's page links to its run in the admin.
     """
     if not user or not password:
         raise ValueError("Flower needs a user and a password: it never runs without a login.")

@@ -1,8 +1,7 @@
-"""The processes of a running stack: started together, watched, stopped without a trace.
+"""The processes of a stack: started together, watched, and stopped with all their children.
 
-Each process leads a group of its own, so that Ctrl-C reaches only us, and gets
-a signal when we die. Nothing here runs in a thread: who starts a stack calls
-`watch()` now and then.
+Each process leads its own group, so that Ctrl-C does not reach it, and gets a signal when this
+process dies. There is no thread: the caller calls `watch()` regularly.
 """
 
 import os
@@ -20,19 +19,19 @@ from fleet.stack.tether import die_with_parent
 
 RESTART_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 HEALTHY_SECONDS = 30.0
-FAILED_STARTS = 3  # as many deaths before it was ever ready are no accident
+FAILED_STARTS = 3  # then wait_ready() gives up
 
 
 class StackError(RuntimeError):
-    """A process of the stack ended or did not become ready; the message holds its log's end."""
+    """A process of the stack ended or did not become ready; the message has its log's end."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """How one process is started, and how it is known to be ready.
+    """How a process is started, and when it is ready.
 
-    `environment` is added to ours. Ready means that `ready_port` of this
-    machine accepts connections and that `ready_text` stands in its output.
+    `environment` is added to ours. It is ready when `ready_port` of this machine accepts
+    connections and its output has `ready_text`.
     """
 
     name: str
@@ -45,7 +44,7 @@ class Program:
 class Stack:
     """Programs as running processes; their output goes to `<log_folder>/<name>.log`.
 
-    `restart_seconds` is how long one that ended is down: longer each time that it dies young.
+    `restart_seconds` are the pauses before a restart; each early death uses the next one.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Stack:
             running.spawn()
 
     def wait_ready(self, *, seconds: float = 60.0) -> None:
-        """Return when every program is ready; raises StackError when one ends or takes longer."""
+        """Wait until every program is ready; raise StackError if one ends or takes longer."""
         deadline = time.monotonic() + seconds
         for running in self._running.values():
             while not running.is_ready():
@@ -95,7 +94,7 @@ class Stack:
                 time.sleep(0.05)
 
     def watch(self) -> None:
-        """Look after the processes: one that ended starts again, or raises StackError."""
+        """Restart the processes that have ended, or raise StackError."""
         for running in self._running.values():
             if running.is_alive():
                 continue
@@ -104,24 +103,24 @@ class Stack:
             running.spawn_when_due()
 
     def pid(self, name: str) -> int | None:
-        """Return the process id of a program, None while it is down."""
+        """Return a program's process id; None while it is down."""
         running = self._running[name]
         return running.pid if running.is_alive() else None
 
     def kill_group(self, name: str) -> None:
-        """Kill a program and all its children at once, as a power cut would."""
+        """Kill a program and all its children."""
         self._running[name].kill()
 
     def new_lines(self) -> Iterator[tuple[str, str]]:
-        """Return (name, line) for each complete line written since the last call."""
+        """Yield (name, line) for each complete line written since the last call."""
         for name, running in self._running.items():
             for line in running.new_lines():
                 yield name, line
 
     def stop(self, *, grace_seconds: float = 10.0) -> None:
-        """End every process: all are told, last started first.
+        """Send SIGTERM to every process, the last started first; kill the rest after the grace.
 
-        What is left after the grace is killed, and so is any child that a process left behind.
+        The children that a process left behind are killed as well.
         """
         for running in reversed(self._running.values()):
             running.tell(signal.SIGTERM)
@@ -178,7 +177,7 @@ class _Running:
         self._due_at = None
 
     def spawn_when_due(self) -> None:
-        """Start again, later each time the process has died soon after its start."""
+        """Start again after a pause, which grows if the process dies early."""
         now = time.monotonic()
         if self._due_at is None:
             self.kill()  # children that the dead process left behind
@@ -229,7 +228,7 @@ def free_port(preferred: int) -> int:
     """Return the preferred port of 127.0.0.1, or another one when it is taken."""
     for port in (preferred, 0):
         with socket.socket() as probe:
-            # As servers do, so that a port whose last connections linger counts as free.
+            # As servers do: a port with lingering connections counts as free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with suppress(OSError):
                 probe.bind(("127.0.0.1", port))

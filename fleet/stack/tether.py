@@ -10,14 +10,11 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def die_with_parent(death_signal: signal.Signals) -> Callable[[], None]:
-    """Return a `preexec_fn`: the child gets this signal when our thread ends, however it ends.
-
-    Start such children from a thread that lives as long as they should.
-    """
+    """Return a `preexec_fn`: the child gets this signal when the thread that starts it ends."""
     parent = os.getpid()
 
     def tie() -> None:
-        # subprocess calls this after a change of user, at which the kernel drops the setting.
+        # subprocess calls this after a change of user, which resets the setting.
         LIBC.prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)

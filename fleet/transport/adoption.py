@@ -1,4 +1,4 @@
-"""Messages that stock Celery clients push to the plain lists of a fair queue."""
+"""Adoption: takes over messages that stock Celery clients push to a fair queue's plain lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ADOPT_AT_MOST: Final = 100
 
 
 def adopt(channel: Any, queue: str) -> None:
-    """Take over what stands before our placeholders in a queue's lists, some of it in one call."""
+    """Adopt up to `ADOPT_AT_MOST` messages of each list that stand before our placeholders."""
     with channel.conn_or_acquire() as client:
         for step in channel.priority_steps:
             plain = channel._q_for_pri(queue, step)

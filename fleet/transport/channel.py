@@ -1,7 +1,7 @@
-"""The channel: Kombu's Redis channel, in which some queues are fair.
+"""Kombu's Redis channel, in which some queues are fair.
 
-Publishing, taking and settling of a fair queue are scripts; all else (fanout, reply queues,
-remote control, stock queues) is Kombu's. Read its `transport/redis.py` beside this.
+Scripts publish, take and settle the messages of fair queues. Everything else (fanout, reply queues,
+remote control, stock queues) is Kombu's: see its `transport/redis.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS: Final = 1.0
 OPTIONS: Final = ("fair_queues", "lease_seconds", "take_most")
-"""What a connection's transport options may say of fair queues."""
+"""The transport options for fair queues."""
 
 
 class FairQueues(Taking):
@@ -57,10 +57,10 @@ class FairQueues(Taking):
             )
 
     def _broker(self, given: Any) -> Hashable:
-        """Return what a connection leads to, the same for all connections that lead there."""
+        """Return the identity of the server that a connection leads to."""
         return (given.hostname, given.port, given.virtual_host)
 
-    _talking: Any = None
+    _sync_client: Any = None
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         if self.connection is None:
@@ -68,13 +68,13 @@ class FairQueues(Taking):
             raise LostConnection("the channel has ended with its connection")
         if asynchronous:
             return super()._create_client(asynchronous=True)  # type: ignore[misc]
-        # One for all that is asked and answered: each has its connection from the pool.
-        if self._talking is None or self._talking.connection_pool is not self.pool:  # type: ignore[attr-defined]
-            self._talking = super()._create_client()  # type: ignore[misc]
-        return self._talking
+        # One client is enough: each command gets its own connection from the pool.
+        if self._sync_client is None or self._sync_client.connection_pool is not self.pool:  # type: ignore[attr-defined]
+            self._sync_client = super()._create_client()  # type: ignore[misc]
+        return self._sync_client
 
-    heard_by = 0
-    """How many have heard the last word that went to all who listen."""
+    receiver_count = 0
+    """How many subscribers have received the last fanout message."""
 
     def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
         result = super().basic_consume(queue, no_ack, *args, **kwargs)  # type: ignore[misc]
@@ -116,7 +116,7 @@ class FairQueues(Taking):
             return
         topics, payload = self._get_publish_topics(exchange, routing_key), redis.dumps(message)  # type: ignore[attr-defined]
         with self.conn_or_acquire() as client:
-            self.heard_by = sum(client.publish(topic, payload) for topic in topics)
+            self.receiver_count = sum(client.publish(topic, payload) for topic in topics)
 
     def _purge(self, queue: str) -> int:
         removed = 0
@@ -151,11 +151,11 @@ class FairQueues(Taking):
 
     def _lookup(self, exchange: str, routing_key: str, *args: Any, **kwargs: Any) -> list[str]:
         found: list[str] = super()._lookup(exchange, routing_key, *args, **kwargs)  # type: ignore[misc]
-        # Bindings that somebody has removed: Celery's own exchange of a queue has its name.
+        # The bindings were removed. Celery's own exchange of a queue has the queue's name.
         return found or ([routing_key] if exchange == routing_key else [])
 
     def _with_repair(self, queues: Sequence[str], act: Callable[..., Any], *arguments: Any) -> Any:
-        """Do what asks the server without a script; once more when a key had the wrong type."""
+        """Call `act`, which runs no script; repair and repeat once if a key has the wrong type."""
         try:
             return act(*arguments)
         except ResponseError as error:
@@ -163,11 +163,11 @@ class FairQueues(Taking):
             return act(*arguments)
 
     def _repair(self, queues: Sequence[str], error: ResponseError) -> None:
-        """Mend these queues; raise an error about something else."""
+        """Repair these queues; raise an error that is not about a key of the wrong type."""
         if not is_wrong_type(error):
             raise error
         with self.conn_or_acquire() as client:
-            # Each of them: it is not said which one has the key.
+            # All of them: the error does not name the key.
             for queue in queues:
                 if queue in self.fair_queues:
                     quarantine_wrong_keys(client, queue)
@@ -179,17 +179,17 @@ class FairQueues(Taking):
         self._note_active()
         if queue in self.fair_queues:
             if self._pending_take is not None and self._pending_take.queue == queue:
-                # Its messages are for other workers now, and not when the pool has drained.
+                # Other workers can have its messages now, before the pool has drained.
                 self._close_take(self._pending_take)
             self._give_back_arrived(queue)
         if queue in self.fair_queues and not self._closing:
-            # A wake-up that is on its way to us is for somebody else now.
+            # A wake-up may be on its way to this worker: wake another one.
             with self.conn_or_acquire() as client:
                 scripts.run(client, queue, "rouse", self.leases.worker)
         return result
 
     def settle(self, *, waits: bool = True) -> None:
-        """Flush what is due of this process's leases; wait for the reply, or not."""
+        """Flush the operations that are due; wait for the reply if `waits`."""
         due = self.leases.due()
         if due or self.leases.is_collect_due:
             with self.conn_or_acquire() as client:
@@ -197,7 +197,7 @@ class FairQueues(Taking):
                 flush(client, due)
 
     def settle_all(self) -> None:
-        """Flush all of this process's pending operations, and wait for the reply."""
+        """Flush all pending operations of this process, and wait for the reply."""
         if self.leases.has_pending:
             with self.conn_or_acquire() as client:
                 self.leases.flush(client)
@@ -205,27 +205,26 @@ class FairQueues(Taking):
     def close(self) -> None:
         if self._pending_take is not None:
             self._close_take(self._pending_take)
-        # First: what follows asks the server, and ends there when that is gone.
+        # First: the steps below raise if the server is gone.
         self.leases.give_back_unstarted(self.holder)
         if not self.leases.has_worker:
-            # A worker's loop says it, also when this connection is lost.
+            # A worker's loop flushes even after this connection is lost.
             try:
                 self.settle_all()
             except self.connection_errors as error:
                 logger.warning("what was not acknowledged in time comes again: %r", error)
         if self._in_poll and self._waits_for_fair and not self._waits_for_stock:
-            # Nothing but a wake-up can be under way: no need to wait for the end of the sleep. Its
-            # consumers may be gone by now.
+            # Only a wake-up can arrive: no need to wait for the blocking command to end.
             connection, self._in_poll = self._in_poll, None
             connection.disconnect()
-        # Kombu asks the server once more after it has let go of its connections.
+        # Kombu sends one more command after it has released its connections.
         try:
             super().close()  # type: ignore[misc]
         finally:
             self._disconnect_pools()  # type: ignore[attr-defined]
 
     def _close_take(self, pending: PendingTake) -> None:
-        """Hear what a take has brought, so that it can go back at once; not for long."""
+        """Receive a take's messages, to give them back at once; wait `CLOSE_SECONDS` at most."""
         try:
             if pending.connection.is_connected and pending.connection.can_read(CLOSE_SECONDS):
                 self._end_take(pending)

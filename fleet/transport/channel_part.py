@@ -1,4 +1,4 @@
-"""What the parts of a channel share. Kombu's channel, mixed in below them, has most of it."""
+"""The attributes that the parts of a channel share; Kombu's channel defines most of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleet.transport.quarantine import Quarantine
 
 
 class ChannelPart:
-    """Types of what one part sets and another one reads."""
+    """The types of attributes that one part sets and another one reads."""
 
     # Kombu's.
     connection: Any
@@ -34,13 +34,13 @@ class ChannelPart:
     holder: object
     quarantine: Quarantine
     active_fair_queues: Sequence[str] = ()
-    """The fair queues that are consumed here. Every turn of the loop asks."""
+    """The fair queues that are consumed here; read in each turn of the loop."""
     _unacknowledged: frozenset[str] | set[str] = frozenset()
-    """Queues whose consumer acknowledges nothing: what is delivered is done with."""
+    """Queues whose consumer acknowledges nothing: a delivery settles the message."""
     _arrived: deque[tuple[str, str, bytes]]
     _in_turn: list[str]
     _waits: dict[str, float]
-    """The queues that have no more now, and until when by `monotonic()`."""
+    """Queues that are empty for now, and the `monotonic()` time of the next look."""
     _pending_take: PendingTake | None = None
     _waits_for_fair = False
     _waits_for_stock = False

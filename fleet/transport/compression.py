@@ -1,4 +1,4 @@
-"""Compressed bodies, unpacked within a limit: a few bytes can stand for gigabytes."""
+"""Unpacks compressed bodies within a limit: a few bytes can unpack to gigabytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 UNPACKED_LIMIT: Final = 16 * 2**20
-"""The longest body after it is unpacked, in bytes: a worker does that in its event loop."""
+"""The longest unpacked body, in bytes: a worker unpacks in its event loop."""
 _MEMORY_LIMIT: Final = 2**27
 _LZMA: Final = partial(lzma.LZMADecompressor, memlimit=_MEMORY_LIMIT)
 _UNPACKERS: Final[dict[object, Any]] = {
@@ -17,17 +17,17 @@ _UNPACKERS: Final[dict[object, Any]] = {
     **dict.fromkeys(("application/x-bz2", "bzip2", "bzip"), bz2.BZ2Decompressor),
     **dict.fromkeys(("application/x-lzma", "lzma", "xz"), _LZMA),
 }
-"""By Kombu's names of them."""
+"""By Kombu's names."""
 
 
 class NotUnpacked(ValueError):
-    """A body is too long or cut off, or its compression is one that is not read here."""
+    """A body is too long or cut off, or its compression is not supported."""
 
 
 def unpacked(body: object, method: object) -> bytes:
-    """Return a compressed body as it was; raises NotUnpacked, or what its compression raises.
+    """Return the unpacked body; raise NotUnpacked, or an error of the compression.
 
-    Brotli and Zstandard, which Kombu knows where their packages are installed, are refused.
+    Brotli and Zstandard, which Kombu supports with extra packages, are refused.
     """
     make = _UNPACKERS.get(method) if isinstance(method, str) else None
     if make is None:

@@ -1,6 +1,6 @@
-"""What the fair queue must know of a message, read from Kombu's own form of it. Pure.
+"""What the fair queue must know about a message in Kombu's form. Pure.
 
-A message is a dict with `body`, `headers` and `properties`, as Kombu writes it to Redis in JSON.
+A message is a dict with `body`, `headers` and `properties`, which Kombu writes to Redis as JSON.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ MICROSECONDS: Final = 1_000_000
 TIME_LIMIT_MOST: Final = 10**9
 TEXT_LIMIT: Final = 400
 ONCE: Final = "once:"
-"""Begins the id of a message that is published with a `message_id`."""
+"""Prefix of the id of a message that is published with a `message_id`."""
 DEADLINE_LIMIT_SECONDS: Final = 10 * 365 * 86400
 SERIAL_LIMIT: Final = 2**53
 NUL: Final = rb"\u0000"
-"""As JSON writes it."""
+"""A NUL in JSON."""
 FOR_THE_QUEUE: Final = ("not_after_seconds", "waited_seconds")
-"""Of our header, what only the queue reads."""
+"""The fields of our header that only the queue reads."""
 
-# What Kombu's JSON raises: it makes UUIDs, decimals, dates and bytes of what says to be one.
+# Kombu's JSON converts marked values to UUIDs, decimals, dates and bytes, and raises these.
 DECODE_ERRORS: Final = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError),
 )
 
 
 class MalformedMessage(ValueError):
-    """These bytes are no message; the text says why."""
+    """The bytes are not a message; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a message belongs: see the arguments of `enqueue.lua`. Times in microseconds."""
+    """Where a message belongs: the arguments of `enqueue.lua`. Times in microseconds."""
 
     id: str
     owner: str
     submission: str = ""
     priority: int = 5
     delay: int = 0
-    """Below 0: how long it has waited before."""
+    """Below 0: how long it has waited already."""
     deadline: int | None = None
     lock: str = ""
     task: str = ""
@@ -65,9 +65,9 @@ class Address:
 def address(message: Mapping[str, Any], *, now: datetime) -> Address:
     """Return where a message belongs.
 
-    A hint is known by its run and the admission that it is for: published twice, it is one message.
-    Any other message is known by its publish, as in Celery: the same task id published twice runs
-    twice. One with Kombu's property `message_id` is known by that, while it waits or runs.
+    A hint's id is its run and the token of its next admission: published twice, it is one message.
+    Any other message has a new id for each publish, as in Celery: a task id published twice runs
+    twice. Kombu's property `message_id`, if set, is the id while the message waits or runs.
     """
     headers = _mapping(message, "headers")
     properties = _mapping(message, "properties")
@@ -87,7 +87,7 @@ def address(message: Mapping[str, Any], *, now: datetime) -> Address:
 
 
 def is_text(id_: bytes) -> bool:
-    """Say whether these bytes are an id as it is written here."""
+    """Say whether these bytes are the text of an id."""
     try:
         return bool(id_.decode())
     except UnicodeDecodeError:
@@ -95,23 +95,23 @@ def is_text(id_: bytes) -> bool:
 
 
 def hint_id(run_id: str, token: int) -> str:
-    """Return by what a hint is known: its run, and which admission it is for."""
+    """Return the id of a hint: its run, and the token of its next admission."""
     return f"{run_id}:{token}"
 
 
 def _identity(headers: Mapping[str, Any], properties: Mapping[str, Any]) -> str:
-    """Return by what a message is known."""
+    """Return the id of a message."""
     if is_hint(headers) and (run_id := _text(headers.get("id"))):
         return hint_id(run_id, _serial(headers[HEADER].get("token")))
     if chosen := _text(properties.get("message_id")):
         return f"{ONCE}{chosen}"
-    # Kombu's, another one for each publish. A colon belongs to ids of the two kinds above.
+    # Kombu makes one for each publish. A colon occurs only in ids of the two kinds above.
     delivery_tag = _text(properties.get("delivery_tag"))
     return delivery_tag if delivery_tag and ":" not in delivery_tag else str(uuid.uuid4())
 
 
 def parsed(raw: bytes | str) -> dict[str, Any]:
-    """Return the message that these bytes are; raise MalformedMessage when they are none."""
+    """Return the message in these bytes, or raise MalformedMessage."""
     try:
         message = read_json(raw.decode() if isinstance(raw, bytes) else raw)
     except DECODE_ERRORS as error:
@@ -126,14 +126,14 @@ def parsed(raw: bytes | str) -> dict[str, Any]:
 
 
 def read_json(text: str) -> Any:
-    """Return what a JSON text says, as Kombu reads it; in a third of the time, mostly."""
+    """Return a JSON text's value as Kombu does; without typed values in a third of the time."""
     return loads(text) if "__type__" in text else json.loads(text)
 
 
 def delivered(raw: bytes | str, *, tag: str, is_redelivered: bool = False) -> dict[str, Any]:
-    """Return a message for its consumer, without what was meant for the queue alone.
+    """Return a message for its consumer, without delays and fields that are for the queue.
 
-    What delayed it has passed; times from now would count anew if it were sent once more.
+    Relative times would count again if the message were sent once more.
     """
     message = parsed(raw)
     properties, headers = message["properties"], message["headers"]
@@ -153,14 +153,14 @@ def delivered(raw: bytes | str, *, tag: str, is_redelivered: bool = False) -> di
 
 
 def _refuse_nul(headers: Mapping[str, Any]) -> None:
-    """Raise MalformedMessage for an id, a name, say, that PostgreSQL cannot store."""
+    """Raise MalformedMessage for a header, such as an id, that PostgreSQL cannot store."""
     for name, value in headers.items():
         if isinstance(value, str) and "\0" in value:
             raise MalformedMessage(f"{name:.100} has a NUL")
 
 
 def refuse_limits(limits: object) -> None:
-    """Raise MalformedMessage for time limits at which Celery's pool would fall over."""
+    """Raise MalformedMessage for time limits that crash Celery's pool."""
     if limits is None:
         return
     if not isinstance(limits, list) or len(limits) != 2:
@@ -179,21 +179,21 @@ def _mapping(message: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    """Return an id or a name as text that Redis can be told: JSON has halves of characters."""
+    """Return an id or a name as valid UTF-8; "" for other types. JSON may have lone surrogates."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     return str(value)[:TEXT_LIMIT].encode("utf-8", "replace").decode()
 
 
 def _serial(value: object) -> int:
-    """Return the number of an admission; 0 for what is none."""
+    """Return the token of an admission; 0 for an invalid one."""
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
     return value if 0 <= value < SERIAL_LIMIT else 0
 
 
 def _priority(value: object) -> int:
-    """Return Celery's priority, lower first on Redis, as ours."""
+    """Return our priority, higher first, for Celery's, which is lower first on Redis."""
     try:
         return HIGHEST - max(0, min(HIGHEST, int(value or 0)))  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
@@ -201,30 +201,30 @@ def _priority(value: object) -> int:
 
 
 def _delay(eta: object, now: datetime) -> int:
-    """Return how long from now: relative, because clocks of machines differ; 10 years at most.
+    """Return the microseconds until `eta`, 10 years at most.
 
-    The queue takes a time that is further away for one that a foreign hand has written.
+    Relative, because clocks of machines differ. The queue treats a later time as malformed.
     """
     if not isinstance(eta, str):
         return 0
     try:
         due = datetime.fromisoformat(eta)
     except ValueError:
-        return 0  # Celery's own refusal of it is the better one
+        return 0  # Celery refuses it with a better error
     due = due if due.tzinfo else due.replace(tzinfo=UTC)
     seconds = min((due - now).total_seconds(), DEADLINE_LIMIT_SECONDS)
     return max(0, round(seconds * MICROSECONDS))
 
 
 def _waited(seconds: object) -> int:
-    """Return how long it has waited before, in microseconds; 0 for what is no such time."""
+    """Return how long it has waited already, in microseconds; 0 for an invalid time."""
     return max(0, relative(seconds) or 0)
 
 
 def relative(seconds: object) -> int | None:
-    """Return a deadline in microseconds from now; None for none, or one that is no time."""
+    """Return a deadline in microseconds from now; None for none, or an invalid one."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return None
-    # Also false for a NaN.
+    # False for a NaN.
     is_time = abs(seconds) <= DEADLINE_LIMIT_SECONDS
     return round(seconds * MICROSECONDS) if is_time else None

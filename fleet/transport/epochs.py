@@ -1,7 +1,7 @@
-"""Which filling of a queue a process knows, and what it tells one that has forgotten.
+"""Epochs: how a process notices that a queue was emptied or fell back to an older copy.
 
-A queue that was emptied, or fell back to an older copy, has begun another epoch: it is told what is
-held here, and the application is called, to tell it the rest.
+Such a queue begins another epoch. This process names its leases to it, and calls the application to
+fill in the rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HOLD_AT_ONCE: Final = 100
 
 @dataclass(slots=True)
 class QueueState:
-    """What a process knows of a queue from which it takes."""
+    """What a process knows about a queue from which it takes."""
 
     epoch: int = 0
     last_lease: int = 0
@@ -37,17 +37,17 @@ class QueueState:
 
 
 class Epochs:
-    """What a worker knows of its queues. Not thread-safe; the caller holds the lock."""
+    """A worker's knowledge of its queues. Not thread-safe; the caller holds the lock."""
 
     def __init__(self, worker: str, held: HeldLeases, pending_ops: PendingOps) -> None:
         self._worker = worker
         self._held = held
         self._pending_ops = pending_ops
         self.known: dict[str, QueueState] = defaultdict(QueueState)
-        """The queues from which was taken."""
+        """The queues from which this process has taken."""
 
     def keep(self, client: Redis, queue: str) -> list[Lease]:
-        """Say of which messages this process knows; return their leases."""
+        """Name this process's leases to the queue, which takes back others; return the leases."""
         self._pending_ops.flush(client, [queue])
         leases = self._held.leases(queue=queue)
         named = [value for lease in leases for value in (lease.id, lease.number)]
@@ -56,10 +56,10 @@ class Epochs:
         return leases
 
     def meet(self, client: Redis, queue: str, epoch: int, is_told: int) -> bool:
-        """Say what is held when a queue has begun another epoch than we know.
+        """Name the leases to a queue in another epoch than we know.
 
-        Who is to tell it what it has forgotten is called; where there is nobody, it is told that.
-        True when it may give now what it did not give before.
+        If the queue is not told of its owners, call the primer; without one, mark it as told.
+        True if the queue may give messages now that it did not give before.
         """
         known = self.known[queue]
         is_other = known.epoch not in (0, epoch)
@@ -79,7 +79,7 @@ class Epochs:
         return epoch < self.known[queue].epoch
 
     def declare(self, client: Redis, queue: str) -> None:
-        """Have a queue that has forgotten it know what this process holds."""
+        """Give a queue that was emptied the messages that this process has leased."""
         leases = self.keep(client, queue)
         logger.warning("queue %s began anew: we hold %d of its messages", queue, len(leases))
         groups = list(_groups(leases))
@@ -100,9 +100,9 @@ _primers: list[Callable[[], None]] = []
 os.register_at_fork(after_in_child=_primers.clear)
 
 
-def when_untold(prime: Callable[[], None]) -> None:
-    """Have this called whenever a queue has not been told what owners may have.
+def set_primer(prime: Callable[[], None]) -> None:
+    """Register the primer: called while a queue does not know its owners' settings.
 
-    In any thread, and again until it is told: it may not take time.
+    It is called in any thread and repeatedly, so it must return at once.
     """
     _primers[:] = [prime]

@@ -1,4 +1,4 @@
-"""What a process holds of the fair queues, and how much of a worker's window that takes."""
+"""The leases that a process holds, and how much of a worker's window they take."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fleet.transport.envelope import address, parsed
 BUFFER_US: Final = round(BUFFER_SECONDS * 1_000_000)
 
 _ORPHANED: Final = "orphaned"
-"""In place of the channel of what still runs when its channel is lost."""
+"""Stands for the lost channel of messages that still run."""
 
 
 @dataclass(slots=True)
 class Lease:
-    """One message that this process holds; `expected` is its run time in us, None when unknown."""
+    """One leased message; `expected` is its run time in us, None if unknown."""
 
     queue: str
     id: str
@@ -40,36 +40,37 @@ class Lease:
 
     @property
     def tag(self) -> str:
-        """By which its channel knows it: a message may come again under another number."""
+        """The delivery tag: a message may be leased again under another number."""
         return f"{self.id}#{self.number}"
 
     @property
     def load(self) -> int:
-        """What it takes of the buffer: an unknown or slow one a whole slot's part."""
+        """Its part (us) of the buffer; a slow or unknown run takes all that a slot has."""
         return BUFFER_US if self.expected is None else min(self.expected, BUFFER_US)
 
     def group(self) -> Sequence[Any]:
-        """Return it as `hold.lua` takes it."""
+        """Return the arguments of `hold.lua`."""
         ran = round((time.monotonic() - self.at) * 1_000_000)
         expected = "" if self.expected is None else self.expected
         message = address(parsed(self.raw), now=datetime.now(UTC)).group(self.raw)
-        # Under the id by which it is held: one that names none was given a random one.
+        # Under the leased id: a message without one was given a random id.
         return (self.number, "" if self.is_finished else ran, expected, self.id, *message[1:])
 
 
 @dataclass(slots=True)
 class Load:
-    """What a channel holds: `count` of them have not finished, worth `buffered` us."""
+    """How much a channel holds: `count` have not finished, `buffered` is their run time (us)."""
 
     held: int = 0
     count: int = 0
     buffered: int = 0
 
 
+_EMPTY: Final = Load()
+
+
 class HeldLeases:
-    """Leases by tag, and what each channel has of them. Not thread-safe; the caller holds the
-    lock.
-    """
+    """Leases by tag, and each channel's load. Not thread-safe; the caller holds the lock."""
 
     def __init__(self) -> None:
         self._leases: dict[str, Lease] = {}
@@ -86,26 +87,29 @@ class HeldLeases:
         return [lease for lease in self._leases.values() if queue in (None, lease.queue)]
 
     def load(self, channel: Hashable) -> Load:
-        """Return how much a channel holds; what runs on from lost ones takes its slots too."""
-        # Not made by being asked for: a channel may have closed.
-        own, orphaned = self._loads.get(channel, Load()), self._loads.get(_ORPHANED, Load())
+        """Return a channel's load; runs of lost channels take its slots as well. Read only."""
+        # `get` adds no entry: the channel may have closed.
+        own, orphaned = self._loads.get(channel, _EMPTY), self._loads.get(_ORPHANED, _EMPTY)
         if not orphaned.count:
             return own
         return Load(own.held, own.count + orphaned.count, own.buffered + orphaned.buffered)
 
     def is_idle(self, channel: Hashable) -> bool:
-        """Whether nothing that this channel brought is still to run."""
+        """Whether all messages of this channel have finished."""
         return self._loads[channel].count == 0
 
-    def add(self, lease: Lease) -> None:
-        self._leases[lease.tag] = lease
+    def add(self, lease: Lease) -> str:
+        """Add a lease; return its tag."""
+        tag = lease.tag
+        self._leases[tag] = lease
         load = self._loads[lease.channel]
         load.held += 1
         load.count += 1
         load.buffered += lease.load
+        return tag
 
     def finish(self, lease: Lease) -> None:
-        """Have it take no slot any more."""
+        """Free its slot, unless that is done."""
         if not lease.is_finished:
             lease.is_finished = True
             load = self._loads[lease.channel]
@@ -113,14 +117,14 @@ class HeldLeases:
             load.buffered -= lease.load
 
     def pop(self, tag: str) -> Lease | None:
-        """Forget a message; return its lease, of which the slot is still taken."""
+        """Remove a lease and return it; its slot stays taken."""
         lease = self._leases.pop(tag, None)
         if lease is not None:
             self._loads[lease.channel].held -= 1
         return lease
 
     def lose(self, channel: Hashable) -> list[Lease]:
-        """Forget a channel: orphan what runs of it; return the rest, held as before."""
+        """Orphan what a lost channel runs; return its other leases, which stay held."""
         brought = [lease for lease in self._leases.values() if lease.channel == channel]
         for lease in brought:
             if lease.is_started:
@@ -128,7 +132,7 @@ class HeldLeases:
         return [lease for lease in brought if not lease.is_started]
 
     def forget(self, channel: Hashable) -> None:
-        """Keep no load of a channel: connections come and go for as long as we live."""
+        """Drop the load of a closed channel."""
         self._loads.pop(channel, None)
 
     def clear(self) -> None:

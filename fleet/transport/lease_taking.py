@@ -1,4 +1,4 @@
-"""Taking leases: one call brings messages of a fair queue, and flushes its pending operations."""
+"""Taking leases: one call takes messages of a fair queue, and flushes its pending operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from redis import Redis
 from redis.exceptions import ResponseError
@@ -23,9 +23,8 @@ from fleet.transport.pending_take import PendingTake, RoundTrip
 from fleet.transport.repair import is_spoilt, quarantine_wrong_keys
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What a take may bring: `slots` messages at any cost, and more for `budget` us."""
+class Room(NamedTuple):
+    """What to take: `slots` messages at any cost, and more for `budget` us of run time."""
 
     slots: int
     budget: int
@@ -33,10 +32,10 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a take has brought: (tag, message) pairs, in order.
+    """The result of a take: (tag, message) pairs, in order.
 
-    `sleep_seconds` is None when there may be more: else nothing can be had before so long, or
-    before a wake-up. `has_foreign`: a stock client has put messages into the plain list.
+    `sleep_seconds` is None if there may be more messages; otherwise there are none for this long,
+    or until a wake-up. `has_foreign`: a stock client has put messages into the plain list.
     """
 
     messages: list[tuple[str, bytes]]
@@ -45,14 +44,14 @@ class Taken:
 
 
 OFTEN: Final = ("take", "finish", "done", "ack", "give_back")
-"""What a worker calls all the time. A script that the server does not know costs round trips."""
+"""Scripts that are loaded in advance: running an unknown one costs more round trips."""
 AT_ONCE_SECONDS: Final = 0.01
 NOT_NOW: Final = Taken([], AT_ONCE_SECONDS, has_foreign=False)
-"""Of a queue that is to be asked again, soon."""
+"""Nothing was taken; the queue is asked again soon."""
 
 
 class LeaseTaking:
-    """What a process holds of the queues of one broker, and how it takes more."""
+    """The leases of a process on one broker, and how it takes more."""
 
     def __init__(self) -> None:
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
@@ -61,21 +60,21 @@ class LeaseTaking:
         self._pending_ops = PendingOps(self.worker)
         self._epochs = Epochs(self.worker, self._held, self._pending_ops)
         self._met: set[tuple[str, Hashable]] = set()
-        """Queues and channels that have taken from them: a new channel may mean a new server."""
+        """Queues and the channels that have taken from them. A new channel may be a new server."""
         self._pending: dict[str, PendingTake] = {}
-        """Of each queue the take that is not answered yet: the queue knows one at a time."""
+        """The unanswered take of each queue: at most one."""
         self._differs: set[str] = set()
-        """Queues that knew of another number of messages here than we do."""
+        """Queues that last counted another number of leases here than this process did."""
         self._round_trip = RoundTrip()
         self.has_worker = False
-        """A worker of this process renews these leases, and confirms what has become of them."""
+        """A worker of this process renews the leases and flushes the pending operations."""
         self.has_process: Callable[[], bool] | None = None
-        """Whether that worker's pool has a process: without one, nothing is taken."""
+        """Whether that worker's pool has a process; without one, nothing is taken."""
 
     def take(
         self, client: Redis, queue: str, room: Room, *, channel: Hashable, lease_us: int, most: int
     ) -> Taken:
-        """Flush pending operations, and take what there is room for."""
+        """Flush pending operations and take what there is room for; wait for the reply."""
         with self._lock:
             if queue in self._pending:
                 return NOT_NOW
@@ -97,9 +96,9 @@ class LeaseTaking:
         most: int,
         connection: Any,
     ) -> PendingTake | None:
-        """Send what `take` would, over a connection of its own, and do not wait for the reply.
+        """Send what `take` would, over this connection, without waiting for the reply.
 
-        None while another channel of this process waits for a reply of the same queue.
+        Returns None while another take of the same queue is unanswered.
         """
         with self._lock:
             if queue in self._pending:
@@ -119,7 +118,7 @@ class LeaseTaking:
         return pending
 
     def end_take(self, client: Redis, pending: PendingTake) -> Taken:
-        """Return what a take has brought whose reply is here, or is waited for."""
+        """Return the result of a take; wait for its reply."""
         try:
             results = pending.results()
             with self._lock:
@@ -130,12 +129,12 @@ class LeaseTaking:
                 epoch, is_told = reply[4:6]
                 is_over = self._epochs.is_over(pending.queue, epoch)
                 if not is_over and self._epochs.meet(client, pending.queue, epoch, is_told):
-                    return NOT_NOW  # what it brought is not confirmed: it comes with the next one
+                    return NOT_NOW  # these messages are not confirmed: the next take brings them
                 if pending.epoch not in (0, epoch):
-                    return NOT_NOW  # it brought nothing, and its number is of an epoch before
+                    return NOT_NOW  # it took nothing: it named an earlier epoch
                 taken = self._taken(client, pending.queue, pending.channel, reply)
                 if is_over:
-                    # The queue was emptied on the way: it does not know these messages any more.
+                    # The queue was emptied meanwhile: it does not know these messages.
                     self._epochs.declare(client, pending.queue)
                 return taken
         except BaseException:
@@ -143,7 +142,7 @@ class LeaseTaking:
             raise
 
     def drop_take(self, pending: PendingTake) -> None:
-        """Give a take up: what it brings goes back with the next one; what it said is repeated."""
+        """Cancel a take: its messages go back with the next take, its operations are repeated."""
         with self._lock:
             if self._pending.get(pending.queue) is pending:
                 del self._pending[pending.queue]
@@ -152,11 +151,11 @@ class LeaseTaking:
 
     @property
     def round_trip_us(self) -> int:
-        """How long (us) a call and its reply are on their way."""
+        """The time (us) of a call and its reply on the network."""
         return self._round_trip.us
 
     def measure_round_trip(self, client: Redis) -> None:
-        """Take a sample of it, in a thread of its own: an event loop would count its turns."""
+        """Take a sample; not in an event loop, whose turns would count."""
         began_at = time.monotonic()
         client.ping()
         self._round_trip.note(time.monotonic() - began_at)
@@ -164,20 +163,20 @@ class LeaseTaking:
     def _taken(self, client: Redis, queue: str, channel: Hashable, reply: list[Any]) -> Taken:
         number, sleep_ms, foreign, _diverted, _epoch, _is_told, *given = reply
         self._epochs.known[queue].confirmed = int(number)
-        messages = [message for message in given if is_text(message[0])]
+        messages = []
         for message in given:
-            if not is_text(message[0]):
-                # Nobody but a foreign hand has written such an id.
+            if is_text(message[0]):
+                messages.append(message)
+            else:
+                # Fairshift writes no such id.
                 facts = (b"its id is no text", "lease", self.worker, *message[:2], message[4])
                 scripts.run(client, queue, "quarantine", *facts)
-        return Taken(
-            [self._hold(queue, channel, message) for message in messages],
-            sleep_ms / 1000 if sleep_ms else None,
-            bool(foreign),
-        )
+        # After the loop: if that raises, no message is held that is never delivered.
+        held = [self._hold(queue, channel, message) for message in messages]
+        return Taken(held, sleep_ms / 1000 if sleep_ms else None, bool(foreign))
 
-    def doubt(self, channel: Hashable) -> None:
-        """Meet the server anew before the next take: what answers may be another one."""
+    def forget_server(self, channel: Hashable) -> None:
+        """Before this channel's next take, name the leases again: the server may be a new one."""
         with self._lock:
             self._met = {pair for pair in self._met if pair[1] != channel}
 
@@ -189,21 +188,21 @@ class LeaseTaking:
             self._met.add((queue, channel))
 
     def _meet(self, client: Redis, queue: str) -> None:
-        """Say what is held, over a new channel: the server may have taken over from another.
+        """Name the leases of a queue over a new channel: the server may have failed over.
 
-        Before the take, and not in one go with it: a script that the server does not know comes
-        last, and would not know of what was taken.
+        Before the take, not in the same round trip: a script that the server does not know runs
+        last, after the take.
         """
         if queue in self._epochs.known:
             if pending := self._pending.get(queue):
-                self.drop_take(pending)  # its leases are not named
+                self.drop_take(pending)  # its leases are not known here yet
             self._epochs.keep(client, queue)
 
     def _ask(self, client: Redis, queue: str, how: tuple[int, int, int, int]) -> list[Any]:
         """Flush pending operations and take, in one round trip; return the take's reply."""
         take = self._arguments(queue, how)
-        with self._pending_ops.calls(client, queue) as words:
-            *_, reply = scripts.run_all(client, queue, [*words, ("take", take)])
+        with self._pending_ops.calls(client, queue) as calls:
+            *_, reply = scripts.run_all(client, queue, [*calls, ("take", take)])
         return list(reply)
 
     def _arguments(self, queue: str, how: tuple[int, int, int, int]) -> tuple[Any, ...]:
@@ -226,12 +225,11 @@ class LeaseTaking:
         )
         known = self._epochs.known[queue]
         known.last_lease = max(known.last_lease, lease.number)
-        self._held.add(lease)
-        return lease.tag, raw
+        return self._held.add(lease), raw
 
 
 def _last_result(client: Redis, pending: PendingTake, results: list[Any]) -> list[Any]:
-    """Return the take's own result; what the server refused is run once more."""
+    """Return the take's own result; run once more what the server refused."""
     refused = [
         call
         for call, result in zip(pending.calls, results, strict=True)

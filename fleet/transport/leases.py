@@ -1,7 +1,7 @@
-"""The leases of this process: what is taken of the fair queues, and what becomes of it.
+"""The leases of this process on one broker, and what becomes of them.
 
-One for each process and broker, however many channels come and go: a lost connection does not
-take away what runs. What could not be sent is sent with the next take.
+They outlive channels: a lost connection does not end what runs. Operations that could not be sent
+are sent with the next take.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ class Leases(LeaseTaking):
         return tag in self._held
 
     def load(self, channel: Hashable) -> Load:
-        """Return how much a channel holds; what runs on from lost ones takes its slots too."""
+        """Return a channel's load; runs of lost channels take its slots as well."""
         return self._held.load(channel)
 
     # --- what becomes of a message -----------------------------------------------------
 
     def start(self, tag: str) -> None:
-        """The pool has it: neither a lost connection nor a warm shutdown gives it back."""
+        """Note that the pool has it: a lost connection or a warm shutdown keeps the lease."""
         lease = self._held.get(tag)
         if lease is not None:
             lease.is_started = True
 
     def expected_seconds(self, tag: str) -> float:
-        """Return how long its run is expected to take; infinite when that is not known."""
+        """Return how long its run is expected to take; infinite if unknown."""
         lease = self._held.get(tag)
         return math.inf if lease is None or lease.expected is None else lease.expected / 1_000_000
 
     def lose(self, tag: str) -> None:
-        """The process that ran it has died."""
+        """Note that the process which ran it has died."""
         lease = self._held.get(tag)
         if lease is not None:
             lease.is_lost = True
 
     def lost(self, tag: str) -> Lease | None:
-        """Return the lease of a message whose process has died; None for any other."""
+        """Return the lease of a message whose process has died, else None."""
         lease = self._held.get(tag)
         return lease if lease is not None and lease.is_lost else None
 
     def finish(self, tag: str, seconds: float) -> None:
-        """The run has ended: its slot, cap and lock are free, and its owner is charged."""
+        """Note that the run has ended: free its slot, cap and lock, and charge its owner."""
         with self._lock:
             lease = self._held.get(tag)
             if lease is not None and not lease.is_finished:
@@ -66,10 +66,10 @@ class Leases(LeaseTaking):
                     self.ack(tag)
 
     def ack(self, tag: str) -> None:
-        """The message is done with, when the pool is.
+        """Remove the message, once its run has ended.
 
-        Celery is done with what it terminates before that has ended: until then it is charged,
-        and its cap and lock are taken.
+        Celery acknowledges a task that it terminates before the process has ended. Until then the
+        owner is charged, and the cap and the lock stay taken.
         """
         with self._lock:
             running = self._held.get(tag)
@@ -77,14 +77,14 @@ class Leases(LeaseTaking):
                 running.is_acked = True
                 return
             was_running = running is not None and not running.is_finished
-            lease = self.dropped(tag)
+            lease = self.remove(tag)
             if lease is not None:
                 is_urgent = lease.is_urgent and was_running
                 is_last = self._held.is_idle(lease.channel)
                 self._pending_ops.add(lease, "ack", is_urgent=is_urgent or is_last)
 
-    def dropped(self, tag: str) -> Lease | None:
-        """Forget a lease, about which the caller says what there is to say; return it."""
+    def remove(self, tag: str) -> Lease | None:
+        """Remove a lease and return it; the caller tells the queue."""
         with self._lock:
             lease = self._held.pop(tag)
             if lease is not None:
@@ -92,9 +92,9 @@ class Leases(LeaseTaking):
             return lease
 
     def give_back(self, tag: str, *, delay_seconds: float = 0.0, is_rejected: bool = False) -> None:
-        """Have the message delivered again, after a delay; a rejected one behind its line."""
+        """Have the message delivered again after a delay; a rejected one goes behind others."""
         with self._lock:
-            lease = self.dropped(tag)
+            lease = self.remove(tag)
             if lease is not None:
                 delay = round(delay_seconds * 1_000_000)
                 self._pending_ops.add(lease, "give_back", delay, int(is_rejected), is_urgent=True)
@@ -105,16 +105,15 @@ class Leases(LeaseTaking):
         return lease is not None and lease.is_redelivered
 
     def give_back_unstarted(self, channel: Hashable) -> None:
-        """Give back what a channel brought and no pool has begun to run; the rest is orphaned."""
+        """Give back the messages of a channel that have not started; orphan the others."""
         with self._lock:
             for pending in list(self._pending.values()):
                 if pending.channel == channel:
                     self.drop_take(pending)
             for lease in self._held.lose(channel):
                 self.give_back(lease.tag)
-            # Nothing names this channel any more.
             self._held.forget(channel)
-            self.doubt(channel)
+            self.forget_server(channel)
 
     # --- sending -----------------------------------------------------------------------
 
@@ -145,26 +144,26 @@ class Leases(LeaseTaking):
     # --- living ------------------------------------------------------------------------
 
     def renew(self, client: Redis) -> None:
-        """Say that this process lives, and to a queue that has forgotten it what it holds."""
+        """Send a heartbeat to each queue; name the leases to a queue that was emptied."""
         for queue, known in list(self._epochs.known.items()):
             numbers = (known.epoch, known.last_lease)
-            before = self._certain(queue)
+            before = self._confirmed_tags(queue)
             count, *epoch = scripts.run(client, queue, "renew", self.worker, *numbers)
             with self._lock:
                 self._epochs.meet(client, queue, *epoch)
-                if before is not None and before == self._certain(queue):
+                if before is not None and before == self._confirmed_tags(queue):
                     self._compare(client, queue, len(before), int(count))
             scripts.run(client, queue, "audit")
 
-    def _certain(self, queue: str) -> set[str] | None:
-        """Return the leases of a queue; None while it may have heard or given something else."""
+    def _confirmed_tags(self, queue: str) -> set[str] | None:
+        """Return the leases of a queue; None while operations or a take are unconfirmed."""
         with self._lock:
             if queue in self._pending or queue in self._pending_ops:
                 return None
             return {lease.tag for lease in self._held.leases(queue=queue)}
 
     def _compare(self, client: Redis, queue: str, count: int, known: int) -> None:
-        """Tell a queue what is held here when it has known twice of more or of less."""
+        """Name the leases to a queue whose number of them was wrong twice in a row."""
         if count == known or queue not in self._differs:
             (self._differs.discard if count == known else self._differs.add)(queue)
             return
@@ -172,8 +171,8 @@ class Leases(LeaseTaking):
         logger.error("queue %s knows of %d messages here, we of %d", queue, known, count)
         self._epochs.declare(client, queue)
 
-    def wind_up(self, client: Redis) -> None:
-        """Give back what no pool has; the rest stays here until it has ended."""
+    def give_back_waiting(self, client: Redis) -> None:
+        """Give back what has not started; keep the rest until it has ended."""
         with self._lock:
             for lease in self._held.leases():
                 if not lease.is_started:
@@ -185,7 +184,7 @@ class Leases(LeaseTaking):
         with self._lock:
             for lease in self._held.leases():
                 if lease.is_acked:
-                    self.finish(lease.tag, 0)  # terminated, and nobody will tell of its end
+                    self.finish(lease.tag, 0)  # terminated: no callback reports its end
             for pending in list(self._pending.values()):
                 self.drop_take(pending)
             self._pending_ops.flush(client)
@@ -202,5 +201,5 @@ os.register_at_fork(after_in_child=_of_broker.clear)
 
 
 def leases_on(broker: Hashable) -> Leases:
-    """Return this process's leases on a broker; a forked child has none of its parent's."""
+    """Return this process's leases on a broker; a forked child does not inherit them."""
     return _of_broker.setdefault(broker, Leases())

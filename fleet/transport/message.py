@@ -1,4 +1,4 @@
-"""A message as consumers see it: unpacked within a limit, and settled while its lease is held."""
+"""The message that consumers get: unpacked within a limit, settled only while it is leased."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JSON: Final = "application/json"
 
 
 class Message(virtual.Message):
-    """Kombu's message, unpacked within a limit, with a quicker way to read what nearly all are.
+    """Kombu's message, unpacked within a limit, with a faster path for JSON.
 
     Raises MalformedMessage for time limits that would end a process of the pool.
     """
@@ -28,12 +28,12 @@ class Message(virtual.Message):
         super().__init__(payload, channel=channel, **kwargs)
         if not method:
             return
-        # As it came: what is given back is this payload.
+        # Restored: this payload is what is given back.
         headers["compression"] = method
         try:
             self.body = unpacked(self.body, method)
         except Exception:
-            # Raised where Kombu raises its own, for the consumer to deal with.
+            # Kombu raises these when the consumer decodes the message.
             self.errors.append(sys.exc_info())
 
     def _decode(self) -> Any:
@@ -51,9 +51,9 @@ class Message(virtual.Message):
             super().reject_log_error(*args, **kwargs)
 
     def _may_settle(self) -> bool:
-        """Whether the connection that brought it is still open, or its lease is this process's.
+        """Whether the channel is still open, or this process still has the lease.
 
-        A message of a stock queue comes again with another connection; leases of fair queues are
-        held over all connections.
+        A message of a stock queue is delivered again after its connection is lost. A lease of a
+        fair queue outlives connections.
         """
         return not self.channel.closed or self.delivery_tag in self.channel.leases

@@ -31,12 +31,12 @@ MAX_UNCONFIRMED: Final = 16
 _ACTS: Final = ("finish", "done", "ack", "give_back")
 
 _Name = tuple[str, int]
-"""A lease's message, and its number."""
+"""A lease's message id and number."""
 
 
 @dataclass(slots=True)
 class QueueOps:
-    """Pending operations of one queue, by script; of each lease, the script's further arguments."""
+    """Pending operations of one queue: for each script, leases and further arguments."""
 
     finish: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
     done: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
@@ -77,11 +77,11 @@ class PendingOps:
         return bool(self._pending or self._unconfirmed)
 
     def __contains__(self, queue: str) -> bool:
-        """Whether a queue has operations that are not sent, or not confirmed."""
+        """Whether a queue has operations that are unsent or unconfirmed."""
         return bool(self._pending.get(queue)) or any(sent[0] == queue for sent in self._unconfirmed)
 
     def add(self, lease: Lease, act: str, *more: Any, is_urgent: bool) -> None:
-        """Add an operation on a lease: the name of a script, and its further arguments."""
+        """Add an operation on a lease: a script's name, and its further arguments."""
         ops = self._pending[lease.queue]
         ops.since = ops.since or time.monotonic()
         ops.is_urgent = ops.is_urgent or is_urgent
@@ -127,15 +127,15 @@ class PendingOps:
 
     @property
     def _is_overdue(self) -> bool:
-        """Whether the server has been silent for longer than a connection waits for it."""
+        """Whether the server has been silent for longer than the socket timeout."""
         timeout = self._connection.timeout if self._connection is not None else None
         return timeout is not None and time.monotonic() - self._unconfirmed[0][2] > timeout
 
     def _collect(self, client: Redis, *, is_to_wait: bool = True) -> None:
-        """Read the replies to what was sent: all of them, or those that are here by now.
+        """Read the replies: all of them, or those that have arrived.
 
-        What may not have arrived is pending again. Raises what the server refuses, and
-        that it does not answer. A connection that is lost is no error of this one.
+        What may not have arrived is pending again. Raises the server's refusal, and a timeout;
+        a lost connection is only logged.
         """
         try:
             while self._unconfirmed and self._connection is not None:
@@ -192,9 +192,10 @@ class PendingOps:
         return self._pending.pop(queue, None) or QueueOps()
 
     def pop_next(self, client: Redis, queue: str) -> QueueOps:
-        """Return them, to be sent over another connection; none while earlier ones are unconfirmed.
+        """Return all operations of a queue; none if earlier ones are unconfirmed.
 
-        An acknowledgement that overtakes the end of its run would say that it never ran.
+        The caller sends them over another connection, where they could arrive before earlier ones.
+        An acknowledgement that arrives before the end of its run would mean that it never ran.
         """
         with suppress(RedisError):
             self._collect(client, is_to_wait=False)
@@ -202,7 +203,7 @@ class PendingOps:
         return QueueOps() if is_unconfirmed else self.pop(queue)
 
     def requeue(self, queue: str, ops: QueueOps) -> None:
-        """Make these pending again, before those added since."""
+        """Make these pending again, ahead of later ones."""
         if not ops:
             return
         later = self._pending[queue]

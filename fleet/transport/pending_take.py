@@ -1,4 +1,4 @@
-"""A take that was sent and is not answered yet: the worker goes on with what it has meanwhile."""
+"""A take that was sent and is not answered yet; the worker continues meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUND_TRIP_MOST_US: Final = 1_000_000
 
 @dataclass(slots=True)
 class PendingTake:
-    """A take of one queue for one channel, with all that was to be said of that queue before it."""
+    """A take of one queue for one channel, and the operations that were sent before it."""
 
     queue: str
     channel: Hashable
@@ -29,20 +29,20 @@ class PendingTake:
     epoch: int = 0
     """The epoch that the take named; 0 for none."""
     is_dropped: bool = False
-    """What it brings is put back by the queue: nobody here may have it."""
+    """Its messages must not be used: the queue takes them back."""
 
     def send(self) -> None:
         scripts.send(self.connection, self.queue, self.calls)
 
     def results(self) -> list[Any]:
-        """Wait for the results of all calls; a refused one is its ResponseError."""
+        """Wait for the results of all calls; a refused call's result is its ResponseError."""
         return scripts.read(self.connection, len(self.calls))
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the server has been silent for longer than a connection waits for it.
+        """Whether the server has been silent for longer than the socket timeout.
 
-        Not when the reply is here: this process may have been busy for that long.
+        Not if the reply is here: then this process was busy.
         """
         timeout = self.connection.socket_timeout
         is_late = timeout is not None and time.monotonic() > self.sent_at + timeout
@@ -50,7 +50,7 @@ class PendingTake:
 
 
 def _is_readable(connection: Any) -> bool:
-    """Say whether a reply, or the end of the connection, is here. It reads nothing."""
+    """Say whether a reply, or the end of the connection, can be read; read nothing."""
     if not connection.is_connected:
         return False
     poll = select.poll()
@@ -59,10 +59,7 @@ def _is_readable(connection: Any) -> bool:
 
 
 class RoundTrip:
-    """The time (us) to the server and back: the least of the last samples.
-
-    The others also waited for this process.
-    """
+    """The round-trip time (us): the least of the last samples, as others include waits here."""
 
     def __init__(self) -> None:
         self._samples: list[int] = []

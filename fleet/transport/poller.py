@@ -1,7 +1,7 @@
-"""The poller: what a worker's loop does for its channels on every turn.
+"""What a worker's loop does for its channels in each turn.
 
-A lost connection is opened again here, while the loop goes on turning. Celery would start its whole
-consumer anew, for which Redis must answer some 60 times in a row.
+A lost connection is reopened here, while the loop keeps turning. Celery would restart its whole
+consumer, which takes some 60 replies of Redis in a row.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ logger = logging.getLogger(__name__)
 
 REST_SECONDS: Final = 0.5
 PATIENCE_SECONDS: Final = 60.0
-"""Celery's consumer starts anew when Redis has answered nothing for so long."""
+"""Celery's consumer restarts if Redis has not answered for this long."""
 
 
 class Poller(redis.MultiChannelPoller):
-    """Kombu's poller, which says what is due on every turn."""
+    """Kombu's poller, which also flushes pending operations and survives lost connections."""
 
     has_delivered = False
     is_in_loop = False
@@ -30,11 +30,11 @@ class Poller(redis.MultiChannelPoller):
     _lost_since: float | None = None
     _rests_until = 0.0
 
-    def outlives(self, error: Exception) -> bool:
-        """Say whether a lost connection is opened again in a moment; if not, raise the error.
+    def survives(self, error: Exception) -> bool:
+        """Say whether this poller reopens a lost connection; if not, the caller raises the error.
 
-        Not without an event loop, which must go on turning meanwhile; not where Celery knows
-        another broker; and not for longer than `PATIENCE_SECONDS`.
+        Not without an event loop; not if Celery knows another broker; and not for longer than
+        `PATIENCE_SECONDS`.
         """
         now = monotonic()
         self._lost_since = now if self._lost_since is None else self._lost_since
@@ -45,7 +45,7 @@ class Poller(redis.MultiChannelPoller):
         logger.warning("Redis was lost, and is asked again: %r", error)
         self._rests_until = now + REST_SECONDS
         for channel in self._channels:
-            channel.leases.doubt(channel.holder)
+            channel.leases.forget_server(channel.holder)
         hub = get_event_loop()
         if hub is not None:
             hub.call_later(REST_SECONDS, _turn_again)
@@ -85,9 +85,9 @@ class Poller(redis.MultiChannelPoller):
     def on_poll_start(self) -> None:
         if monotonic() >= self._rests_until:
             try:
-                self._talk()
+                self._serve_channels()
             except self._connection_errors() as error:
-                if not self.outlives(error):
+                if not self.survives(error):
                     raise
         self.has_delivered = False
         for channel in list(self._channels):
@@ -98,29 +98,29 @@ class Poller(redis.MultiChannelPoller):
     def _connection_errors(self) -> tuple[type[Exception], ...]:
         return next((channel.connection_errors for channel in self._channels), ())
 
-    def _talk(self) -> None:
-        """Say what is due, take what there is room for, and wait for more."""
+    def _serve_channels(self) -> None:
+        """Flush what is due, take what there is room for, and wait for more."""
         for channel in self._channels:
             channel.refuse_overdue()
-            channel.qos.pay()
-        # They have what is to be said in common: one of them says it.
+            channel.qos.settle_again()
+        # All channels share the leases: one of them flushes.
         channel = next(iter(self._channels), None)
         if channel is not None and channel.leases.has_pending:
             channel.settle(waits=False)
         super().on_poll_start()
 
     def get(self, callback: Any, timeout: float | None = None) -> Any:
-        # Without an event loop: what a take has delivered is the answer to this call.
+        # Without an event loop, a take may have delivered what this call waits for.
         self.on_poll_start()
         if not self.has_delivered:
             super().get(callback, timeout)
 
 
 def _turn_again() -> None:
-    """Have the loop turn once more before it sleeps: a delivery leaves work to it.
+    """Have the loop turn once more before it sleeps.
 
-    An acknowledgement, say, or a job to be written to a pool's child: the loop looks for both
-    before it polls, and this delivery is later than that.
+    A delivery leaves it work, such as an acknowledgement or a job to write to a child, and the loop
+    has looked for both before this delivery.
     """
     hub = get_event_loop()
     if hub is not None and hub._waker is not None:

@@ -1,4 +1,4 @@
-"""Publishing many messages in one go: those of fair queues in one script call."""
+"""Publishes many messages at once: those of a fair queue in one script call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fleet.transport import scripts
 
 
 class PublishBatch(redis.PublishBatch):
-    """Kombu's batch, which gathers what goes to fair queues by queue."""
+    """Kombu's batch, which collects messages for fair queues by queue."""
 
     def __init__(self, channel: Any, max_size: int) -> None:
         self._groups: dict[str, list[Any]] = {}
@@ -30,9 +30,9 @@ class PublishBatch(redis.PublishBatch):
         return result
 
     def flush(self) -> None:
-        """Send all that has gathered; raises BatchPublishError when it is not known what arrived.
+        """Send the batch; raise BatchPublishError if it is unknown what arrived.
 
-        Publishing the same again is harmless for fair queues, and only for them.
+        Publishing again is harmless for fair queues only.
         """
         super().flush()
         groups, self._groups, self._count = self._groups, {}, 0

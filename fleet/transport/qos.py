@@ -1,4 +1,4 @@
-"""Acknowledgements: of fair queues through the leases, of stock queues as Kombu does it."""
+"""Prefetch and acknowledgements: by leases for fair queues, as in Kombu for stock queues."""
 
 from __future__ import annotations
 
@@ -24,29 +24,30 @@ UNLIMITED: Final = 1_000
 
 
 class QoS(redis.QoS):
-    """What a channel holds, and whether it has room for more.
+    """The unacknowledged messages of a channel, and its room for more.
 
     The window of fair queues is the prefetch count (a worker's slots), plus 100 ms of expected run
-    time for each slot, plus two round trips of it. It is filled again when a quarter of that is
-    free: what is taken may have to be admitted before it runs, and that takes a while.
+    time for each slot, plus two round trips. It is refilled when a quarter of the run time is
+    free: messages may need an admission before they run, which takes time.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.leases: Leases = self.channel.leases
         self._turns_at = 0.0
-        self._owed: deque[Callable[[], Any]] = deque()
-        """Ends of messages of stock queues that Redis has not heard of."""
+        self._unsettled: deque[Callable[[], Any]] = deque()
+        """Acknowledgements of stock queues that could not be sent when they were due."""
         self.head_waits = False
-        """The next message is slow or unknown: it is not taken before a slot is free."""
+        """The next message is slow or its run time unknown: take it when a slot is free."""
 
     # --- room --------------------------------------------------------------------------
 
     def room(self) -> Room:
         """Return what may be taken now."""
-        if self.leases.has_process is not None and not self.leases.has_process():
+        leases = self.leases
+        if leases.has_process is not None and not leases.has_process():
             return Room(0, 0)
-        load = self.leases.load(self.channel.holder)
+        load = leases.load(self.channel.holder)
         slots = self.prefetch_count or UNLIMITED
         stock = len(self._delivered) - len(self._dirty) - load.held
         # Celery's `worker_disable_prefetch` puts a `can_consume` of its own here.
@@ -62,7 +63,7 @@ class QoS(redis.QoS):
         return not self.head_waits and 4 * room.budget >= self._buffer_us()
 
     def _buffer_us(self) -> int:
-        """Return the run time (us) to hold: what a take replaces is run while it is on its way."""
+        """Return the run time (us) to buffer: it must last for the round trip of a take."""
         slots = self.prefetch_count or UNLIMITED
         return slots * (BUFFER_US + 2 * self.leases.round_trip_us)
 
@@ -77,7 +78,7 @@ class QoS(redis.QoS):
 
     def append(self, message: Any, delivery_tag: str) -> None:
         if delivery_tag in self.leases:
-            # Leased already, in the script that chose it.
+            # The script that chose it has leased it.
             super(redis.QoS, self).append(message, delivery_tag)
         else:
             self._with_repair(super().append, message, delivery_tag)
@@ -95,7 +96,7 @@ class QoS(redis.QoS):
         elif requeue:
             lost = self.leases.lost(delivery_tag)
             if lost is None or not self.channel.quarantine.strike(lost):
-                # Its row knows how long a hint has waited: it keeps its place.
+                # A hint keeps its place: its row knows how long it has waited.
                 message = self._delivered.get(delivery_tag)
                 is_rejected = message is None or not is_hint(message.headers)
                 self.leases.give_back(delivery_tag, is_rejected=is_rejected)
@@ -104,25 +105,17 @@ class QoS(redis.QoS):
             self.ack(delivery_tag)
 
     def requeue_later(self, delivery_tag: str, *, seconds: float) -> None:
-        """Give a message of a fair queue back; no worker gets it before this many seconds."""
+        """Give a message of a fair queue back; it is not delivered for this many seconds."""
         self.leases.give_back(delivery_tag, delay_seconds=seconds)
         self._settled(delivery_tag)
 
-    def started(self, delivery_tag: str) -> None:
-        """The pool has this message: it runs here, whatever becomes of the connection."""
-        self.leases.start(delivery_tag)
-
-    def lost(self, delivery_tag: str) -> None:
-        """The process that ran this message has died."""
-        self.leases.lose(delivery_tag)
-
     def finished(self, delivery_tag: str, seconds: float) -> None:
-        """The run of this message has ended after so long."""
+        """Note that the run of this message has ended, after this many seconds."""
         self.leases.finish(delivery_tag, seconds)
         self._schedule_flush()
 
     def restore_unacked(self, client: Any = None) -> None:
-        """Give back what has not begun to run; what runs stays this process's."""
+        """Give back what has not started; this process keeps the leases of what runs."""
         self.leases.give_back_unstarted(self.channel.holder)
         fair = [tag for tag in self._delivered if tag in self.leases or "#" in tag]
         for tag in fair:
@@ -131,32 +124,32 @@ class QoS(redis.QoS):
             super().restore_unacked(client)
 
     def restore_visible(self, *args: Any, **kwargs: Any) -> None:
-        """Restore what lost workers held of stock queues."""
+        """Restore unacknowledged messages of stock queues whose workers were lost."""
         with self.channel.conn_or_acquire() as client:
             free_mutex(client, self.unacked_mutex_key)
         self._with_repair(partial(super().restore_visible, *args, **kwargs))
 
     def _settle_stock(self, act: Callable[..., Any], delivery_tag: str, *arguments: Any) -> None:
-        """Settle a message of a stock queue; in an event loop later, when Redis is not there now.
+        """Settle a message of a stock queue; in an event loop later, if Redis is away.
 
-        The connection is opened again in place: a message that stayed here would keep its slot.
+        The slot is freed at once: the channel stays open and reconnects.
         """
         try:
             self._with_repair(act, delivery_tag, *arguments)
         except self.channel.connection_errors:
             if not self.channel.connection.cycle.is_in_loop:
                 raise
-            self._owed.append(partial(act, delivery_tag, *arguments))
+            self._unsettled.append(partial(act, delivery_tag, *arguments))
             self._quick_ack(delivery_tag)
 
-    def pay(self) -> None:
-        """Settle what could not be settled when it was due."""
-        while self._owed:
-            self._with_repair(self._owed[0])
-            self._owed.popleft()
+    def settle_again(self) -> None:
+        """Send the acknowledgements of stock queues that could not be sent when they were due."""
+        while self._unsettled:
+            self._with_repair(self._unsettled[0])
+            self._unsettled.popleft()
 
     def _with_repair(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Do what asks the server; once more when one of Kombu's keys had the wrong type."""
+        """Call `act`; repair and repeat once if one of Kombu's keys has the wrong type."""
         try:
             return act(*arguments)
         except ResponseError:
@@ -171,15 +164,15 @@ class QoS(redis.QoS):
             super().restore_by_tag(tag, client, leftmost)
         except SHAPE_ERRORS as error:
             keys = self.unacked_key, self.unacked_index_key
-            with self.channel.conn_or_acquire(client) as talking:
-                drop_unacknowledged(talking, keys, tag, error)
+            with self.channel.conn_or_acquire(client) as acquired:
+                drop_unacknowledged(acquired, keys, tag, error)
 
     def _is_fair(self, delivery_tag: str) -> bool:
-        # A stock tag is a bare UUID. Ours may be settled already, by a lost connection.
+        # A stock tag is a bare UUID. A lost connection may have settled ours already.
         return delivery_tag in self.leases or "#" in delivery_tag
 
     def delivered(self, delivery_tag: str) -> None:
-        """Acknowledge a message of a consumer that acknowledges none: delivery is enough."""
+        """Acknowledge a delivered message of a consumer that acknowledges nothing."""
         self.leases.ack(delivery_tag)
         self._confirm()
 
@@ -188,22 +181,22 @@ class QoS(redis.QoS):
         self._confirm()
 
     def _confirm(self) -> None:
-        """Have the queue told of what was acknowledged: by a worker's loop, else at once."""
+        """Flush what was acknowledged: in a worker's loop soon, elsewhere at once."""
         if self.leases.has_worker:
             self._schedule_flush()
         else:
             self.channel.settle_all()
 
     def _schedule_flush(self) -> None:
-        """Have the loop turn in time to say it. Without a loop the next poll does."""
+        """Have the loop turn in time for a flush. Without a loop, the next poll flushes."""
         hub, now = get_event_loop(), monotonic()
-        # A time, and no flag: a lost connection takes its timers along.
+        # A time, not a flag: a lost connection cancels its timers.
         if hub is not None and now >= self._turns_at:
             self._turns_at = now + FLUSH_SECONDS
             hub.call_later(FLUSH_SECONDS, self._turn)
 
     def _turn(self) -> None:
-        """Look again: every turn of the loop says what is due, and this one may be too early."""
+        """Schedule another turn if anything is pending: this one may have been too early."""
         self._turns_at = 0.0
         if self.leases.has_pending:
             self._schedule_flush()

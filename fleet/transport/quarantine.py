@@ -1,4 +1,4 @@
-"""Messages that are put aside, for a person to look at: no worker may fall over them."""
+"""The quarantine of messages that no worker can handle, for an operator to look at."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ STRIKES: Final = 10
 STRIKE_PAUSE_MOST: Final = 60
 REASON_LIMIT: Final = 500
 
-# What a message of the wrong shape makes Kombu and Celery raise on its way to the worker's gate.
+# What Kombu and Celery raise for a malformed message on its way to the worker's gate.
 SHAPE_ERRORS: Final = (
     *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError),
 )
 
 
 class Quarantine:
-    """Puts aside what a channel cannot deliver, and what ends the processes that run it."""
+    """Quarantines messages that a channel cannot deliver, or that end their processes."""
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
 
     def put_aside(self, tag: str, raw: bytes | str, error: Exception) -> None:
-        """Put aside a message that this process holds; do nothing when it does not any more."""
-        lease = self._channel.leases.dropped(tag)
+        """Quarantine a message if this process still holds it."""
+        lease = self._channel.leases.remove(tag)
         if lease is not None:
             logger.error("put a message of queue %s aside", lease.queue, exc_info=error)
             worker = self._channel.leases.worker
@@ -38,10 +38,10 @@ class Quarantine:
         self._channel.qos._quick_ack(tag)
 
     def strike(self, lease: Lease) -> bool:
-        """Give back a message whose process has died, later each time; True when that is done.
+        """Give back a message whose process has died, with a longer pause each time; True if done.
 
-        One that has killed STRIKES processes is put aside. A lost connection is no reason not to
-        give it back at once: then this says False.
+        After STRIKES processes it is put aside. False if the connection is lost: then the caller
+        gives it back at once.
         """
         try:
             with self._channel.conn_or_acquire() as client:
@@ -58,5 +58,5 @@ class Quarantine:
 
 
 def reason(error: Exception) -> bytes:
-    """Return why a message is put aside, as text that Redis can be told."""
+    """Return why a message is put aside, as valid UTF-8."""
     return f"{type(error).__name__}: {error}"[:REASON_LIMIT].encode("utf-8", "replace")

@@ -1,8 +1,8 @@
-"""Keys of the wrong type or with wrong values: the fair queue begins anew with what can be read.
+"""Rebuilds a fair queue that has keys of the wrong type or wrong values.
 
-A script that meets such a key fails, and so would every later one. Nothing but a foreign hand
-makes one; what a script did before it failed is put right as well, see `lua/repair.lua`. What no
-script would stumble over is found by `lua/audit.lua`, which then fails.
+Every script that meets such a key fails. Only other software makes them. `lua/repair.lua` also
+completes what a script had begun before it failed; `lua/audit.lua` finds wrong values that no other
+script meets, and fails then.
 """
 
 from __future__ import annotations
@@ -30,34 +30,33 @@ _STATE_OF_THE_SERVER: Final = re.compile(
     r"\b(OOM|READONLY|MISCONF|NOREPLICAS|MASTERDOWN|LOADING|CLUSTERDOWN|BUSY|NOAUTH|NOPERM|"
     r"SCRIPT KILL|user executing the script)\b"
 )
-"""What a script fails for that no key is to blame for."""
+"""Errors of the server's state, which no key causes."""
 
 
 def is_wrong_type(result: Any) -> bool:
     """Say whether this is Redis's error about a key of the wrong type, in a script or not."""
-    # In a script's error it is a part of the text, elsewhere its beginning.
     return isinstance(result, ResponseError) and "WRONGTYPE" in str(result)
 
 
 def is_wrong_value(result: Any) -> bool:
-    """Say whether this is the error of a script that could not use what it has read."""
+    """Say whether this is the error of a script that could not use a value."""
     text = str(result) if isinstance(result, ResponseError) else ""
     return "user_script" in text and not _STATE_OF_THE_SERVER.search(text)
 
 
 def is_spoilt(result: Any) -> bool:
-    """Say whether this is an error that `quarantine_wrong_keys` may put right."""
+    """Say whether this is an error that `quarantine_wrong_keys` may repair."""
     return is_wrong_type(result) or is_wrong_value(result)
 
 
 def quarantine_wrong_keys(client: Redis, queue: str, errors: Iterable[Any] = ()) -> bool:
-    """Have a queue whose keys are wrong begin anew; False when nothing is wrong any more.
+    """Rebuild a queue that has wrong keys; False if none is wrong.
 
-    Of `errors`, those of scripts about a wrong value say that there is one, in whatever key.
+    `errors` are those of scripts: one about a wrong value means that some key has one.
     """
     told = [error for error in errors if is_wrong_value(error) and not is_wrong_type(error)]
     limits = (str(KEPT_SECONDS), str(KEPT_AT_MOST), "1" if told else "")
-    # The whole text each time: this is rare.
+    # Not cached on the server, as it is rare.
     found: Any = client.eval(_source(), 1, queue, *limits)
     if not found:
         return False

@@ -1,7 +1,7 @@
-"""The Lua scripts, loaded once, called by name.
+"""The Lua scripts: each is loaded once and called by the name of its act.
 
-Each act is a file in `lua/`, put behind the names of the keys and what all acts share
-(`lua/shared/`). A script is atomic: what it keeps true holds whoever dies when.
+An act is a file in `lua/`. The names of the keys and the shared parts (`lua/shared/`) are put in
+front of it. Scripts are atomic, whatever process dies.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fleet.keys import lua_names
 from fleet.transport.repair import is_spoilt, quarantine_wrong_keys
 
 SERVER_CLOCK: Final = ""
-"""In place of a time in microseconds: the server's own."""
+"""Stands for the server's own time."""
 
 PARTS: Final = ("queue", "epoch", "accounts", "messages", "leases")
 SHARED: Final = tuple(f"shared/{part}" for part in PARTS)
@@ -56,7 +56,7 @@ Call = tuple[str, Sequence[Any]]
 
 
 def run(client: Redis, queue: str, act: str, *arguments: Any, now: int | str = SERVER_CLOCK) -> Any:
-    """Run one script on a queue and return what its file says."""
+    """Run one script on a queue and return its result."""
     [result] = run_all(client, queue, [(act, arguments)], now=now)
     return result
 
@@ -66,14 +66,13 @@ def run_all(
 ) -> list[Any]:
     """Run scripts on a queue in one round trip, in order; return their results.
 
-    The server may not know a script (a new one, or after a restart): nothing of it has then
-    happened, and it is sent. Where one met a key of the wrong type or a value that it cannot use,
-    the queue is mended, and all run once more. Another error of a script is raised after all have
-    run.
+    A script that the server does not know (a new one, or after a restart) is sent, and run last.
+    If one meets a key of the wrong type or an unusable value, the queue is repaired and all run
+    once more. Other errors are raised after all have run.
     """
     results = _run_known(client, queue, calls, now)
     if any(map(is_spoilt, results)):
-        # Whoever has mended it: each act may be repeated, also one that failed halfway.
+        # Each act may be repeated, also one that failed halfway.
         quarantine_wrong_keys(client, queue, results)
         results = _run_known(client, queue, calls, now)
     for result in results:
@@ -83,13 +82,13 @@ def run_all(
 
 
 def run_pipelined(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
-    """Run scripts on queues, of (queue, call), each sent before the one before it is answered.
+    """Run (queue, call) pairs, each sent before the previous one is answered.
 
-    While the server works on one, the caller can prepare the next. What the server refuses is run
-    once more when all have been answered: only for what may be repeated. Raises its error then;
-    when the connection fails it is not known what has been done.
+    The caller prepares a call while the server runs the previous one. Refused calls are run once
+    more at the end, so all must be repeatable; a second refusal is raised. If the connection fails,
+    it is unknown which calls have run.
     """
-    refused: list[Refused] = []
+    refused: list[RefusedCalls] = []
     with closing(ScriptConnection(client)) as connection:
         for queue, call in calls:
             connection.send(queue, [call])
@@ -100,16 +99,16 @@ def run_pipelined(client: Redis, calls: Iterable[tuple[str, Call]]) -> None:
     run_again(client, refused)
 
 
-class Refused(NamedTuple):
-    """Scripts of which the server has refused some: of the others it is not known."""
+class RefusedCalls(NamedTuple):
+    """Calls that were sent together, at least one of which the server has refused."""
 
     queue: str
     calls: Sequence[Call]
     errors: Sequence[Any]
-    """Of these, what `quarantine_wrong_keys` may put right."""
+    """Those that `quarantine_wrong_keys` may repair."""
 
 
-def run_again(client: Redis, refused: Iterable[Refused]) -> None:
+def run_again(client: Redis, refused: Iterable[RefusedCalls]) -> None:
     """Run again what was refused, which may be repeated; raise what it is refused for now."""
     # First: a script that failed halfway would find that it had been done.
     refused = list(refused)
@@ -120,7 +119,7 @@ def run_again(client: Redis, refused: Iterable[Refused]) -> None:
 
 
 def send(connection: Any, queue: str, calls: Iterable[Call]) -> None:
-    """Send scripts on a queue over a connection, to be run in order; `read` gets the results."""
+    """Send calls on a queue over a connection, to run in order; `read` gets the results."""
     commands = [
         ("EVALSHA", _digest(act), 1, queue, SERVER_CLOCK, *arguments) for act, arguments in calls
     ]
@@ -128,7 +127,7 @@ def send(connection: Any, queue: str, calls: Iterable[Call]) -> None:
 
 
 def read(connection: Any, count: int) -> list[Any]:
-    """Read the results of so many scripts; one that the server refused is its ResponseError."""
+    """Read `count` results; a refused call's result is its ResponseError."""
     results: list[Any] = []
     for _ in range(count):
         try:
@@ -139,7 +138,7 @@ def read(connection: Any, count: int) -> list[Any]:
 
 
 class ScriptConnection:
-    """Scripts over one connection, sent whether or not the last ones have been answered."""
+    """Pipelines calls over one connection."""
 
     def __init__(self, client: Redis) -> None:
         self._pool = client.connection_pool
@@ -150,45 +149,45 @@ class ScriptConnection:
         return len(self._unanswered)
 
     def send(self, queue: str, calls: Sequence[Call]) -> None:
-        """Send scripts on a queue, to be run in order."""
-        # First: sent in part, it is not a connection that anybody else may use.
+        """Send calls on a queue, to run in order."""
+        # Before sending: a connection with a part of a command in it must not be reused.
         self._unanswered.append((queue, calls))
         send(self._connection, queue, calls)
 
     @property
     def timeout(self) -> float | None:
-        """How long (seconds) its connection waits for an answer; None for ever."""
+        """The socket timeout in seconds; None for no limit."""
         timeout: float | None = self._connection.socket_timeout
         return timeout
 
     @property
     def is_answered(self) -> bool:
-        """Whether there is something to receive: an answer, or that the connection is lost."""
+        """Whether `receive` returns at once: with a reply, or because the connection is lost."""
         if not self._connection.is_connected:
-            # Asked whether it can be read, it would connect anew, and never be answered.
+            # `can_read` would open a new connection, which gets no reply.
             return True
         try:
             return bool(self._connection.can_read(timeout=0))
         except (LostConnection, OSError):
             return True
 
-    def receive(self) -> list[Refused]:
-        """Wait until what was sent first has been answered; return it if any of it was refused."""
+    def receive(self) -> list[RefusedCalls]:
+        """Wait for the oldest reply; return its calls if any of them was refused."""
         queue, calls = self._unanswered[0]
         results = read(self._connection, len(calls))
         self._unanswered.popleft()
         is_refused = any(isinstance(result, ResponseError) for result in results)
-        return [Refused(queue, calls, [*filter(is_spoilt, results)])] if is_refused else []
+        return [RefusedCalls(queue, calls, [*filter(is_spoilt, results)])] if is_refused else []
 
     def close(self) -> None:
-        """Give the connection back; one with answers still to come is not used again."""
+        """Release the connection; disconnect it first if replies are outstanding."""
         if self._unanswered:
             self._connection.disconnect()
         self._pool.release(self._connection)
 
 
 def load(client: Redis, acts: Iterable[str]) -> None:
-    """Have the server know these scripts, in one round trip."""
+    """Load these scripts into the server, in one round trip."""
     with client.pipeline(transaction=False) as pipe:
         for act in acts:
             pipe.script_load(source(act))
@@ -196,7 +195,7 @@ def load(client: Redis, acts: Iterable[str]) -> None:
 
 
 def _run_known(client: Redis, queue: str, calls: Sequence[Call], now: int | str) -> list[Any]:
-    """Run scripts; return results and errors. What the server does not know is sent to it."""
+    """Run calls; return results and errors. Unknown scripts are loaded, and run last."""
     results = _execute(client, queue, calls, now)
     unknown = [at for at, result in enumerate(results) if isinstance(result, NoScriptError)]
     if unknown:

@@ -23,15 +23,15 @@ class SentinelChannel(FairQueues, redis.SentinelChannel):  # type: ignore[misc]
     from_transport_options: Any = (*redis.SentinelChannel.from_transport_options, *OPTIONS)
 
     def _broker(self, given: Any) -> Hashable:
-        # Whichever Sentinel answers: a connection goes on to the next one when a server is lost.
+        # The same for every Sentinel: a connection moves to the next one if its server is lost.
         sentinels = frozenset(given.alt or [(given.hostname, given.port)])
         name = given.transport_options.get("master_name")
         return (sentinels, name, given.virtual_host)
 
     def _sentinel_managed_pool(self, asynchronous: bool = False) -> Any:
-        """Return a pool that asks the next Sentinel at once when one is down.
+        """Return a pool that asks the next Sentinel at once if one is down.
 
-        By itself redis-py asks the same one ten times, for seconds, and for each new connection.
+        By default, redis-py retries each one ten times, for seconds, at each new connection.
         """
         own = {
             "socket_timeout": self.socket_timeout or SENTINEL_SECONDS,

@@ -1,7 +1,6 @@
-"""Kombu's own keys in Redis, with bytes that Kombu did not write: dropped or put aside, and told.
+"""Bytes in Kombu's own Redis keys that Kombu did not write: dropped or put aside, and logged.
 
-Kombu reads them as if only Kombu could write there, and a worker that meets such bytes ends, at
-each of its starts.
+Kombu does not expect them: a worker would end at each start.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ WORDS_OF_A_BINDING: Final = 3
 
 
 def bindings(client: Redis, key: str, separator: str) -> list[tuple[str, ...]]:
-    """Return what is bound to an exchange, as Kombu does; what is no binding is removed."""
+    """Return an exchange's bindings, as Kombu does; remove malformed ones."""
     put_aside_wrong(client, {key: "set"})
     found: list[tuple[str, ...]] = []
     for member in client.smembers(key):
@@ -36,14 +35,14 @@ def bindings(client: Redis, key: str, separator: str) -> list[tuple[str, ...]]:
 
 
 def drop_unacknowledged(client: Redis, keys: tuple[str, str], tag: Any, error: Exception) -> None:
-    """Remove what is no message from those that lost workers held, kept in these two keys."""
+    """Remove a malformed message from Kombu's two keys of unacknowledged messages."""
     logger.error("removed %.200r from %s: it is no message: %r", tag, keys[0], error)
     client.hdel(keys[0], tag)
     client.zrem(keys[1], tag)
 
 
 def put_aside_wrong(client: Redis, types: dict[str, str]) -> list[str]:
-    """Put keys aside that are not of the type that they are to have; return their names."""
+    """Put keys aside whose type is wrong; return their names."""
     wrong = [key for key, kind in types.items() if _text(client.type(key)) not in (kind, "none")]
     for key in wrong:
         aside = wrong_key("kombu", key)
@@ -52,7 +51,7 @@ def put_aside_wrong(client: Redis, types: dict[str, str]) -> list[str]:
         except ResponseError as error:
             if "no such key" not in str(error):
                 raise
-            # Another worker has put it aside, or it has expired: it is wrong no more.
+            # Another worker has put it aside, or it has expired.
             continue
         client.expire(aside, KEPT_SECONDS)
         logger.error("put %s aside: it was no %s", key, types[key])
@@ -68,8 +67,8 @@ def put_aside_bindings(client: Redis, channel: Any) -> list[str]:
 
 
 def free_mutex(client: Redis, key: str) -> None:
-    """Remove a mutex that would never end: Kombu gives each an end when it takes it."""
-    if client.pttl(key) == -1:  # it is there, and has no end
+    """Remove a mutex that never expires: Kombu gives each an expiry."""
+    if client.pttl(key) == -1:
         client.delete(key)
 
 

@@ -1,4 +1,4 @@
-"""Taking: from which queue the channel takes next, how much, and how messages are handed over."""
+"""From which queue a channel takes next, how much it takes, and how it delivers messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from fleet.transport.waiting import STOCK_WAIT_SECONDS, Waiting
 logger = logging.getLogger(__name__)
 
 HAND_OVER_AT_ONCE: Final = 32
+"""Most messages that are delivered in one turn of the loop."""
 HAND_OVER_SECONDS: Final = 0.01
+"""After this time no further one is delivered in that turn."""
 
 
 class Taking(Waiting):
@@ -36,29 +38,29 @@ class Taking(Waiting):
         raise Empty
 
     def _brpop_start(self, timeout: float | None = None) -> None:
-        """Take what there is room for; when nothing is left, wait for a wake-up."""
+        """Take what there is room for; if the queues are empty, wait for a wake-up."""
         fair = self.active_fair_queues
         if not fair:
             self._waits_for_fair = False
             super()._brpop_start(timeout)  # type: ignore[misc]
             return
         if self._pending_take is not None:
-            # Kombu asks for a command only where none is on its way: the connection was lost.
+            # Kombu starts a command only if none is under way: the connection was lost.
             self.leases.drop_take(self._pending_take)
             self._pending_take = None
         if len(self._arrived) > HAND_OVER_AT_ONCE:
-            # Who is to get more is chosen when more can be dealt with.
+            # The queue should choose the next messages only when they can be delivered.
             return
         if self._take_all():
             until, self._waits = min(self._waits.values(), default=0.0), {}
             self._wait(fair, max(AT_ONCE_SECONDS, until - monotonic()))
 
     def _take_all(self) -> bool:
-        """Take from one queue after the other; True when none of them has more now.
+        """Take from the queues in turn; True if all of them are empty for now.
 
-        Who has been asked is last in turn: none starves behind another's backlog. A stock queue is
-        asked for one message and only for a free slot, and the others do not fill the window
-        before it has been. In an event loop a take is sent, and this goes on after its reply.
+        The queue that was just asked comes last, so that a backlog in one queue does not starve the
+        others. A stock queue gives one message at a time, and only for a free slot. In an event
+        loop, a take is sent without waiting: the turn continues after its reply.
         """
         while self.qos.can_take():
             now = monotonic()
@@ -82,11 +84,11 @@ class Taking(Waiting):
         return False
 
     def _begin_take(self, queue: str, room: Room) -> bool:
-        """Send a take over the connection of the wake-ups; False when it must wait."""
+        """Send a take over the connection for wake-ups; False if another take is unanswered."""
         connection = self.client.connection
         with self.conn_or_acquire() as client:
             pending = self.leases.begin_take(
-                *(client, queue, room), most=self.take_most, connection=connection, **self._how()
+                *(client, queue, room), connection=connection, **self._take_options(self.take_most)
             )
         if pending is None:
             self._note_wait(queue, AT_ONCE_SECONDS)
@@ -103,12 +105,12 @@ class Taking(Waiting):
             with self.conn_or_acquire() as client:
                 taken = self.leases.end_take(client, pending)
         except BaseException:
-            # Nobody may read the rest of the reply as an answer to something else.
+            # The rest of the reply must not be read as the reply to another command.
             pending.connection.disconnect()
             raise
         self._note_taken(pending.queue, taken)
         if not self.qos.can_take():
-            # All are asked again when there is room, also those that were empty.
+            # Once there is room again, ask all queues, including those that were empty.
             self._waits = {}
         if pending.queue not in self.active_fair_queues:
             self._give_back_arrived(pending.queue)
@@ -130,18 +132,17 @@ class Taking(Waiting):
             self._waits[queue] = monotonic() + seconds
 
     def _note_taken(self, queue: str, taken: Taken) -> None:
-        """Keep what a take has brought, and how long the queue has no more, if known."""
-        self._note_wait(queue, self._deal_with(queue, taken))
-
-    def _deal_with(self, queue: str, taken: Taken) -> float | None:
+        """Store the messages of a take, and how long the queue stays empty, if that is known."""
         self._arrived.extend((queue, tag, raw) for tag, raw in taken.messages)
         if taken.has_foreign:
             self._with_repair([queue], adopt, self, queue)
-        if taken.sleep_seconds is None and not taken.messages:
-            # More, but nothing for a window without a free slot; or too much to look through.
+        seconds = taken.sleep_seconds
+        if seconds is None and not taken.messages:
+            # There are messages, but none that may be taken without a free slot; or the script
+            # stopped looking.
             self.qos.head_waits = True
-            return AT_ONCE_SECONDS
-        return None if taken.sleep_seconds is None else float(taken.sleep_seconds)
+            seconds = AT_ONCE_SECONDS
+        self._note_wait(queue, seconds)
 
     def _take_stock(self, queue: str) -> float | None:
         """Take one message of a stock queue, as Kombu does."""
@@ -156,16 +157,17 @@ class Taking(Waiting):
 
     def _take(self, queue: str, room: Room, *, most: int) -> Taken:
         with self.conn_or_acquire() as client:
-            return self.leases.take(client, queue, room, most=most, **self._how())
+            return self.leases.take(client, queue, room, **self._take_options(most))
 
-    def _how(self) -> dict[str, Any]:
-        return {"channel": self.holder, "lease_us": round(self.lease_seconds * 1_000_000)}
+    def _take_options(self, most: int) -> dict[str, Any]:
+        lease_us = round(self.lease_seconds * 1_000_000)
+        return {"channel": self.holder, "lease_us": lease_us, "most": most}
 
     def hand_over_some(self) -> bool:
         """Deliver a few of the messages that have arrived; return whether there were any.
 
-        Not all at once: while this process is busy with a batch, its children would have no work;
-        nor for long, where it runs them itself.
+        Limited in number, because children have no work while this process delivers; limited in
+        time, because some pools run the task in this process.
         """
         ends_at = monotonic() + HAND_OVER_SECONDS
         for number in range(HAND_OVER_AT_ONCE):
@@ -175,7 +177,7 @@ class Taking(Waiting):
         return True
 
     def _hand_over(self, queue: str, tag: str, raw: bytes) -> None:
-        """Deliver one message; what is none is put aside, and the worker goes on."""
+        """Deliver one message; put a malformed one into quarantine."""
         try:
             is_redelivered = self.leases.is_redelivered(tag)
             message = delivered(raw, tag=tag, is_redelivered=is_redelivered)
@@ -187,12 +189,12 @@ class Taking(Waiting):
         except (RedisError, OSError, OperationalError):
             raise  # the broker is lost, and with it this channel
         except Exception as error:
-            # Celery stores how a message ends that names no task, and its store may refuse that.
+            # Celery stores a result for a message without a task, and its backend may refuse it.
             logger.exception("a message could not be dealt with")
             self.quarantine.put_aside(tag, raw, error)
 
     def put_aside(self, message: Any, error: Exception) -> None:
-        """Put a delivered message of a fair queue aside, for a person to look at."""
+        """Put a delivered message of a fair queue into quarantine."""
         self.quarantine.put_aside(message.delivery_tag, redis.dumps(message._raw), error)
 
     def _give_back_arrived(self, queue: str) -> None:

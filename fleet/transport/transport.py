@@ -25,7 +25,7 @@ class Transport(redis.Transport):
     def register_with_event_loop(self, connection: Any, loop: Any) -> None:
         self.cycle.is_in_loop = True
         super().register_with_event_loop(connection, loop)
-        # A lost connection closes the loop, and Kombu then knows of none; it goes on all the same.
+        # A lost connection unsets Kombu's event loop, although it still turns.
         set_event_loop(loop)
 
 

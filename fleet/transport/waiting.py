@@ -1,4 +1,4 @@
-"""Waiting: one blocking command for the wake-ups of fair queues and for stock queues."""
+"""One blocking command that waits for wake-ups of fair queues and messages of stock queues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STOCK_WAIT_SECONDS: Final = 1.0
 
 
 class Waiting(ChannelPart):
-    """Waits for what is new, and reads what has come."""
+    """Sends the blocking command, and reads its reply."""
 
     def _end_take(self, pending: PendingTake) -> None:
         raise NotImplementedError
@@ -59,7 +59,7 @@ class Waiting(ChannelPart):
         try:
             result = self._read(**options)
         except self.connection_errors as error:
-            if self.client.connection.is_connected or not self.connection.cycle.outlives(error):
+            if self.client.connection.is_connected or not self.connection.cycle.survives(error):
                 raise
             raise Empty from error
         except Empty:
@@ -72,7 +72,7 @@ class Waiting(ChannelPart):
         try:
             return super()._receive()  # type: ignore[misc]
         except self.connection_errors as error:
-            if self._in_listen is not None or not self.connection.cycle.outlives(error):
+            if self._in_listen is not None or not self.connection.cycle.survives(error):
                 raise
             raise Empty from error
 
@@ -83,11 +83,10 @@ class Waiting(ChannelPart):
             return super()._brpop_read(**options)  # type: ignore[misc]
         except ResponseError as error:
             self._repair(self.active_queues, error)
-            # As when nothing has come in time: the next turn of the loop takes, and finds what a
-            # stock queue has.
+            # As at a timeout: the next turn of the loop takes from all queues.
             raise Empty from error
         except SHAPE_ERRORS as error:
-            # A wake-up that somebody else has made, or junk in a stock queue: it is gone there.
+            # A wake-up or a message that other software wrote. BRPOP has removed it.
             logger.error("what came was no message: %.500r", error)  # noqa: TRY400  their bytes
             raise Empty from error
 
@@ -112,10 +111,10 @@ class Waiting(ChannelPart):
             lost = (*self.connection_errors, OperationalError)
             if isinstance(error, lost) and not isinstance(error, SHAPE_ERRORS):
                 raise
-            # Anybody can say anything to all, and Celery's listeners raise what they like.
+            # Any client can publish to a fanout exchange, and Celery's listeners raise any error.
             logger.error("what was said to all was not understood: %.500r", error)  # noqa: TRY400
             return None
 
 
 def _woken(_token: object) -> None:
-    """Nothing: the next turn of the loop takes."""
+    """Do nothing: the next turn of the loop takes."""

@@ -17,7 +17,7 @@ from fleet.transport.envelope import SERIAL_LIMIT, read_json
 ID_LIMIT: Final = 2**63
 ATTEMPT_LIMIT: Final = 2**31
 TO_BEGIN_SECONDS: Final = 0.1
-"""From the last look to the task's first line a process may have to wait for a processor."""
+"""Between the last check and the task's first line, the process may wait for a processor."""
 
 
 @dataclass(slots=True)
@@ -29,43 +29,42 @@ class AdmittedRun:
     admitted_at: float
     in_pool: bool = False
     is_starting: bool = False
-    """It goes into the pool as soon as its start is recorded."""
+    """It waits for the record of its start, and goes into the pool then."""
     is_recorded: bool = False
-    """Its start is: its row takes it for running, and it cannot be handed back any more."""
+    """Its start is recorded: its row says that it runs, so it cannot be handed back."""
     started_at: float | None = None
     cancelled: bool = False
     settled: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     job: Any = None
-    """The pool's own handle of it."""
+    """The pool's ApplyResult."""
 
     @property
     def is_late(self) -> bool:
-        """Whether the start deadline has passed."""
-        at = time.monotonic()
-        is_closed = self.closes_at is not None and at > self.closes_at
-        return is_closed or at > self.begins_by
+        """Whether it is too late for a start."""
+        at, closes_at = time.monotonic(), self.closes_at
+        return at > self.begins_by or (closes_at is not None and at > closes_at)
 
     @property
     def begins_by(self) -> float:
-        """When it may be another worker's, by the monotonic clock of all of this machine."""
+        """The start deadline, by this machine's monotonic clock."""
         return self.admitted_at + self.admission.start_within
 
     @property
     def closes_at(self) -> float | None:
-        """When it is too late for its calendars, by the monotonic clock of all of this machine."""
+        """When its calendars close, by this machine's monotonic clock."""
         within = self.admission.closes_within
         return None if within is None else self.admitted_at + within - TO_BEGIN_SECONDS
 
     def report(self, kind: Kind, *, cause: str = "") -> Report:
-        """Return what is to be recorded of it, as of now."""
+        """Return a report of this kind, as of now."""
         return Report(
             self.admission.run_id, self.admission.token, kind, time.monotonic(), cause=cause
         )
 
 
 def admission_request_of(headers: Mapping[str, Any]) -> AdmissionRequest | None:
-    """Return what a hint asks for; None when it names no run, no task, or what can be no job's."""
+    """Return a hint's request; None if it names no run or task, or impossible numbers."""
     try:
         run_id = str(uuid.UUID(headers.get("id")))
     except (ValueError, AttributeError, TypeError):
@@ -89,11 +88,11 @@ def admission_request_of(headers: Mapping[str, Any]) -> AdmissionRequest | None:
 
 
 def is_task_name(task: object) -> bool:
-    """Say whether PostgreSQL can be asked of this: one hint must not fail a batch of them."""
+    """Say whether PostgreSQL accepts this text: one hint must not fail a batch of them."""
     if not isinstance(task, str) or "\0" in task:
         return False
-    # JSON has halves of characters, which are no UTF-8.
-    return task.encode("utf-8", "replace").decode() == task
+    # JSON may have lone surrogates, which are no UTF-8.
+    return task.isascii() or task.encode("utf-8", "replace").decode() == task
 
 
 def apply_admission(request: Request, admission: Admission) -> None:
@@ -107,13 +106,13 @@ def apply_admission(request: Request, admission: Admission) -> None:
     request.time_limits = (admission.time_limit, admission.soft_time_limit)
     request.request_dict.update(admission.headers, args=args, kwargs=kwargs)
     request.request_dict[HEADER] = admission.facts()
-    # The row decides whether it runs, and not what Celery has stored of an attempt before.
+    # The row decides whether it runs, not the result that Celery stored for an earlier attempt.
     request.delivery_info["redelivered"] = False
     request._ignore_result = request.request_dict.get("ignore_result")
 
 
 def facts_of(args: Any) -> Mapping[str, Any] | None:
-    """Return what admission put into a request on its way to the pool; None for a plain task."""
+    """Return the facts that an admission put into a request; None for a plain task."""
     request = args[2] if len(args) > 2 else None
     facts = request.get(HEADER) if isinstance(request, Mapping) else None
     return facts if is_admitted(facts) else None

@@ -1,8 +1,8 @@
-"""Inside the pool: run the user's task and find out what became of it.
+"""Inside the pool: run the user's task and report its outcome.
 
 The retry is decided here, before Celery stores an outcome, so that errbacks, chords and
-AsyncResult see the final one only. What happened goes back to the main process beside
-Celery's own answer; a pool child has no database connection of ours.
+AsyncResult see the final one only. The report goes to the main process beside Celery's own result;
+a pool child has no database connection of ours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from billiard.common import terminate_handler_fired
-from billiard.einfo import ExceptionInfo, ExceptionWithTraceback
+from billiard.einfo import ExceptionInfo
 from celery import Task
 from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTerminate
 from celery.utils.imports import symbol_by_name
@@ -27,14 +27,14 @@ from fleet.crash_points import crash_point
 from fleet.pool import stoppable
 from fleet.router import acting_as
 from fleet.worker import indirect
-from fleet.worker.failures import class_names, failure, format_traceback, safe_text
+from fleet.worker.failures import class_names, failure, format_traceback, safe_text, unwrapped
 
 # In the order of Celery's own `Task.retry`.
 RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
 
 
 class TaskExited(Exception):
-    """The task raised what would end its process, such as SystemExit; the process goes on."""
+    """The task raised an error such as SystemExit; its process continues."""
 
 
 class NotReached(Exception):
@@ -42,7 +42,7 @@ class NotReached(Exception):
 
 
 class WindowClosed(NotBegun):
-    """The task has not begun: its window closed while its process was about to."""
+    """The task has not begun: its window closed before its process came to it."""
 
 
 class TaskRejected(Exception):
@@ -81,11 +81,11 @@ def install(tasks: Mapping[str, Task], application: Application) -> None:
 
 
 def _hint_request(base: Any) -> type[Request]:
-    """Return a request class whose hints only their row refuses, and whose errbacks have an owner.
+    """Return a request class that drops no hint, and gives errbacks their owner.
 
-    Celery drops what was revoked by message, or has an `expires`, before we see it: the run
-    would wait for ever. A durable run is cancelled through its row. Where a child was lost, the
-    main process calls the errbacks, outside of any task from which they could inherit.
+    Celery would drop a hint that was revoked by message or has an `expires`, and its run would wait
+    for ever. If a child was lost, the main process calls the errbacks, outside of any task whose
+    owner they could inherit.
     """
 
     class HintRequest(symbol_by_name(base)):  # type: ignore[misc]
@@ -121,19 +121,19 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
     if report is None and not failed and runtime is None:
         # No failure and no run time: Celery never called the task, and only logged why.
         failed, value, runtime = True, _not_reached(), 0.0
-    error = _unwrapped(value.exception) if failed else None
+    error = unwrapped(value.exception) if failed else None
     if error is None or isinstance(error, Ignore):
-        # A task that asks to be ignored has said that nothing more is to be done.
+        # A task that raises Ignore needs no retry.
         report = report or Report(flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic())
     elif report is None or report.kind is Kind.SUCCEEDED:
-        # The task was not reached, or its callbacks could not be sent: Celery has stored
-        # a failure, and so do we.
+        # The task was not reached, or its callbacks could not be sent: Celery has stored a
+        # failure, so we record one.
         report = failure(flight.run_id, flight.token, error, str(value.traceback))
-    # The pool hears of several ends at a time, and of no begin.
+    # The pool reads several results at once, and children report no start.
     return failed, value, runtime, report._replace(started_at=began_at)
 
 
-# The pool's child reads it: a soft signal may end only the body of such a job.
+# Read by the pool's child: a soft signal may interrupt only the body of such a job.
 traced.stops_in_body = True  # type: ignore[attr-defined]
 
 
@@ -144,17 +144,13 @@ def _not_reached() -> ExceptionInfo:
         return ExceptionInfo()
 
 
-def _unwrapped(error: BaseException) -> BaseException:
-    return error.exc if isinstance(error, ExceptionWithTraceback) else error
-
-
 def _guarded_run(
     task: Task, run: Callable[..., Any], application: Application
 ) -> Callable[..., Any]:
     @functools.wraps(run)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         flight = _flight.get()
-        # A task may call another's function, or its own: only the outermost call is the run.
+        # A task may call task functions, also its own: only the outermost call is the run.
         if flight is None or flight.entered or task.request.id != flight.run_id:
             return run(*args, **kwargs)
         flight.entered = True
@@ -201,13 +197,13 @@ def _run(flight: Flight, application: Application, call: Callable[[], Any]) -> A
         rejected = TaskRejected(safe_text(refusal.reason)).with_traceback(refusal.__traceback__)
         if refusal.requeue:
             raise _settle(flight, application, rejected, wanted=None) from None
-        # No other try is to follow. Celery would store a failure, too.
+        # No retry. Celery would store a failure as well.
         text = format_traceback(rejected)
         flight.report = failure(flight.run_id, flight.token, rejected, text)
         raise rejected from None
     except SystemExit as error:
         if terminate_handler_fired():
-            # Not the task's doing: this process is told to end, and the main one decides.
+            # Not raised by the task: this process is told to end, and the main one decides.
             raise
         raise _settle(flight, application, error, wanted=None) from error
     except Retry as asked:
@@ -230,19 +226,19 @@ def _too_late(flight: Flight) -> NotBegun | None:
     if flight.closes_at is not None and at > flight.closes_at:
         return WindowClosed("its window closed before it began")
     if flight.begins_by is not None and at > flight.begins_by:
-        # This process was frozen, say: another worker may have it by now.
+        # For example, this process was frozen: another worker may have the run now.
         return NotBegun("its process came to it too late")
     return None
 
 
 def _wait_again(flight: Flight, error: NotBegun) -> Retry:
-    """Have the run wait for its next moment, even if this was its last attempt: it did nothing."""
+    """Have the run wait for another start; the attempt does not count, as it did nothing."""
     flight.report = failure(flight.run_id, flight.token, error, "", delay=0.0, cause=NOT_BEGUN)
     return Retry(message=safe_text(error), exc=error, when=0)
 
 
 def _asked_delay(error: BaseException) -> float | None:
-    """Return the seconds that the other side asked to be left alone (a Retry-After), if any."""
+    """Return the delay in seconds that the error asks for (a Retry-After), if any."""
     delay = getattr(error, "retry_after", None)
     return float(delay) if isinstance(delay, int | float) else None
 
@@ -250,7 +246,7 @@ def _asked_delay(error: BaseException) -> float | None:
 def _settle(
     flight: Flight, application: Application, error: BaseException, *, wanted: float | None
 ) -> BaseException:
-    """Decide between retry and failure, note it, and return what Celery shall see raised."""
+    """Decide between retry and failure, note the report, and return the error to raise."""
     text = format_traceback(error)
     delay = application.retry_delay(flight.policy, flight.attempt, class_names(error), wanted)
     flight.report = failure(flight.run_id, flight.token, error, text, delay=delay)
@@ -261,7 +257,7 @@ def _settle(
 
 
 def _presentable(error: BaseException) -> Exception:
-    """Return the error as one that neither ends this process nor the worker's main one."""
+    """Return an error that ends neither this process nor the worker's main one."""
     if isinstance(error, Exception) and not isinstance(error, MemoryError):
         return error
     return TaskExited(f"{type(error).__name__}: {safe_text(error)}")

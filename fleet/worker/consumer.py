@@ -1,8 +1,8 @@
-"""The consumer of a worker: goes on with what the worker has while the broker is away.
+"""A worker's consumer, which keeps the event loop turning while the broker is away.
 
-Celery's own waits for the broker inside the event loop, up to 30 s between two looks, and
-gives up after 100. Meanwhile no outcome is read from the pool, no time limit is kept, and a
-worker that seems to hang loses its runs. This one turns the loop while it waits.
+Celery's own waits for the broker inside the loop, up to 30 s between two tries, and gives up after
+100. Meanwhile outcomes are not read, time limits do not act, and the worker loses its runs because
+it seems to hang.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class Consumer(consumer.Consumer):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # Kombu raises its own error when it has retried a publish, such as mingle's hello, and
-        # Celery would end the worker.
+        # Kombu raises it when it has retried a publish, such as mingle's hello. Celery would end
+        # the worker.
         self.connection_errors = (*self.connection_errors, OperationalError)
         for step in self.steps:
             if step is not None:
                 step.start = partial(self._start_step, step.start)
 
     def _start_step(self, start: Callable[[Consumer], None], parent: Consumer) -> None:
-        """Start a boot step; after a lost connection, turn the loop before.
+        """Start a boot step; in a restart, turn the loop first.
 
-        The steps of a restart wait for some 60 replies of Redis. Over a slow network that is longer
-        than a lease, and a worker whose loop stands still sends no heartbeat.
+        A restart waits for some 60 replies of Redis. Over a slow network that takes longer than a
+        lease, and a worker sends no heartbeat while its loop stands still.
         """
         if self.hub is not None and self.hub._waker is not None and self.restart_count > 0:
             self.hub._waker.wake()
@@ -60,10 +60,10 @@ class Consumer(consumer.Consumer):
         start(parent)
 
     def connect(self) -> Connection:
-        """Return an open connection; after a lost one, rest before the first try."""
+        """Return an open connection; after a lost one, wait before the first try."""
         if self.hub is not None and self.restart_count > 0:
-            # The loss has cleared the loop, and with it what the pool's drain looks for: both
-            # are put back, as they are after a reconnect.
+            # The loss has cleared the loop, which the pool's drain needs: restore both, as after
+            # a reconnect.
             set_event_loop(self.hub)
             self.controller.register_with_event_loop(self.hub)
             self._turn(LOOK_SECONDS)
@@ -92,24 +92,24 @@ class Consumer(consumer.Consumer):
         in_pool = self.gate.waiting_in_pool() if self.gate else []
         super().on_close()
         if self.gate:
-            # And what a dead child had been sent, and turns out never to have read.
+            # Asked again: a dead child may turn out not to have read its jobs.
             busy = self.gate.reclaim([*in_pool, *self.gate.waiting_in_pool()])
             semaphore = self.controller.semaphore
             if semaphore is not None:
-                # Celery frees every slot; those of jobs that go on are taken.
+                # Celery frees every slot; the jobs that continue still take theirs.
                 semaphore.value = max(0, semaphore.initial_value - busy)
                 if children := children_of(self.pool):
                     children.set_early_releases(max(0, busy - semaphore.initial_value))
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Let go of a lost connection."""
-        # Celery says no more than its kind.
+        # Celery logs only its type.
         logger.warning("the consumer begins anew: %s: %s", type(exc).__name__, exc)
         try:
             super().on_connection_error_after_connected(exc)
         except Exception as error:
-            # Kombu puts unacknowledged messages back over the connection that it has just
-            # closed. Without them it is as well: their rows say who holds them.
+            # Kombu restores unacknowledged messages over the connection that it has just closed.
+            # This is not needed: their rows know the worker that holds them.
             logger.warning("the lost connection did not close well: %r", error)
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
@@ -118,10 +118,10 @@ class Consumer(consumer.Consumer):
             super().on_unknown_task(body, message, exc)
 
     def on_send_event_buffered(self) -> None:
-        """Publish what Flower is told ten times a second, and not at every turn of the loop."""
+        """Publish buffered events ten times a second, not in every turn of the loop."""
         now = time.monotonic()
         if self.hub is not None and now >= self._events_due_at:
-            # A time, and no flag: a lost connection takes its timers along.
+            # A time, not a flag: a lost connection cancels its timers.
             self._events_due_at = now + EVENTS_SECONDS
             self.event_dispatcher.buffer_limit = EVENTS_AT_ONCE
             self.hub.call_later(EVENTS_SECONDS, self._flush_events)
@@ -142,16 +142,15 @@ class Consumer(consumer.Consumer):
                 loop = self.hub.create_loop()
             if time.monotonic() >= until:
                 break
-        # Time limits that began just now belong to runs, not to the connection that Celery
-        # takes all new entries of the timer for, and cancels with it.
+        # Celery cancels timer entries that are new since the connection began. Those of time
+        # limits that started meanwhile must stay.
         added = loops._timer_entries(self.hub.timer) - timed_before
         self.timer_entries_before_start = (self.timer_entries_before_start or set()) | added
 
 
 def _once(_obj: Any, fun: Callable[..., Any], **_policy: Any) -> Callable[..., Any]:
-    """Return `fun` as it is, in place of Kombu's loop of retries around a publish.
+    """Return `fun` itself, without Kombu's retries of a publish.
 
-    That loop sleeps and blocks in the worker's event loop, for as long as Redis is away; meanwhile
-    no heartbeat is sent. The consumer connects again instead, and turns the loop.
+    They would block the event loop while Redis is away. The consumer reconnects instead.
     """
     return fun

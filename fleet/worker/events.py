@@ -1,4 +1,4 @@
-"""What Flower is told, three times a task: Celery's events, for less; of durable runs no values."""
+"""Celery's task events at a lower cost, and without the values of durable runs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from celery.utils.time import utcoffset
 
 OFFSET_SECONDS: Final = 60.0
 DEAF_SECONDS: Final = 1.0
-TOLD: Final = frozenset({"uuid", "runtime", "terminated", "expired"})
+RUN_FIELDS: Final = frozenset({"uuid", "runtime", "terminated", "expired"})
 """The fields of a durable run's events, besides those that Celery adds to every event."""
 
 
 class EventDispatcher(dispatcher.EventDispatcher):
-    """Celery's dispatcher, which tells nothing of tasks while nobody listens.
+    """Celery's dispatcher, which makes no task events while no monitor receives them.
 
-    Redis says how many have heard a word. When none has, the events of the next second are not
-    even made: a monitor that begins to listen then misses what one that begins later would miss. It
-    also asks for the local time's offset once a minute only.
+    Redis returns the number of receivers. If it is 0, the task events of the next second are
+    dropped. The local time's offset is computed once a minute.
     """
 
     _offset_hours = 0.0
@@ -35,9 +34,9 @@ class EventDispatcher(dispatcher.EventDispatcher):
         unsent = len(self._outbound_buffer)
         super()._publish(event, producer, routing_key, **options)
         if routing_key == "task.multi" and producer is not None:
-            # A word that could not be sent is kept, and says nothing of who listens.
+            # An event that could not be sent is buffered, and the number is that of an earlier one.
             is_sent = len(self._outbound_buffer) == unsent
-            is_heard = not is_sent or getattr(producer.channel, "heard_by", 1) > 0
+            is_heard = not is_sent or getattr(producer.channel, "receiver_count", 1) > 0
             self._deaf_until = 0.0 if is_heard else time.monotonic() + DEAF_SECONDS
 
     def _utcoffset(self) -> float:
@@ -48,10 +47,9 @@ class EventDispatcher(dispatcher.EventDispatcher):
 
 
 class BareEvents:
-    """The events of one durable run, without what its row protects.
+    """The events of one durable run, without arguments, result, error and traceback.
 
-    Arguments, result, error and traceback would pass through Redis to Flower, and around the
-    permission to view arguments. Events keep the run's id, its times and how it ended.
+    In Flower, these could be read without the permission to view arguments.
     """
 
     __slots__ = ("_eventer",)
@@ -65,4 +63,5 @@ class BareEvents:
         return bool(self._eventer and self._eventer.enabled)
 
     def send(self, type: str, **fields: Any) -> Any:  # noqa: A002  Celery's name
-        return self._eventer.send(type, **{name: fields[name] for name in fields if name in TOLD})
+        kept = {name: value for name, value in fields.items() if name in RUN_FIELDS}
+        return self._eventer.send(type, **kept)

@@ -1,4 +1,4 @@
-"""Failures as text that is safe to keep: clipped, without what PostgreSQL cannot hold. Pure."""
+"""Failures as text that PostgreSQL can store, clipped. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 import traceback
 from typing import Final
 
+from billiard.einfo import ExceptionWithTraceback
 from billiard.exceptions import SoftTimeLimitExceeded, TimeLimitExceeded
 
 from fleet.contract import Kind, Report
@@ -23,7 +24,7 @@ def failure(
     delay: float | None = None,
     cause: str = "",
 ) -> Report:
-    """Return the report of an attempt that failed: to be retried after `delay`, else for good."""
+    """Return the report of a failed attempt: retried after `delay` seconds, or final if None."""
     return Report(
         run_id,
         token,
@@ -37,17 +38,23 @@ def failure(
     )
 
 
+def unwrapped(error: BaseException) -> BaseException:
+    """Return a child's error without the traceback that billiard wraps it in."""
+    return error.exc if isinstance(error, ExceptionWithTraceback) else error
+
+
 def class_names(error: BaseException) -> tuple[str, ...]:
     """Return the names of an error's class and its parents, bare and with their module."""
-    names: list[str] = []
-    for cls in type(error).__mro__:
-        names += (cls.__name__, f"{cls.__module__}.{cls.__qualname__}")
-    return tuple(names)
+    return tuple(
+        name
+        for cls in type(error).__mro__
+        for name in (cls.__name__, f"{cls.__module__}.{cls.__qualname__}")
+    )
 
 
 def safe_text(error: object) -> str:
-    """Return the text of an error, or of its reason, whatever its own `__str__` does."""
-    # A task may raise either by itself, with other arguments or none.
+    """Return the text of an error or its reason, even if its `__str__` raises."""
+    # A task may raise these errors itself, with other arguments or none.
     if isinstance(error, TimeLimitExceeded) and [type(it) for it in error.args] in ([int], [float]):
         return f"ran longer than its time limit of {error.args[0]:g} s"
     if isinstance(error, SoftTimeLimitExceeded) and not error.args:
@@ -70,7 +77,7 @@ def format_traceback(error: BaseException) -> str:
 
 
 def _clipped(text: str, most: int) -> str:
-    """Keep the head and the tail: the cause is at the one end, the place at the other."""
+    """Keep head and tail: one has the cause, the other the place."""
     # PostgreSQL's text holds no NUL, and UTF-8 no lone surrogate.
     text = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
     if len(text) <= most:

@@ -1,8 +1,8 @@
-"""The gate: between the consumer and the pool.
+"""The gate between a worker's consumer and its pool.
 
-A hint waits here until its row is admitted; then Celery goes on with the payload from the
-row. What does not start in time is handed back. What starts is the affair of `outcomes`.
-Plain tasks pass untouched.
+A hint waits here until its row is admitted; then Celery continues with the payload of the row. A
+run that does not start in time is handed back; `outcomes` handles those that start. Plain tasks
+pass unchanged.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from fleet.contract import HEADER, Admission, Application, Kind, Refusal, is_hin
 from fleet.crash_points import crash_point
 from fleet.pool import children_of, has_reached, was_sent
 from fleet.worker.admitted import AdmittedRun, admission_request_of, apply_admission, facts_of
+from fleet.worker.charging import slot_release
 from fleet.worker.child import traced
 from fleet.worker.events import BareEvents
 from fleet.worker.io_thread import IOThread
@@ -31,7 +32,7 @@ BUSY_SECONDS: Final = 0.5
 
 
 class Gate:
-    """What one worker node holds, and the hooks that Celery calls on the way in."""
+    """The admitted runs of one worker node, and the hooks that Celery calls."""
 
     def __init__(self, application: Application, io_thread: IOThread, *, slots: int = 1) -> None:
         self._application = application
@@ -51,7 +52,7 @@ class Gate:
         self._later = worker.timer.call_after
         self._forward = worker.consumer.on_task_request
         self._pool_apply = worker.pool.apply_async.hand_in
-        self._release_slot = getattr(worker, "_quick_release", _nothing)
+        self._release_slot = slot_release(worker)
         self._outcomes.attach(worker)
         worker.consumer.on_task_request = self.on_request
         worker.pool.apply_async.gate = self.apply_async
@@ -62,7 +63,7 @@ class Gate:
             )
 
     def on_request(self, request: Request) -> None:
-        """Take a message: a plain task goes on, a hint waits for its admission."""
+        """Take a message: forward a plain task, have a hint admitted."""
         if not is_hint(request.request_dict):
             if self._requires_row(request.type):
                 logger.warning("dropped %s[%s]: it runs only with a row", request.name, request.id)
@@ -78,7 +79,7 @@ class Gate:
         if self._closing:
             requeue(request)
             return
-        # With a run in each slot and another behind it, there is time to gather.
+        # With a run in each slot and another behind it, requests can wait for a batch.
         is_urgent = self._outcomes.open_count < 2 * self._slots
         answer = functools.partial(self._answer, request)
         if admission_request.job is None:
@@ -89,14 +90,14 @@ class Gate:
         elif admission_request.key in self._held or not self._io_thread.request_admission(
             admission_request, answer, is_urgent=is_urgent
         ):
-            # The same message, after a lease that ran out: what is dropped comes no more.
+            # The same message again, after its lease expired. Dropped, it would be lost.
             self._requeue_later(request)
 
     def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:
-        """Deal with a run that was sent to a child which ended before it accepted it.
+        """Handle a job whose child ended before it accepted the job.
 
-        Celery sends it to another child. But one that died may have begun it: its word can be
-        lost with it, and the body would run twice under one token. So the attempt is lost.
+        Celery sends it to another child. But a child that died may have begun a durable run, and
+        the body would run twice under one token. Such an attempt is lost.
         """
         is_ours = any(held.job is job for held in self._held.values())
         has_died = child.exitcode not in (EX_OK, EX_RECYCLE)
@@ -113,7 +114,7 @@ class Gate:
         elif isinstance(verdict, Refusal):
             drop(request)
         else:
-            # The start deadline counts from the question: a process may be frozen after it.
+            # The start deadline counts from the request: this process may be frozen after it.
             held = AdmittedRun(verdict, request, asked_at)
             self._held[verdict.key] = held
             self._outcomes.open_count += 1
@@ -123,14 +124,14 @@ class Gate:
                 self._begin(held)
 
     def _requeue_later(self, request: Request) -> None:
-        """Give a message back, not at once: it would come, and ask again, all the time."""
+        """Give a message back after a pause, so that it does not ask in a tight loop."""
         self._later(BUSY_SECONDS, requeue, (request,))
 
     def _begin(self, held: AdmittedRun) -> None:
         try:
             apply_admission(held.request, held.admission)
         except Exception as error:
-            # Arguments of a type that only the submitting process could write, say.
+            # For example, arguments of a type that this process cannot read.
             self._outcomes.unreadable(held, error)
         else:
             self._forward(held.request)
@@ -138,20 +139,20 @@ class Gate:
     # --- through: to the pool ----------------------------------------------------------
 
     def apply_async(self, target: Any, args: Any = (), kwargs: Any = None, **options: Any) -> Any:
-        """Hand a task to the pool; an admitted one only past its start gate."""
+        """Hand a task to the pool; check the start deadline and cancellation of an admitted run."""
         facts = facts_of(args)
         if facts is None:
             return self._pool_apply(target, args, kwargs, **options)
         held = self._held.get(facts["key"])
         if held is None or held.settled or held.request.request_dict is not args[2]:
-            # It waited for a slot and was handed back meanwhile; what is held now may be the same
-            # message, come again. Celery's worker frees the slot on this error, and on no other.
+            # It was handed back while it waited for a slot; `held` may be the same message,
+            # delivered again. Celery's worker frees the slot on this error only.
             raise TaskRevokedError(facts["run"])
         if held.cancelled or held.is_late:
             self._hand_back(held)
             raise TaskRevokedError(facts["run"])
-        # The pool's child may be slow to begin, or frozen: it looks once more. But not where no
-        # row would bring the run again.
+        # The child checks again, as it may be slow or frozen; unless no row would bring the run
+        # again.
         begins_by = held.begins_by if held.admission.is_kept else None
         args[2][HEADER] = {**facts, "closes_at": held.closes_at, "begins_by": begins_by}
         held.in_pool = True
@@ -175,7 +176,7 @@ class Gate:
     def _start_recorded(
         self, held: AdmittedRun, into_pool: Callable[[], Any], state: str | None
     ) -> None:
-        """Go on with a run whose start is committed."""
+        """Hand a run whose start is committed to the pool, or hand it back."""
         held.is_starting, held.is_recorded = False, state == "running"
         held.cancelled = held.cancelled or state == "cancelling"
         may_begin = held.is_recorded and not held.cancelled and not held.is_late
@@ -190,14 +191,11 @@ class Gate:
     # --- back: cancelled, or not started -----------------------------------------------
 
     def held(self) -> list[str]:
-        """Return the ids of all runs that this worker was given and that are not yet recorded.
-
-        Without those of which nothing is recorded.
-        """
+        """Return the ids of this worker's runs without a recorded outcome; no runs without rows."""
         return [key for key, held in list(self._held.items()) if held.admission.is_kept]
 
     def cancel(self, run_id: str) -> None:
-        """Stop a run of this worker: at the start gate, else softly and after a grace for good."""
+        """Cancel a run: if it has started, softly, and with SIGKILL after a grace period."""
         held = self._held.get(run_id)
         if held is None or held.cancelled or held.settled:
             return
@@ -206,13 +204,13 @@ class Gate:
             self._outcomes.stop(held)
 
     def hand_back_late(self) -> None:
-        """Hand back what did not begin in time: no slot, no child, or a lost connection."""
+        """Hand back the runs that did not start in time."""
         for held in list(self._held.values()):
             if held.is_late and (not held.in_pool or self._withdraw(held)):
                 self._hand_back(held)
 
     def waiting_in_pool(self) -> list[AdmittedRun]:
-        """Return the runs that are in the pool and that no child has accepted yet."""
+        """Return the runs in the pool that no child has accepted yet."""
         return [
             held
             for held in self._held.values()
@@ -220,10 +218,10 @@ class Gate:
         ]
 
     def reclaim(self, waiting: Sequence[AdmittedRun]) -> int:
-        """Hand back what no child was sent, and the pool has forgotten with a lost connection.
+        """Hand back runs after a lost connection; return how many slots are taken by jobs.
 
-        And what has no row, and no slot yet: its message comes again, here perhaps. Returns how
-        many slots are taken by jobs.
+        These are the runs that were not sent to a child, which the pool has forgotten; and those
+        without a row and a slot, whose messages come again.
         """
         for held in waiting:
             if not was_sent(held.job):
@@ -231,18 +229,17 @@ class Gate:
         for held in list(self._held.values()):
             if not held.in_pool and not held.admission.is_kept:
                 self._hand_back(held)
-        # A run may be held longer than its job: that has ended, and its slot is free, before the
-        # row says so.
+        # Count jobs, not runs: a job ends, and frees its slot, before its outcome is recorded.
         jobs = getattr(getattr(self._pool, "_pool", None), "_cache", {})
         return self.starting_count + sum(not job.ready() for job in jobs.values())
 
     @property
     def starting_count(self) -> int:
-        """How many have a slot and wait until their start is recorded."""
+        """How many runs have a slot and wait until their start is recorded."""
         return sum(held.is_starting for held in self._held.values())
 
     def close(self) -> None:
-        """Admit nothing more; hand back what no child has, nor is about to."""
+        """Admit nothing more; hand back what was not sent to a child."""
         self._closing = True
         if children := children_of(self._pool):
             children.recall()
@@ -251,14 +248,14 @@ class Gate:
                 self._hand_back(held)
 
     def pool_closes(self) -> None:
-        """Put nothing more into the pool: it would be lost there without a word."""
+        """Put nothing more into the pool, which would drop it silently."""
         self.close()
         self._pool_is_closed = True
 
     def _hand_back(self, held: AdmittedRun) -> None:
-        """Return an admitted run that did not start; or end it, when it was cancelled.
+        """Give back an admitted run that did not start; end it if it was cancelled.
 
-        Its row publishes another hint; where there is none, this message is the only one.
+        Its row publishes another hint. A run without a row has only this message.
         """
         if held.is_recorded and not held.cancelled:
             self._outcomes.try_again(held)
@@ -268,7 +265,7 @@ class Gate:
         self._outcomes.settle(held, held.report(kind), functools.partial(leave, held.request))
 
     def _withdraw(self, held: AdmittedRun) -> bool:
-        """Take a run back from the pool; False when a child has it, or is about to."""
+        """Take a run back from the pool; False if it was sent to a child."""
         pool = getattr(self._pool, "_pool", None)
         waiting = getattr(pool, "outbound_buffer", None)
         if waiting is None or held.job not in waiting:
@@ -277,7 +274,3 @@ class Gate:
         held.job.discard()
         self._release_slot()
         return True
-
-
-def _nothing() -> None:
-    """Release no slot: pools without a semaphore count none."""

@@ -1,8 +1,7 @@
-"""The heartbeat: this worker lives, and which of its runs are to be cancelled.
+"""The heartbeat: says that this worker lives, and learns which of its runs to cancel.
 
-A thread of its own, since neither a busy loop nor a slow statement may silence it. It does
-go silent when the event loop has not turned for a lease: a worker that hangs must lose its
-runs.
+It has its own thread, so that a busy loop or a slow statement does not stop it. It stops if the
+event loop has not turned for a lease: a worker that hangs must lose its runs.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ class Heartbeat(threading.Thread):
         self._stopped = threading.Event()
 
     def loop_turns(self) -> None:
-        """Called by the event loop, every now and then."""
+        """Note that the event loop turns; called by a timer."""
         self._loop_turned_at = time.monotonic()
 
     def loop_ends(self) -> None:
-        """The loop turns no more because the worker drains: that is no hang."""
+        """Note that the loop has ended because the worker drains, which is no hang."""
         self._watch_loop = False
 
     def beat(self) -> None:
@@ -89,13 +88,13 @@ class Heartbeat(threading.Thread):
             try:
                 self.beat()
             except Exception as error:
-                # The database is away. The next beat is on a new connection, and soon: when
-                # the database is back, rescue must not find the lease of a living worker over.
+                # Beat soon again, on a new connection: when the database is back, rescue must not
+                # find this worker's lease expired.
                 self._note_failure(error)
                 pause = min(pause, RETRY_SECONDS)
 
     def _note_failure(self, error: Exception) -> None:
         logger.error("no heartbeat: %s", error)
-        # A connection that broke may not close either.
+        # A broken connection may fail to close.
         with suppress(Exception):
             self._application.close()

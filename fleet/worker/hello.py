@@ -1,7 +1,7 @@
-"""A booting worker's hello to the others (Celery's mingle), of whatever comes back as a reply.
+"""A booting worker's hello to the others (Celery's mingle), safe against any reply.
 
-Whoever may write to the broker may reply. Celery's own hello ends the worker for a reply that is
-none, and waits for as long as replies come.
+Every client of the broker may reply. In Celery's own hello, a malformed reply ends the worker, and
+it waits as long as replies come.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def say_hello(consumer: Any) -> dict[str, dict[str, Any]]:
         timeout=REPLY_SECONDS,
         reply=True,
     )
-    heard: dict[str, dict[str, Any]] = {}
+    replied: dict[str, dict[str, Any]] = {}
     for reply in replies:
         facts = reply if isinstance(reply, dict) else {}
-        heard.update({name: said for name, said in facts.items() if isinstance(said, dict)})
-    heard.pop(consumer.hostname, None)
-    return heard
+        replied.update({name: answer for name, answer in facts.items() if isinstance(answer, dict)})
+    replied.pop(consumer.hostname, None)
+    return replied
 
 
 class _Brief:
@@ -52,7 +52,6 @@ class _Brief:
 
     def drain_events(self, timeout: float) -> Any:
         if monotonic() > self._until:
-            # As when no reply has come in time.
             raise TimeoutError("replies have come for long enough")
         try:
             return self._connection.drain_events(timeout=timeout)

@@ -1,8 +1,8 @@
-"""Ways around the gate: plain messages that have Celery call another task's body in its place.
+"""Closes ways around the gate: plain messages that have Celery call another task's body.
 
-Celery's `map` and `starmap` call the task that their arguments name, and an errback that takes
-more than one argument is called where the failure is. Neither sends a message that the gate could
-drop, and whoever may write to the broker may send both.
+Celery's `map` and `starmap` call the task that their arguments name, and an errback with more than
+one argument is called in the process of the failure. Neither sends a message that the gate could
+drop, and every client of the broker can use both.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ CALLING: Final = ("celery.map", "celery.starmap")
 
 
 class RunsOnlyWithRow(Exception):
-    """A plain message would have run a task that runs only with a row; it was not called."""
+    """A plain message named a task that runs only with a row; the task was not called."""
 
 
 def close(tasks: Mapping[str, Task], requires_row: Callable[[str], bool]) -> None:
-    """Have these tasks call no task that requires a row, and none of those be an inline errback."""
+    """Have `map` and `starmap` call no task that requires a row, and no errback of one inline."""
     for name, task in tasks.items():
         if name in CALLING:
             task.run = _guarded(task, task.run, requires_row)

@@ -1,10 +1,10 @@
-"""The thread between a worker's event loop and the application: its database, and the broker.
+"""The thread between a worker's event loop and the application with its database and broker.
 
-The loop leaves requests and reports here and goes on; the thread takes all that has gathered,
-records first and admits then, each in one statement, and posts the answers back. Reports that
-nobody is waiting for are batched for up to 50 ms. An urgent one flushes the batch at once. When the
-database does not answer, reports and requests are kept and tried again, and the loop with its
-heartbeats and time limits never waits. Likewise hints of runs without a row, and the broker.
+The loop leaves requests and reports here and never waits. The thread takes a batch, records
+reports, then admits requests, each in one statement, and posts the answers to the loop. Reports
+that no caller waits for are batched for up to 50 ms; an urgent one flushes the batch. If the
+database does not answer, the batch is tried again. Hints of runs without a row go to the broker in
+the same way.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 Then = Callable[[str | None], None]
 Answer = Callable[[Admission | Refusal, float], None]
+Reports = list[tuple[Report, Then | None]]
+Hints = list[tuple[Hint, Callable[[], None]]]
 
 RETRY_SECONDS: Final = 1.0
 # Most tasks end before their start is due, and both moves are then one write.
@@ -56,10 +58,10 @@ class IOThread(threading.Thread):
         self._post = post
         self._ready = threading.Condition()
         self._requests: dict[str, tuple[AdmissionRequest, Answer]] = {}
-        self._reports: list[tuple[Report, Then | None]] = []
+        self._reports: Reports = []
         self._starts: dict[tuple[str, int], float] = {}
-        """When attempts have begun of which nothing is recorded yet, the oldest first."""
-        self._hints: list[tuple[Hint, Callable[[], None]]] = []
+        """When attempts began whose start is not recorded yet, the oldest first."""
+        self._hints: Hints = []
         self._due_at = math.inf
         self._idle = True
         self._postponed = 0
@@ -71,9 +73,9 @@ class IOThread(threading.Thread):
     def request_admission(
         self, request: AdmissionRequest, answer: Answer, *, is_urgent: bool = True
     ) -> bool:
-        """Have a hint admitted; False when the same run is being asked for already.
+        """Have a hint admitted; False if a request for the same run is pending.
 
-        `answer` gets the verdict and the `time.monotonic()` before which it was not given.
+        `answer` gets the verdict and the `time.monotonic()` at which the application was asked.
         """
         with self._ready:
             if request.key in self._requests:
@@ -83,7 +85,7 @@ class IOThread(threading.Thread):
             return True
 
     def report(self, report: Report, then: Then | None = None, *, is_urgent: bool = True) -> None:
-        """Have something recorded; `then` gets the run's state, or None when the token was old."""
+        """Have a report recorded; `then` gets the run's state, or None if the token was old."""
         with self._ready:
             begun_at = self._starts.pop((report.run_id, report.token), None)
             if begun_at is not None and report.started_at is None:
@@ -92,27 +94,27 @@ class IOThread(threading.Thread):
             self._wake_within(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
 
     def note_start(self, run_id: str, token: int, at: float) -> None:
-        """Note when an attempt began: recorded with its end, or in a moment if that is not here."""
+        """Note when an attempt began: recorded with its end, or after `START_SECONDS`."""
         with self._ready:
-            # Of a job that is revoked, Celery's pool gives the time of day.
+            # For a revoked job, Celery's pool gives the time of day.
             self._starts[run_id, token] = min(at, time.monotonic())
             self._wake_within(START_SECONDS)
 
     def cancel_start(self, run_id: str, token: int) -> bool:
-        """Take that back; False when it has been recorded."""
+        """Withdraw a noted start; False if it has been recorded."""
         with self._ready:
             return self._starts.pop((run_id, token), None) is not None
 
     def publish(self, hint: Hint, then: Callable[[], None]) -> None:
-        """Have a hint published; `then` is called when it is out."""
+        """Have a hint published; `then` is called after that."""
         with self._ready:
             self._hints.append((hint, then))
             self._wake_within(0)
 
     def prime(self) -> None:
-        """Have queues told what they have forgotten, a second after the last try at the earliest.
+        """Have emptied queues filled again, at most once a second.
 
-        The caller asks with every take until it is done.
+        The caller repeats this with every take until it is done.
         """
         with self._ready:
             if not self._is_to_prime and time.monotonic() >= self._may_prime_at:
@@ -120,14 +122,14 @@ class IOThread(threading.Thread):
                 self._wake_within(0)
 
     def _wake_within(self, seconds: float) -> None:
-        """Have all that is here done within so long."""
+        """Have the thread handle everything within this time."""
         due_at = time.monotonic() + seconds
         if due_at < self._due_at:
             self._due_at = due_at
             self._ready.notify_all()
 
     def flush(self, *, timeout: float) -> bool:
-        """Wait until all is recorded and published; False when the time (seconds) ran out first."""
+        """Wait until all is recorded and published; False after `timeout` seconds."""
         with self._ready:
             self._reports.extend(self._due_starts(after=0.0))
             if self._reports or self._hints:
@@ -139,7 +141,7 @@ class IOThread(threading.Thread):
         return self._idle and is_empty and not self._postponed
 
     def stop(self) -> None:
-        """End the thread after the statement that it is in; requests are left unanswered."""
+        """End the thread after its current statement; requests are not answered."""
         with self._ready:
             self._stopping = True
             self._ready.notify_all()
@@ -187,29 +189,29 @@ class IOThread(threading.Thread):
                 self._may_prime_at = time.monotonic() + RETRY_SECONDS
                 self._is_to_prime = False
 
-    def _requeue_reports(self, reports: list[tuple[Report, Then | None]]) -> None:
-        """Try again at once what has failed, with all that is here."""
+    def _requeue_reports(self, reports: Reports) -> None:
+        """Put reports back, to be tried again at once."""
         with self._ready:
             self._reports[:0] = reports
             self._wake_within(0)
 
     def _due_starts(self, *, after: float) -> Iterator[tuple[Report, None]]:
-        """Take the starts whose ends have not come after so many seconds."""
+        """Take the starts that are older than this many seconds."""
         until = time.monotonic() - after
         for run_id, token in [key for key, at in self._starts.items() if at <= until]:
             at = self._starts.pop((run_id, token))
             yield Report(run_id, token, Kind.STARTED, at), None
 
-    def _due_hints(self) -> list[tuple[Hint, Callable[[], None]]]:
-        """Take the hints that may be published now: a moment after the broker was away."""
+    def _due_hints(self) -> Hints:
+        """Take the hints, unless a publish has failed within the last second."""
         if self._hints and time.monotonic() < self._may_publish_at:
             self._due_at = min(self._due_at, self._may_publish_at)
             return []
         hints, self._hints = self._hints, []
         return hints
 
-    def _requeue_hints(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
-        """Try them again in a moment: the database does not wait for the broker."""
+    def _requeue_hints(self, hints: Hints) -> None:
+        """Put hints back, to be tried again in a second; the database does not wait for them."""
         with self._ready:
             self._hints[:0] = hints
             self._may_publish_at = time.monotonic() + RETRY_SECONDS
@@ -221,12 +223,11 @@ class IOThread(threading.Thread):
         try:
             step(batch)
         except BrokerUnavailable as error:
-            # No fault of the database's, whose connection stays.
+            # The database's connection is fine and stays open.
             logger.warning("could not %s; trying again: %s", name, error)
             return False
         except Exception:
-            # Whatever was raised: nothing of the batch is known to be done, and each of its steps
-            # is safe to repeat.
+            # Whatever was raised: the batch may be done or not, and all of it is safe to repeat.
             logger.exception("could not %s; trying again", name)
             try:
                 self._application.close()
@@ -235,11 +236,11 @@ class IOThread(threading.Thread):
             return False
         return True
 
-    def _publish(self, hints: list[tuple[Hint, Callable[[], None]]]) -> None:
+    def _publish(self, hints: Hints) -> None:
         self._application.publish([hint for hint, _ in hints])
         self._post(*(then for _, then in hints))
 
-    def _record(self, reports: list[tuple[Report, Then | None]]) -> None:
+    def _record(self, reports: Reports) -> None:
         crash_point("ledger.before_record")
         states = self._application.record([report for report, _ in reports])
         crash_point("ledger.after_record")
@@ -247,7 +248,7 @@ class IOThread(threading.Thread):
         for report, then in reports:
             state = states.get(report.run_id)
             if state == BUSY_ROW:
-                # One row that an operator holds must not keep the others waiting.
+                # A row that an operator has locked must not delay the others.
                 busy.append((report, then))
             elif then is not None:
                 done.append(partial(then, state))
@@ -255,7 +256,7 @@ class IOThread(threading.Thread):
         if busy:
             self._postpone(busy)
 
-    def _postpone(self, reports: list[tuple[Report, Then | None]]) -> None:
+    def _postpone(self, reports: Reports) -> None:
         def requeue() -> None:
             with self._ready:
                 self._postponed -= 1

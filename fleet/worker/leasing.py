@@ -1,4 +1,4 @@
-"""The boot step of a worker on fair queues: what holds there, and how its leases live and end."""
+"""The boot step of a worker on fair queues: its transport, its pool, and the life of its leases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fleet.transport.leases import Leases
 from fleet.transport.quarantine import SHAPE_ERRORS
 from fleet.transport.transport import Transport, fair_queues
 from fleet.versions import ALLOW_UNTESTED, untested_versions
-from fleet.worker.charging import Entrance
+from fleet.worker.charging import Entrance, slot_release
 from fleet.worker.consumer import Consumer
 
 logger = logging.getLogger(__name__)
@@ -31,10 +31,10 @@ logger = logging.getLogger(__name__)
 DEFAULT_CONSUMER: Final = "celery.worker.consumer:Consumer"
 RENEWALS_A_LEASE: Final = 4
 AUDIT_SECONDS: Final = 4.0
-"""A renewal also looks for what a foreign hand has done to a queue's keys."""
+"""The longest pause between renewals, each of which audits the queue's keys."""
 LOOK_SECONDS: Final = 0.5
 COLLECT_AT: Final = (20_000, 20, 50)
-"""Messages and what belongs to them live for some thousand others: Python's 700 finds nothing."""
+"""Thresholds of the garbage collector: messages outlive Python's default of 700 allocations."""
 
 
 class FairQueues(bootsteps.StartStopStep):
@@ -52,31 +52,31 @@ class FairQueues(bootsteps.StartStopStep):
             worker.consumer_cls = Consumer
         end_copies(worker.app.tasks)
         if threading.current_thread() is threading.main_thread():
-            # Not in a process that runs a worker beside its own work, a test's for example. What is
-            # there by now stays: the collector need not look at it again, nor in the children.
+            # Not in a process that runs a worker in a thread, such as a test's. All present objects
+            # stay: the collector skips them, here and in the children.
             gc.freeze()
             gc.set_threshold(*COLLECT_AT)
         consumed = set(worker.app.amqp.queues.consume_from)
         if consumed & set(fair_queues(worker.app)):
             for task in worker.app.tasks.values():
-                # Before strategies are built. Acknowledged early, a message would be nobody's
-                # while it runs: its cap, lock and worker time could not be counted.
+                # Before strategies are built. A message that is acknowledged early has no lease
+                # while it runs, and so no cap, lock or worker time.
                 task.acks_late = True
         return self
 
     def start(self, worker: Any) -> None:
         worker.pool.apply_async = Entrance(worker.pool)
-        worker._process_task = surviving(worker, worker._process_task)
+        worker._process_task = guarded_process(worker, worker._process_task)
         self.renewal = Renewal(worker.app, has_process=lambda: slots_of(worker) > 0)
         self.renewal.start()
 
     def stop(self, worker: Any) -> None:
-        # Connected after those of all other steps: what they do at the end comes before this.
+        # Connected last: the other steps' receivers run first.
         signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
-        # The pool runs what it has, and the leases of that are needed until `worker_shutdown`.
+        # The pool still runs its jobs, and needs their leases until `worker_shutdown`.
         try:
             with leases_of(self.app) as (leases, client):
-                leases.wind_up(client)
+                leases.give_back_waiting(client)
         except Exception as error:
             logger.error("what waits here goes back at the end: %r", error)  # noqa: TRY400  the broker is away
 
@@ -93,11 +93,10 @@ class FairQueues(bootsteps.StartStopStep):
             logger.error("leases end by themselves: %r", error)  # noqa: TRY400  the broker is away
 
 
-def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return Celery's way into the pool, past which a message of the wrong shape costs no slot.
+def guarded_process(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return Celery's `_process_task`, which frees the slot of a malformed message as well.
 
-    Celery gives the slot back for a revoked task only; and what waited for a slot would raise
-    where nobody knows which message it was.
+    Celery frees the slot of a revoked task only, and raises where the message is unknown.
     """
 
     def process(request: Any) -> None:
@@ -107,11 +106,11 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
             put_aside = getattr(request.message.channel, "put_aside", None)
             if put_aside is None:
                 raise
-            getattr(worker, "_quick_release", _nothing)()
+            slot_release(worker)()
             worker_state.task_ready(request)
             put_aside(request.message, error)
         else:
-            # Not above: whoever gets the slot may have an error of its own.
+            # Not in the `try`: the task that gets the slot may raise such an error, too.
             children, job = children_of(worker.pool), request._apply_result
             if children and job and children.release_early(job()):
                 worker._quick_release()
@@ -120,26 +119,22 @@ def surviving(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any
 
 
 def slots_of(worker: Any) -> int:
-    """Return how many tasks a worker can run at once now: 0 when its pool has no process.
+    """Return how many tasks a worker can run at once now; 0 if its pool has no process.
 
-    A pool that Celery scales by its load may have none while it has no work.
+    An autoscaled pool counts at its maximum: it may have no process while it is idle.
     """
     most = worker.autoscaler.max_concurrency if getattr(worker, "autoscaler", None) else 0
     try:
         return max(0, most, worker.pool.num_processes)
     except AttributeError:
-        return 0  # prefork's has ended
-
-
-def _nothing() -> None:
-    """Release no slot: pools without a semaphore count none."""
+        return 0  # a prefork pool that has ended
 
 
 class Renewal(threading.Thread):
-    """Says that this process lives, also while its loop is busy: a solo pool runs tasks in it.
+    """Renews the leases in a thread, as a solo pool runs tasks in the event loop.
 
-    And at once when a queue says that it began anew: who is full takes nothing, and would not find
-    out in time that nobody knows any more what it holds.
+    At once if a queue begins a new epoch: a worker with full slots takes nothing, and would learn
+    too late that the queue has lost its leases.
     """
 
     def __init__(self, app: Any, *, has_process: Callable[[], bool]) -> None:
@@ -162,36 +157,36 @@ class Renewal(threading.Thread):
         is_lost = False
         while not self._stopped.is_set():
             try:
-                with leases_of(self._app) as (leases, client), client.pubsub() as heard:
+                with leases_of(self._app) as (leases, client), client.pubsub() as subscription:
                     if channels:
-                        heard.subscribe(*channels)
+                        subscription.subscribe(*channels)
                     leases.has_worker, leases.has_process = True, self._has_process
                     while not self._stopped.is_set():
                         leases.measure_round_trip(client)
                         leases.renew(client)
                         is_lost = False
-                        self._rest(heard)
+                        self._rest(subscription)
             except Exception as error:
                 if not is_lost:
                     name = type(error).__name__
                     logger.error("leases are not renewed: %s: %s", name, error)  # noqa: TRY400  one line
                 is_lost = True
-                # Soon: others take again a second after the broker is back.
+                # Soon: a second after the broker is back, other workers take again.
                 self._stopped.wait(min(LOOK_SECONDS, self._pause))
 
-    def _rest(self, heard: PubSub) -> None:
-        """Wait until leases are due again, or an epoch has begun."""
+    def _rest(self, subscription: PubSub) -> None:
+        """Wait until the next renewal is due, or an epoch has begun."""
         until = time.monotonic() + self._pause
         while not self._stopped.is_set() and (rest := until - time.monotonic()) > 0:
-            if not heard.subscribed:
+            if not subscription.subscribed:
                 self._stopped.wait(rest)
-            elif heard.get_message(ignore_subscribe_messages=True, timeout=rest):
+            elif subscription.get_message(ignore_subscribe_messages=True, timeout=rest):
                 return
 
 
 @contextmanager
 def leases_of(app: Any) -> Iterator[tuple[Leases, Redis]]:
-    """Give this process's leases, and a client over a connection of its own."""
+    """Give this process's leases, and a client over a new connection."""
     with app.connection_for_write() as connection:
         channel = connection.default_channel
         with channel.conn_or_acquire() as client:
@@ -203,7 +198,7 @@ def refuse_stock_transport(app: Any) -> None:
     if not fair_queues(app):
         return
     if app.conf.broker_transport:
-        # Beside a URL it is ignored, stock, or one that does not know Sentinel.
+        # It would be ignored, replace ours, or not know Sentinel.
         raise Refused(
             f"broker_transport_options names fair_queues, and broker_transport is "
             f"{app.conf.broker_transport!r}: leave it unset, the URL's scheme decides"

@@ -1,4 +1,4 @@
-"""The boot step of a worker node: starts its parts, and ends them in order."""
+"""The boot step of a worker node: starts its parts, and stops them in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from celery.exceptions import ImproperlyConfigured
 from celery.worker import state
 
 from fleet.contract import Application, Node
-from fleet.transport.epochs import when_untold
+from fleet.transport.epochs import set_primer
 from fleet.worker import child, remote
 from fleet.worker.gate import Gate
 from fleet.worker.heartbeat import Heartbeat
@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 FLUSH_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 1.0
 TURN_SECONDS: Final = 0.05
-DEALT_A_TURN: Final = 32
-"""Not all at once: while the loop is busy with a batch, children would have no work."""
+CALLBACKS_A_TURN: Final = 32
+"""Most callbacks in one turn of the loop; meanwhile, children get no work."""
 
 
 class DurableRuns(bootsteps.StartStopStep):
@@ -47,16 +47,16 @@ class DurableRuns(bootsteps.StartStopStep):
         _refuse_other_pools(worker, self.application)
         child.install(worker.app.tasks, self.application)
         if isinstance(worker.pool, TaskPool):
-            # Others say so of the main process.
+            # Other pools send this signal in the main process.
             signals.worker_process_init.connect(self._be_nice)
         self._close_remote_control(worker)
-        # A Redis that is full or read-only refuses commands: it is waited for like a lost one.
+        # Wait for a Redis that is full or read-only as for a lost one.
         worker.app.conf.broker_channel_error_retry = True
         return self
 
     def _close_remote_control(self, worker: Any) -> None:
-        """Have the system's worker follow no command by message, and others few."""
-        # Refused before the fork: a name that is no command.
+        """Disable remote control on the system's worker, and limit it on others."""
+        # Before the fork: this raises for a name that is no command.
         self._commands = remote.commands(self.application.remote_commands)
         self._opened = self.application.remote_commands
         if self.application.system_queue in worker.app.amqp.queues.consume_from:
@@ -64,7 +64,7 @@ class DurableRuns(bootsteps.StartStopStep):
             self._opened = ()
 
     def _be_nice(self, **_signal: Any) -> None:
-        """In a pool's process: where processors are scarce, come after the one that feeds all."""
+        """In a pool's process: have a lower priority than the main one, which feeds all."""
         os.nice(self.application.child_niceness)
 
     def start(self, worker: Any) -> None:
@@ -83,15 +83,15 @@ class DurableRuns(bootsteps.StartStopStep):
         self.gate = Gate(self.application, self.io_thread, slots=node.slots)
         self.heartbeat = Heartbeat(
             self.application,
-            partial(as_now, worker, node),
+            partial(current_node, worker, node),
             held=self.gate.held,
             cancel=lambda run_ids: post(partial(self._cancel, run_ids)),
             # A solo pool runs its task in the loop: a long task is no hang.
             watch_loop=worker.hub is not None and node.pool != "solo",
         )
-        # The row must be there before the first admission names it.
+        # The row must exist before the first admission names it.
         self.heartbeat.beat_first()
-        # This thread is next heard of at the end; a connection may not live as long as a worker.
+        # This thread needs no connection until the end of the worker.
         self.application.close()
         self.gate.attach(worker)
         worker.consumer.gate = self.gate
@@ -106,7 +106,7 @@ class DurableRuns(bootsteps.StartStopStep):
         # After the pool has forked: a thread would not survive it, and a held lock would.
         self.io_thread.start()
         self.heartbeat.start()
-        when_untold(self.io_thread.prime)
+        set_primer(self.io_thread.prime)
         signals.worker_shutting_down.connect(
             partial(_wake, worker), sender=worker.hostname, weak=False
         )
@@ -117,7 +117,7 @@ class DurableRuns(bootsteps.StartStopStep):
             self.gate.cancel(run_id)
 
     def _before_pool_closes(self, close: Callable[[], None]) -> None:
-        """Hand back what the pool would not take any more, and let begin what is recorded to."""
+        """Hand back what the pool would drop; let runs start whose start is recorded."""
         self.heartbeat.loop_ends()
         self.gate.close()
         until = time.monotonic() + FLUSH_SECONDS
@@ -128,22 +128,22 @@ class DurableRuns(bootsteps.StartStopStep):
         close()
 
     def _answer(self) -> None:
-        """Do what was left to the loop, which turns no more."""
+        """Run the callbacks that were left to the loop, which has ended."""
         while self._posted:
-            _survive(self._posted.popleft())
+            _run_callback(self._posted.popleft())
 
     def stop(self, worker: Any) -> None:
-        # The pool drains: its outcomes are recorded as they come, until `worker_shutdown`.
+        # The pool drains: outcomes are recorded until `worker_shutdown`.
         pass
 
     def terminate(self, worker: Any) -> None:
         self.gate.close()
-        # Whoever rescues these runs must not find their tasks still at work.
+        # The tasks must have ended before these runs are rescued.
         worker.pool.terminate()
         self._leave()
 
     def _leave(self, **_signal: Any) -> None:
-        """Record what is left, then end this node's row: rescue need not wait for a lease."""
+        """Record what is left, then end this node's row, so that rescue need not wait."""
         self._answer()
         if not self.io_thread.flush(timeout=FLUSH_SECONDS):
             logger.error("outcomes are not recorded; their runs will be rescued")
@@ -155,10 +155,10 @@ class DurableRuns(bootsteps.StartStopStep):
             logger.exception("the worker's row stays; its runs wait for the end of the lease")
 
 
-def as_now(worker: Any, node: Node) -> Node:
-    """Return a worker's node with the slots that it has now, and the queues that it takes from.
+def current_node(worker: Any, node: Node) -> Node:
+    """Return a worker's node with its present slots and queues, which remote control may change.
 
-    By remote control both may change, down to none. Without a process it takes from no queue.
+    Without a process it takes from no queue.
     """
     slots = slots_of(worker)
     queues = sorted(worker.app.amqp.queues.consume_from) if slots else []
@@ -166,44 +166,43 @@ def as_now(worker: Any, node: Node) -> Node:
 
 
 def _post(worker: Any, posted: deque[Callable[[], None]], *callbacks: Callable[[], None]) -> None:
-    """Run callbacks in the worker's event loop, in turn; here, where there is none."""
+    """Run callbacks in order in the worker's event loop; here, if it has none."""
     hub = worker.hub
     if hub is None or worker.blueprint.state != bootsteps.RUN:
         for callback in callbacks:
-            _survive(callback)
+            _run_callback(callback)
     else:
-        # Kombu's loop calls in any order what was left to it, and admitted runs start in that
-        # in which the queue gave them.
+        # Kombu's loop keeps no order, and admitted runs must start in the queue's order.
         posted.extend(callbacks)
         hub.call_soon(_in_loop, worker, posted)
 
 
 def _in_loop(worker: Any, posted: deque[Callable[[], None]]) -> None:
-    for _ in range(DEALT_A_TURN):
+    for _ in range(CALLBACKS_A_TURN):
         if posted:
-            _survive(posted.popleft())
+            _run_callback(posted.popleft())
     if posted:
         worker.hub.call_soon(_in_loop, worker, posted)
-    # What the callback leaves to the loop, an acknowledgement say, comes too late for this
-    # round, and Kombu does not look for it before it sleeps until something else happens.
+    # A callback may leave an acknowledgement to the loop. Kombu does not check for it again
+    # before it sleeps.
     if worker.hub._ready:
         _wake(worker)
 
 
 def _wake(worker: Any, **_signal: Any) -> None:
-    """End the event loop's sleep: told to stop, it would look only when its next timer is due."""
+    """End the event loop's sleep, which otherwise lasts until its next timer."""
     if worker.hub is not None and worker.hub._waker is not None:
         worker.hub._waker.wake()
 
 
 def _is_cold() -> bool:
-    """Say whether this worker ends at once, with what runs."""
+    """Say whether this is a cold shutdown."""
     # As Celery asks: 0 is an exit status.
     return state.should_terminate is not None and state.should_terminate is not False
 
 
-def _survive(callback: Callable[[], None]) -> None:
-    """Run a callback; its error concerns one run, and must not end the worker."""
+def _run_callback(callback: Callable[[], None]) -> None:
+    """Run a callback; log its error, which must not end the worker."""
     try:
         callback()
     except Exception:
@@ -215,7 +214,7 @@ def _pool_of(worker: Any) -> str:
 
 
 def _refuse_other_pools(worker: Any, application: Application) -> None:
-    """Raise ImproperlyConfigured for one that takes durable runs and cannot stop them."""
+    """Raise ImproperlyConfigured for a pool that takes durable runs and cannot stop them."""
     queues = set(worker.app.amqp.queues.consume_from) - set(application.plain_queues)
     if not queues or application.allows_other_pools or isinstance(worker.pool, TaskPool):
         return

@@ -1,8 +1,8 @@
-"""What comes out of the pool, and how Celery hears of it.
+"""Outcomes of the pool: recorded first, then passed to Celery.
 
-The pool's word goes to the recorder first and to Celery second, so a message is acknowledged
-only after its outcome is committed. What the child could not say is decided here in its place.
-Of a run without a row nothing is recorded: its message goes when that of its next attempt is out.
+So a message is acknowledged only after its outcome is committed. If a child was lost, its outcome
+is decided here. Nothing is recorded of a run without a row: its message is acknowledged when the
+hint of its next attempt is published.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from billiard.common import human_status
-from billiard.einfo import ExceptionInfo, ExceptionWithTraceback
+from billiard.einfo import ExceptionInfo
 from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
 from celery.concurrency.prefork import TaskPool
 from celery.worker import state as worker_state
@@ -27,7 +27,7 @@ from fleet.logs import log_event
 from fleet.pool import ask_to_stop, has_read
 from fleet.router import acting_as
 from fleet.worker.admitted import AdmittedRun
-from fleet.worker.failures import class_names, failure
+from fleet.worker.failures import class_names, failure, unwrapped
 from fleet.worker.io_thread import IOThread
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ READ_SECONDS: Final = 0.02
 
 
 class Outcomes:
-    """Settles the runs that one worker node holds, each once."""
+    """Settles each run of one worker node once."""
 
     def __init__(
         self, application: Application, io_thread: IOThread, held: dict[str, AdmittedRun]
@@ -50,12 +50,12 @@ class Outcomes:
         """How many of them have no outcome yet."""
 
     def attach(self, worker: Any) -> None:
-        """Learn of this worker's pool and timer."""
+        """Use this worker's pool and timer."""
         self._pool = worker.pool
         self._later = worker.timer.call_after
 
     def callbacks(self, held: AdmittedRun) -> dict[str, Callable[..., None]]:
-        """Return what the pool calls, in place of what Celery gave it, which is called later."""
+        """Return the pool's callbacks; Celery's own are called after the record."""
         return {
             "accept_callback": functools.partial(self._accepted, held),
             "callback": functools.partial(self._returned, held),
@@ -66,7 +66,7 @@ class Outcomes:
     def settle(
         self, held: AdmittedRun, report: Report, celery_next: Callable[[], Any] | None = None
     ) -> None:
-        """Record what became of the attempt, once; Celery hears of it after the commit."""
+        """Record the attempt's outcome, once; call `celery_next` after the commit."""
         if held.settled:
             return
         held.settled = True
@@ -78,16 +78,16 @@ class Outcomes:
         def then(state: str | None) -> None:
             self._forget(held)
             if celery_next is None or (state == "cancelled" and report.kind is not Kind.FAILED):
-                # Also for a try that was to be followed by another, when a cancel came between.
+                # Also if a retry was to follow, and a cancel came first.
                 _announce_cancelled(held.request)
             elif _has_ended_otherwise(report, state):
-                # Celery has stored how it ended, before its child was lost.
+                # Celery has stored its end, before its child was lost.
                 drop(held.request)
             else:
                 celery_next()
             crash_point("ledger.after_ack")
 
-        # An idle worker has nothing better to do, and its caller may be waiting.
+        # An idle worker has time, and a caller may be waiting.
         is_urgent = held.admission.is_limited or self.open_count == 0
         self._io_thread.report(report, then, is_urgent=is_urgent)
 
@@ -99,7 +99,7 @@ class Outcomes:
         *,
         next_hint: Hint,
     ) -> None:
-        """Let Celery hear of an attempt of which nothing is written, and go on after it."""
+        """Pass an outcome that is not recorded to Celery; before that, publish the next hint."""
 
         def then() -> None:
             self._forget(held)
@@ -118,11 +118,11 @@ class Outcomes:
     def _forget(self, held: AdmittedRun) -> None:
         if self._held.get(held.admission.key) is held:
             del self._held[held.admission.key]
-        # The job knows it by its callbacks: a ring, which only Python's collector would undo.
+        # The job refers to it by its callbacks: a reference cycle.
         held.job = None
 
     def try_again(self, held: AdmittedRun) -> None:
-        """End an attempt that did nothing, though its start is recorded; the next comes at once."""
+        """Retry at once an attempt that did not begin, although its start is recorded."""
         error = NotBegun("its worker had no process for it in time")
         named = held.admission.run_id, held.admission.token
         report = failure(*named, error, "", delay=0.0, cause=NOT_BEGUN)
@@ -134,13 +134,13 @@ class Outcomes:
         self.settle(held, report, functools.partial(_tell_failed, held.request, error))
 
     def stop(self, held: AdmittedRun) -> None:
-        """Stop a run that has started: softly, and after a grace for good."""
-        # Only prefork's children are processes that can be told; elsewhere the task goes on.
+        """Stop a run that has started: softly, and with SIGKILL after a grace period."""
+        # Only prefork's children can be signalled; on other pools the task continues.
         if held.settled or not isinstance(self._pool, TaskPool):
             return
         child = getattr(held.job, "_write_to", None)
         if not has_read(child, held.job):
-            # Its process is still at the job before, or about to read this one.
+            # Its process runs the previous job, or has not read this one yet.
             self._later(READ_SECONDS, self.stop, (held,))
             return
         # The signal of Celery's soft time limit: the task sees SoftTimeLimitExceeded.
@@ -158,7 +158,7 @@ class Outcomes:
     # --- what the pool calls -----------------------------------------------------------
 
     def _accepted(self, held: AdmittedRun, pid: int, time_accepted: float) -> None:
-        # The child's monotonic clock is this process's too: one boot, one machine.
+        # The child's monotonic clock is this machine's.
         held.started_at = time_accepted
         held.options["accept_callback"](pid, time_accepted)
         if held.admission.is_kept and not held.is_recorded:
@@ -167,30 +167,28 @@ class Outcomes:
             self.stop(held)
 
     def on_unread(self, held: AdmittedRun) -> None:
-        """Take back that it has begun: its process ended before it came to read it."""
+        """Withdraw its start: its process ended before it read the job."""
         held.started_at = None
         if held.admission.is_kept:
-            # The row may take it for running by now.
+            # The start may be recorded already.
             held.is_recorded = not self._io_thread.cancel_start(
                 held.admission.run_id, held.admission.token
             )
 
     def _returned(self, held: AdmittedRun, answer: tuple[Any, ...]) -> None:
-        """Take Celery's three values and the child's report."""
+        """Settle with Celery's three values and the child's report."""
         *celerys, report = answer
         celery_next = functools.partial(held.options["callback"], tuple(celerys))
         self.settle(held, report, celery_next)
 
     def _lost(self, held: AdmittedRun, einfo: ExceptionInfo) -> None:
-        """The child died, ran over its hard limit or was terminated: decide in its place."""
-        error = einfo.exception
-        if isinstance(error, ExceptionWithTraceback):
-            error = error.exc
+        """Decide the outcome: the child died, hit its hard limit or was terminated."""
+        error = unwrapped(einfo.exception)
         if isinstance(error, Terminated):
             if held.cancelled or held.request._already_revoked:
                 self.settle(held, held.report(Kind.CANCELLED, cause="terminated"))
                 return
-            # A cold shutdown ends what runs; nobody has cancelled it.
+            # A cold shutdown terminates runs that were not cancelled.
             error = WorkerLostError("the worker was told to stop at once")
         cause = TIME_LIMIT if isinstance(error, TimeLimitExceeded) else CHILD_LOST
         shown = _exit_of(error)
@@ -207,7 +205,7 @@ class Outcomes:
         if soft:
             held.options["timeout_callback"](soft, timeout)
         elif not held.settled:
-            # Prefork tells of a hard limit by an error first; green pools only in this way.
+            # Prefork reports a hard limit as an error first; green pools only in this way.
             try:
                 raise TimeLimitExceeded(timeout)
             except TimeLimitExceeded:
@@ -215,13 +213,13 @@ class Outcomes:
 
 
 def _has_ended_otherwise(report: Report, state: str | None) -> bool:
-    """Say whether the recorder knew better than a report of a lost attempt."""
+    """Say whether the row has another outcome than the report of a lost attempt."""
     known = {Kind.RETRYING: ("succeeded", "failed"), Kind.FAILED: ("succeeded",)}
     return state in known.get(report.kind, ())
 
 
 def _log_failed(held: AdmittedRun, report: Report) -> None:
-    """Say once what no row will tell."""
+    """Log a failure that no row records."""
     facts = {
         "run": report.run_id,
         "task": held.request.name,
@@ -234,7 +232,7 @@ def _log_failed(held: AdmittedRun, report: Report) -> None:
 
 
 def drop(request: Request) -> None:
-    """Acknowledge a message that needs no more: its row remembers."""
+    """Acknowledge a message that is not needed: its row brings another one if necessary."""
     worker_state.task_ready(request)
     request.acknowledge()
 
@@ -246,9 +244,9 @@ def requeue(request: Request) -> None:
 
 
 def _tell_failed(request: Request, error: BaseException) -> None:
-    """Tell Celery of a failure that no child told it.
+    """Store a failure in Celery that no child has stored.
 
-    Not through `Request.on_failure`, whose options may publish or requeue the message.
+    Not by `Request.on_failure`, which may requeue the message.
     """
     worker_state.task_ready(request)
     with acting_as(request.request_dict):
@@ -265,7 +263,7 @@ def _tell_retried(request: Request, error: BaseException) -> None:
 
 
 def _announce_cancelled(request: Request) -> None:
-    # Celery's own `terminate` has announced it already.
+    # Celery's own `terminate` has announced it.
     if not request._already_revoked:
         request._announce_revoked("terminated", True, "cancelled", False)
 

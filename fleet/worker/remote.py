@@ -1,7 +1,7 @@
-"""What a worker of durable runs answers to by message: Celery's remote control, cut down.
+"""Celery's remote control, limited: a worker follows reading commands, and those a setting names.
 
-Whoever may write to the broker may send any command. A worker follows those that read, and those
-that a setting names; no answer has a password, which would pass through Redis to Flower.
+Every client of the broker can send any command. Answers go through Redis to Flower, so passwords
+are masked.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ READING: Final = frozenset(
     {
         *("active", "active_queues", "clock", "conf", "hello", "ping", "query_task"),
         *("registered", "reserved", "revoked", "scheduled", "stats"),
-        "enable_events",  # Flower asks for it; it changes what is told, and nothing else
+        "enable_events",  # Flower sends it; it changes which events are sent, and nothing else
     }
 )
-"""Celery's commands that are always followed. `report` has all of Django's settings: it is not."""
+"""Celery's commands that are always followed; not `report`, which has all of Django's settings."""
 
 LONGEST_PATTERN: Final = 255
-"""In characters: as long as a node's name."""
+"""In characters: the length limit of a node's name."""
 MASK: Final = "********"
 _IN_URL: Final = re.compile(r"://[^/\n]*@")
 _IN_QUERY: Final = re.compile(
@@ -74,31 +74,30 @@ def commands(opened: Collection[str] = ()) -> dict[str, Command]:
 
 
 def limit(consumer: Any, given: Mapping[str, Command], opened: Collection[str] = ()) -> None:
-    """Have a worker's consumer follow these commands alone; before it listens."""
+    """Have a worker's consumer follow only these commands; call it before the consumer starts."""
     for step in consumer.steps:
         if isinstance(step, Control):
             node = step.box.node
             node.handlers = given
-            node.handle_message = partial(_hear, node.handle_message)
+            node.handle_message = partial(_handle_unless_pattern, node.handle_message)
         elif isinstance(step, Mingle):
             step.send_hello = say_hello
             if not _shares_revoked(opened):
                 step.on_revoked_received = _ignore_revoked
         elif isinstance(step, Gossip) and "election" not in opened:
-            # Nobody asks for an election: who asks for many would fill the worker's memory.
+            # Elections are not used, and many would fill the worker's memory.
             step.event_handlers = {}
 
 
 def masked(value: Any) -> Any:
-    """Return an answer without passwords, and without the arguments of durable runs.
-
-    Passwords stand in URLs, in their queries, and below keys that say so.
+    """Return an answer without the passwords in URLs, their queries and secret keys' values, and
+    without the arguments of durable runs.
     """
     if isinstance(value, str):
         return _IN_QUERY.sub(rf"\g<1>{MASK}", _IN_URL.sub(f"://{MASK}@", value))
     if isinstance(value, Mapping):
         if {"id", "args", "kwargs"} <= value.keys() and not _is_plain(value["id"]):
-            # Around the permission to view arguments.
+            # They need the permission to view arguments.
             value = {**value, "args": "", "kwargs": ""}
         return {
             masked(key): MASK if _is_secret(key) and item else masked(item)
@@ -110,7 +109,7 @@ def masked(value: Any) -> Any:
 
 
 def _is_plain(task_id: Any) -> bool:
-    """Say whether this is a plain task that the worker has: no durable run, and still there."""
+    """Say whether the worker has this task, and it is no durable run."""
     request = worker_state.requests.get(task_id)
     return request is not None and not is_hint(request.request_dict)
 
@@ -120,7 +119,7 @@ def _is_secret(key: Any) -> bool:
 
 
 def _own_inspections() -> list[Command]:
-    """Return the commands that the user's code calls reading ones."""
+    """Return the inspect commands that the user's code has added."""
     return [
         Panel.data[name]
         for name, about in Panel.meta.items()
@@ -140,7 +139,7 @@ def _refuse(name: str, state: Any, **_arguments: Any) -> dict[str, str]:  # noqa
 
 
 def _conf(state: Any, **arguments: Any) -> Any:
-    """Answer Celery's own settings: its table has all of Django's besides."""
+    """Answer Celery's own settings, without Django's."""
     prefix = state.app.conf.prefix or ""
     table = control.conf(state, **arguments)
     return {
@@ -151,10 +150,10 @@ def _conf(state: Any, **arguments: Any) -> Any:
     }
 
 
-def _hear(handle: Command, body: Any, message: Any = None) -> Any:
-    """Deal with a message, unless it asks for a regular expression or a long pattern.
+def _handle_unless_pattern(handle: Command, body: Any, message: Any = None) -> Any:
+    """Handle a message, unless it has a regular expression or a long pattern.
 
-    Python's `re` may take years for one of nine characters, while the worker's loop stands still.
+    A short regular expression can block the worker's loop for years.
     """
     pattern, matcher = body.get("pattern"), body.get("matcher")
     is_short = isinstance(pattern, str) and len(pattern) <= LONGEST_PATTERN
@@ -165,14 +164,14 @@ def _hear(handle: Command, body: Any, message: Any = None) -> Any:
 
 
 def _shares_revoked(opened: Collection[str]) -> bool:
-    """Whether this worker and others tell each other which tasks are revoked."""
+    """Say whether workers exchange the ids of revoked tasks."""
     return bool({"revoke", "terminate"} & set(opened))
 
 
 def _ignore_revoked(_consumer: Any, _revoked: Any) -> None:
-    """Take no revoked ids from the answer to a greeting: anyone can write one."""
+    """Ignore the revoked ids in a reply to our hello: any client can write one."""
 
 
 def _hello(state: Any, from_node: str, **_revoked: Any) -> Any:
-    """Greet another worker, and take no revoked ids from it: that would be to revoke."""
+    """Reply to another worker's hello; ignore its revoked ids."""
     return control.hello(state, from_node)

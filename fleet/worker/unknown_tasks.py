@@ -1,7 +1,7 @@
-"""Hints of tasks that this worker does not know, as an old worker meets them in a rolling deploy.
+"""Hints of tasks that this worker does not know, as in a rolling deploy.
 
-The application says whether another live worker of the queue knows the task. If so, the message
-goes back to the queue. If not, the row waits for such a worker, and the message is dropped.
+If another live worker of the queue knows the task, the message goes back to the queue. If not, the
+message is dropped, and the row waits for such a worker.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS: Final = 0.25
 LONGEST_PAUSE_SECONDS: Final = 2.0
-"""The longest pause of a message while there are few; of many, see RETURNS_A_SECOND."""
+"""The longest pause of a message while there are few of them."""
 MOST_SECONDS: Final = 10.0
 RETURNS_A_SECOND: Final = 100
-"""How many messages a worker takes only to give them back, about, up to MOST_SECONDS of pause."""
+"""With many messages, pauses grow up to MOST_SECONDS, for about this many returns a second."""
 REMEMBERED_SECONDS: Final = 60.0
 REMEMBERED: Final = 10_000
 LOG_SECONDS: Final = 60.0
 
 
 def pause_before(returns: int, *, known: int, chance: float) -> float:
-    """Return for how many seconds a message rests that this worker has given back so often. Pure.
+    """Return the pause (seconds) of a message after so many `returns` by this worker. Pure.
 
-    Every other time not at all: a queue wakes the worker that has waited longest, and that is
-    another one. After a pause it may well be this one, who knows when the pause ends. `known` is
-    how many such messages the worker has met lately. `chance`, from 0 to 1, spreads them: all at
-    once they would find the worker that knows their task busy, and later it would have none.
+    Every second return has none: the queue wakes the worker that has waited longest, which is
+    another one. `known` is how many such messages the worker has met lately. `chance`, from 0 to 1,
+    spreads them in time: all at once, they would find the other worker busy.
     """
     if returns % 2 == 0:
         return 0.0
@@ -48,7 +47,7 @@ def pause_before(returns: int, *, known: int, chance: float) -> float:
 
 
 class UnknownTasks:
-    """What one worker does with hints of tasks that it does not know."""
+    """Handles one worker's hints of tasks that it does not know."""
 
     def __init__(
         self, io_thread: IOThread, *, later: Callable[..., Any], settle: Callable[..., Any]
@@ -60,7 +59,7 @@ class UnknownTasks:
         self._logged_at: dict[str, float] = {}
 
     def on_message(self, message: Any) -> bool:
-        """Take a message of an unknown task; False for one that is no hint, which is Celery's."""
+        """Handle a message of an unknown task; False if it is no hint: Celery handles that."""
         if not is_hint(message.headers):
             return False
         admission_request = admission_request_of(message.headers)
@@ -71,7 +70,7 @@ class UnknownTasks:
         if not self._io_thread.request_admission(
             admission_request, partial(self._answer, message, admission_request)
         ):
-            # The same message again, after a lease that ran out.
+            # The same message again, after its lease expired.
             self._give_back(message, admission_request)
         return True
 
@@ -94,27 +93,26 @@ class UnknownTasks:
             self._drop(message)
 
     def _give_back(self, message: Any, admission_request: AdmissionRequest) -> None:
-        """Let other workers have the message: at once, or after a pause when that was in vain."""
+        """Give the message back for other workers, with or without a pause."""
         returns = self._count_return(admission_request.key)
-        # Not a secret: any spread will do.
-        chance = random.random()  # noqa: S311
+        chance = random.random()  # noqa: S311  no secret
         pause = pause_before(returns, known=len(self._returns), chance=chance)
         is_fair = message.delivery_tag in getattr(message.channel, "leases", ())
         if pause and is_fair:
             message.channel.qos.requeue_later(message.delivery_tag, seconds=pause)
         elif pause:
-            # A stock queue knows no delay, and would give the message to this worker at once.
+            # A stock queue has no delay, and would give the message to this worker at once.
             self._later(pause, self._requeue, (message,))
         else:
             self._requeue(message)
 
     def _count_return(self, key: str) -> int:
-        """Return how often a message was given back before, and forget those of long ago."""
+        """Return how often a message was given back before; forget old ones."""
         now = time.monotonic()
         returns, _ = self._returns.pop(key, (0, now))
         self._returns[key] = (returns + 1, now)
         for oldest, (_, at) in list(islice(self._returns.items(), 2)):
-            # Two at a time: each return adds one at most.
+            # Two at a time, as each return adds at most one.
             if len(self._returns) > REMEMBERED or at < now - REMEMBERED_SECONDS:
                 del self._returns[oldest]
         return returns

@@ -22,7 +22,8 @@ OTHERS = {
     *("_default_manager", "_meta", "_raw_delete"),  # Django
     *("_normalize_name", "_options"),  # tornado, in fleet/flower.py
     "_sock",  # redis-py
-    *("_fairshift_ends_copies", "_fairshift_guarded", "_fairshift_roles", "_hear"),  # our own
+    *("_fairshift_ends_copies", "_fairshift_guarded", "_fairshift_roles"),  # our own
+    "_handle_messages",  # our own
 }
 SELF = {"self", "cls", "super()"}
 

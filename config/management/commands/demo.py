@@ -1,7 +1,8 @@
-"""`manage.py demo`: see thousands of real jobs run, and check on the devices what they did."""
+"""`manage.py demo`: run thousands of jobs, and check on the devices what they did."""
 
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -36,9 +37,9 @@ class Command(BaseCommand):
         parser.add_argument("--deadline", type=seconds, default=300, help="seconds for it all")
 
     def handle(self, *_args: Any, **given: Any) -> None:
-        """Play the demo; the exit status is 1 when anything is missing or doubled.
+        """Run the demo; the exit status is 1 if the verdict is not good.
 
-        A database that is another's is refused before anything is written.
+        A database with other data is refused before anything is written.
         """
         from config.demo.scenario import DemoError, Options, played_demo
         from config.demo.screen import Screen
@@ -73,8 +74,6 @@ class Command(BaseCommand):
 
 
 def _wait_for_interrupt() -> None:
-    try:
+    with suppress(KeyboardInterrupt):
         while True:
             signal.pause()
-    except KeyboardInterrupt:
-        return

@@ -18,7 +18,7 @@ from jobs.management.arguments import PORTS, interrupt, number, whole
 
 ADMIN = "admin"
 LOOK_SECONDS = 0.2
-# They say the same each second; their logs are complete.
+# They log the same each second; only their log files are complete.
 MONOTONOUS = ("beat", "system")
 
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **given: Any) -> None:
-        """Run until SIGINT or SIGTERM; a database that is another's is refused unchanged."""
+        """Run until SIGINT or SIGTERM; refuse a database with other data."""
         refuse_foreign_database()
         signal.signal(signal.SIGTERM, interrupt)
         stack = None
@@ -69,7 +69,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stdout.write("Stopping.")
         finally:
-            # An impatient second Ctrl-C must not leave half of the stack behind.
+            # A second Ctrl-C must not leave a part of the stack behind.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             if stack is not None:
@@ -110,10 +110,7 @@ class Command(BaseCommand):
 
 
 def admin_login() -> str:
-    """Make the user `admin` if there is none, with a new password; return how to log in.
-
-    Others may log in as well, such as the demo's user. Their passwords are not known here.
-    """
+    """Make the user `admin` with a new password if there is none; return how to log in."""
     users = get_user_model()._default_manager
     if users.filter(username=ADMIN).exists():
         return (

@@ -1,9 +1,9 @@
--- ack: these messages are done with: remove them.
+-- ack: remove these messages.
 -- KEYS[1]  the queue
 -- ARGV     now, worker, then for each: id, lease
 -- Result   how many leases were this worker's
--- Keeps    a message whose lease is somebody else's stays; one that never ran costs nothing,
---          nothing of its owner's rate either
+-- Keeps    a message that another worker has leased stays; one that never ran costs nothing, also
+--          nothing of its owner's rate
 -- Cost     O(log n) for each
 local leases = {}
 for index, pair in ipairs(leases_named(ARGV[2], 2)) do

@@ -1,17 +1,17 @@
--- audit: see whether what is counted is there, and fail when it is not: the queue then begins anew.
+-- audit: compare counts with keys, and fail if they differ: then the queue is rebuilt.
 -- KEYS[1]  the queue
 -- ARGV     now
--- Result   how many lines it has looked at; 0 when it was done within the last seconds
--- Keeps    a message stands in one place: ready in a line, parked, delayed or held by a worker. What
---          only a foreign hand does to a key, and no act would notice, is found here
+-- Result   how many lines were checked; 0 if there was an audit within the last seconds
+-- Keeps    a message is in one place: ready in a line, parked, delayed or leased. Finds changes by
+--          other software that no act would notice
 -- Cost     O(owners + lines + leases), while messages are parked also O(keys of the database); the
---          more it looks at, the longer it rests
-local rest = call('PTTL', audited_key) -- below 0 when it is not there, or never ends
+--          more it checks, the longer the pause after it
+local rest = call('PTTL', audited_key) -- below 0 if it does not exist or never expires
 if rest > 0 and rest < 1000000 then
     return 0
 end
 
--- No act writes times that are so far away.
+-- No act writes times further away than this.
 local FAR = '(' .. exact(now + 10 * 366 * 86400 * 1000000)
 call('ZREMRANGEBYSCORE', key.sleepers, '(' .. exact(now + 60000000), '+inf')
 for _, worker in ipairs(call('ZRANGEBYSCORE', key.workers, '(' .. exact(now + 60000000), '+inf')) do
@@ -22,8 +22,8 @@ if call('ZCOUNT', key.delayed, FAR, '+inf') > 0 then
     refuse('a delay')
 end
 
--- Whether an owner stands where its account does not put it. A score may be out of date: of what is
--- in flight it knows less.
+-- Whether an owner is not where its account says. A score may be too low: it does not include the
+-- latest time in flight.
 local function is_misplaced(owner)
     local score, rest = score_of(owner), tonumber(call('ZSCORE', key.resting, owner.name) or '')
     if not may_run(owner) then

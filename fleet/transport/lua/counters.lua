@@ -1,7 +1,7 @@
--- counters: the numbers of the queue.
+-- counters: return the numbers of the queue.
 -- KEYS[1]  the queue
 -- ARGV     now
--- Result   {name, number, …}: counters of what has happened, and gauges of what is there
+-- Result   {name, number, …}: counters of events, and gauges of the present state
 -- Keeps    changes nothing
 -- Cost     O(workers)
 local numbers = call('HGETALL', key.counters)

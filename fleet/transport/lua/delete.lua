@@ -1,8 +1,8 @@
--- delete: remove what is leased, too: the queue is deleted.
+-- delete: remove leased messages: the queue is deleted.
 -- KEYS[1]  the queue
 -- ARGV     now
 -- Result   how many leases there were
--- Keeps    what a worker says later of a lease that is gone is ignored
+-- Keeps    later operations on a removed lease are ignored
 -- Cost     O(log n) for each lease
 local count_of_leases = 0
 call('DEL', key.again)

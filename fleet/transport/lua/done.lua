@@ -1,4 +1,4 @@
--- done: the runs of these messages have ended, and they are done with: `finish` and `ack` in one.
+-- done: `finish` and `ack` in one: the runs of these messages have ended; remove them.
 -- KEYS[1]  the queue
 -- ARGV     now, worker, then for each: id, lease, run time (us)
 -- Result   how many leases were this worker's

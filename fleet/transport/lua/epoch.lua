@@ -1,7 +1,7 @@
--- epoch: look which filling of the queue this is; an empty one begins its first.
+-- epoch: return the queue's epoch; an emptied queue begins a new one.
 -- KEYS[1]  the queue
 -- ARGV     now
--- Result   {epoch, 1 when it has been told what owners may have, 1 when all hints were made again}
+-- Result   {epoch, 1 if it is told of its owners' settings, 1 if it is filled with all hints}
 -- Keeps    -
 -- Cost     O(1)
 meet_epoch(0, 0)

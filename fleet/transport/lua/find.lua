@@ -1,10 +1,10 @@
--- find: where a message is, and what stands before it.
+-- find: return a message's position.
 -- KEYS[1]  the queue
 -- ARGV     now, id
 -- Result   {state, owner, submission, place in its submission (0 is first), ready messages of its
 --          owner, running of its owner, cap, paused, resting until (us or ''), owners before its
---          own, due (us or '')}; state: ready, parked, delayed, leased; unknown stands alone
--- Keeps    changes nothing, and says nothing of other owners but how many are before
+--          own, due (us or '')}; state: ready, parked, delayed, leased; unknown has no more
+-- Keeps    changes nothing; tells of other owners only how many are before
 -- Cost     O(log n)
 local id = ARGV[2]
 local message = message_of(id)

@@ -1,9 +1,9 @@
--- give_back: a worker will not run these messages: somebody else may.
+-- give_back: take back messages that a worker will not run.
 -- KEYS[1]  the queue
--- ARGV     now, worker, then for each: id, lease, delay (us), '1' when it was rejected
+-- ARGV     now, worker, then for each: id, lease, delay (us), '1' if it was rejected
 -- Result   how many leases were this worker's
--- Keeps    the order: a message goes back to its old place, which is the front; a rejected one goes
---          behind its line
+-- Keeps    the order: a message goes back to its old place, at the front; a rejected one goes behind
+--          others of its priority
 -- Cost     O(log n) for each
 local named = leases_named(ARGV[2], 4)
 for _, pair in ipairs(named) do

@@ -1,15 +1,15 @@
--- hints: put messages in that are alike but for some values.
+-- hints: add messages that differ in some values only.
 -- KEYS[1]  the queue
 -- ARGV     now; priority (0-9, higher first), task; how many texts follow, in turn the message's own
 --          and the name of the value between them ('run', 'token', 'owner', 'submission', 'job',
 --          'lock'); then for each message run, token, owner, submission ('' for none), job ('' for
---          none), delay (us), the owner's own word for its lock ('' for none), deadline (us from
+--          none), delay (us), the lock's name within the owner ('' for none), deadline (us from
 --          now, '' for none)
--- Result   how many were new; one whose id is known is not put in again
+-- Result   how many were new; one whose id is known is not added again
 -- Keeps    what `enqueue` keeps
 -- Cost     O(log n) for each message
--- The texts of a thousand messages would be most of what is sent, and of what is read here; and one
--- command for each of its keys most of what is done: so what is ready goes in line by line.
+-- The texts of a thousand messages would be most of the data, and one command for each key most of
+-- the work. So the text is sent once, and ready messages are added line by line.
 meet_epoch(0, 0)
 local priority, task = tonumber(ARGV[2]), ARGV[3]
 local first = 5 + tonumber(ARGV[4])
@@ -91,7 +91,7 @@ for number, id in ipairs(ids) do
     -- guard: a hint that is known is not put in again
     elseif known[number] or fresh[id] then
         count('duplicates')
-        -- Its worker may be about to drop it without a run: see `drop`.
+        -- Its worker may ack it without a run: see `drop`.
         call('HSET', key.again, id, 1)
     else
         put_in_line(at, id)

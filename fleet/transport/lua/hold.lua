@@ -1,9 +1,9 @@
--- hold: a worker holds these messages, and the queue has forgotten it: it holds them again.
+-- hold: lease these messages to a worker again: the queue was emptied.
 -- KEYS[1]  the queue
--- ARGV     now, worker, then for each: lease, how long it has run (us, '' when it has finished),
---          expected run time (us, '' when unknown), and the message as for enqueue
+-- ARGV     now, worker, then for each: lease, how long it has run (us, '' if it has finished),
+--          expected run time (us, '' if unknown), and the message as for enqueue
 -- Result   how many leases were not known
--- Keeps    what runs counts for caps, locks and shares; what is leased stands in no line
+-- Keeps    running messages count for caps, locks and shares; leased messages are in no line
 -- Cost     O(log n) for each
 local worker, restored = ARGV[2], 0
 local held = key.held .. worker

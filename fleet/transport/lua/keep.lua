@@ -1,9 +1,9 @@
--- keep: a worker is back over a new connection: what it does not name, it does not hold.
+-- keep: a worker names its leases over a new connection; the others are taken back.
 -- KEYS[1]  the queue
 -- ARGV     now, worker, then for each message that it holds: id, lease
 -- Result   how many messages went back
--- Keeps    nothing is held for ever because a server that took over had not heard of its end; what
---          the worker names stays its own: its next take is its first
+-- Keeps    no message stays leased because the server failed over before its end arrived; the named
+--          ones stay leased: the worker's next take counts as its first
 -- Cost     O(log n) for each that goes back, and O(1) for each that is held
 local named, returned = {}, 0
 for _, pair in ipairs(leases_named(ARGV[2], 2)) do

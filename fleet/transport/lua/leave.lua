@@ -1,4 +1,4 @@
--- leave: a worker ends: what it holds goes back, and it is forgotten.
+-- leave: a worker ends: take back its messages, and forget it.
 -- KEYS[1]  the queue
 -- ARGV     now, worker, limit
 -- Result   how many messages went back; call again until there are fewer than the limit

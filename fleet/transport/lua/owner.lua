@@ -1,9 +1,9 @@
--- owner: set what owners may have: it acts on their backlog at once.
+-- owner: set the settings of owners; they act on their backlog at once.
 -- KEYS[1]  the queue
 -- ARGV     now, then for each: owner, weight, cap (0 for none), paused (0 or 1), rate (starts a
 --          second, 0 for none), burst
 -- Result   how many owners
--- Keeps    what an owner has received stays: a weight counts from now on
+-- Keeps    what an owner has received stays charged; a new weight counts from now on
 -- Cost     O(log n) for each
 for at = 2, #ARGV, 6 do
     local owner = owner_of(ARGV[at])

@@ -1,8 +1,8 @@
--- owners: look at owners, a page of all, or some by name.
+-- owners: return the state of owners: a page of all, or some by name.
 -- KEYS[1]  the queue
 -- ARGV     now, first, number, then names; with names, first and number do not count
 -- Result   for each: {name, weight, cap, paused, rate, ready, running, finished, served (us),
---          virtual time (us), '1' when eligible, resting until (us, '' for not), oldest published
+--          virtual time (us), '1' if eligible, resting until (us, '' for not), oldest published
 --          (us, '' for none)}
 -- Keeps    changes nothing
 -- Cost     O(owners looked at), and of each at most 20 submissions

@@ -1,8 +1,8 @@
--- prime: the queue knows again what it had forgotten.
+-- prime: mark the queue as told or filled, after it was emptied.
 -- KEYS[1]  the queue
--- ARGV     now, the epoch in which it was told, what: 'told' of owners, 'filled' with hints
--- Result   1, or 0 when another epoch has begun meanwhile
--- Keeps    a queue that forgets in the middle is told again
+-- ARGV     now, the epoch in which that was done, what: 'told' of owners, 'filled' with hints
+-- Result   1, or 0 if another epoch has begun meanwhile
+-- Keeps    a queue that is emptied meanwhile is not marked
 -- Cost     O(1)
 -- guard: a flush in the middle of a rebuild begins it again
 if state.epoch ~= tonumber(ARGV[2]) then

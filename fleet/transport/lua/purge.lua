@@ -1,8 +1,8 @@
--- purge: remove what waits in the queue; what is leased stays.
+-- purge: remove waiting messages; leased ones stay.
 -- KEYS[1]  the queue
 -- ARGV     now, limit
 -- Result   how many were removed; call again until there are fewer than the limit
--- Keeps    as withdraw
+-- Keeps    what `withdraw` keeps
 -- Cost     O(limit), and a scan past what is leased and what earlier calls have removed
 local removed, limit = 0, tonumber(ARGV[2])
 local cursor = '0'

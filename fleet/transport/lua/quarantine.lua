@@ -1,10 +1,10 @@
--- quarantine: put aside bytes that are no message, for a person to look at.
+-- quarantine: put aside bytes that are no message, for an operator.
 -- KEYS[1]  the queue
 -- ARGV     now, reason, where: 'list', list, bytes; or 'lease', worker, id, lease, bytes
--- Result   1, or 0 when they were not there any more
+-- Result   1, or 0 if they were gone
 -- Keeps    the newest 1,000; each is counted once; a placeholder stays
 -- Cost     O(1) for bytes at the left end of their list
-call('LLEN', key.quarantine) -- of the wrong type it fails here, before anything is taken
+call('LLEN', key.quarantine) -- if its type is wrong, fail before anything is removed
 local reason, where, bytes = ARGV[2], ARGV[3], ARGV[#ARGV]
 if where == 'list' then
     local is_ours = bytes == '' and ARGV[4] == queue and call('LLEN', queue) <= state.placeholders

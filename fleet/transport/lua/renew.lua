@@ -1,9 +1,8 @@
--- renew: a worker lives, and with it its leases.
+-- renew: a worker lives: renew its leases.
 -- KEYS[1]  the queue
--- ARGV     now, worker, the epoch that it knows (0 for none), number of the last lease that it has
---          heard of
+-- ARGV     now, worker, the epoch that it knows (0 for none), number of the last lease that it knows
 -- Result   {how many messages it holds, epoch, 1 when it is told}
--- Keeps    an epoch that has begun wakes who sleeps through it
+-- Keeps    a new epoch wakes the sleeping workers
 -- Cost     O(log n)
 -- guard: a worker that renews keeps what it holds
 call('ZADD', key.workers, now, ARGV[2])

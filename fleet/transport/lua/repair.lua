@@ -1,16 +1,14 @@
--- repair: put keys of the wrong type aside; the queue begins anew with what can still be read.
+-- repair: put keys of the wrong type aside, and rebuild the queue from what can be read.
 -- KEYS[1]  the queue
--- ARGV     how long what is put aside stays (s), most keys of it, and 1 when some value is wrong: an
---          act has failed over it, and which one it was is not known
--- Result   nothing when no key is wrong, and no value or another one was mended within a second;
---          else {how many messages are in the plain list again, the names of the keys that were
---          wrong}
--- Keeps    a message that has a body is leased as before, or in the plain list, to be adopted; a
---          hint that is not leased is made again by the sweep; as after a flush nothing is given
---          out before the queue has been told what owners may have, and who lives what it holds
--- Cost     O(keys of the database + messages): a hand in the keys is rare
---          (a value that fails again is mended again, a second later at the earliest)
--- It stands alone: what other acts begin with reads keys that may be wrong.
+-- ARGV     how long keys stay aside (s), how many at most, and 1 if an act has failed over some
+--          wrong value
+-- Result   nothing if no key is wrong, and no value or one was repaired within the last second;
+--          else {how many messages are in the plain list again, names of the wrong keys}
+-- Keeps    a message with a body stays leased, or is put into the plain list for adoption; the
+--          sweep makes hints again that are not leased; as after a flush, nothing is given out
+--          before the queue is told the owners' settings, and live workers have named their leases
+-- Cost     O(keys of the database + messages): this is rare
+-- It does not use the shared parts, which read keys that may be wrong.
 local queue, call = KEYS[1], redis.call
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -23,9 +21,9 @@ local function keys_from(start)
     return found
 end
 
--- What is wrong ---------------------------------------------------------------------------------
+-- Wrong keys ------------------------------------------------------------------------------------
 
--- Those of the right type, by what their names begin with.
+-- The keys of the right type, by prefix.
 local right, wrong = {}, {}
 
 local function look(name, label, expected)
@@ -50,7 +48,7 @@ for _, name in ipairs(keys_from(base)) do
     end
 end
 if call('PTTL', mended_key) > 1000 or call('PTTL', mended_key) == -1 then
-    call('DEL', mended_key) -- it is not ours
+    call('DEL', mended_key) -- other software made it
 end
 if #wrong == 0 and (ARGV[3] ~= '1' or not call('SET', mended_key, '1', 'NX', 'PX', 1000)) then
     return {}
@@ -69,7 +67,7 @@ for _, name in ipairs(wrong) do
     end
 end
 
--- What is leased stays so -----------------------------------------------------------------------
+-- Leases stay ------------------------------------------------------------------------------------
 
 local MOST = 2 ^ 53
 local function is_sound(number)
@@ -85,7 +83,7 @@ local function are_texts(...)
     return true
 end
 
--- What is known of a message, if it can be read: see shared/messages.lua.
+-- The facts of a message, if they can be read: see shared/messages.lua.
 local function meta_of(id)
     local packed = call('HGET', key.meta, id)
     if not packed then
@@ -98,7 +96,7 @@ local function meta_of(id)
     return is_meta and packed or nil
 end
 
--- A lease with its message and a body, if these bytes are one: see shared/leases.lua.
+-- The lease in these bytes with its message and body, if it can be read: see shared/leases.lua.
 local function lease_of(id, packed)
     local is_read, number, at, expected, owner, submission, lock, task =
         pcall(cmsgpack.unpack, packed)
@@ -114,8 +112,7 @@ local function lease_of(id, packed)
     return {at = at, expected = expected, owner = owner, lock = lock, meta = meta}
 end
 
--- Values of what is kept that no act can read. A worker that is heard of later than now would never
--- be gone.
+-- Remove values that acts cannot use. A worker whose last call is in the future would never expire.
 local function drop_unread(name, kind, is_right)
     if right[kind] == nil then
         return
@@ -160,9 +157,9 @@ for _, held in ipairs(right['held:'] or {}) do
     end
 end
 
--- What waits is published again -----------------------------------------------------------------
+-- Waiting messages are published again -----------------------------------------------------------
 
--- What only a row can start (see fleet/contract.py).
+-- Whether this is a hint (see fleet/contract.py).
 local function is_hint(raw)
     if not raw:find('"run"', 1, true) then
         return false
@@ -193,7 +190,7 @@ repeat
     end
 until cursor == '0'
 
--- All else begins anew --------------------------------------------------------------------------
+-- Everything else is removed ---------------------------------------------------------------------
 
 local kept = {
     list = true, counters = true, quarantine = true, expected = true, body = true, workers = true,
@@ -224,7 +221,7 @@ for id, lease in pairs(leases) do
 end
 for name, owner in pairs(running) do
     call('ZADD', key.owners, 0, name)
-    -- As a new owner with what is in flight: see shared/accounts.lua.
+    -- As a new owner, with its runs in flight: see shared/accounts.lua.
     call('HSET', key.accounts, name, cmsgpack.pack(
         1, 0, 0, 0, 1, 0, owner.count, owner.expected, owner.ran, now, 0, 0, 0, 0, 0, 0
     ))

@@ -1,4 +1,4 @@
--- strike: a process has died with this message: count it.
+-- strike: count that a process has died with this message.
 -- KEYS[1]  the queue
 -- ARGV     now, id
 -- Result   how often by now

@@ -1,17 +1,17 @@
 -- take: choose the next messages, fairly, and lease them to a worker.
 -- KEYS[1]  the queue
 -- ARGV     now, worker, length of a lease (us), number of the last take whose reply has arrived,
---          slots: so many messages whatever they cost, budget: beyond these, messages whose
+--          slots: take this many messages at any cost, budget: beyond these, take messages whose
 --          expected run times (us) are known and add up to no more, most messages, the epoch that
---          the worker knows (0 for none), number of the last lease that it has heard of; who does
---          not name these two is given messages in any epoch
--- Result   {number of this take, sleep (ms; 0: there may be more), 1 when the list has messages of
---          a stock client, {ids past their deadline}, epoch, 1 when it is told, then {id, lease,
---          expected run time (us, '' when unknown), '1' when something waits for its end, raw, '1'
---          when it was given back before} for each message}; of another epoch than the worker's, or
---          one that is not told yet, nothing
--- Keeps    a message is leased to one worker or to none; caps, pauses, rates and locks are kept;
---          a reply that was lost, and a worker that is gone, lose their messages to the front
+--          the worker knows (0 for none), number of the last lease that it knows; without these
+--          two, it gets messages in any epoch
+-- Result   {number of this take, sleep (ms; 0: there may be more), 1 if the list has messages of
+--          a stock client, {ids past their deadline}, epoch, 1 if it is told, then {id, lease,
+--          expected run time (us, '' if unknown), '1' if others may wait for its end, raw, '1'
+--          if it was given back before} for each message}; no messages in another epoch than the
+--          worker's, or in one that is not told yet
+-- Keeps    a message has at most one lease; caps, pauses, rates and locks are kept; messages of
+--          lost replies and dead workers go back to the front
 -- Cost     O(log n) for each message; at most 100 fall due, and 100 come back, in one take
 local worker, lease_us, confirmed = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local slots, budget, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -30,7 +30,7 @@ if known_epoch then
     end
 end
 
--- Before the choice: what comes back, and what time brings --------------------------------------
+-- Before the choice: returned and due messages --------------------------------------------------
 
 -- The number of the worker's last take, and that of the first lease in it.
 local take_number, first_lease = 0, 0
@@ -68,14 +68,14 @@ for _, id in ipairs(call('ZRANGEBYSCORE', key.delayed, '-inf', now, 'LIMIT', 0, 
 end
 for _, name in ipairs(call('ZRANGEBYSCORE', key.resting, '-inf', now, 'LIMIT', 0, 100)) do
     local owner = owner_of(name)
-    owner.may_rest = true -- also one that has no rate any more, or never was an owner
+    owner.may_rest = true -- also an owner that has no rate any more, or is unknown
     touch(owner)
 end
 place_touched()
 
 -- The choice ------------------------------------------------------------------------------------
 
--- The eligible owner with the least virtual time of now; after 64 out of date the one at hand.
+-- The eligible owner with the least virtual time; after 64 updates, the best so far.
 local function foremost()
     for looks = 0, 64 do
         local name, score = unpack(call('ZRANGE', key.eligible, 0, 0, 'WITHSCORES'))
@@ -88,7 +88,7 @@ local function foremost()
         if start <= owner.score or looks == 64 then
             return owner
         end
-        -- What is in flight has run on since this score was written.
+        -- Runs in flight have continued since this score was written.
         set_score(owner, start)
     end
 end
@@ -97,8 +97,8 @@ local taken, ids, new_leases, diverted = {}, {}, {}, {}
 local spent, turns = 0, 4 * most + 64
 local is_empty = false
 
--- Messages of a line are read ahead, one at first and then ten, and the next to see whether there
--- is one. Those that are taken are removed together.
+-- Messages of a line are read ahead: one at first, then ten, and one more to see whether there is
+-- one. Taken messages are removed together.
 local ahead = {}
 
 local function remove_taken(read)
@@ -107,7 +107,7 @@ local function remove_taken(read)
     end
 end
 
--- Before others look at the lines, and after the last message.
+-- Call it before other code reads the lines, and after the last message.
 local function remove_all_taken()
     for _, read in pairs(ahead) do
         remove_taken(read)
@@ -128,13 +128,13 @@ local function read_ahead(line)
     return read
 end
 
--- Its next message, with the submission's virtual time and the line as it has been read.
+-- The owner's next message, with its submission's virtual time and the read part of its line.
 local function next_of(owner)
     local submissions = key.submissions .. owner.name
     local submission, turn = unpack(call('ZRANGE', submissions, 0, 0, 'WITHSCORES'))
     if not submission then
-        -- Somebody has put a hand into the keys: go on with what is there, and the audit finds that
-        -- messages are missed.
+        -- Other software has changed the keys: continue with the messages that exist. The audit
+        -- finds that some are missing.
         owner.ready, placeholders = 0, placeholders - owner.ready
         return nil
     end
@@ -172,7 +172,7 @@ local function lease(owner, message, turn, read, known)
     else
         call('ZINCRBY', key.submissions .. owner.name, expected, message.submission)
     end
-    -- What is held beyond the slots waits: it is not charged for that (see fleet/fairness/queue.py).
+    -- Messages beyond the slots are not charged while they wait (see fleet/fairness/queue.py).
     local begins_at = #taken < slots and now or now + BUFFER
     start_run(owner, expected, begins_at)
     state.lease = state.lease + 1
@@ -231,7 +231,7 @@ if #taken > 0 then
 end
 call('HSET', key.takes, worker, cmsgpack.pack(take_number, state.lease - #taken + 1))
 
--- A stock client wakes nobody. Where there has been one, the next is not kept waiting for long.
+-- A stock client wakes no worker: after one has been seen, workers check more often.
 local steps = queue .. '\6\22'
 local is_foreign = (call('LINDEX', queue, 0) or '') ~= ''
     or call('LLEN', queue) > state.placeholders
@@ -245,7 +245,7 @@ local function watch_us()
     return is_likely and 1000000 or 5000000
 end
 
--- After it: one worker keeps watch over what time brings, the others sleep until they are woken -
+-- After the choice: one worker wakes at the next due time, the others sleep until a wake-up ------
 
 local sleep = 0
 if is_empty then
@@ -265,7 +265,7 @@ if is_empty then
 else
     end_watch(worker)
     settle()
-    wake(1) -- there may be more: who sleeps takes it, and wakes the next
+    wake(1) -- there may be more: a sleeper takes it, and wakes the next
 end
 
 return {

@@ -1,4 +1,4 @@
--- withdraw: take messages back that nobody has been given yet.
+-- withdraw: remove messages that are not leased.
 -- KEYS[1]  the queue
 -- ARGV     now, then ids
 -- Result   how many were removed; leased ones stay

@@ -12,7 +12,7 @@ from fleet.keys import epoch_channel, queue_key
 from fleet.transport import epochs as module
 from fleet.transport import scripts
 from fleet.transport.envelope import ONCE
-from fleet.transport.epochs import when_untold
+from fleet.transport.epochs import set_primer
 from fleet.transport.lease_taking import Room
 from fleet.transport.leases import Leases
 from tests.jobs.scenes import known
@@ -34,7 +34,7 @@ def leases(broker: redis.Redis) -> Leases:
 def told() -> Iterator[list[str]]:
     """A note of each call for somebody who tells the queue what it has forgotten; nobody does."""
     calls: list[str] = []
-    when_untold(lambda: calls.append("untold"))
+    set_primer(lambda: calls.append("untold"))
     yield calls
     module._primers.clear()
 
@@ -259,6 +259,6 @@ def test_numbers_of_leases_do_not_come_again(broker: redis.Redis, leases: Leases
     [tag] = eventually(leases, broker)
     broker.flushall()
     publish("a")
-    leases.dropped(tag)
+    leases.remove(tag)
     [again] = eventually(leases, broker)
     assert int(again.partition("#")[2]) > int(tag.partition("#")[2])

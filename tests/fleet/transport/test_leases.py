@@ -163,7 +163,7 @@ def test_a_server_that_took_over_is_told_what_is_held(broker: redis.Redis, lease
     done, running = taken(leases, broker, 2)
     leases.start(running)
     # Acknowledged to the old one, of which the new one has not heard.
-    leases.dropped(done)
+    leases.remove(done)
     assert ids(taken(leases, broker, 1, channel="next")) == ["a"]
     assert ids(taken(Leases(), broker)) == ["c"]
     assert running in leases
@@ -198,7 +198,7 @@ def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) ->
     """Here, and in Redis, where the lease has passed to somebody else meanwhile."""
     put(broker, "a")
     [tag] = taken(leases, broker)
-    lease = leases.dropped(tag)
+    lease = leases.remove(tag)
     assert lease is not None
     for act in (leases.ack, leases.give_back, lambda tag: leases.finish(tag, 1)):
         act(tag)
@@ -277,7 +277,7 @@ def test_the_last_words_are_heard_before_a_worker_leaves(
     broker.script_flush()
     leases.flush_async(broker, [QUEUE])
     assert leases.due() == [] and leases.has_pending
-    leases.wind_up(broker)
+    leases.give_back_waiting(broker)
     leases.leave(broker)
     assert known() == []
 

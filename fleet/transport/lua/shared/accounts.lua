@@ -1,6 +1,6 @@
--- Owners: fleet/fairness/accounts.py, line by line, and where they stand. Written back by settle. Packed as
+-- Owners: fleet/fairness/accounts.py, line by line, and their places. Settle stores them. Packed as
 -- weight, cap, paused, rate, burst, ready, running, expected, ran, ran_at, virtual, busy, turn, tat,
--- served, finished: one value to read and to write, in place of sixteen.
+-- served, finished: one value to read and write instead of sixteen.
 local NEW_OWNER = cmsgpack.pack(1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 local owners, touched, has_left = {}, {}, false
 
@@ -31,7 +31,7 @@ local function pack_owner(owner)
     )
 end
 
--- Have the owner placed at the end of the act.
+-- Have settle place the owner.
 local function touch(owner)
     if not owner.is_touched then
         owner.is_touched = true
@@ -99,14 +99,14 @@ local function start_run(owner, expected, begins_at)
     end
 end
 
--- Pay its rate back for what was given out and never began.
+-- Refund the rate of a run that never began.
 local function unstart_run(owner)
     if owner.rate > 0 and owner.tat > now then
         owner.tat = math.max(owner.tat - 1000000 / owner.rate, now)
     end
 end
 
--- Count a run again that began at that time.
+-- Count a run again that began at this time.
 local function resume_run(owner, expected, at)
     owner.ran, owner.ran_at = ran(owner) + (now - at), now
     owner.running = owner.running + 1
@@ -132,7 +132,7 @@ end
 
 -- Where it stands -------------------------------------------------------------------------------
 
--- Its score among those that may be chosen; false when it is not one of them.
+-- Its score among the eligible owners; false if it is not eligible.
 local function score_of(owner)
     if owner.score == nil then
         owner.score = tonumber(call('ZSCORE', key.eligible, owner.name) or '') or false
@@ -147,7 +147,7 @@ local function set_score(owner, score)
     end
 end
 
--- Put the owner where it belongs now: eligible, resting or neither; true when it becomes eligible.
+-- Make the owner eligible, resting or neither; true if it becomes eligible.
 local function place(owner)
     local before, rest = score_of(owner), rests_until(owner)
     local is_eligible = may_run(owner) and rest == 0
@@ -170,7 +170,7 @@ local function place(owner)
     return is_eligible and not before
 end
 
--- Place the owners that have been touched; how many messages more may be taken now.
+-- Place the touched owners; return how many more messages may be taken now.
 local function place_touched()
     local takeable = 0
     for _, owner in ipairs(touched) do
@@ -187,7 +187,7 @@ local function place_touched()
     return takeable
 end
 
--- Every act that changes something ends with this.
+-- Every act that changes the queue ends with this.
 local function settle()
     local takeable = place_touched()
     if has_left and call('EXISTS', key.eligible) == 0 then

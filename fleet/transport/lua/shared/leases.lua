@@ -1,6 +1,5 @@
--- Leases: one message held by one worker. Kept with the worker, under the message's id, packed as
--- number, when it begins, expected run time, owner, submission, lock, task; of one that has
--- finished only its number is left.
+-- Leases: one message held by one worker. Stored by worker and message id, packed as number, start
+-- time, expected run time, owner, submission, lock, task; a finished one only has its number.
 local function read_lease(worker, id, packed)
     local number, at, expected, owner, submission, lock, task = cmsgpack.unpack(packed)
     local is_read = is_sound(number)
@@ -25,7 +24,7 @@ local function read_lease(worker, id, packed)
 end
 
 -- The leases of a worker that ARGV names from its third on, in groups of `width`: id, number, ….
--- {lease, where its group begins}, …; what is not the worker's, or named twice, is left out.
+-- {lease, where its group begins}, …; leases of other workers and repetitions are omitted.
 local function leases_named(worker, width)
     local ids = {}
     for at = 3, #ARGV, width do
@@ -57,7 +56,7 @@ local function leases_held(worker)
     return leases
 end
 
--- Lease a message again that its worker has held all the time.
+-- Lease a message again to the worker that has held it all the time.
 local function resume_lease(worker, message, number, expected, at)
     local average = state.average > 0 and state.average or UNKNOWN
     local charged = expected or math.floor(average + 0.5)
@@ -72,7 +71,7 @@ local function resume_lease(worker, message, number, expected, at)
     ))
 end
 
--- End the charging of a lease, and free its lock, unless that has been done.
+-- End a lease's charge, and free its lock, unless that is done.
 local function end_lease(lease, run)
     if lease.is_finished then
         return
@@ -88,7 +87,7 @@ local function end_lease(lease, run)
     touch(owner)
 end
 
--- Have its owner pay for a run that has ended; true unless that has been done.
+-- Charge the owner for a run that has ended; true unless that is done.
 local function charge(lease, run_us)
     if lease.is_finished then
         return false
@@ -100,8 +99,8 @@ local function charge(lease, run_us)
     return true
 end
 
--- End a lease and make its message ready again: at its old place, or behind its line when it was
--- rejected. A rejected one that never ran costs REJECTED: its owner is not first for ever.
+-- End a lease and make its message ready again: at its old place or, if rejected, behind others.
+-- A rejection without a run costs REJECTED, so that its owner is not first for ever.
 local function put_back(lease, delay, is_rejected)
     end_lease(lease, is_rejected and REJECTED or 0)
     call('HDEL', key.held .. lease.worker, lease.id)
@@ -127,7 +126,7 @@ local function put_back(lease, delay, is_rejected)
     end
 end
 
--- Put back up to so many messages of a worker, which is forgotten when it had fewer; how many.
+-- Put back at most `limit` messages of a worker; forget it if it had fewer; return how many.
 local function put_back_some(worker, limit)
     local leases = leases_held(worker)
     local number = math.min(#leases, limit)
@@ -142,8 +141,8 @@ local function put_back_some(worker, limit)
     return number
 end
 
--- Forget a worker's messages for good. One that never ran and was published again meanwhile is
--- ready again: who published it then may count on it.
+-- Remove a worker's messages. One that never ran and was published again meanwhile is made ready
+-- instead.
 local function drop(leases)
     local ids = {}
     for _, lease in ipairs(leases) do
@@ -159,7 +158,7 @@ local function drop(leases)
         end
     end
     if #ids > 0 then
-        -- In this order: what has a body and no lease is published again by `repair.lua`.
+        -- In this order: `repair.lua` publishes a message again that has a body and no lease.
         -- guard: a message is forgotten before its lease
         forget(ids)
         delete_fields(key.held .. leases[1].worker, ids)

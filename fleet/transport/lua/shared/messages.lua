@@ -1,6 +1,6 @@
--- Messages: what is known of one, its way into readiness and out of it, and behind locks.
+-- Messages: their facts, how they become ready and cease to be, and how they wait behind locks.
 -- Packed, in this order: owner, submission, lock, task, order score, deadline (0 for none), when
--- it was published, priority, and 1 when a worker has given it back.
+-- it was published, priority, and 1 if a worker has given it back.
 local function are_texts(...)
     for index = 1, 4 do
         if type(select(index, ...)) ~= 'string' then
@@ -55,7 +55,7 @@ local function forget(ids)
     delete_fields(key.again, ids)
 end
 
--- An owner's name has no '|', so these are clear whatever else is in them.
+-- An owner's name has no '|', so these names are unambiguous.
 local function ready_key(owner, submission)
     return key.ready .. owner .. '|' .. submission
 end
@@ -91,8 +91,8 @@ local function unpark(message)
     return true
 end
 
--- Make a message ready, or park it when its lock is taken. One that was rejected comes after the
--- owner's other submissions as well.
+-- Make a message ready, or park it if its lock is taken. After a rejection, its submission also
+-- comes after the owner's others.
 local function make_ready(message, is_rejected)
     -- guard: what is published behind a taken lock is parked
     if is_locked(message.lock) then
@@ -114,7 +114,7 @@ local function make_ready(message, is_rejected)
     touch(owner)
 end
 
--- The next message of this owner that is parked behind a free lock is ready.
+-- Make the owner's next message that is parked behind a free lock ready.
 local function let_next(lock, name)
     local id = call('ZRANGE', parked_key(lock, name), 0, 0)[1]
     local message = id and message_of(id)
@@ -123,8 +123,8 @@ local function let_next(lock, name)
     end
 end
 
--- A lock is free: of each owner the first that is parked behind it is ready, of 100 at most. One
--- for all would wait with a paused owner, and everybody behind it.
+-- Free a lock: make the first parked message of each owner ready, for at most 100 owners. If only
+-- one message were ready, a paused owner would block all others.
 local function free_lock(lock, id)
     if lock == '' or call('HGET', key.locks, lock) ~= id then
         return
@@ -135,7 +135,7 @@ local function free_lock(lock, id)
     end
 end
 
--- Take a ready message out; false when it is not ready.
+-- Take a ready message out; false if it is not ready.
 local function take_out(message)
     local line = ready_key(message.owner, message.submission)
     if call('ZREM', line, message.id) == 0 then
@@ -152,7 +152,7 @@ local function take_out(message)
     return true
 end
 
--- Take it out for good: if it was the first for a free lock, the next one is let to it.
+-- Remove a ready message; if its lock is free, make the next message for it ready.
 local function remove_ready(message)
     if not take_out(message) then
         return false
@@ -169,14 +169,14 @@ local function make_delayed(id, at)
     expect(at)
 end
 
--- Take a message out of whatever line it stands in; false when it stands in none.
+-- Take a message out of the line in which it waits; false if it is in none.
 local function take_from_lines(message)
     return call('ZREM', key.delayed, message.id) == 1
         or unpark(message)
         or remove_ready(message)
 end
 
--- Remove messages that nobody holds; how many there were.
+-- Remove messages that are not leased; return how many.
 local function withdraw(ids)
     local gone = {}
     for _, id in ipairs(ids) do
@@ -191,7 +191,7 @@ local function withdraw(ids)
     return #gone
 end
 
--- Read a message from a group of nine values (see enqueue); it, its body, and its delay.
+-- Read a group of nine values (see enqueue); return the message, its body, and its delay.
 local function read_group(values, at)
     local priority, delay = tonumber(values[at + 3]) or 0, tonumber(values[at + 4]) or 0
     local deadline = tonumber(values[at + 5])
@@ -202,7 +202,7 @@ local function read_group(values, at)
         submission = values[at + 2],
         lock = values[at + 6],
         task = values[at + 7],
-        -- What is delayed ages from when it is due; what was due before now, from then.
+        -- A message ages from its due time, also if that is in the past.
         order = state.sequence + delay - priority * AGEING,
         deadline = deadline and now + deadline or 0,
         at = now,
@@ -211,7 +211,7 @@ local function read_group(values, at)
     return message, values[at + 8], delay
 end
 
--- Put the message of a group of nine values in (see enqueue), unless it is known.
+-- Add the message of a group of nine values (see enqueue), unless its id is known.
 local function put_in(values, at)
     local sequence = state.sequence
     local message, body, delay = read_group(values, at)
@@ -219,7 +219,7 @@ local function put_in(values, at)
     if call('HSETNX', key.meta, message.id, pack_message(message)) == 0 then
         state.sequence = sequence
         count('duplicates')
-        -- Its worker may be about to drop it without a run: see `drop`.
+        -- Its worker may ack it without a run: see `drop`.
         call('HSET', key.again, message.id, 1)
         return
     end
@@ -234,13 +234,13 @@ local function put_in(values, at)
     end
 end
 
--- Count what has been put in; how many there are.
+-- Count the added messages; return how many.
 local function count_new()
     count('published', #bodies / 2)
     return #bodies / 2
 end
 
--- Put messages in, from groups of nine values (see enqueue); how many were new.
+-- Add messages from groups of nine values (see enqueue); return how many were new.
 local function enqueue(values, first)
     for at = first, #values, 9 do
         put_in(values, at)

@@ -1,4 +1,4 @@
--- What every act begins with: the clock, the queue's numbers, and waking.
+-- The base of every act: the clock, the queue's numbers, and wake-ups.
 -- KEYS[1] is the queue's own list; every other key is derived from it, with its hash tag.
 -- ARGV[1] is the time in microseconds, or '' for the server's clock.
 local queue, call = KEYS[1], redis.call
@@ -9,23 +9,23 @@ if not now then
     now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
--- What only a foreign hand has written: the act fails, and the queue begins anew (see repair.lua).
+-- Fail over a value that only other software can have written; repair.lua rebuilds the queue then.
 local function refuse(what)
     error('spoilt: ' .. what)
 end
 
--- Whether a number is one that is written here; it fails for what is none.
+-- Whether a number is one that scripts write; fails for other values.
 local MOST = 2 ^ 53
 local function is_sound(number)
     return number > -MOST and number < MOST
 end
 
--- A number as text from which the same double is read; Redis writes its arguments so by itself.
+-- A number as text that is read as the same double; Redis formats arguments so by itself.
 local function exact(number)
     return string.format('%.17g', number)
 end
 
--- Hand values over in parts of 1,000: Lua's stack takes no more than some thousands.
+-- Pass values in parts of 1,000: Lua's stack is limited to some thousands.
 local function in_parts(values, act)
     for first = 1, #values, 1000 do
         act(unpack(values, first, math.min(first + 999, #values)))
@@ -90,7 +90,7 @@ local function store_numbers()
     end
 end
 
--- The mean run time of a task (us), false when none is known.
+-- The mean run time of a task (us), false if unknown.
 local function run_time(task)
     if run_times[task] == nil then
         local known = tonumber(call('HGET', key.expected, task) or '') or false
@@ -113,8 +113,8 @@ local function learn(task, run)
     state.average = moved(state.average > 0 and state.average, run)
 end
 
--- A placeholder, empty, in the list for each message that is ready or parked; made true by settle.
--- They are counted, too: an empty string that somebody else has pushed looks like one.
+-- The list has an empty placeholder for each message that is ready or parked; settle adjusts them.
+-- They are counted as well, as other clients may push empty strings.
 local placeholders = 0
 
 local function store_placeholders()
@@ -131,17 +131,17 @@ local function store_placeholders()
     end)
 end
 
--- The bodies of messages that were put in, each after its id. Settle stores them last: an act that
--- fails halfway, over a key of the wrong type, leaves no body, and may be done again (repair.lua).
+-- The bodies of added messages, each after its id. Settle stores them last: an act that fails
+-- halfway, over a key of the wrong type, leaves no body, and can be repeated (repair.lua).
 local bodies = {}
 
 -- Waking ----------------------------------------------------------------------------------------
--- A token wakes whoever of the sleepers has waited longest, so a token belongs to none of them:
--- there are at most as many tokens as sleepers, and a worker leaves the sleepers by itself.
+-- A token wakes the sleeper that has waited longest, so it belongs to no worker in particular. There
+-- are at most as many tokens as sleepers, and a worker itself leaves the sleepers.
 
 local soonest = math.huge
 
--- Something may be taken at that time: somebody must be awake then.
+-- Messages may be available at that time: one worker must be awake then.
 local function expect(at)
     soonest = math.min(soonest, at)
 end
@@ -160,7 +160,7 @@ local function wake(number)
     end
 end
 
--- End a worker's watch over what time brings; true when it had it.
+-- End a worker's watch over times to come; true if it was the watcher.
 local function end_watch(worker)
     if call('HGET', key.state, 'duty') ~= worker then
         return false
