@@ -48,7 +48,7 @@ def edit(
     """
     from jobs import upsert_jobs
     from jobs.models import Job
-    from jobs.recurring.misfire import record_pauses
+    from jobs.recurring.pause import pause_jobs
 
     facts: dict[str, Any] = {}
     try:
@@ -58,14 +58,10 @@ def edit(
             if job is not None:
                 upsert_jobs("acme", [{**job, "labels": {"mark": mark}}])
             else:
-                ids = list(Job.objects.filter(key=key).values_list("id", flat=True))
-                # As whoever pauses a job in the admin does.
-                record_pauses(ids)
-                Job.objects.filter(key=key).update(
-                    paused_until=paused_until and datetime.fromisoformat(paused_until),
-                    labels={"mark": mark},
-                )
-                record_pauses(ids)
+                until = datetime.fromisoformat(paused_until) if paused_until else None
+                jobs = Job.objects.filter(key=key)
+                pause_jobs(list(jobs.values_list("id", flat=True)), until=until)
+                jobs.update(labels={"mark": mark})
             facts["after"] = _now()
             facts["rule"] = [_text(value) for value in _row(RULE, key)]
             time.sleep(open_seconds)

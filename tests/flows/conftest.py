@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -27,6 +28,7 @@ from tests.periodic import make_periodic_tasks
 from tests.waiting import wait_for
 
 OURS = ("jobs", "django_celery_beat", "django_celery_results")
+HERE = Path(__file__).parent
 # In the order of their keys. Deleting disturbs no worker; TRUNCATE would wait for all of them.
 OF_RUNS = (
     "jobs_missed",
@@ -41,6 +43,28 @@ OF_RUNS = (
     "django_celery_results_chordcounter",
     "django_celery_results_taskresult",
 )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put scenes that share processes side by side: another layout costs four boots."""
+    places = [number for number, item in enumerate(items) if item.path.parent == HERE]
+    scenes = sorted((items[number] for number in places), key=_turn)
+    for number, item in zip(places, scenes, strict=True):
+        items[number] = item
+
+
+def _turn(item: Any) -> tuple[int, str]:
+    """Return where a scene comes: those with shared workers by layout, an installation's last."""
+    for turn, fixture in ((3, "installation"), (2, "processes"), (1, "stack")):
+        if fixture in item.fixturenames:
+            given = item.callspec.params if hasattr(item, "callspec") else {}
+            layout = given.get("layout") or _layout_of(item.module)
+            return turn, repr(layout) if fixture == "stack" else ""
+    return 0, ""
+
+
+def _layout_of(module: Any) -> Layout:
+    return getattr(module, "LAYOUT", Layout())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -79,8 +103,8 @@ def shared(db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proce
 
 @pytest.fixture(scope="module")
 def layout(request: pytest.FixtureRequest) -> Layout:
-    """The shared workers that a module wants; it may parametrize this fixture."""
-    return getattr(request, "param", Layout())
+    """The shared workers of a module: its LAYOUT, or its parameters of this fixture."""
+    return getattr(request, "param", _layout_of(request.module))
 
 
 @pytest.fixture
@@ -220,9 +244,9 @@ def _hurry_beat() -> None:
     PeriodicTasks.update_changed()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """One installation for all scenes of a module."""
+    """One installation for all scenes that break its servers; they come last."""
     with installed(tmp_path_factory.mktemp("installation")) as installation:
         yield installation
 

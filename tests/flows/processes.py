@@ -51,7 +51,7 @@ def environment(log: Path) -> dict[str, str]:
         "PYTHONPATH": str(ROOT),
         # A process that may keep what it has compiled spares the next one a sixth of its start.
         "PYTHONDONTWRITEBYTECODE": "",
-        "FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks",
+        "FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.plain",
         "JUDGE_LOG": str(log),
         **{f"FAIRSHIFT_{name}": str(value) for name, value in QUICK.items()},
     }

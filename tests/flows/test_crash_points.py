@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -39,7 +38,6 @@ WORKER_FAULTS = [
     "rescue.after_move:1",
     "sweep.after_publish:2",
 ]
-AT_ONCE = 3
 ROUNDS = 20
 PASSES = 8
 
@@ -107,13 +105,8 @@ def test_workers_may_end_at_any_pass(
 
 
 def _end_submitters(stack: Processes, faults: Sequence[str], *options: str) -> None:
-    """Let a submitter end at each of these faults, a few at a time."""
-    for start in range(0, len(faults), AT_ONCE):
-        dying = [
-            Submitter(stack, *options, prefix=fault, FAULT=fault)
-            for fault in faults[start : start + AT_ONCE]
-        ]
-        assert [process.wait() for process in dying] == [-signal.SIGKILL] * len(dying)
+    """Let a submitter end at each of these faults."""
+    Submitter(stack, *options, "--end-at", *faults, prefix="ending").waits(seconds=120)
 
 
 def _end_workers(scene: Processes, faults: Sequence[str], *, submits: int, once: Path) -> None:

@@ -10,7 +10,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -25,20 +24,20 @@ from tests.waiting import wait_for
 SITE = "https://jobs.example.org/"
 
 
-@pytest.fixture
-def flower(stack: Processes, tmp_path: Path) -> Iterator[str]:
-    """The address of a Flower that hears the scene's workers."""
-    port = free_port(5599)
-    given = environment(tmp_path / "tasks.log")
+@pytest.fixture(scope="module")
+def flower(db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Flower that hears the scenes' workers."""
+    port, folder = free_port(5599), tmp_path_factory.mktemp("flower")
+    given = environment(folder / "tasks.log")
     program = programs.flower(
         port=port, user="ann", password="secret", site_url=SITE, environment=given
     )
-    with Stack([program], log_folder=tmp_path) as running:
+    with Stack([program], log_folder=folder) as running:
         running.wait_ready()
         yield f"http://127.0.0.1:{port}"
 
 
-def test_the_page_of_a_task_leads_to_its_run(flower: str, owner: Owner) -> None:
+def test_the_page_of_a_task_leads_to_its_run(flower: str, stack: Processes, owner: Owner) -> None:
     """Flower's page is all there, and the link's id is the run's own."""
 
     def heard_of() -> tuple[Run, str] | None:

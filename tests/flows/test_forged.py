@@ -23,7 +23,6 @@ from tests.flows.world import ended
 from tests.waiting import wait_for
 
 WORKER = f"worker@{gethostname()}"
-TASKS = {"FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.plain"}
 SLOW = "(.*){60}!"
 """Nine characters that keep Python's `re` busy for years."""
 
@@ -87,8 +86,8 @@ def test_no_answer_to_a_greeting_revokes_a_task(
     """Unless `revoke` is open: then workers tell each other what is revoked, as in Celery."""
     first, last = str(uuid4()), str(uuid4())
     with forger([first]) as heard:
-        environ = {**TASKS, "FAIRSHIFT_REMOTE_COMMANDS": opened}
-        processes.start(programs.job_worker("worker", slots=1), **environ)
+        worker = programs.job_worker("worker", slots=1)
+        processes.start(worker, FAIRSHIFT_REMOTE_COMMANDS=opened)
         processes.ready(seconds=60)
         wait_for(heard.is_set, what="the worker's greeting")
     revoked, kept = (

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from jobs.catalog.registry import REPLACED
-from tests.docs.pages import blocks, code_words, read, table
-from tests.flows.test_own_project import Shop, installed, servers, shop
+from tests.docs.pages import PROJECT, blocks, code_words, read, table
+from tests.flows.test_own_project import Shop, servers, shop
 from tests.flows.test_own_project import block as of_the_project
 from tests.waiting import wait_for
 
-__all__ = ["installed", "servers", "shop"]
+__all__ = ["servers", "shop"]
 
 PAGE = read("docs/start/from-celery.md")
 
@@ -37,6 +38,15 @@ def block(name: str, *, language: str = "python") -> str:
     """Return the one block of the page with this name."""
     [found] = blocks(PAGE, info=f"{language} {name}")
     return found.text
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages alone; test_own_project.py has them installed by pip."""
+    folder = tmp_path_factory.mktemp("packages")
+    for name in ("fleet", "jobs"):
+        (folder / name).symlink_to(PROJECT / name)
+    return folder
 
 
 @pytest.fixture(scope="module")

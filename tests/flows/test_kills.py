@@ -33,8 +33,12 @@ CHILD_LOST_SECONDS = 4
 
 @pytest.mark.parametrize(
     ("killed", "flushed"),
-    [(True, False), (False, True), (True, True)],
-    ids=["kill", "flush", "both"],
+    [
+        # What it asks, "both" asks as well.
+        pytest.param(True, False, id="kill", marks=pytest.mark.chaos),
+        pytest.param(False, True, id="flush"),
+        pytest.param(True, True, id="both"),
+    ],
 )
 def test_a_killed_worker_and_an_emptied_redis_lose_nothing(
     stack: Processes,

@@ -3,7 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from django.utils import timezone
 
 from jobs import submit, submit_many
@@ -14,11 +13,8 @@ from tests.flows.processes import Layout, Processes
 from tests.flows.world import bodies, ended, make_owner, most_at_once
 from tests.waiting import wait_for
 
-
-@pytest.fixture(scope="module")
-def layout() -> Layout:
-    """Two workers. Runs wait here for a slot, and no sweep is to hold their rows meanwhile."""
-    return Layout(lease=30)
+# Runs wait here for a slot, and no sweep is to hold their rows meanwhile.
+LAYOUT = Layout(lease=30)
 
 
 def _ids(*submissions: Submission) -> set[str]:

@@ -122,48 +122,41 @@ def test_what_waits_for_a_slot_outlives_two_losses(
     verdict(*runs, last)
 
 
-def test_a_worker_that_lost_its_broker_can_still_kill_while_it_stops(
+def test_a_worker_without_its_broker_records_ends_and_kills(
     worker: Process, broker: OwnBroker, verdict: Any
 ) -> None:
-    """A cancelled task that does not listen is killed after its grace, and not waited for."""
-    broker.lose()
-    run = reached(_hang(soft=50, hard=60), State.RUNNING)
-    worker.signal(signal.SIGTERM)
-    wait_for(lambda: "Warm shutdown" in worker.log_end())
-    assert run.cancel()
-    assert ended(run).state == State.CANCELLED
-    verdict(run)
-
-
-def test_time_limits_outlive_two_losses(worker: Process, broker: OwnBroker, verdict: Any) -> None:
-    """The soft one tells the task while the broker is away, the hard one ends it after that."""
-    soft, hard = 2.0, 7.0
-    run = _hang(soft=soft, hard=hard)
-    run = reached(run, State.RUNNING)
-    broker.redis.stop()
-    wait_for(lambda: "Soft time limit" in worker.log_end(lines=400), seconds=soft + SLACK)
-    broker.redis.start()
-    broker.found()
-    broker.lose()
-    run = ended(run, seconds=hard + 2)
-    assert (run.error_type, outcomes(run)) == ("TimeLimitExceeded", ["time limit"])
-    assert run.ended_at is not None and run.started_at is not None
-    assert (run.ended_at - run.started_at).total_seconds() < hard + SLACK
-    after = ended(_sleep(0.1))
-    verdict(run, after)
-
-
-def test_what_ends_without_a_broker_is_recorded_at_once(
-    worker: Process, broker: OwnBroker, verdict: Any
-) -> None:
-    """The loop that waits for a broker still hears its pool; then the next run starts."""
+    """Outcomes, time limits and cancels do not wait for Redis, nor does a worker that stops."""
+    # The loop that waits for a broker still hears its pool; then the next run starts.
     run = reached(_sleep(1), State.RUNNING)
     broker.redis.stop()
     run = ended(run, seconds=1 + QUICK["LEASE_SECONDS"])
     assert outcomes(run) == ["succeeded"]
     after = _sleep(0.1)
     broker.redis.start()
-    verdict(run, ended(after))
+    broker.found()
+    after = ended(after)
+
+    # The soft limit tells the task while the broker is away, the hard one ends it after that.
+    soft, hard = 2.0, 7.0
+    limited = reached(_hang(soft=soft, hard=hard), State.RUNNING)
+    broker.redis.stop()
+    wait_for(lambda: "Soft time limit" in worker.log_end(lines=400), seconds=soft + SLACK)
+    broker.redis.start()
+    broker.found()
+    broker.lose()
+    limited = ended(limited, seconds=hard + 2)
+    assert (limited.error_type, outcomes(limited)) == ("TimeLimitExceeded", ["time limit"])
+    assert limited.ended_at is not None and limited.started_at is not None
+    assert (limited.ended_at - limited.started_at).total_seconds() < hard + SLACK
+
+    # A cancelled task that does not listen is killed after its grace, while the worker stops.
+    deaf = reached(_hang(soft=50, hard=60), State.RUNNING)
+    worker.signal(signal.SIGTERM)
+    wait_for(lambda: "Warm shutdown" in worker.log_end())
+    assert deaf.cancel()
+    deaf = ended(deaf)
+    assert deaf.state == State.CANCELLED
+    verdict(run, after, limited, deaf)
 
 
 def _sleep(seconds: float) -> Run:

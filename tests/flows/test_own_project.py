@@ -72,10 +72,11 @@ def servers() -> Iterator[Servers]:
         remove_state_dir(state_dir)
 
 
-def _create(servers: Servers, name: str) -> None:
+def _create(servers: Servers, name: str, *, template: str = "template1") -> None:
     # Not in a transaction, in which `servers.sql` runs what it is given.
     with psycopg.connect(servers.postgres.url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        names = map(sql.Identifier, (name, template))
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
 
 
 class Shop:
@@ -168,11 +169,8 @@ class Shop:
 def shop(tmp_path_factory: pytest.TempPathFactory, installed: Path, servers: Servers) -> Shop:
     """The project, with its tables."""
     shop = Shop(tmp_path_factory.mktemp("project"), installed, servers)
-    migrate, check = block("set-up", language="sh").splitlines()
-    migrated = shop.run(migrate)
+    migrated = shop.run(block("set-up", language="sh").splitlines()[0])
     assert migrated.returncode == 0, migrated.stderr
-    checked = shop.run(check)
-    assert checked.returncode == 0 and shop.found() == set(), checked.stderr
     return shop
 
 
@@ -183,6 +181,12 @@ def copied(shop: Shop, tmp_path: Path) -> Shop:
     copy.folder, copy.environ = tmp_path / "project", shop.environ
     shutil.copytree(shop.folder, copy.folder, ignore=shutil.ignore_patterns("__pycache__", "*.log"))
     return copy
+
+
+def test_the_page_s_project_passes_its_checks(shop: Shop) -> None:
+    """By the command of the page, and with `--deploy`."""
+    checked = shop.run(block("set-up", language="sh").splitlines()[1])
+    assert checked.returncode == 0 and shop.found() == set(), checked.stderr
 
 
 def test_it_is_the_installed_package_that_runs(shop: Shop, installed: Path) -> None:
@@ -384,9 +388,8 @@ def test_a_worker_on_the_redis_of_another_project_does_not_boot(
     copied: Shop, servers: Servers
 ) -> None:
     """Both would take each other's messages; a check on deploy alone comes too late."""
-    _create(servers, "other")
+    _create(servers, "other", template="shop")
     copied.change("settings.py", '"NAME": "shop"', '"NAME": "other"')
-    assert copied.run("python manage.py migrate").returncode == 0
     worker, *_ = block("processes", language="sh").splitlines()
     answer = copied.run(worker)
     assert answer.returncode != 0 and "belongs to the installation with" in answer.stderr

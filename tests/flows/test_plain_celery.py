@@ -13,13 +13,7 @@ from tests.flows.processes import Layout, Processes
 from tests.judge import read_task_events
 from tests.waiting import wait_for
 
-TASKS = {"FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.plain"}
-
-
-@pytest.fixture(scope="module")
-def layout() -> Layout:
-    """One worker with one slot, the narrowest place."""
-    return Layout(workers=1, slots=1, environ=TASKS)
+LAYOUT = Layout(1, 1, lease=30)
 
 
 def starts(stack: Processes, name: str) -> int:
@@ -78,12 +72,11 @@ def test_a_rejected_task_goes_behind_the_one_that_it_waits_for(
 
 def test_a_success_that_was_not_acknowledged_is_not_repeated(processes: Processes) -> None:
     """With `worker_deduplicate_successful_tasks`: after a lost worker, too, the flag is set."""
-    environ = {**TASKS, "DEDUPLICATE": "1"}
-    processes.start_worker("first", 1, **environ)
+    processes.start_worker("first", 1, DEDUPLICATE="1")
     processes.ready()
     result = plain.die_after_success.apply_async(ignore_result=False)
     wait_for(lambda: not processes.all_alive(), what="the worker to be gone")
-    second = processes.start_worker("second", 1, **environ)
+    second = processes.start_worker("second", 1, DEDUPLICATE="1")
     second.ready()
     wait_for(lambda: _is_gone(result.id), what="the message to be acknowledged")
     assert starts(processes, "plain.die_after_success") == 1

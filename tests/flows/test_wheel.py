@@ -66,6 +66,7 @@ shout(1)
 number = greet("Ada")
 jobs.sumbit
 """
+MYPY = "[mypy]\nstrict = True\n"
 IMPORT_ALL = """
 import importlib, json, pkgutil
 import django
@@ -232,28 +233,19 @@ def test_what_needs_an_extra_names_it(
 
 def test_a_user_s_types_are_checked(environment: Environment) -> None:
     """By a strict mypy against the wheel: what is right passes, what is wrong fails."""
-    right, wrong = environment.folder / "right.py", environment.folder / "wrong.py"
-    right.write_text(USER)
-    wrong.write_text(USER + WRONG)
-    config = environment.folder / "mypy.ini"
-    config.write_text("[mypy]\nstrict = True\n")
-    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--python-executable"]
-    command += [str(environment.python), "--cache-dir", str(environment.folder / "cache")]
-
-    def checked(path: Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, path.name],
-            cwd=environment.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
-
-    answer = checked(right)
-    assert answer.returncode == 0, answer.stdout
-    found = [line for line in checked(wrong).stdout.splitlines() if "error:" in line]
+    for name, text in {"right.py": USER, "wrong.py": USER + WRONG, "mypy.ini": MYPY}.items():
+        (environment.folder / name).write_text(text)
+    command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", "cache"]
+    answer = subprocess.run(
+        [*command, "--python-executable", str(environment.python), "right.py", "wrong.py"],
+        cwd=environment.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    found = [line for line in answer.stdout.splitlines() if "error:" in line]
     expected = ["owner", "nam", "int", "str", "sumbit"]
-    assert len(found) == len(expected), found
+    assert len(found) == len(expected), answer.stdout
     for word, line in zip(expected, found, strict=True):
-        assert f'"{word}"' in line
+        assert line.startswith("wrong.py") and f'"{word}"' in line

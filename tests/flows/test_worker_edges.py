@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-import pytest
 from celery import current_app
 from celery.result import AsyncResult
 from django.db import connection
@@ -24,11 +23,8 @@ from tests.waiting import wait_for
 
 LIMITS = {"soft_time_limit_seconds": 0.2, "time_limit_seconds": 0.6}
 
-
-@pytest.fixture(scope="module")
-def layout() -> Layout:
-    """One worker, so that a scene knows who has heard what; it follows `revoke`."""
-    return Layout(1, 4, environ={"FAIRSHIFT_REMOTE_COMMANDS": "revoke"})
+# One worker, so that a scene knows which process has heard what; it follows `revoke`.
+LAYOUT = Layout(1, 4, environ={"FAIRSHIFT_REMOTE_COMMANDS": "revoke"})
 
 
 def test_a_worker_comes_before_its_children(stack: Processes) -> None:

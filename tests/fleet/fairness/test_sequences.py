@@ -21,7 +21,7 @@ from fleet.keys import audited_key
 from fleet.transport.scripts import source
 from tests.fleet.fair_worlds import LEASE, SECOND, START, LuaQueue, connected
 
-SEQUENCES = int(os.environ.get("FAIR_SEQUENCES", "150"))
+SEQUENCES = int(os.environ.get("FAIR_SEQUENCES", "60"))
 STEPS = 30
 
 OWNERS = ("acme", "globex", "stranger")
