@@ -71,7 +71,7 @@ def ideal_ends(
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One run by its task's own word: its owner and, in seconds, when its body began and ended."""
+    """One run as its task logged it: its owner and, in seconds, when its body began and ended."""
 
     owner: str
     began: float

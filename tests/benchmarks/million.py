@@ -45,7 +45,7 @@ CROSS JOIN LATERAL (
 
 
 def put_in(count: int, *, history: str) -> None:
-    """Have exactly so many jobs, all with this history policy, shared by OWNERS owners."""
+    """Have exactly this many jobs, all with this history policy, shared by OWNERS owners."""
     from django.db import connection
 
     from jobs.models import Owner

@@ -66,7 +66,7 @@ def test_small_owner_behind_a_large_one_has_half_of_the_slots() -> None:
 
 
 def test_weights_share_the_slots() -> None:
-    """In proportion to weight at first; what an owner leaves is shared by the others."""
+    """In proportion to weight at first; the others share what an owner leaves unused."""
     ends = ideal_ends({"a": 1.0, "b": 4.0}, slots=1, weights={"a": 1, "b": 1})
     assert ends == pytest.approx({"a": 2.0, "b": 5.0})
     ends = ideal_ends({"a": 1.0, "b": 4.0}, slots=1, weights={"a": 1, "b": 4})

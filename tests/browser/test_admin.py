@@ -95,7 +95,7 @@ def test_a_job_is_made_and_run_in_the_browser(browse: Browse, acme: Owner) -> No
 def test_pages_fit_a_phone_and_states_can_be_read(
     browse: Browse, failed_run: Run, acme: Owner, scheme: str
 ) -> None:
-    """No page is wider than 360 px; a state's word stands out from its ground by 4.5 to 1."""
+    """No page is wider than 360 px; a state's text has a contrast of at least 4.5 to 1."""
     pause_owner(acme, reason="stocktaking " * 10)
     Job.objects.create(owner=acme, key="k" * 200, task="tests.add", payload=b"[[], {}, {}]")
     page = browse("/admin/", viewport=NARROW, color_scheme=scheme)

@@ -1,4 +1,4 @@
-"""Calendars in a real browser: a month, a window that is told while it is typed, an approval."""
+"""Calendars in a real browser: a month, a window described while it is typed, an approval."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PIECES = CONTRASTS.replace(".fs-state, .fs-mark", ".fs-piece")
 
 @pytest.fixture
 def nights(acme: Owner, site: str) -> Calendar:
-    """Nights of acme in Berlin, approved; Sunday noons that nobody has looked at; a freeze."""
+    """Nights of acme in Berlin, approved; Sunday noons that wait for approval; a freeze."""
     root = User.objects.get(username="root")
     Owner.objects.filter(pk=acme.pk).update(zone="Europe/Berlin")
     made = Calendar.objects.create(owner=acme, name="Nights and Sundays", four_eyes=False)
@@ -86,7 +86,7 @@ def test_a_month_shows_windows_freezes_and_planned_work(
 def test_a_window_is_told_while_it_is_typed_and_approved(
     browse: Browse, nights: Calendar, acme: Owner
 ) -> None:
-    """Words and ten times, or the mistake; only the fields of its recurrence are shown."""
+    """A description and ten times, or the mistake; only the fields of its recurrence are shown."""
     page = browse(f"/admin/jobs/window/add/?calendar={nights.pk}")
     assert page.input_value("#id_zone") == "Europe/Berlin"
     assert not page.locator(".form-row.field-rule").is_visible()

@@ -36,7 +36,7 @@ def processes(committed: None, tmp_path: Path) -> Iterator[Processes]:
 
 @pytest.fixture
 def flower(processes: Processes) -> Iterator[Callable[[str], Any]]:
-    """Open pages of Flower, which hears of what happens from now on; no page may complain."""
+    """Open pages of Flower, which receives events from now on; no page may log an error."""
     sync_api = pytest.importorskip("playwright.sync_api")
     port, complaints = free_port(5599), []
     program = programs.flower(port=port, user=LOGIN["username"], password=LOGIN["password"])
@@ -62,7 +62,7 @@ def flower(processes: Processes) -> Iterator[Callable[[str], Any]]:
 def test_the_broker_page_shows_the_true_backlog(
     flower: Callable[[str], Any], tmp_path: Path
 ) -> None:
-    """With nothing consuming: of all owners, and of stock clients at each of their priorities."""
+    """With no consumer: of all owners, and of stock clients at each of their priorities."""
     for number in range(3_000):
         with acting_for(OWNERS[number % len(OWNERS)]):
             add.delay(number, 1)
@@ -111,7 +111,7 @@ def test_the_pages_of_tasks(
 
 
 def _push_as_stock(count_by_priority: dict[int, int]) -> None:
-    """Publish as somebody does who knows nothing of Fairshift."""
+    """Publish as a stock client does, without Fairshift."""
     code = (
         "import json, sys; from celery import Celery; app = Celery(broker=sys.argv[1])\n"
         "for priority, count in json.loads(sys.argv[2]).items():\n"
@@ -123,7 +123,7 @@ def _push_as_stock(count_by_priority: dict[int, int]) -> None:
 
 
 def _details(flower: Callable[[str], Any], task_id: str) -> str:
-    """Return a task's page without looking at it: there is none until Flower hears of the task."""
+    """Return a task's page without asserting: it is missing until Flower receives an event."""
     answer = flower("/broker").request.get(f"/task/{task_id}")
     return str(answer.text()) if answer.ok else ""
 

@@ -1,4 +1,4 @@
-"""The form of a job in a real browser: its schedule is told while it is typed."""
+"""The form of a job in a real browser: its schedule is described while it is typed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def save(page: Any) -> None:
 
 
 def test_a_schedule_is_told_while_it_is_typed(browse: Browse, acme: Owner) -> None:
-    """Words and five times, or the mistake; only the fields of its kind are shown and sent."""
+    """A description and five times, or the mistake; only its kind's fields are shown and sent."""
     job = stored(acme, "probe")
     page = browse(f"/admin/jobs/job/{job.pk}/change/")
     assert not page.locator(ROW.format("cron")).is_visible()

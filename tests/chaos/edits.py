@@ -1,4 +1,4 @@
-"""Edits of jobs in a long proof: each in a transaction, with the moments between which it held."""
+"""Edits of jobs in a long proof: each in a transaction, with the moments around its commit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FROM jobs_job WHERE key = %s
 
 
 def upsert(log: SubmitLog, *, jobs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Make jobs what these say, at once."""
+    """Upsert these jobs in one call."""
     from jobs import upsert_jobs
 
     upsert_jobs("acme", jobs)

@@ -59,7 +59,7 @@ class Chaos:
         return self.installation.verdict()
 
     def _acts(self) -> list[Callable[[], None]]:
-        """Return what is done, in a random order; per 100,000 runs as plays.md G1 has it."""
+        """Return the acts, in a random order; per 100,000 runs as plays.md G1 has it."""
         scale = self.run_count / 100_000
         wanted: dict[Callable[[], None], float] = {
             self._kill_worker: 300,
@@ -141,7 +141,7 @@ class Chaos:
         return self.installation.count(OPEN) == 0
 
     def _look(self, *, submits: bool = True) -> None:
-        """Keep the submitters going; nothing may have ended that was not killed."""
+        """Keep the submitters going; fail when a process has ended that was not killed."""
         for name, process in self.processes.items():
             assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
         self.submitters = [submitter for submitter in self.submitters if submitter.is_alive]

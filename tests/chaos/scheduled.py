@@ -1,4 +1,4 @@
-"""An installation whose jobs recur, and a hand that kills and freezes it at random, by a seed."""
+"""An installation with recurring jobs, killed and frozen at random by a seed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AWAY_SECONDS = (3.0, 25.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to happen in a run of it, in seconds and counts."""
+    """How long a run lasts, and how often each disturbance happens."""
 
     seconds: int
     beats: int
@@ -63,7 +63,7 @@ class Scheduled:
         self.recurring.beating()
 
     def play(self, plan: Plan, chance: Random) -> None:
-        """Disturb it for so long; afterwards all servers are there."""
+        """Disturb the installation for `seconds`; afterwards all servers are up."""
         began_at = time.monotonic()
         for at, act in sorted(self._acts(plan, chance), key=lambda one: one[0]):
             time.sleep(max(0.0, began_at + at - time.monotonic()))  # the time is the fault's
@@ -76,7 +76,7 @@ class Scheduled:
             assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
 
     def _acts(self, plan: Plan, chance: Random) -> list[tuple[float, Callable[[], None]]]:
-        """Return what is done, each with the second of it."""
+        """Return the disturbances, each with its second."""
         acts: list[tuple[float, Callable[[], None]]] = []
         for _ in range(plan.kills):
             name = chance.choice(sorted(self._programs))

@@ -50,7 +50,7 @@ class Hand:
         self.done: Counter[str] = Counter()
 
     def spoil(self) -> str:
-        """Do one wrong thing; return what."""
+        """Do one wrong thing; return a description of it."""
         kind = self._chance.choice(["type", "delete", "value", "value", "value", "value", "say"])
         self.done[kind] += 1
         if kind == "say":

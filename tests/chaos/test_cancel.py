@@ -21,7 +21,7 @@ HISTORIES = "SELECT id::text, state, history FROM jobs_run"
 
 @pytest.mark.chaos
 def test_cancel(tmp_path: Path) -> None:
-    """Before its admission: never starts. After it: stopped at the gate, or told, and fenced."""
+    """Cancelled before its admission a run never starts; after it, it is stopped and fenced."""
     chance = dice(CANCELS=CANCELS)
     with world(tmp_path) as scene:
         canceller = Caller(scene.installation)
@@ -48,7 +48,7 @@ def test_cancel(tmp_path: Path) -> None:
 
 
 def _judge(scene: World, cancelled: set[str], endless: set[str]) -> None:
-    """Have each run end as the moment of its cancel says; print how many there were of each."""
+    """Have each run end as the moment of its cancel demands; print the counts."""
     starts = scene.look().starts
     returned = {end.run for end in scene.bodies.ended if end.outcome == "returned"}
     ways: Counter[str] = Counter()

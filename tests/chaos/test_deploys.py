@@ -58,7 +58,7 @@ def test_deploys(tmp_path: Path) -> None:
 
 
 def _is_at_work(scene: World, name: str) -> bool:
-    """Feed as well: while this worker boots, the others do what waits."""
+    """Submit as well: while this worker boots, the others do the waiting runs."""
     _feed(scene)
     return name in scene.now_at_work()
 
@@ -72,7 +72,7 @@ def _feed(scene: World) -> None:
 
 
 def _deploy(scene: World, name: str) -> float:
-    """Tell a worker to stop, start the next one when it has; return how long it took."""
+    """Stop a worker by SIGTERM, start the next one after its end; return the seconds it took."""
     process = scene.processes.pop(name)
     began_at = time.monotonic()
     process.signal(signal.SIGTERM)

@@ -96,7 +96,7 @@ def _feed(scene: World, chance: Random) -> None:
 
 
 def _goes_on(scene: World, *, seconds: float) -> bool:
-    """Tell whether the next runs end soon."""
+    """Tell whether the next runs end in time."""
     before = len(scene.look().ended)
     try:
         wait_for(lambda: len(scene.look().ended) > before + 5, seconds=seconds)
@@ -150,7 +150,7 @@ def _put_wrong_type(scene: World, chance: Random) -> bytes:
 
 
 def _standing(client: Any) -> list[str]:
-    """Return what the queue looks like, for the message of a failure."""
+    """Return the state of the queue, for the message of a failure."""
     lines = []
     for key in sorted(client.scan_iter(f"*{{{QUEUE}}}*")):
         match client.type(key):
@@ -166,7 +166,7 @@ def _standing(client: Any) -> list[str]:
 
 
 def _passed(scene: World) -> None:
-    """Have every run end, ordinary ones pass behind, and nothing have run without a row."""
+    """Have every run end, then ordinary ones; nothing has run without a row."""
     scene.records(100, seconds=0.01)
     scene.drained(seconds=DRAIN_SECONDS)
     figures = scene.verdict().figures

@@ -30,7 +30,7 @@ RESUMED_SECONDS = 10.0
 @pytest.mark.chaos
 @pytest.mark.parametrize("how", ["postgres", "redis", "both", "killed", "dropped"])
 def test_outage(tmp_path: Path, how: str) -> None:
-    """Workers stay up, nothing is lost, work goes on soon after; submits do not wait for Redis."""
+    """Workers stay up, nothing is lost, work continues soon; submits do not wait for Redis."""
     dice(ROUNDS=ROUNDS)
     resumed: list[float] = []
     with world(tmp_path, FAIRSHIFT_LEASE_SECONDS=str(LEASE_SECONDS)) as scene:

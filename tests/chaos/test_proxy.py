@@ -121,7 +121,7 @@ def test_heartbeats_go_on_while_workers_connect(proxied: tuple[World, Proxy]) ->
 
 
 def _greeted(worker: Process) -> int:
-    """Return how often a worker has said hello to the others, at the end of that."""
+    """Return how often a worker has finished its hello to the others."""
     return _count(worker, "mingle: all alone") + _count(worker, "mingle: sync complete")
 
 

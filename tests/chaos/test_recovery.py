@@ -56,7 +56,7 @@ def _of(scene: World, name: str) -> list[TaskEvent]:
 
 
 def _restarted(scene: World, bodies: list[TaskEvent], killed_at: float) -> float:
-    """Wait until each run whose body was killed has begun again; return when the last one did."""
+    """Wait until each run whose body was killed has begun again; return the last one's time."""
 
     def begun() -> list[float]:
         starts = scene.look().starts

@@ -55,7 +55,7 @@ class Caller:
             print(json.dumps({"do": do, **facts}), file=self._process.stdin, flush=True)
 
     def answer(self) -> dict[str, Any] | None:
-        """Wait for its next answer; None when it has died before."""
+        """Wait for its next answer; None when it died before."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         return json.loads(line) if line.endswith("\n") else None
@@ -121,7 +121,7 @@ class World:
         self.start(name)
 
     def kill_child(self, pid: int) -> None:
-        """Kill one child of a pool; the judge is told before."""
+        """Kill one child of a pool; the log notes it before."""
         self.log.disturb(pid, how="killed")
         os.kill(pid, signal.SIGKILL)
 
@@ -131,7 +131,7 @@ class World:
         return self.caller.ask("submit", key=key, task=task, calls=calls, **options)["ids"]
 
     def records(self, number: int, *, seconds: float, **options: Any) -> list[str]:
-        """Submit so many runs that take this long."""
+        """Submit this many runs that take `seconds` each."""
         calls = [{"n": n, "seconds": seconds} for n in range(number)]
         return self.submit("tests.record", calls, **options)
 
@@ -139,7 +139,7 @@ class World:
         return self.installation.count(OPEN)
 
     def look(self) -> Bodies:
-        """Fail when a process has ended by itself; return what the tasks have done by now."""
+        """Fail when a process has ended by itself; return the bodies by now."""
         for name, process in self.processes.items():
             assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
         return self.bodies.look()
@@ -180,7 +180,7 @@ class World:
         return {str(state): int(str(number)) for state, number in rows}
 
     def verdict(self) -> Verdict:
-        """Have the judge look; print what it says. A bad verdict fails the proof."""
+        """Run the judge and print its report. A bad verdict fails the proof."""
         verdict = self.installation.verdict()
         print(verdict.report(), self.states())
         return verdict

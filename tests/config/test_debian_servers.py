@@ -130,7 +130,7 @@ def test_migrated_installation_passes_every_check(urls: dict[str, str]) -> None:
 
 
 def test_unsafe_servers_are_found(urls: dict[str, str]) -> None:
-    """What an operator may have switched off is found on a live server, by name."""
+    """A setting that an operator switched off is found on a live server, by name."""
     with psycopg.connect(urls["DATABASE_URL"], autocommit=True) as connection:
         connection.execute("ALTER ROLE app SET synchronous_commit = off")
     client = redis.Redis.from_url(urls["REDIS_URL"])

@@ -63,7 +63,7 @@ class World:
             return ask(connection, "status")
 
     def is_empty(self) -> bool:
-        """Say whether no process, no lock and no socket of the servers is left."""
+        """Say whether all processes, locks and sockets of the servers are gone."""
         files = (self.places.lock, self.places.sockets, self.postmaster_pid)
         return not any(path.exists() for path in files) and not self.processes()
 

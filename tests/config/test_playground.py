@@ -1,4 +1,4 @@
-"""config/playground.py: `demo` and `up` write to no database that is another's."""
+"""config/playground.py: `demo` and `up` refuse to write to a foreign database."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_owners_with_names_of_the_demos_are_another_s_all_the_same() -> None:
 
 @pytest.mark.django_db
 def test_a_marked_database_may_get_owners_by_hand() -> None:
-    """Who uses `up` adds owners in the admin, and starts it again."""
+    """A user of `up` adds owners in the admin, and starts it again."""
     refuse_foreign_database(with_user=True)
     mark_database()
     Owner.objects.create(slug="zeta")
@@ -82,7 +82,7 @@ def test_a_database_of_a_demo_before_there_were_marks_is_accepted() -> None:
 
 @pytest.mark.django_db
 def test_a_user_named_demo_is_never_promoted() -> None:
-    """Neither by the command nor by the code behind it, with or without owners or a mark."""
+    """Neither by the command nor by its functions, with or without owners or a mark."""
     user = get_user_model().objects.create_user(username=USER, password="kept")
     with pytest.raises(CommandError, match="a user 'demo' that the demo did not make"):
         call_command("demo")

@@ -78,7 +78,7 @@ def test_database_url_becomes_a_connection_with_deadlines(tmp_path: Path) -> Non
 def test_bad_variable_stops_the_boot(
     tmp_path: Path, variables: dict[str, str], message: str
 ) -> None:
-    """Every process refuses a bad setting by name before it does anything; no password is told."""
+    """Every process refuses a bad setting by name at its start; no password is printed."""
     done = boot(folder=tmp_path, **(SERVERS | variables))
     assert done.returncode == 1
     last_line = done.stderr.strip().splitlines()[-1]

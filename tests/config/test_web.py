@@ -57,7 +57,7 @@ def test_statements_of_the_web_process_end_in_time(
 
 
 def test_pages_run_no_script_but_their_own_files(db: None) -> None:
-    """What somebody slipped into a page's text stays text; tests/browser shows that pages work."""
+    """Script that was injected into a page stays text; tests/browser shows that pages work."""
     policy = Client().get(LOGIN)["Content-Security-Policy"]
     directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert directives["default-src"] == "'self'"

@@ -60,7 +60,7 @@ def test_a_python_that_is_too_old_is_refused(
 
 
 def _posing_as(minor: int, path: Path) -> None:
-    """Write a Python that says it is 3.`minor`. It checks versions and makes no environment."""
+    """Write a Python that reports 3.`minor`. It checks versions and makes no environment."""
     code = f"import sys; sys.version_info = (3, {minor}, 0); exec(sys.argv[2])"
     path.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{code}' \"$@\"\n")
     path.chmod(0o755)

@@ -107,7 +107,7 @@ class LuaQueue:
         return queue_key(self.name, name, of)
 
     def keys(self) -> set[str]:
-        """Return the names of its keys, without what all of them begin with."""
+        """Return the names of its keys, without their common prefix."""
         base = self.key("state").removesuffix("state")
         found = self.client.keys(f"{base}*")
         return {key.decode().removeprefix(base) for key in found}

@@ -100,7 +100,7 @@ class Node:
                 continue
 
     def begin(self) -> None:
-        """Give what was admitted a slot of the pool, as Celery's worker does."""
+        """Give an admitted run a slot of the pool, as Celery's worker does."""
         self.turn(until=lambda: self.begun)
         request = self.begun.pop(0)
         worker_state.task_reserved(request)

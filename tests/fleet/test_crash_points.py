@@ -45,7 +45,7 @@ def run_python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_nothing_fires_when_fault_is_not_set() -> None:
-    """Without FAULT a crash point does nothing and arms nothing."""
+    """Without FAULT a crash point does nothing."""
     assert read_faults({}) == {}
     crash_point(POINT)
     ended = run_python(PASSES)
@@ -120,7 +120,7 @@ def test_the_next_pass_has_a_marker_of_its_own(tmp_path: Path) -> None:
     ],
 )
 def test_bad_faults_are_refused(environ: dict[str, str], message: str) -> None:
-    """What cannot be followed is refused by name, with the near miss or the limit."""
+    """An unusable fault is refused by name, with the near miss or the limit."""
     with pytest.raises(FaultError, match=re.escape(message)):
         read_faults(environ)
 

@@ -1,4 +1,4 @@
-"""fleet/flower.py: its options as people write them, in words when they are wrong."""
+"""fleet/flower.py: its options as people write them, and its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fleet.flower import OURS, spelled
     ],
 )
 def test_a_value_may_stand_behind_a_space(given: list[str], read: list[str]) -> None:
-    """Flower itself reads the form with an equals sign alone; other words are left as they are."""
+    """Flower itself reads only the form with an equals sign; other arguments are left alone."""
     assert list(spelled(given)) == read
 
 
@@ -33,7 +33,7 @@ def test_a_value_may_stand_behind_a_space(given: list[str], read: list[str]) -> 
     ],
 )
 def test_a_wrong_option_is_named_in_one_line(given: list[str], said: str) -> None:
-    """And no traceback is shown."""
+    """Without a traceback."""
     with pytest.raises(SystemExit) as refused:
         list(spelled(given))
     assert said in str(refused.value) and "\n" not in str(refused.value)

@@ -34,7 +34,7 @@ def agree(
 
 
 def move(*, owner: str, starts: list[str], seconds: int) -> Facts:
-    """Have the window open at other times, for so long, and approved as it is then."""
+    """Have the window open at other times, for this long, approved."""
     from jobs.calendars import approvals, changes
     from jobs.calendars.windows import change_window
 
@@ -89,7 +89,7 @@ def approve(*, owner: str) -> Facts:
 
 @contextmanager
 def _noted() -> Iterator[Facts]:
-    """Commit the block; the facts say between which moments, by PostgreSQL's clock."""
+    """Commit the block; the facts have the moments around it, by PostgreSQL's clock."""
     facts: Facts = {}
     with transaction.atomic():
         # The first to be called: what the project does after a commit comes later.

@@ -1,4 +1,4 @@
-"""What flows are made of: real servers with empty data, real processes, and a judge."""
+"""The fixtures of flows: real servers with empty data, real processes, and a judge."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
@@ -157,7 +157,7 @@ def broker(db: None) -> Iterator[redis.Redis]:
 
 @pytest.fixture
 def submits(scene: Processes) -> SubmitLog:
-    """The log in which submitters say what they asked for; `verdict()` reads it."""
+    """The log in which submitters note their submits; `verdict()` reads it."""
     return SubmitLog(scene.folder / "submits.log")
 
 
@@ -196,7 +196,7 @@ def _as_events(submitted: Sequence[Run | Submission]) -> list[SubmitEvent]:
 
 
 def _is_at_rest(shared: Processes) -> bool:
-    """Say whether the shared processes are all up, and none is busy with an old scene."""
+    """Say whether the shared processes are all up, and no run of an old scene is open."""
     if not shared.started or not shared.all_alive():
         return False
     return not Run.objects.filter(state__in=ACTIVE).exists()

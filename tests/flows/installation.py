@@ -69,7 +69,7 @@ class Installation(Processes):
         return int(str(number))
 
     def begun(self, count: int) -> None:
-        """Wait until bodies have begun so often."""
+        """Wait until this many bodies have begun."""
         wait_for(lambda: self._starts() >= count, seconds=30, what=f"{count} starts")
 
     def caught_up(self) -> float:

@@ -78,7 +78,7 @@ class Recurring:
             self.jobs[job["key"]] = job
 
     def settled(self, until: datetime, *, seconds: float) -> None:
-        """Wait until all that is due before a moment has been triggered, and has ended."""
+        """Wait until all due times before a moment are triggered, and their runs have ended."""
         wait_for(lambda: self._ask(SETTLED, until), seconds=seconds, what="all to be done")
 
     def verdict(self) -> Verdict:
@@ -103,7 +103,7 @@ class Recurring:
         return found
 
     def follows_policies(self) -> None:
-        """Fail unless each job has run just what its policy leaves of the last outage."""
+        """Fail unless each job has run exactly what its policy wants after the last outage."""
         first, until, *judged = self._row(CAUGHT_UP)
         triggered, _ = read_triggered(self.url)
         for key, case in self.cases.items():

@@ -59,7 +59,7 @@ class Breakable:
             _signal(pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let a frozen server go on."""
+        """Let a frozen server continue."""
         for pid in [*_children(self.pid), self.pid]:
             _signal(pid, signal.SIGCONT)
 

@@ -46,7 +46,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured]:
 
 
 def refusals(server: Secured) -> list[dict[str, Any]]:
-    """Return what Redis has refused since this was last asked, but for what the page says."""
+    """Return Redis's refusals since the last call, except those that the page mentions."""
     found = [
         {key: entry[key] for key in ("reason", "object", "username", "context")}
         for entry in server.admin.acl_log()
@@ -59,7 +59,7 @@ def refusals(server: Secured) -> list[dict[str, Any]]:
 def test_each_user_of_the_page_may_do_its_work(
     processes: Processes, owner: Owner, server: Secured
 ) -> None:
-    """Submit, run, retry, beat's own sends, events and inspections; Redis refuses none of it."""
+    """Submit, run, retry, beat's own sends, events and inspections: Redis refuses none."""
     processes.start_system(REDIS_URL=url(server, "system"))
     processes.start_beat(REDIS_URL=url(server, "system"))
     processes.start_worker(slots=1, options=["--task-events"], REDIS_URL=url(server, "worker"))
@@ -121,7 +121,7 @@ OF_ALL = [
 
 @pytest.mark.parametrize("user", REFUSED)
 def test_no_user_of_the_page_may_do_more(user: str) -> None:
-    """Neither other users' keys and channels, nor what rules the server."""
+    """Neither other users' keys and channels, nor the server's administration."""
     with secured(users()) as server:
         client = server.client(user, f"{user}-password")
         for command in (*REFUSED[user], *OF_ALL):

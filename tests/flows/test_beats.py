@@ -78,7 +78,7 @@ def test_a_frozen_leader_is_followed_and_sends_nothing_more(world: Beats) -> Non
 
 
 def test_a_leader_that_is_asked_to_stop_gives_up_its_lease(world: Beats) -> None:
-    """Nobody waits for its end."""
+    """The other one does not wait for the lease's end."""
     leader, other = world.two()
     began_at = time.monotonic()
     leader.stop()

@@ -1,4 +1,4 @@
-"""Redis is refused, hung, read-only, full or replaced: submits commit, and work goes on after."""
+"""Redis is refused, hung, read-only, full or replaced: submits commit, work continues after."""
 
 import pytest
 
@@ -15,7 +15,7 @@ SELECT count(*) FROM jobs_run WHERE labels ->> 'judge_key' = 'long-1' AND starte
 
 @pytest.mark.parametrize("how", ["refused", "read-only", "full", "replaced"])
 def test_submits_and_runs_go_on_without_redis(installation: Installation, how: str) -> None:
-    """No submit waits, what runs keeps its lease, and the rest starts soon after the end."""
+    """No submit waits, running work keeps its lease, and the rest starts soon after the end."""
     long = installation.submitter("--count", "1", "--seconds", str(LONG_SECONDS), prefix="long")
     steady = installation.submitter("--count", "50", "--pause", "0.1")
     wait_for(lambda: installation.count(LONG_BEGUN) and installation.count(ENDED) > 5, seconds=60)

@@ -82,7 +82,7 @@ def test_the_last_loss_is_told_to_celery(processes: Processes, owner: Any, verdi
 def test_a_short_run_does_not_wait_for_a_long_one(
     processes: Processes, owner: Any, verdict: Any
 ) -> None:
-    """A worker takes no more than its slots: what it cannot start stays for another worker."""
+    """A worker takes no more than its slots: other runs stay for another worker."""
     make_owner("globex")
     processes.start_worker("one", slots=1)
     long = reached(submit("tests.sleep", seconds=3, owner="acme"), State.RUNNING, seconds=40)

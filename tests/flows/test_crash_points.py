@@ -45,7 +45,7 @@ Judge = Callable[..., Verdict]
 
 
 def test_a_submitter_may_end_anywhere(stack: Processes, owner: Owner, verdict: Judge) -> None:
-    """What it had committed ends, though nobody published it; what it had not never exists."""
+    """Committed runs end, though they were not published; uncommitted ones never exist."""
     make_owner("globex")
     _end_submitters(stack, SUBMITTER_FAULTS)
     held = Submitter(stack, "--hold-at", "2", prefix="held")

@@ -56,7 +56,7 @@ class World:
         return [_command(pid) for pid in _pids() if self.mark in _environment(pid)]
 
     def is_gone(self) -> bool:
-        """Say whether no process of it is left."""
+        """Say whether none of its processes is left."""
         return not self.processes()
 
 

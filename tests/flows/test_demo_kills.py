@@ -37,7 +37,7 @@ def test_every_device_is_verified_all_the_same(
     killed: bool,
     flushed: bool,
 ) -> None:
-    """Only what the killed workers had not recorded is done again, and the demo says so."""
+    """Only unrecorded work of the killed workers is done again, and the demo reports it."""
     world.environment |= {"FAIRSHIFT_LEASE_SECONDS": "3", "FAIRSHIFT_HEARTBEAT_SECONDS": "1"}
     demo = world.start("--devices", str(devices), "--exit", "--json")
     assert demo.stderr is not None

@@ -47,7 +47,7 @@ def client(broker: OwnBroker) -> Any:
 
 @pytest.fixture
 def workers(processes: Processes, broker: OwnBroker) -> Processes:
-    """Two workers with two slots each, and what the system needs, on that broker."""
+    """Two workers with two slots each, and the system's processes, on that broker."""
     url = broker.redis.url
     for name in ("one", "two"):
         processes.start_worker(name, slots=2, REDIS_URL=url)
@@ -65,7 +65,7 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     verdict: Callable[..., Verdict],
     how: str,
 ) -> None:
-    """No call of a paused owner starts, a cap holds over what runs on, and hints are back soon."""
+    """No call of a paused owner starts, a cap counts running work, and hints are back soon."""
     acme, globex, _ = (make_owner(name) for name in ("acme", "globex", "northwind"))
     call, word = partial(_call, broker), workers.folder / "word"
     call(PAUSED, "before", owner="globex")
@@ -139,7 +139,7 @@ def _call(broker: OwnBroker, task: str, *arguments: Any, owner: str) -> None:
 
 
 def _events(scene: Processes, task: str) -> list[TaskEvent]:
-    """Return what bodies of plain calls of a task have noted."""
+    """Return the log's events of plain calls of a task."""
     events = read_task_events(scene.tasks.path)
     return [event for event in events if event.task == task and event.run is None]
 

@@ -1,4 +1,4 @@
-"""A Redis that is far away: its latency costs a worker a round trip a window, and not one a run."""
+"""A far Redis: its latency costs a worker a round trip a window, not one a run."""
 
 from __future__ import annotations
 

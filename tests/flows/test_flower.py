@@ -26,7 +26,7 @@ SITE = "https://jobs.example.org/"
 
 @pytest.fixture(scope="module")
 def flower(db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Flower that hears the scenes' workers."""
+    """The address of a Flower that receives the workers' events."""
     port, folder = free_port(5599), tmp_path_factory.mktemp("flower")
     given = environment(folder / "tasks.log")
     program = programs.flower(
@@ -76,7 +76,7 @@ def test_it_only_reads(flower: str) -> None:
 
 @pytest.mark.parametrize("login", ["", ":", "ann:", ":secret", "ann"])
 def test_it_does_not_start_without_a_login(login: str) -> None:
-    """The refusal says what to set."""
+    """The refusal names the setting."""
     without = {name: value for name, value in os.environ.items() if "FLOWER" not in name}
     if login:
         without["FLOWER_BASIC_AUTH"] = login

@@ -1,4 +1,4 @@
-"""Messages between workers that a stranger writes: none stalls a worker or has it drop a task."""
+"""Forged messages between workers: none stalls a worker or makes it drop a task."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SLOW = "(.*){60}!"
 
 
 def ping(pattern: Any, matcher: Any, *, seconds: float = 3) -> bool:
-    """Whether the worker answers a ping to the nodes that this pattern means."""
+    """Say whether the worker answers a ping to the nodes that match."""
     replies = current_app.control.broadcast(
         *("ping", None), reply=True, timeout=seconds, limit=1, pattern=pattern, matcher=matcher
     )
@@ -83,7 +83,7 @@ def forger(revoked: list[str]) -> Iterator[Event]:
 def test_no_answer_to_a_greeting_revokes_a_task(
     processes: Processes, owner: Owner, opened: str
 ) -> None:
-    """Unless `revoke` is open: then workers tell each other what is revoked, as in Celery."""
+    """Unless `revoke` is open: then workers exchange revoked ids, as in Celery."""
     first, last = str(uuid4()), str(uuid4())
     with forger([first]) as heard:
         worker = programs.job_worker("worker", slots=1)

@@ -66,7 +66,7 @@ def working(moved: Shop) -> Iterator[Shop]:
 
 
 def test_plain_tasks_answer_as_the_page_says(working: Shop) -> None:
-    """Whether the result is kept decides, and not the worker that ran it."""
+    """`ignore_result` decides, and not the worker that ran it."""
     lines = [line.partition("#") for line in block("calls").splitlines()]
     values = [value.partition(":")[0].strip() for _, _, value in lines]
     code = "\n".join(f"print(repr({call.strip()}))" for call, _, _ in lines)
@@ -75,7 +75,7 @@ def test_plain_tasks_answer_as_the_page_says(working: Shop) -> None:
 
 
 def test_what_waits_in_the_old_queue_is_done(working: Shop) -> None:
-    """By the worker of the page: it was sent before the default queue was another one."""
+    """By the page's worker: the message was sent before the default queue changed."""
     call = "add.apply_async((1, 2), queue='celery', ignore_result=False).get(timeout=30)"
     assert working.shell(f"from shop.tasks import add\nprint({call})").strip() == "3"
 

@@ -1,4 +1,4 @@
-"""A worker without a process or a queue takes no run, is not counted, and keeps what it holds."""
+"""A worker without a process or a queue takes no run, does not count, and keeps its runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def warnings() -> list[str]:
 
 
 def test_a_worker_without_a_queue(stack: Processes, owner: Owner, verdict: Any) -> None:
-    """What it holds goes on beyond a lease and ends there, once; what comes later waits."""
+    """Its run continues beyond a lease and ends once; later runs wait."""
     held = reached(submit("tests.record", n=1, seconds=LONG, owner=owner), State.RUNNING)
     order("cancel_consumer", queue="jobs")
     wait_for(is_idle, what="the worker not to count")
@@ -100,6 +100,6 @@ def test_a_worker_without_a_process(stack: Processes, owner: Owner, verdict: Any
 
 
 def beats_on(seconds: float) -> None:
-    """Wait until the worker has beaten for so long."""
+    """Wait until the worker has sent heartbeats for this long."""
     first = row().heartbeat_at
     wait_for(lambda: (row().heartbeat_at - first).total_seconds() > seconds, what="more heartbeats")

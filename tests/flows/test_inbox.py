@@ -21,7 +21,7 @@ COUNT = 500
 
 @pytest.fixture
 def sender() -> Iterator[Celery]:
-    """Another service's app: its broker, and nothing of Fairshift."""
+    """Another service's app: it has the broker, and nothing of Fairshift."""
     app = Celery("elsewhere", broker=current_app.conf.broker_url, set_as_current=False)
     yield app
     app.close()
@@ -31,7 +31,7 @@ def sender() -> Iterator[Celery]:
 def test_a_reader_may_end_anywhere(
     processes: Processes, owner: Owner, broker: redis.Redis, sender: Celery, point: str
 ) -> None:
-    """Each message is applied, in the order of sending, and what was said since stands."""
+    """Each message is applied, in the order of sending, and later changes stand."""
     for number in range(COUNT):
         job = {"key": f"k{number // 5}", "task": "tests.add", "arguments": {"x": 1, "y": 2}}
         job["priority"] = number % 5

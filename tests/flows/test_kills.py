@@ -49,7 +49,7 @@ def test_a_killed_worker_and_an_emptied_redis_lose_nothing(
     killed: bool,
     flushed: bool,
 ) -> None:
-    """Every run succeeds, and only what the killed worker had not recorded starts again."""
+    """Every run succeeds; only unrecorded runs of the killed worker start again."""
     with kept(stack, job_worker(NAME, slots=SLOTS)) as victims:
         submission = _submit(RUNS, seconds=RUN_SECONDS)
         wait_for(lambda: ended_count() > RUNS // 3)
@@ -67,7 +67,7 @@ def test_a_killed_worker_and_an_emptied_redis_lose_nothing(
 def test_a_killed_pool_child_ends_its_attempt_alone(
     stack: Processes, owner: Owner, verdict: Callable[..., Verdict]
 ) -> None:
-    """Its run is tried again soon; the other slots do not notice."""
+    """Its run is tried again soon; the other slots are not affected."""
     submission = _submit(60, seconds=0.5)
     worker = stack.started[0]
     waits = []

@@ -1,4 +1,4 @@
-"""Who may run now: priorities, caps, locks and pauses, over two workers."""
+"""Priorities, caps, locks and pauses, over two workers."""
 
 from datetime import timedelta
 from typing import Any
@@ -69,7 +69,7 @@ def test_a_lock_lets_one_run_at_a_time(stack: Processes, verdict: Any) -> None:
 def test_a_paused_owner_waits_and_others_do_not(
     stack: Processes, owner: Owner, verdict: Any
 ) -> None:
-    """Its runs stay queued and say why; after the pause they go on by themselves."""
+    """Its runs stay queued and say why; after the pause they start by themselves."""
     make_owner("globex")
     pause_owner(owner, reason="audit")
     paused = submit_many("tests.record", [{"n": n} for n in range(5)], owner="acme")
@@ -83,7 +83,7 @@ def test_a_paused_owner_waits_and_others_do_not(
 
 
 def test_a_pause_ends_at_its_time(stack: Processes, owner: Owner, verdict: Any) -> None:
-    """Nobody needs to resume an owner that is paused until a time."""
+    """An owner that is paused until a time needs no resume."""
     until = timezone.now() + timedelta(seconds=0.8)
     pause_owner(owner, until=until)
     run = ended(submit("tests.record", n=1, owner="acme"))

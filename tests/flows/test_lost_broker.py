@@ -1,4 +1,4 @@
-"""The broker is lost and found again, more than once, under a worker whose slots are taken."""
+"""A worker with busy slots loses its broker and finds it again, more than once."""
 
 import signal
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def _redis() -> Iterator[Breakable]:
 
 @pytest.fixture
 def worker(processes: Processes, owner: Owner, broker: OwnBroker) -> Process:
-    """A worker with one slot, and what the system needs, on that broker."""
+    """A worker with one slot, and the system's processes, on that broker."""
     url = broker.redis.url
     # Slow tasks are not held beyond the slots, unless somebody says so.
     options = ("--prefetch-multiplier", "3")

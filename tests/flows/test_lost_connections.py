@@ -62,7 +62,7 @@ def _starts(processes: Processes) -> int:
 def test_what_ends_meanwhile_on_a_stock_queue_keeps_no_slot(
     processes: Processes, owner: Any, proxy: Proxy
 ) -> None:
-    """Redis hears of its end when it is back; the worker's only slot takes the next one then."""
+    """Redis gets its end when it is back; the worker's only slot takes the next one then."""
     processes.start_worker("stock", 1, queue="stock", REDIS_URL=proxy.url)
     processes.ready()
     record.apply_async((0, 1.0), queue="stock")

@@ -102,7 +102,7 @@ class Shop:
             (folder / "shop" / file).write_text(block(name))
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
-        """Run a command line of the page; its end is looked at by whoever asks."""
+        """Run a command line of the page; the caller checks its status."""
         return self._run(line.split())
 
     def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -117,14 +117,14 @@ class Shop:
         )
 
     def shell(self, code: str) -> str:
-        """Return what code prints in the project's shell."""
+        """Return the output of code in the project's shell."""
         command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "--command", code]
         answer = self._run(command)
         assert answer.returncode == 0, answer.stderr
         return answer.stdout
 
     def change(self, file: str, old: str, new: str) -> None:
-        """Change a line of a file, as somebody who forgot it."""
+        """Change a line of a file, as a user who forgot it."""
         path = self.folder / "shop" / file
         text = path.read_text()
         assert old in text
@@ -141,7 +141,7 @@ class Shop:
 
     @contextmanager
     def running(self, *lines: str) -> Iterator[list[subprocess.Popen[bytes]]]:
-        """Run processes of the page, each with a log; none is left."""
+        """Run processes of the page, each with a log; end them afterwards."""
         logs = [(self.folder / f"{number}.log").open("wb") for number in range(len(lines))]
         started = [
             subprocess.Popen(
@@ -190,7 +190,7 @@ def test_the_page_s_project_passes_its_checks(shop: Shop) -> None:
 
 
 def test_it_is_the_installed_package_that_runs(shop: Shop, installed: Path) -> None:
-    """And not the sources beside it."""
+    """Not the sources beside it."""
     said = shop.shell("import jobs, fleet; print(jobs.__file__, fleet.__file__)")
     assert said.split() == [str(installed / name / "__init__.py") for name in ("jobs", "fleet")]
 
@@ -202,7 +202,7 @@ def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
 
 
 def test_commands_of_fairshift_s_own_project_are_not_installed(installed: Path) -> None:
-    """`demo` and `up` make owners, users and processes: nothing for another's project."""
+    """`demo` and `up` make owners, users and processes: another project must not have them."""
     commands = {path.stem for path in installed.glob("*/management/commands/*.py")}
     assert commands == {"__init__", "fleet"}
     assert not [path for path in installed.rglob("*demo*") if path.suffix in {"", ".py"}]
@@ -215,7 +215,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_a_run_of_the_page_s_project_succeeds_and_one_fails(shop: Shop) -> None:
-    """With the processes of the page, by the code of the page, and its error can be read."""
+    """With the processes and the code of the page; its error can be read."""
     with shop.running(*block("processes", language="sh").splitlines()) as started:
         shop.shell(block("submit") + block("failed"))
 
@@ -238,7 +238,7 @@ def test_a_run_of_the_page_s_project_succeeds_and_one_fails(shop: Shop) -> None:
 
 
 def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:
-    """Those of the page, on the way that the page says."""
+    """Those of the page, in the way that the page describes."""
     (shop.folder / "shop/tests.py").write_text(block("tests"))
     environ = shop.environ
     shop.environ = environ | {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"}
@@ -278,7 +278,7 @@ def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:
 def test_lines_that_are_forgotten_are_named(
     copied: Shop, changes: dict[tuple[str, str], str], expected: str
 ) -> None:
-    """Each by its id, and nothing that is there."""
+    """Each by its id, and no other."""
     for (file, old), new in changes.items():
         copied.change(file, old, new)
     assert copied.found() == {f"fairshift.{name}" for name in expected.split()}
@@ -308,7 +308,7 @@ def test_a_misspelt_setting_stops_a_worker_with_its_sentence(copied: Shop) -> No
 def test_an_app_of_the_project_named_as_ours_does_not_boot(
     copied: Shop, file: str, line: str
 ) -> None:
-    """It hides Fairshift's package; the sentence says which one is to be renamed."""
+    """It hides Fairshift's package; the error names the one to rename."""
     place = copied.folder / file
     place.parent.mkdir(exist_ok=True)
     place.touch()
@@ -331,7 +331,7 @@ def test_what_has_no_app_of_the_project_to_boot_with_names_the_line(copied: Shop
 
 
 def test_a_worker_without_the_fair_transport_does_not_boot(copied: Shop) -> None:
-    """A sentence names the call, and not an unknown boot step."""
+    """The error names the call, and not an unknown boot step."""
     copied.change("celery.py", "fleet.use_fair_transport()", "")
     worker, *_ = block("processes", language="sh").splitlines()
     answer = copied.run(worker)
@@ -343,7 +343,7 @@ def test_a_worker_without_the_fair_transport_does_not_boot(copied: Shop) -> None
 def test_a_worker_of_an_unmigrated_database_does_not_boot(
     copied: Shop, servers: Servers, number: int
 ) -> None:
-    """A sentence says what to run."""
+    """The error names the command."""
     _create(servers, f"empty{number}")
     copied.change("settings.py", '"NAME": "shop"', f'"NAME": "empty{number}"')
     worker = block("processes", language="sh").splitlines()[number]

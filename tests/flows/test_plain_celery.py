@@ -58,7 +58,7 @@ def test_a_rejected_task_says_that_it_is_redelivered(stack: Processes) -> None:
 def test_a_rejected_task_goes_behind_the_one_that_it_waits_for(
     stack: Processes, whose: str
 ) -> None:
-    """With one slot it would try for ever, and the other would never start."""
+    """With one slot it would otherwise try without end, and the other would never start."""
     other = str(uuid4())
     before = starts(stack, "plain.reject_until")
     plain.reject_until.delay(other)
@@ -71,7 +71,7 @@ def test_a_rejected_task_goes_behind_the_one_that_it_waits_for(
 
 
 def test_a_success_that_was_not_acknowledged_is_not_repeated(processes: Processes) -> None:
-    """With `worker_deduplicate_successful_tasks`: after a lost worker, too, the flag is set."""
+    """With `worker_deduplicate_successful_tasks`: the flag is set after a lost worker too."""
     processes.start_worker("first", 1, DEDUPLICATE="1")
     processes.ready()
     result = plain.die_after_success.apply_async(ignore_result=False)

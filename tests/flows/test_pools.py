@@ -48,7 +48,7 @@ def test_the_journey_on_other_pools(
 
 
 def test_another_pool_is_refused_at_boot(processes: Processes) -> None:
-    """Time limits, the ends of windows and cancels would not hold, and nobody would know."""
+    """Time limits, window ends and cancels would silently fail there."""
     worker = processes.start_worker("refused", options=["--pool", "threads"])
     refusal = "this worker's pool is thread, and it takes durable runs of jobs"
     wait_for(lambda: refusal in worker.log.read_text(), what="the refusal")

@@ -31,7 +31,7 @@ FAULTS = [
 
 
 def due_soon(owner: Owner, *, seconds: float, count: int, history: str) -> dict[Job, datetime]:
-    """Return jobs of every minute that are next due in so many seconds and the moments after."""
+    """Return jobs of every minute, first due after `seconds` and then one each half second."""
     first = slot_of(now()) + round(2 * seconds)
     jobs = [
         Job(

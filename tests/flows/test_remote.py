@@ -1,4 +1,4 @@
-"""What workers tell over Redis, and what they do when they are told: neither values nor orders."""
+"""What workers publish over Redis, and which commands they follow: no values, no orders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VALUE = "vAlue-4711"
 
 
 class Stranger:
-    """Has the broker's URL: hears every event, and sends any command."""
+    """Has the broker's URL: receives every event, and sends any command."""
 
     def __init__(self, url: str) -> None:
         self.app = Celery("elsewhere", broker=url, set_as_current=False)
@@ -54,7 +54,7 @@ class Stranger:
         return [event for event in self.events if event.get("uuid") == str(run.id)]
 
     def ask(self, command: str, worker: str = WORKER, **arguments: Any) -> Any:
-        """Return what a worker answers to a command; None when it does not."""
+        """Return a worker's answer to a command; None when there is none."""
         replies = self.app.control.broadcast(
             command, arguments=arguments, destination=[worker], reply=True, timeout=5, limit=1
         )
@@ -92,7 +92,7 @@ def start(processes: Processes, redis: Secured, **environ: str) -> None:
 def test_events_and_inspections_of_a_run_have_no_values(
     processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
 ) -> None:
-    """Neither arguments nor results nor errors: all of it stands in the row alone."""
+    """Neither arguments nor results nor errors: only the row has them."""
     start(processes, redis)
     for ignore_result in (True, False):
         options = {"value": VALUE, "owner": owner, "ignore_result": ignore_result}
@@ -119,7 +119,7 @@ def types(stranger: Stranger, run: Run) -> set[str]:
 def test_a_worker_follows_no_order(
     processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
 ) -> None:
-    """It answers what reads; the system's worker answers nothing."""
+    """It answers queries; the system's worker answers nothing."""
     start(processes, redis)
     worker, system = processes.started
     children = worker.children()

@@ -22,7 +22,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 def publish(job: Job, count: int, **facts: object) -> set[str]:
-    """Publish the hints of so many due times of a job; return the ids of their runs."""
+    """Publish the hints of `count` due times of a job; return the ids of their runs."""
     hints = [due_hint(job, NOW - timedelta(seconds=n), **facts) for n in range(count)]
     hint_broker().publish(hints, timeout=10)
     return {hint.run_id for hint in hints}
@@ -67,7 +67,7 @@ def test_runs_without_history_run_once_and_write_nothing(
 def test_what_fails_is_tried_again_and_then_given_up(
     stack: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
-    """By the job's policy, with rising attempts and tokens; the last failure is in the log once."""
+    """By the job's policy, with rising attempts and tokens; the log has the last failure once."""
     mended = job_without_history(owner, key="mended", task="tests.fail", arguments={"times": 2})
     broken = job_without_history(owner, key="broken", task="tests.fail", arguments={"times": 9})
     lost = job_without_history(
@@ -89,7 +89,7 @@ def test_what_fails_is_tried_again_and_then_given_up(
 def test_a_killed_worker_loses_none(
     processes: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
-    """Its lease runs out, and another worker has what it had, as the same attempt."""
+    """Its lease runs out, and another worker gets its messages, as the same attempt."""
     job = job_without_history(owner, task="tests.record", arguments={"n": 1, "seconds": 0.05})
     victim, other = (processes.start_worker(name) for name in ("victim", "other"))
     processes.ready()
@@ -108,7 +108,7 @@ def test_a_killed_worker_loses_none(
 def test_a_killed_child_loses_its_attempt(
     stack: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
-    """The run goes on with the next one, on a worker that lives."""
+    """The run continues with the next attempt, on a worker that lives."""
     job = job_without_history(owner, task="tests.record", arguments={"n": 1, "seconds": 1.5})
     [run] = publish(job, 1)
     [first] = wait_for(lambda: starts(stack.tasks))

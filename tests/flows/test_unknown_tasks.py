@@ -18,7 +18,7 @@ AT_ONCE_SECONDS = 2.0
 
 
 def started_within(run: Run, since: float) -> Run:
-    """Return the run once it has ended; fails when that takes longer than a moment."""
+    """Return the run once it has ended; fails when that takes too long."""
     run = ended(run)
     took = time.time() - since
     assert run.state == State.SUCCEEDED, run.history

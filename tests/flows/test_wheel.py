@@ -89,7 +89,7 @@ def files(folder: Path) -> set[Path]:
 
 
 def needed(name: str, seen: dict[str, Distribution], extras: frozenset[str]) -> None:
-    """Collect a distribution and all that it needs here, without extras that none asks for."""
+    """Collect a distribution and its requirements here, without extras that nothing asks for."""
     found = distribution(name)
     seen[found.name.lower()] = found
     for line in found.requires or ():
@@ -129,7 +129,7 @@ class Environment:
         (folder / "plain_settings.py").write_text(SETTINGS)
 
     def _link(self) -> None:
-        """Link what the wheel's metadata ask for."""
+        """Link the requirements of the wheel's metadata."""
         [info] = self.site.glob("fairshift-*.dist-info")
         self.wheel = Distribution.at(info)
         found: dict[str, Distribution] = {}
@@ -200,7 +200,7 @@ def test_what_it_says_of_itself(environment: Environment) -> None:
 
 
 def test_the_public_names_are_seen_before_they_are_imported(environment: Environment) -> None:
-    """By `dir`, so by every shell that completes names; none of them needs Django to be set up."""
+    """By `dir`, so by shells that complete names; none of them needs Django to be set up."""
     said = environment.run("-c", "import jobs; print(*dir(jobs)); print(jobs.__version__)").stdout
     names, version = said.splitlines()
     assert set(jobs.__all__) <= set(names.split())
@@ -208,7 +208,7 @@ def test_the_public_names_are_seen_before_they_are_imported(environment: Environ
 
 
 def test_the_library_needs_no_extra(environment: Environment) -> None:
-    """All of it is imported, but for what an extra is for."""
+    """All modules can be imported, except those that an extra is for."""
     for name in EXTRAS:
         environment.run("-c", f"import {name}", code=1)
     failed = json.loads(environment.run("-c", IMPORT_ALL).stdout)
@@ -226,13 +226,13 @@ def test_the_library_needs_no_extra(environment: Environment) -> None:
 def test_what_needs_an_extra_names_it(
     environment: Environment, command: tuple[str, ...], said: str
 ) -> None:
-    """In one line, and not as a module that is missing."""
+    """In one line, and not as a missing module."""
     answer = environment.run(*command, code=1)
     assert said in answer.stderr and "Traceback" not in answer.stderr
 
 
 def test_a_user_s_types_are_checked(environment: Environment) -> None:
-    """By a strict mypy against the wheel: what is right passes, what is wrong fails."""
+    """By a strict mypy against the wheel: correct code passes, wrong code fails."""
     for name, text in {"right.py": USER, "wrong.py": USER + WRONG, "mypy.ini": MYPY}.items():
         (environment.folder / name).write_text(text)
     command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", "cache"]

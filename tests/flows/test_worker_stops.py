@@ -1,4 +1,4 @@
-"""A worker that is told to stop, warmly or at once, neither cancels nor wastes what it holds."""
+"""A worker that stops, warmly or at once, neither cancels nor wastes its runs."""
 
 import signal
 from dataclasses import replace
@@ -24,7 +24,7 @@ CREATE TRIGGER slow_start BEFORE UPDATE ON jobs_run FOR EACH ROW
 
 
 def test_what_a_cold_stop_ends_runs_again(processes: Processes, owner: Owner, verdict: Any) -> None:
-    """Nobody has cancelled it: on another worker, and also when it retries other errors only."""
+    """It is not cancelled: it runs on another worker, also when it retries other errors only."""
     cold = processes.start_worker("cold", slots=2)
     processes.start_system()
     processes.start_beat()

@@ -12,7 +12,7 @@ MENDED_SECONDS = 10.0
 
 
 def test_runs_go_on_past_keys_of_the_wrong_type(installation: Installation) -> None:
-    """Each run succeeds, with one start; the queue mends itself, and no worker ends."""
+    """Each run succeeds, with one start; the queue repairs itself, and no worker ends."""
     client = installation.servers.client()
     steady = installation.submitter("--count", "100", "--pause", "0.1")
     wait_for(lambda: installation.count(ENDED) > 5, seconds=30)
@@ -35,7 +35,7 @@ def test_runs_go_on_past_keys_of_the_wrong_type(installation: Installation) -> N
 
 
 def _spoil(client: redis.Redis, name: str) -> None:
-    """Put what it cannot be into a key."""
+    """Put a value of a wrong type into a key."""
     key = queue_key(QUEUE, name) if name in QUEUE_KEYS else name
     with client.pipeline() as pipe:
         pipe.delete(key)

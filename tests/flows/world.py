@@ -1,4 +1,4 @@
-"""The small world of the scenes, and what they wait for."""
+"""The owners of the scenes, and the conditions that scenes wait for."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,7 +72,7 @@ def broker_client() -> Iterator[redis.Redis]:
 
 
 def keys_with(client: redis.Redis, texts: list[str]) -> list[str]:
-    """Return the keys of Redis that hold one of these texts anywhere."""
+    """Return the keys of Redis that contain one of these texts."""
     readers = {
         b"string": client.get,
         b"list": lambda key: client.lrange(key, 0, -1),

@@ -81,7 +81,7 @@ class Log:
 
 
 class TaskLog(Log):
-    """Written by tasks (start, end) and by whoever disturbs their processes."""
+    """Written by tasks (start, end) and by tests that disturb their processes."""
 
     def start(self, *, run: str | None, attempt: int | None, token: int | None, task: str) -> None:
         """Note that the body of `task` begins in this process."""

@@ -43,7 +43,7 @@ def test_success_that_was_overruled_is_stale(scene: Scene, state: str) -> None:
 
 
 def test_success_that_the_task_log_denies_is_stale(scene: Scene) -> None:
-    """The rows say succeeded; the body says that it raised."""
+    """The rows say succeeded; the body logged that it raised."""
     scene.run().start().succeed()
     scene.task_events[-1] = replace(scene.task_events[-1], outcome="raised ValueError")
     assert scene.facts("stale") == "succeeded, but token 1 never returned"
@@ -51,7 +51,7 @@ def test_success_that_the_task_log_denies_is_stale(scene: Scene) -> None:
 
 
 def test_a_failure_overridden_without_an_operator_is_stale(scene: Scene) -> None:
-    """A failed run stays failed unless somebody retries it by hand."""
+    """A failed run stays failed unless an operator retries it."""
     scene.run().start().fail(again=True).start().succeed()
     scene.change_attempt(-2, outcome="failed")
     assert "nobody asked" in scene.facts("stale")
@@ -59,7 +59,7 @@ def test_a_failure_overridden_without_an_operator_is_stale(scene: Scene) -> None
 
 @pytest.mark.parametrize("dropped", [0, 1, 2, 3])
 def test_a_missing_move_breaks_the_history(scene: Scene, dropped: int) -> None:
-    """Every move is recorded: without any one of them the history does not replay."""
+    """Every move is recorded: without one of them the history does not replay."""
     run = scene.run().start().succeed()
     history = run.row.history
     scene.change(run, history=history[:dropped] + history[dropped + 1 :])
@@ -199,7 +199,7 @@ def test_a_start_that_was_given_back_is_found(scene: Scene) -> None:
 def test_an_attempt_that_did_nothing_is_not_spent(
     scene: Scene, spent: int, found: set[str]
 ) -> None:
-    """Its window closed when its process was about to begin, say; and an older row counts it."""
+    """Its window closed when its process was about to begin; an older row counts it."""
     run = scene.run().accept()._close("retrying", then="retrying").start().succeed()
     history = tuple(
         replace(entry, cause="not begun") if entry.state == "retrying" else entry

@@ -81,7 +81,7 @@ def test_rows_are_read_as_they_are(database_url: str) -> None:
 def test_a_result_that_names_no_token_says_nothing(
     database_url: str, result: bytes, key: int
 ) -> None:
-    """Other tasks return what they like, and some results are sealed."""
+    """Other tasks return any value, and some results are encrypted."""
     insert_success(database_url, run_id=uuid4(), result=result, result_key=key)
     (run,), _ = read_rows(database_url)
     assert run.outcome_token is None

@@ -1,4 +1,4 @@
-"""The verdict: what was found, under a name for each kind of broken promise."""
+"""The verdict: the findings, under a name for each kind of broken promise."""
 
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple

@@ -67,7 +67,7 @@ def _last_start(runs: list[Ran], killed_at: float) -> float:
 
 
 def _wait_running(submission_id: int, want: int) -> None:
-    """Return when so many rows of a submission say that they run."""
+    """Return when this many rows of a submission are running."""
     from jobs.models import Run
 
     running = Run.objects.filter(submission_id=submission_id, state="running")

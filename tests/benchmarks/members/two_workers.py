@@ -1,4 +1,4 @@
-"""two_workers: whether a worker keeps slow work to itself while another one is free."""
+"""two_workers: whether a worker holds slow work back while another one is free."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def call(
 
 
 def activate(connection: HTTPConnection, device: str, **content: Any) -> tuple[int, dict[str, Any]]:
-    """Ask a device for version 42, or what `content` says."""
+    """Ask a device for version 42, or for `content`."""
     content = {"version": 42, "run": "run", "attempt": 1} | content
     return call(connection, "PUT", f"/devices/{device}/ruleset", content)
 
@@ -44,7 +44,7 @@ def the_report(server: RunningServer) -> dict[str, Any]:
 
 
 def test_an_activation_shows_on_the_device_and_in_the_report(start_server: Start) -> None:
-    """What was activated is what the device has; the report names run and attempt."""
+    """The device has the activated version; the report names run and attempt."""
     server = start_server("--devices", "2", "--lab-devices", "1", "--failing-share", "0")
     connection = server.connect()
     assert call(connection, "GET", "/devices/fw-0001") == (
@@ -97,7 +97,7 @@ def test_a_device_that_fails_works_after_at_most_two_retries(start_server: Start
 
 
 def test_a_second_activation_without_a_failure_is_doubled(start_server: Start) -> None:
-    """The judge counts what a healthy device was asked for twice."""
+    """The judge counts a second activation of a healthy device."""
     server = start_server(*ONE_DEVICE)
     connection = server.connect()
     activate(connection, "fw-0001")
@@ -170,7 +170,7 @@ def test_malformed_bytes_get_400_and_stop_nothing(
 
 
 def test_a_request_that_ends_early_gets_400(start_server: Start) -> None:
-    """A body that is shorter than it said is refused, not waited for."""
+    """A body that is shorter than announced is refused, not waited for."""
     server = start_server(*ONE_DEVICE)
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
         client.sendall(b'PUT /devices/fw-0001/ruleset HTTP/1.1\r\nContent-Length: 20\r\n\r\n{"v')

@@ -32,7 +32,7 @@ def test_lines_are_spaced_and_the_last_one_is_never_lost() -> None:
 
 
 def test_what_is_held_is_not_said_to_wait_for_a_worker() -> None:
-    """It has a word of its own, once there is any."""
+    """Held runs have a column of their own, once there are any."""
     line = Line("firmware 42", 300, 100, 0, running=6, retrying=0, seconds=2.0, held=110)
     assert line.waiting == 84
     stream = StringIO()

@@ -38,7 +38,7 @@ def test_both_shares_are_of_the_same_span() -> None:
 
 
 def test_an_owner_is_entitled_to_no_more_than_it_asks_for() -> None:
-    """With nothing that waits it takes part with what runs; the others share the rest by weight."""
+    """Without backlog it counts with its running work; the others share the rest by weight."""
     small = replace(ACME, backlog=0, running=1)
     equal = replace(GLOBEX, weight=1, running=14)
     other = replace(equal, name="initech", running=1)
@@ -59,7 +59,7 @@ def test_an_owner_without_work_has_none_to_show() -> None:
 
 
 def test_where_nobody_is_entitled_there_is_nothing_to_compare() -> None:
-    """What ended just now was received by an owner of whom nothing is left."""
+    """An owner whose last work just ended has received time, and is entitled to none."""
     before = snapshot(replace(BUSY, backlog=0, running=0, worker_seconds=10))
     now = snapshot(replace(BUSY, backlog=0, running=0, worker_seconds=12), at=2.0)
     assert parts_of([before, now]) == []

@@ -76,7 +76,7 @@ def test_it_raises_on_each_failure_and_works_when_tried_again(
 
 
 def test_an_unknown_device_is_named_in_the_error(devices: Start) -> None:
-    """The error says what was asked for and what came back."""
+    """The error names the device that was asked for, and the answer."""
     devices("--devices", "1")
     with pytest.raises(tasks.DeviceError, match=r"/devices/no%2Fsuch/ruleset.*404"):
         tasks.activate_ruleset.run("no/such", 42)

@@ -1,4 +1,4 @@
-"""fleet/broker/inbox.py: a queue read in order; what stock Celery sends, and what is no call."""
+"""fleet/broker/inbox.py: a queue read in order; what stock Celery sends, and junk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def client() -> Iterator[Redis]:
 
 @pytest.fixture
 def sender() -> Iterator[Celery]:
-    """Another service's app: its broker, and nothing of Fairshift."""
+    """Another service's app: it has the broker, and nothing of Fairshift."""
     app = Celery("elsewhere", broker=current_app.conf.broker_url, set_as_current=False)
     yield app
     app.close()
@@ -42,7 +42,7 @@ def oldest(client: Redis, most: int = 100) -> list[inbox.Call]:
 
 
 def test_calls_come_in_the_order_of_their_sending(client: Redis, sender: Celery) -> None:
-    """Looking takes nothing away; what is dropped is exactly what was looked at."""
+    """Reading removes nothing; a drop removes exactly what was read."""
     for number in range(600):
         sender.send_task("some.task", (number,), {"k": "ü"}, queue=QUEUE)
     raws = inbox.oldest(client, QUEUE, most=500)
@@ -69,7 +69,7 @@ def test_a_call_has_what_was_sent(client: Redis, sender: Celery) -> None:
 
 
 def test_priorities_are_lists_of_their_own(client: Redis, sender: Celery) -> None:
-    """As Celery's Redis has them; all are counted."""
+    """As in Celery's Redis transport; all are counted."""
     for priority in (0, 3, 6, 9):
         sender.send_task("a", (priority,), queue=QUEUE, priority=priority)
     names = inbox.lists(QUEUE)
@@ -138,7 +138,7 @@ ENCODED = {"body_encoding": "base64"}
     ],
 )
 def test_bytes_that_are_no_call_are_a_problem(client: Redis, raw: bytes) -> None:
-    """Short enough to be shown, and in the way of none."""
+    """Its text is short, and it does not stop the calls behind it."""
     good = {"headers": {"id": "i", "task": "t"}, "properties": ENCODED, "body": BODY, **PLAIN}
     client.lpush(QUEUE, raw, json.dumps(good))
     bad, call = oldest(client)

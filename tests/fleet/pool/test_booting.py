@@ -1,4 +1,4 @@
-"""fleet/pool/booting.py over real children: which of them count as failed, and what follows."""
+"""fleet/pool/booting.py over real children: failed boots, their pauses, and the limit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Killed:
 
 @pytest.fixture
 def stopped() -> Iterator[None]:
-    """A worker that was told to stop, and is not at the end of the test."""
+    """A worker that was told to stop; undone at the end of the test."""
     yield
     worker_state.should_stop = None
 
@@ -51,7 +51,7 @@ def _kill_one(pool: Running) -> None:
 def test_each_try_comes_after_twice_the_pause(
     pool: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And a process that boots ends the row."""
+    """A process that boots resets the count."""
     for _ in range(2):
         caplog.clear()
         killed = Killed(pool, count=3)
@@ -72,7 +72,7 @@ def test_each_try_comes_after_twice_the_pause(
 def test_no_process_is_created_during_the_pause(
     pool: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also not when Celery looks for processes that are missing."""
+    """Not even when Celery looks for missing processes."""
     monkeypatch.setattr(booting, "PAUSE_SECONDS", 10.0)
     killed = Killed(pool, count=1)
     _kill_one(pool)
@@ -112,7 +112,7 @@ def test_a_row_of_failed_tries_ends_the_worker(
 
 @two_children
 def test_a_child_that_ends_while_it_boots_frees_no_slot(pool: Running) -> None:
-    """It had none: the slot of a job that runs stays taken."""
+    """It had none: the slot of the running job stays taken."""
     semaphore = LaxBoundedSemaphore(100)
     semaphore.value = 50
     pool.children._putlock._semaphore = semaphore

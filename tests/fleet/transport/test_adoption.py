@@ -1,4 +1,4 @@
-"""fleet/transport/adoption.py: what others push to a queue's lists is taken over, or put aside."""
+"""fleet/transport/adoption.py: foreign messages in a queue's lists are adopted or quarantined."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def stock_message(broker: redis.Redis, task_id: str) -> bytes:
 
 
 def has_foreign(broker: redis.Redis) -> bool:
-    """Say whether a take, of nothing, tells of messages that somebody else has pushed."""
+    """Say whether an empty take reports foreign messages."""
     _number, _sleep, foreign, *_ = scripts.run(broker, QUEUE, "take", "w1", MINUTE_US, 0, 0, 0, 1)
     return bool(foreign)
 
@@ -54,7 +54,7 @@ def test_a_stock_message_is_taken_over_where_it_stands(broker: redis.Redis, chan
 
 
 def test_an_empty_string_hides_nobody(broker: redis.Redis, channel: Any) -> None:
-    """It looks like a placeholder: what stands behind it is taken over, and it is put aside."""
+    """It looks like a placeholder: it is quarantined, and the message behind it is adopted."""
     current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
     broker.lpush(QUEUE, stock_message(broker, "theirs"), "", "")
     assert has_foreign(broker)
@@ -64,7 +64,7 @@ def test_an_empty_string_hides_nobody(broker: redis.Redis, channel: Any) -> None
 
 
 def test_who_looks_twice_takes_no_placeholder(broker: redis.Redis, channel: Any) -> None:
-    """Two workers that were told of one message: the later finds the queue's own alone."""
+    """Two workers know of one message: the later one finds only the queue's own placeholder."""
     current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
     for _ in range(2):
         adopt(channel, QUEUE)

@@ -1,6 +1,4 @@
-"""fleet/worker/gate.py: a hint starts when its row is admitted, and is acked when it is
-recorded.
-"""
+"""fleet/worker/gate.py: a hint starts once its row is admitted, and is acked once recorded."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ def durable() -> None: ...
 
 
 class FailingPool(TaskPool):
-    """A pool whose children do not survive their task."""
+    """A pool whose children die of their task."""
 
     error: BaseException
 
@@ -97,7 +95,7 @@ def test_a_failed_try_is_recorded_and_its_message_forgotten(node: Node, acme: Ow
 
 
 def test_a_plain_task_passes(node: Node) -> None:
-    """With the arguments of its message; nothing is asked or recorded."""
+    """With the arguments of its message; the database is neither asked nor written."""
     current_app.send_task("tests.gate.double", (3,), queue="jobs")
     node.receive()
     assert node.begun[0].args == [3]
@@ -115,7 +113,7 @@ def test_an_offered_task_without_a_row_is_dropped(node: Node) -> None:
 
 @pytest.mark.parametrize("run_id", ["no uuid", "01987f3c-0000-7000-8000-000000000001"])
 def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
-    """Without a word to anybody else."""
+    """Without a report."""
     facts = {"owner": "acme", "submission": None, "run": run_id, "token": 1}
     current_app.send_task(
         "tests.gate.double", (3,), task_id=run_id, queue="jobs", headers={HEADER: facts}
@@ -138,7 +136,7 @@ def test_a_hint_that_waits_is_dropped(node: Node, acme: Owner) -> None:
 
 
 def test_a_busy_row_s_hint_goes_back_after_a_moment(node: Node, acme: Owner) -> None:
-    """Not at once, or it would turn round and round."""
+    """Not at once, or it would loop."""
     run = submit(double, 1, owner=acme)
     # A worker that has fallen silent is told that every row is busy.
     silence(node.id, seconds=60)
@@ -166,7 +164,7 @@ def test_a_hint_that_is_published_twice_is_one(node: Node, acme: Owner) -> None:
 
 
 def test_a_hint_that_is_published_while_it_is_dropped_comes_again(node: Node, acme: Owner) -> None:
-    """The word that it is dropped is still on its way: who published it must not wait in vain."""
+    """The drop is still on its way to Redis: the publisher must not wait in vain."""
     run = submit(double, 1, owner=acme)
     Owner.objects.update(paused_at="2026-01-01T00:00Z")
     message = node.receive()
@@ -191,7 +189,7 @@ def test_a_doubled_hint_is_dropped(node: Node, acme: Owner) -> None:
 
 
 def test_what_is_cancelled_while_it_waits_for_a_slot_never_starts(node: Node, acme: Owner) -> None:
-    """The word came with a heartbeat, in time."""
+    """The cancel came with a heartbeat, in time."""
     run = submit(double, 1, owner=acme)
     message = node.receive()
     node.turn(until=lambda: node.begun)
@@ -220,7 +218,7 @@ def test_what_has_no_slot_in_time_is_handed_back(node: Node, acme: Owner) -> Non
 
 
 def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> None:
-    """The gate looks at the clock itself, when nobody has come by to hand it back."""
+    """The gate checks the clock itself, when it was not handed back before."""
     run = submit(double, 1, owner=acme)
     message = node.receive()
     node.turn(until=lambda: node.begun)
@@ -231,7 +229,7 @@ def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> 
 
 
 def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
-    """Frozen between the gate's look and its own, it would begin what is another's by then."""
+    """Frozen between the gate's check and its own, it would begin another worker's run."""
     run = submit(double, 1, owner=acme)
     node.receive()
     node.turn(until=lambda: node.begun)
@@ -242,7 +240,7 @@ def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
 
 
 def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acme: Owner) -> None:
-    """From the word on it may start elsewhere."""
+    """From that report on it may start elsewhere."""
     run = submit(double, 1, owner=acme)
     message = node.receive()
     node.turn(until=lambda: node.begun)
@@ -287,7 +285,7 @@ def test_a_last_attempt_that_is_somebody_else_s_does_not_start(node: Node, acme:
 def test_a_last_attempt_that_is_cancelled_at_its_start_does_not_start(
     node: Node, acme: Owner
 ) -> None:
-    """The word of the cancel is in the row, and this worker has not heard it."""
+    """The row has the cancel, and this worker does not know it yet."""
     run = submit(double, 1, owner=acme, max_attempts=1)
     message = node.receive()
     node.turn(until=lambda: node.begun)
@@ -341,7 +339,7 @@ def test_a_recorded_start_that_no_child_was_sent_is_tried_again(
 
 
 def test_what_is_recorded_when_the_pool_has_closed_is_tried_again(node: Node, acme: Owner) -> None:
-    """A closed pool takes a job without a word, and nobody hears of it again."""
+    """A closed pool accepts a job silently, and never reports it."""
     run = submit(double, 1, owner=acme, max_attempts=1)
     message = node.receive()
     node.turn(until=lambda: node.begun)
@@ -353,7 +351,7 @@ def test_what_is_recorded_when_the_pool_has_closed_is_tried_again(node: Node, ac
 
 
 def test_a_stopping_node_hands_back_and_takes_nothing_more(node: Node, acme: Owner) -> None:
-    """What is not in the pool starts elsewhere, without waiting for a lease."""
+    """Runs that are not in the pool start elsewhere, without waiting for a lease."""
     runs = [submit(double, number, owner=acme) for number in range(2)]
     message = node.receive()
     node.turn(until=lambda: node.begun)
@@ -385,7 +383,7 @@ def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them 
     most: int,
     state: str,
 ) -> None:
-    """Its word is missing, the policy is not."""
+    """Its report is missing, the policy is not."""
     monkeypatch.setattr(FailingPool, "error", error, raising=False)
     run = submit(double, 1, owner=acme, max_attempts=most)
     run_one(node, run)
@@ -395,7 +393,7 @@ def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them 
 
 
 def test_a_payload_that_cannot_be_dressed_fails_its_run(node: Node, acme: Owner) -> None:
-    """And leaves the node as it was."""
+    """The node stays as it was."""
     run = submit(double, 1, owner=acme)
     Run.objects.filter(id=run.id).update(payload=b'{"not": "a body"}')
     message = node.receive()
