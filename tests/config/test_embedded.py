@@ -62,6 +62,12 @@ class World:
         with connection:
             return ask(connection, "status")
 
+    def report(self) -> dict[str, Any]:
+        """Return the supervisor's own report; fails without a supervisor."""
+        status = self.status()
+        assert status is not None
+        return status
+
     def is_empty(self) -> bool:
         """Say whether all processes, locks and sockets of the servers are gone."""
         files = (self.places.lock, self.places.sockets, self.postmaster_pid)
@@ -118,8 +124,7 @@ def test_two_processes_share_servers_that_stop_after_the_last(world: World) -> N
     second, same_urls = world.client()
     assert urls == same_urls
     assert answer(urls["postgres"]) == "18"
-    report = world.status()
-    assert report is not None and report["clients"] == 2
+    assert world.report()["clients"] == 2
     end(first)
     wait_for(lambda: (world.status() or {}).get("clients") == 1)
     assert answer(urls["postgres"]) == "18"
@@ -140,8 +145,8 @@ def test_servers_and_data_are_ready_again_at_the_next_start(world: World) -> Non
     client, urls = world.client("postgres")
     with psycopg.connect(urls["postgres"]) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
-    report = world.status()
-    assert report is not None and list(report["urls"]) == ["postgres"]
+    report = world.report()
+    assert list(report["urls"]) == ["postgres"]
     os.kill(report["pid"], signal.SIGTERM)
     _, urls = world.client("postgres")
     with psycopg.connect(urls["postgres"]) as connection:
@@ -153,8 +158,7 @@ def test_servers_and_data_are_ready_again_at_the_next_start(world: World) -> Non
 def test_killed_server_starts_again(world: World, server: str) -> None:
     """A server that dies is started again by the supervisor, at the same address."""
     _, urls = world.client()
-    report = world.status()
-    assert report is not None
+    report = world.report()
     killed = report["pids"][server]
     os.kill(killed, signal.SIGKILL)
 
@@ -169,13 +173,11 @@ def test_killed_server_starts_again(world: World, server: str) -> None:
 def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
     """Its servers stop with it, and a new client gets new ones and then leaves nothing."""
     lost, _ = world.client()
-    report = world.status()
-    assert report is not None
+    report = world.report()
     os.kill(report["pid"], signal.SIGKILL)
     client, urls = world.client()
     assert answer(urls["postgres"]) == "18"
-    renewed = world.status()
-    assert renewed is not None
+    renewed = world.report()
     assert not set(renewed["pids"].values()) & set(report["pids"].values())
     end(lost)
     end(client)
@@ -185,8 +187,7 @@ def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
 def test_reused_process_number_does_not_stop_the_start(world: World) -> None:
     """A pid file of a power cut may name a living process that is not PostgreSQL at all."""
     client, _ = world.client("postgres")
-    report = world.status()
-    assert report is not None
+    report = world.report()
     end(client)
     os.kill(report["pid"], signal.SIGTERM)  # it would wait a while for another client
     wait_for(world.is_empty, what="everything stopped and removed")
@@ -319,8 +320,7 @@ def test_as_root_the_servers_have_a_user_of_their_own(world: World) -> None:
     Data of an earlier version, which `nobody` has, becomes that user's.
     """
     client, urls = world.client()
-    report = world.status()
-    assert report is not None
+    report = world.report()
     end(client)
     os.kill(report["pid"], signal.SIGTERM)
     wait_for(world.is_empty, what="everything stopped and removed")
@@ -328,10 +328,8 @@ def test_as_root_the_servers_have_a_user_of_their_own(world: World) -> None:
     subprocess.run(["chown", "-R", "nobody:nogroup", str(data)], check=True)
     _, urls = world.client()
     assert answer(urls["postgres"]) == "18"
-    report = world.status()
-    assert report is not None
-    owners = {Path(f"/proc/{pid}").stat().st_uid for pid in report["pids"].values()}
-    [uid] = owners
+    report = world.report()
+    [uid] = {Path(f"/proc/{pid}").stat().st_uid for pid in report["pids"].values()}
     assert pwd.getpwuid(uid).pw_name == "fairshift-servers"
     found = {path.lstat().st_uid for path in (data, *data.rglob("*"))}
     assert found == {uid}

@@ -63,9 +63,9 @@ class Scene:
         self.holder.flush(self.client)
 
 
-def publish(*ids: str, lock: str = "") -> None:
+def publish(*ids: str, owner: str = "acme", lock: str = "") -> None:
     """Call a plain task under each of these ids."""
-    facts = {"owner": "acme", **({"lock": lock} if lock else {})}
+    facts = {"owner": owner, **({"lock": lock} if lock else {})}
     for task_id in ids:
         current_app.send_task(
             "tests.add", message_id=task_id, queue=QUEUE, headers={"fairshift": facts}

@@ -107,6 +107,18 @@ class Node:
         with suppress(TaskRevokedError):
             request.execute_using_pool(self.pool)
 
+    def admit(self) -> Any:
+        """Receive the next message; return it when its run is admitted."""
+        message = self.receive()
+        self.turn(until=lambda: self.begun)
+        return message
+
+    def start(self) -> Any:
+        """Receive the next message and give its run a slot of the pool; return it."""
+        message = self.receive()
+        self.begin()
+        return message
+
     def end(self) -> None:
         self.io_thread.stop()
         self.io_thread.join(20)

@@ -25,6 +25,7 @@ from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task
 from tests.judge.log import SubmitEvent
 from tests.judge.sqlreader import read_rows
 from tests.periodic import make_periodic_tasks
+from tests.proxy import Proxy
 from tests.waiting import wait_for
 
 OURS = ("jobs", "django_celery_beat", "django_celery_results")
@@ -153,6 +154,13 @@ def broker(db: None) -> Iterator[redis.Redis]:
     """A client of the Redis that is the broker."""
     with broker_client() as client:
         yield client
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    """Between the worker and Redis; callers go past it."""
+    with Proxy(settings.REDIS_URL) as proxy:
+        yield proxy
 
 
 @pytest.fixture

@@ -8,11 +8,10 @@ from pathlib import Path
 from fleet.stack.programs import beat, job_worker, system_worker
 from tests.flows.kept import kept
 from tests.flows.processes import Processes
-from tests.flows.servers import Servers
+from tests.flows.servers import Servers, own_servers
 from tests.flows.submitters import Submitter
 from tests.judge import Verdict, judge, read_submit_events, read_task_events
 from tests.judge.sqlreader import read_rows
-from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 SET_UP = """
@@ -112,17 +111,10 @@ class Installation(Processes):
 @contextmanager
 def installed(folder: Path, *, runs: bool = True) -> Iterator[Installation]:
     """Set an installation up and, with `runs`, start it; afterwards nothing of it is left."""
-    state_dir = new_state_dir()
-    try:
-        servers = Servers(state_dir)
-        try:
-            installation = Installation(folder, servers)
-            with installation.running() if runs else nullcontext():
-                yield installation
-        finally:
-            servers.close()
-    finally:
-        remove_state_dir(state_dir)
+    with own_servers() as servers:
+        installation = Installation(folder, servers)
+        with installation.running() if runs else nullcontext():
+            yield installation
 
 
 def last(seconds: float) -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -14,6 +15,7 @@ from config.embedded.care import Care, Server
 from config.embedded.places import Places
 from config.embedded.postgres import Postgres
 from config.embedded.redis import Redis
+from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 START_SECONDS = 30
@@ -100,6 +102,17 @@ class Servers:
         self.redis.close()
         self.postgres.close()
         self._places.remove_sockets()
+
+
+@contextmanager
+def own_servers() -> Iterator[Servers]:
+    """Servers of the scene's own; afterwards nothing of them is left."""
+    state_dir = new_state_dir()
+    try:
+        with closing(Servers(state_dir)) as servers:
+            yield servers
+    finally:
+        remove_state_dir(state_dir)
 
 
 def _children(pid: int) -> list[int]:

@@ -8,19 +8,16 @@ from socket import gethostname
 from typing import Any
 
 import pytest
-from celery import Celery
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from redis.exceptions import NoPermissionError
 
-from fleet.broker.broker import Broker
 from fleet.keys import queue_key
 from jobs import submit
 from jobs.models import Owner
-from jobs.runs import dispatch
 from tests.flows.processes import ROOT, Processes
 from tests.flows.secured import Secured, secured
 from tests.flows.test_remote import Stranger
-from tests.flows.world import ended
+from tests.flows.world import ended, publishing_to
 from tests.waiting import wait_for
 
 
@@ -37,11 +34,7 @@ def url(server: Secured, user: str) -> str:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured]:
     """A Redis with these users; this process is the producer."""
-    with secured(users()) as server, Celery("scene", set_as_current=False) as app:
-        app.config_from_object("django.conf:settings", namespace="CELERY")
-        app.conf.broker_url = url(server, "producer")
-        hints = Broker(app)
-        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+    with secured(users()) as server, publishing_to(url(server, "producer"), monkeypatch):
         yield server
 
 

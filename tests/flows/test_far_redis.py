@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import pytest
 from celery import group
-from django.conf import settings
 
 from jobs import submit_many
 from jobs.core.states import State
@@ -23,13 +21,6 @@ LATE = Faults(delay_seconds=0.3)
 SLOTS = 4
 RUNS = 200
 SECONDS = 0.05
-
-
-@pytest.fixture
-def proxy() -> Iterator[Proxy]:
-    """Between the worker and Redis; callers go past it."""
-    with Proxy(settings.REDIS_URL) as proxy:
-        yield proxy
 
 
 def ended(processes: Processes) -> int:

@@ -10,8 +10,7 @@ import pytest
 
 from jobs.catalog.registry import REPLACED
 from tests.docs.pages import PROJECT, blocks, code_words, read, table
-from tests.flows.test_own_project import Shop, servers, shop
-from tests.flows.test_own_project import block as of_the_project
+from tests.flows.test_own_project import BEAT, SYSTEM, WORKER, Shop, servers, shop
 from tests.waiting import wait_for
 
 __all__ = ["servers", "shop"]
@@ -60,8 +59,7 @@ def moved(shop: Shop) -> Shop:
 @pytest.fixture(scope="module")
 def working(moved: Shop) -> Iterator[Shop]:
     """The same with the workers of own-project.md, and the one that drains the old queue."""
-    jobs, system, beat = of_the_project("processes", language="sh").splitlines()
-    with moved.running(jobs, system, beat, block("drain", language="sh").strip()):
+    with moved.running(WORKER, SYSTEM, BEAT, block("drain", language="sh").strip()):
         yield moved
 
 

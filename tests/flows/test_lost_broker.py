@@ -14,14 +14,20 @@ from celery import Celery
 from config.embedded.accounts import server_account
 from config.embedded.places import Places
 from config.embedded.redis import Redis
-from fleet import Broker
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.runs import dispatch
 from tests.flows.processes import QUICK, Process, Processes
 from tests.flows.servers import Breakable
-from tests.flows.world import bodies, ended, most_at_once, outcomes, reached, states
+from tests.flows.world import (
+    bodies,
+    ended,
+    most_at_once,
+    outcomes,
+    publishing_to,
+    reached,
+    states,
+)
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
@@ -57,11 +63,7 @@ class OwnBroker:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnBroker]:
     """The broker of the scene, to which this process publishes as well."""
-    with _redis() as redis, Celery("scene", set_as_current=False) as app:
-        app.config_from_object("django.conf:settings", namespace="CELERY")
-        app.conf.broker_url = redis.url
-        hints = Broker(app)
-        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+    with _redis() as redis, publishing_to(redis.url, monkeypatch) as app:
         yield OwnBroker(redis, app)
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from celery import group
-from django.conf import settings
 
 from jobs import submit_many
 from jobs.core.states import State
@@ -23,13 +20,6 @@ RUNS = 40
 CUTS = 4
 RESTARTED = "Connection to broker lost"
 """What Celery's consumer says when it starts anew."""
-
-
-@pytest.fixture
-def proxy() -> Iterator[Proxy]:
-    """Between the worker and Redis; callers go past it."""
-    with Proxy(settings.REDIS_URL) as proxy:
-        yield proxy
 
 
 def test_cut_connections_cost_a_moment_and_no_restart(

@@ -21,8 +21,7 @@ import pytest
 from psycopg import sql
 
 from tests.docs.pages import PROJECT, blocks, read
-from tests.flows.servers import Servers
-from tests.own_servers import new_state_dir, remove_state_dir
+from tests.flows.servers import Servers, own_servers
 from tests.waiting import wait_for
 
 PAGE = read("docs/start/own-project.md")
@@ -36,6 +35,9 @@ def block(name: str, *, language: str = "python") -> str:
     """Return the one block of the page with this name."""
     [found] = blocks(PAGE, info=f"{language} {name}")
     return found.text
+
+
+WORKER, SYSTEM, BEAT = block("processes", language="sh").splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -60,16 +62,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
     """A PostgreSQL with an empty database of the name that the page has, and a Redis."""
-    state_dir = new_state_dir()
-    try:
-        servers = Servers(state_dir)
-        try:
-            _create(servers, "shop")
-            yield servers
-        finally:
-            servers.close()
-    finally:
-        remove_state_dir(state_dir)
+    with own_servers() as servers:
+        _create(servers, "shop")
+        yield servers
 
 
 def _create(servers: Servers, name: str, *, template: str = "template1") -> None:
@@ -216,7 +211,7 @@ def files(folder: Path) -> set[str]:
 
 def test_a_run_of_the_page_s_project_succeeds_and_one_fails(shop: Shop) -> None:
     """With the processes and the code of the page; its error can be read."""
-    with shop.running(*block("processes", language="sh").splitlines()) as started:
+    with shop.running(WORKER, SYSTEM, BEAT) as started:
         shop.shell(block("submit") + block("failed"))
 
         def ended() -> str:
@@ -273,6 +268,7 @@ def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:
             "E009 E014 E015 E018 E019",
         ),
         ({("settings.py", "CELERY_TASK_DEFAULT_QUEUE"): "TASK_DEFAULT_QUEUE"}, "E017"),
+        ({("settings.py", '"MAX_ATTEMPTS"'): '"MAX_ATEMPTS"'}, "E001"),
     ],
 )
 def test_lines_that_are_forgotten_are_named(
@@ -284,23 +280,25 @@ def test_lines_that_are_forgotten_are_named(
     assert copied.found() == {f"fairshift.{name}" for name in expected.split()}
 
 
-def test_a_worker_that_is_not_wired_does_not_boot(copied: Shop) -> None:
-    """It would start runs without their arguments. The refusal names the line that is missing."""
-    copied.change("celery.py", "    fleet.install(app, application())", "    application()")
-    worker, *_ = block("processes", language="sh").splitlines()
-    answer = copied.run(worker)
-    assert answer.returncode != 0 and "fleet.install(app, application())" in answer.stderr
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (
+            *("celery.py", "    fleet.install(app, application())", "    application()"),
+            "fleet.install(app, application())",
+        ),
+        ("celery.py", "fleet.use_fair_transport()", "", "fleet.use_fair_transport()"),
+        ("settings.py", '"MAX_ATTEMPTS"', '"MAX_ATEMPTS"', "Did you mean 'MAX_ATTEMPTS'?"),
+    ],
+)
+def test_a_worker_of_a_wrong_project_does_not_boot(
+    copied: Shop, file: str, old: str, new: str, said: str
+) -> None:
+    """Without a call of fleet's, or with a misspelt setting: the error names it."""
+    copied.change(file, old, new)
+    answer = copied.run(WORKER)
+    assert answer.returncode != 0 and said in answer.stderr
     assert "Traceback" not in answer.stderr
-
-
-def test_a_misspelt_setting_stops_a_worker_with_its_sentence(copied: Shop) -> None:
-    """The key and the near miss, for a worker and for `check --deploy`."""
-    copied.change("settings.py", '"MAX_ATTEMPTS"', '"MAX_ATEMPTS"')
-    worker, *_ = block("processes", language="sh").splitlines()
-    answer = copied.run(worker)
-    assert answer.returncode != 0 and "Did you mean 'MAX_ATTEMPTS'?" in answer.stderr
-    assert "Traceback" not in answer.stderr
-    assert copied.found() == {"fairshift.E001"}
 
 
 @pytest.mark.parametrize("line", ["python manage.py check", "celery -A shop beat"])
@@ -330,23 +328,15 @@ def test_what_has_no_app_of_the_project_to_boot_with_names_the_line(copied: Shop
     assert "from .celery import app as celery_app" in said
 
 
-def test_a_worker_without_the_fair_transport_does_not_boot(copied: Shop) -> None:
-    """The error names the call, and not an unknown boot step."""
-    copied.change("celery.py", "fleet.use_fair_transport()", "")
-    worker, *_ = block("processes", language="sh").splitlines()
-    answer = copied.run(worker)
-    assert answer.returncode != 0 and "fleet.use_fair_transport()" in answer.stderr
-    assert "Traceback" not in answer.stderr
-
-
-@pytest.mark.parametrize("number", [0, 1], ids=["of jobs", "of the system"])
+@pytest.mark.parametrize(
+    ("number", "worker"), [(0, WORKER), (1, SYSTEM)], ids=["of jobs", "of the system"]
+)
 def test_a_worker_of_an_unmigrated_database_does_not_boot(
-    copied: Shop, servers: Servers, number: int
+    copied: Shop, servers: Servers, number: int, worker: str
 ) -> None:
     """The error names the command."""
     _create(servers, f"empty{number}")
     copied.change("settings.py", '"NAME": "shop"', f'"NAME": "empty{number}"')
-    worker = block("processes", language="sh").splitlines()[number]
     answer = copied.run(worker)
     assert answer.returncode != 0 and "python manage.py migrate" in answer.stderr
     assert f"'empty{number}'" in answer.stderr and "Traceback" not in answer.stderr
@@ -376,8 +366,7 @@ def test_what_needs_a_table_that_is_missing_says_what_to_run(
         *_, sentence = answer.stderr.splitlines()
         assert answer.returncode == 1 and "Migrations are missing" in sentence, answer.stderr
         assert "python manage.py migrate" in sentence and "bare" in sentence
-    *_, beat = block("processes", language="sh").splitlines()
-    with copied.running(beat):
+    with copied.running(BEAT):
         wait_for(
             lambda: "python manage.py migrate" in copied.logs(), seconds=60, what="beat to say"
         )
@@ -390,7 +379,6 @@ def test_a_worker_on_the_redis_of_another_project_does_not_boot(
     """Both would take each other's messages; a check on deploy alone comes too late."""
     _create(servers, "other", template="shop")
     copied.change("settings.py", '"NAME": "shop"', '"NAME": "other"')
-    worker, *_ = block("processes", language="sh").splitlines()
-    answer = copied.run(worker)
+    answer = copied.run(WORKER)
     assert answer.returncode != 0 and "belongs to the installation with" in answer.stderr
     assert "CELERY_BROKER_URL" in answer.stderr and "Traceback" not in answer.stderr

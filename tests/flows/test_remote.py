@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from fleet.broker.broker import Broker
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.runs import dispatch
 from tests.control import await_heard
 from tests.flows.processes import Processes
 from tests.flows.secured import ADMIN, Secured, secured
-from tests.flows.world import ended, reached
+from tests.flows.world import ended, publishing_to, reached
 from tests.waiting import wait_for
 
 WORKER = f"worker@{gethostname()}"
@@ -64,11 +62,7 @@ class Stranger:
 @pytest.fixture
 def redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured]:
     """A broker with a password, to which this process publishes as well."""
-    with secured([]) as redis, Celery("scene", set_as_current=False) as app:
-        app.config_from_object("django.conf:settings", namespace="CELERY")
-        app.conf.broker_url = redis.url("admin", ADMIN)
-        hints = Broker(app)
-        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+    with secured([]) as redis, publishing_to(redis.url("admin", ADMIN), monkeypatch):
         yield redis
 
 

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+import pytest
 import redis
-from celery import current_app
+from celery import Celery, current_app
 
+from fleet import Broker
 from jobs.core.states import ENDED, State
 from jobs.models import Owner, Run
+from jobs.runs import dispatch
 from tests.judge import TaskLog, read_task_events
 from tests.judge.log import TaskEvent
 from tests.waiting import wait_for
@@ -62,6 +65,17 @@ def most_at_once(log: TaskLog, runs: set[str]) -> int:
             alive += {"start": 1, "end": -1}[event.event]
             most = max(most, alive)
     return most
+
+
+@contextmanager
+def publishing_to(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
+    """Have this process publish hints to another broker; yield an app on it."""
+    with Celery("scene", set_as_current=False) as app:
+        app.config_from_object("django.conf:settings", namespace="CELERY")
+        app.conf.broker_url = url
+        hints = Broker(app)
+        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+        yield app
 
 
 @contextmanager

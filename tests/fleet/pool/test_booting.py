@@ -11,10 +11,17 @@ from typing import Any
 import pytest
 from billiard.pool import EX_FAILURE
 from celery.worker import state as worker_state
-from kombu.asynchronous.semaphore import LaxBoundedSemaphore
 
 from fleet.pool import booting
-from tests.fleet.pool.test_pool import Running, length, nap, pool, two_children, until_read
+from tests.fleet.pool.test_pool import (
+    Running,
+    length,
+    nap,
+    pool,
+    two_children,
+    until_read,
+    with_slots,
+)
 
 __all__ = ["pool"]
 
@@ -113,9 +120,7 @@ def test_a_row_of_failed_tries_ends_the_worker(
 @two_children
 def test_a_child_that_ends_while_it_boots_frees_no_slot(pool: Running) -> None:
     """It had none: the slot of the running job stays taken."""
-    semaphore = LaxBoundedSemaphore(100)
-    semaphore.value = 50
-    pool.children._putlock._semaphore = semaphore
+    semaphore = with_slots(pool)
     busy = pool.call(nap, 60)
     until_read(busy)
     killed = Killed(pool, count=1)

@@ -105,6 +105,14 @@ def nap(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def with_slots(pool: Running) -> LaxBoundedSemaphore:
+    """Give the pool a semaphore of 100 slots of which 50 are free; return it."""
+    semaphore = LaxBoundedSemaphore(100)
+    semaphore.value = 50
+    pool.children._putlock._semaphore = semaphore
+    return semaphore
+
+
 def until_read(job: Any) -> None:
     """Return when its child has come to this job."""
     while not has_read(job._write_to, job):
@@ -406,9 +414,7 @@ def test_an_end_frees_a_slot_only_when_its_child_has_room(
 ) -> None:
     """The jobs behind it may be too long together, though each is short."""
     monkeypatch.setattr(lookahead, "SHORT_SECONDS", 0.2)
-    semaphore = LaxBoundedSemaphore(100)
-    semaphore.value = 50
-    pool.children._putlock._semaphore = semaphore
+    semaphore = with_slots(pool)
     for seconds, expected in ((0.05, A_MOMENT), (0.3, 0.15), (0.0, 0.15)):
         semaphore.value -= 1
         job = pool.call(nap, seconds, expected=expected)
@@ -422,9 +428,7 @@ def test_an_end_frees_a_slot_only_when_its_child_has_room(
 
 def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None:
     """A slot that was freed ahead is not freed again at the end, nor when the child has died."""
-    semaphore = LaxBoundedSemaphore(100)
-    semaphore.value = 50
-    pool.children._putlock._semaphore = semaphore
+    semaphore = with_slots(pool)
 
     def begin(seconds: float) -> Any:
         semaphore.value -= 1
@@ -493,9 +497,7 @@ def test_a_child_that_has_read_nothing_has_not_read_the_first_job() -> None:
 
 def test_a_job_that_was_revoked_ahead_frees_its_slot(pool: Running) -> None:
     """Celery frees it with a dead child, and here no child has died."""
-    semaphore = LaxBoundedSemaphore(100)
-    semaphore.value = 50
-    pool.children._putlock._semaphore = semaphore
+    semaphore = with_slots(pool)
     until_read(pool.call(nap, 1.0, expected=A_MOMENT))
     ahead = pool.call(length, "ab", correlation_id="revoked-ahead")
     worker_state.revoked.add("revoked-ahead")

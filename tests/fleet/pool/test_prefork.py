@@ -97,8 +97,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[PreforkNode]:
 def _in_pool(node: PreforkNode, acme: Owner) -> Run:
     """Return a run that the pool has, and that no child has been sent."""
     run = submit(double, 21, owner=acme)
-    node.receive()
-    node.begin()
+    node.start()
     assert node.holds(run).job in node.pool._pool.outbound_buffer
     return run
 
@@ -154,8 +153,7 @@ def _sent_to_a_stopped_child(node: PreforkNode, acme: Owner, argument: int = 21)
     """Return the process id of a child that reads nothing, and the run that it was written."""
     child = node.stopped_child()
     run = submit(double, argument, owner=acme)
-    node.receive()
-    node.begin()
+    node.start()
     return child, run
 
 
@@ -192,8 +190,7 @@ def test_a_run_that_no_process_has_any_more_is_lost(node: PreforkNode, acme: Own
     """The worker finds it by itself; its retry policy decides, and its message is acked."""
     node.work(until=lambda: node.pool._pool._all_inqueues)
     run = submit(nap, 60, owner=acme)
-    node.receive()
-    node.begin()
+    node.start()
     job = node.holds(run).job
     node.work(until=lambda: has_read(job._write_to, job))
     children = node.pool._pool
@@ -279,8 +276,7 @@ def test_what_came_back_is_not_lost_with_a_child_that_never_had_it(
 def _plain_in_pool(node: PreforkNode, task: Any = double, *args: object) -> Any:
     """Return the pool's job of a plain task, which no child has been sent."""
     current_app.send_task(task.name, args or (21,), queue="jobs")
-    node.receive()
-    node.begin()
+    node.start()
     [job] = node.pool._pool._cache.values()
     return job
 

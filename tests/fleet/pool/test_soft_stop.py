@@ -62,8 +62,7 @@ def node() -> Iterator[PreforkNode]:
 def _begun(node: PreforkNode, task: Any, acme: Owner, *args: Any) -> tuple[Any, Any]:
     """Return a run that the child has read, and the gate's entry of it."""
     run = submit(task, *args, owner=acme)
-    node.receive()
-    node.begin()
+    node.start()
     held = node.holds(run)
     wait_for(lambda: has_read(held.job._write_to, held.job))
     return run, held
@@ -143,8 +142,7 @@ def test_a_plain_task_has_its_soft_time_limit(node: PreforkNode) -> None:
     from celery import current_app
 
     sent = current_app.send_task(nap.name, (30,), queue="jobs")
-    node.receive()
-    node.begin()
+    node.start()
     [job] = node.pool._pool._cache.values()
     wait_for(lambda: has_read(job._write_to, job))
     time.sleep(0.1)

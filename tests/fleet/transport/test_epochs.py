@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 import redis
-from celery import current_app
 
 from fleet.keys import epoch_channel, queue_key
 from fleet.transport import epochs as module
@@ -15,11 +14,10 @@ from fleet.transport.envelope import ONCE
 from fleet.transport.epochs import when_untold
 from fleet.transport.lease_taking import Room
 from fleet.transport.leases import Leases
+from tests.fleet.hands import publish
+from tests.fleet.transport.test_leases import MINUTE_US, QUEUE, end, taken
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
-
-QUEUE = "jobs"
-MINUTE_US = 60_000_000
 
 
 @pytest.fixture
@@ -37,22 +35,6 @@ def told() -> Iterator[list[str]]:
     when_untold(lambda: calls.append("untold"))
     yield calls
     module._primers.clear()
-
-
-def publish(*ids: str, owner: str = "acme", lock: str = "") -> None:
-    """Call a plain task under each of these ids."""
-    facts = {"owner": owner, **({"lock": lock} if lock else {})}
-    for task_id in ids:
-        current_app.send_task(
-            "tests.add", message_id=task_id, queue=QUEUE, headers={"fairshift": facts}
-        )
-
-
-def taken(leases: Leases, client: redis.Redis, slots: int = 10) -> list[str]:
-    found = leases.take(
-        client, QUEUE, Room(slots, 0), channel="channel", lease_us=MINUTE_US, most=100
-    )
-    return [tag for tag, _raw in found.messages]
 
 
 def eventually(leases: Leases, client: redis.Redis, slots: int = 10) -> list[str]:
@@ -105,8 +87,7 @@ def test_after_a_flush_what_runs_counts_again(broker: redis.Redis, leases: Lease
     assert (running(broker), known()) == (2, ["once:a", "once:b", "once:d"])
     with pytest.raises(AssertionError):
         wait_for(lambda: taken(leases, broker), seconds=2.5)
-    leases.finish(one, 0.1)
-    leases.ack(one)
+    end(leases, one, seconds=0.1)
     assert ids(eventually(leases, broker)) == ["d"]
     assert (running(broker), known()) == (2, ["once:b", "once:d"])
 

@@ -57,6 +57,12 @@ def taken(
     return [tag for tag, _raw in found.messages]
 
 
+def end(leases: Leases, tag: str, *, seconds: float = 0.01) -> None:
+    """Finish a message's run, and acknowledge it."""
+    leases.finish(tag, seconds)
+    leases.ack(tag)
+
+
 def make_known(broker: redis.Redis, *acts: str) -> None:
     """Load these scripts into Redis: an unknown one runs after the others of its batch."""
     for act in acts:
@@ -92,8 +98,7 @@ def test_the_next_take_says_what_is_unsaid(broker: redis.Redis, leases: Leases) 
     make_known(broker, "done")
     put(broker, "a", "b", lock="door")
     [first] = taken(leases, broker)
-    leases.finish(first, 0.01)
-    leases.ack(first)
+    end(leases, first)
     assert ids(taken(leases, broker)) == ["b"]
     assert (known(), leases.has_pending) == (["b"], False)
 
@@ -103,8 +108,7 @@ def test_a_learned_run_time_is_told_with_the_message(broker: redis.Redis, leases
     put(broker, *"abcd")
     [first] = taken(leases, broker, 1)
     assert taken(leases, broker, 0) == []
-    leases.finish(first, 0.04)
-    leases.ack(first)
+    end(leases, first, seconds=0.04)
     found = leases.take(
         broker, QUEUE, Room(0, 100_000), channel="channel", lease_us=MINUTE_US, most=100
     )
@@ -227,14 +231,12 @@ def test_what_could_not_be_said_is_said_later(
     """The broker was away: in the old order, before newer operations."""
     put(broker, *"abc")
     one, two, three = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     leases.give_back(two)
     with pytest.raises(redis.ConnectionError):
         WAYS[way](leases, away)
     assert leases.due() == [QUEUE]
-    leases.finish(three, 0.01)
-    leases.ack(three)
+    end(leases, three)
     leases.flush(broker)
     assert (known(), leases.has_pending) == (["b"], False)
     assert counters(broker)["finished"] == 2
@@ -249,15 +251,13 @@ def test_what_was_said_ahead_and_not_heard_is_said_again(
     """Whatever the loss: before newer operations, and charged once."""
     put(broker, *"abc")
     one, two, _three = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     if loss == "unknown script":
         broker.script_flush()
     leases.flush_async(broker, [QUEUE])
     if loss == "no answer":
         broker.connection_pool.disconnect()
-    leases.finish(two, 0.01)
-    leases.ack(two)
+    end(leases, two)
     WAYS[way](leases, broker)
     leases.flush(broker)
     assert (known(), leases.has_pending) == (["c"], False)
@@ -272,8 +272,7 @@ def test_the_last_words_are_heard_before_a_worker_leaves(
     one, two = taken(leases, broker)
     for tag in (one, two):
         leases.start(tag)
-        leases.finish(tag, 0.01)
-        leases.ack(tag)
+        end(leases, tag)
     broker.script_flush()
     leases.flush_async(broker, [QUEUE])
     assert leases.due() == [] and leases.has_pending
@@ -286,8 +285,7 @@ def test_what_was_said_ahead_is_heard_in_a_moment(broker: redis.Redis, leases: L
     """Also without newer operations: a refused end keeps its cap and lock."""
     put(broker, "a")
     [one] = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     broker.script_flush()
     leases.flush_async(broker, [QUEUE])
     assert not leases.is_collect_due, "it is not asked for at every turn"
@@ -300,8 +298,7 @@ def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leas
     """Its answer is read when it comes; a worker with nothing to send continues."""
     put(broker, "a")
     [one] = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     pid = broker.info("server")["process_id"]
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -321,8 +318,7 @@ def test_a_connection_that_was_given_up_is_not_waited_for(
     """As a lost channel closes its own: a new connection never answers the old operations."""
     put(broker, "a")
     [one] = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     leases.flush_async(broker, [QUEUE])
     broker.connection_pool.disconnect()
     wait_for(lambda: leases.is_collect_due, seconds=2)
@@ -336,8 +332,7 @@ def test_what_is_refused_for_good_is_raised_with_the_next_words(
     """A full Redis, for example: nothing is lost, and the worker gets the error."""
     put(broker, *"ab")
     for tag in taken(leases, broker):
-        leases.finish(tag, 0.01)
-        leases.ack(tag)
+        end(leases, tag)
     broker.config_set("min-replicas-to-write", 1)
     try:
         leases.flush_async(broker, [QUEUE])
@@ -357,8 +352,7 @@ def test_a_lost_reply_costs_nothing(
     """Its messages come with the next take; operations sent with it are charged once."""
     put(broker, *"abc")
     [one] = taken(leases, broker, 1)
-    leases.finish(one, 0.5)
-    leases.ack(one)
+    end(leases, one, seconds=0.5)
 
     def cut_off(*call: Any) -> None:
         scripts_run_all(*call)
@@ -408,8 +402,7 @@ def test_the_last_end_is_said_at_once(broker: redis.Redis, leases: Leases) -> No
     """A worker that has nothing left has nothing to wait for."""
     put(broker, "a")
     [tag] = taken(leases, broker)
-    leases.finish(tag, 0.01)
-    leases.ack(tag)
+    end(leases, tag)
     assert leases.due() == [QUEUE]
 
 
@@ -460,8 +453,7 @@ def test_threads_say_everything_once(broker: redis.Redis, leases: Leases) -> Non
 
     def work() -> None:
         while (tag := ended.get()) is not None:
-            leases.finish(tag, 0.001)
-            leases.ack(tag)
+            end(leases, tag, seconds=0.001)
 
     workers = [threading.Thread(target=work) for _ in range(2)]
     for worker in workers:

@@ -19,7 +19,7 @@ from fleet.transport import epochs, scripts
 from fleet.transport.lease_taking import NOT_NOW, Room
 from fleet.transport.leases import Leases
 from fleet.transport.pending_take import RoundTrip
-from tests.fleet.transport.test_leases import MINUTE_US, QUEUE, counters, ids, put, taken
+from tests.fleet.transport.test_leases import MINUTE_US, QUEUE, counters, end, ids, put, taken
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
 
@@ -58,8 +58,7 @@ def end_one(broker: redis.Redis, leases: Leases) -> None:
     """Take two messages, end the first, and have another one wait."""
     put(broker, "a", "b")
     [first, _] = taken(leases, broker)
-    leases.finish(first, 0.01)
-    leases.ack(first)
+    end(leases, first)
     put(broker, "c")
 
 
@@ -190,8 +189,7 @@ def test_a_reply_of_an_epoch_that_is_over_is_held(
     found = leases.end_take(broker, pending)
     [(tag, _raw)] = found.messages
     assert held(broker, leases) == ["once:a"]
-    leases.finish(tag, 0.01)
-    leases.ack(tag)
+    end(leases, tag)
     leases.flush(broker)
     assert known() == []
 

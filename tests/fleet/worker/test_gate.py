@@ -60,8 +60,7 @@ class FailingPool(TaskPool):
 
 def run_one(node: Node, run: Run) -> Any:
     """Have the node do all that is to be done for one run; return its message."""
-    message = node.receive()
-    node.begin()
+    message = node.start()
     node.turn(until=lambda: message.acknowledged)
     run.refresh_from_db()
     assert node.gate.held() == []
@@ -71,8 +70,7 @@ def run_one(node: Node, run: Run) -> Any:
 def test_a_hint_is_admitted_run_recorded_and_acknowledged(node: Node, acme: Owner) -> None:
     """In this order: the message outlives everything that can go wrong before."""
     run = submit(double, 21, owner=acme)
-    message = node.receive()
-    node.begin()
+    message = node.start()
     assert node.gate.held() == [str(run.id)]
     assert not message.acknowledged
     node.turn(until=lambda: message.acknowledged)
@@ -191,8 +189,7 @@ def test_a_doubled_hint_is_dropped(node: Node, acme: Owner) -> None:
 def test_what_is_cancelled_while_it_waits_for_a_slot_never_starts(node: Node, acme: Owner) -> None:
     """The cancel came with a heartbeat, in time."""
     run = submit(double, 1, owner=acme)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     cancel_runs([run.id])
     node.gate.cancel(str(run.id))
     node.begin()
@@ -204,8 +201,7 @@ def test_what_is_cancelled_while_it_waits_for_a_slot_never_starts(node: Node, ac
 def test_what_has_no_slot_in_time_is_handed_back(node: Node, acme: Owner) -> None:
     """Past its start deadline another worker may have it; no attempt is spent."""
     run = submit(double, 1, owner=acme)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.gate.hand_back_late()
     assert not message.acknowledged
     node.gate._held[str(run.id)].admitted_at -= 31
@@ -220,8 +216,7 @@ def test_what_has_no_slot_in_time_is_handed_back(node: Node, acme: Owner) -> Non
 def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> None:
     """The gate checks the clock itself, when it was not handed back before."""
     run = submit(double, 1, owner=acme)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.gate._held[str(run.id)].admitted_at -= 31
     node.begin()
     node.turn(until=lambda: message.acknowledged)
@@ -231,8 +226,7 @@ def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> 
 def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
     """Frozen between the gate's check and its own, it would begin another worker's run."""
     run = submit(double, 1, owner=acme)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     held = node.gate._held[str(run.id)]
     node.begin()
     begins_by = held.request.request_dict[HEADER]["begins_by"]
@@ -242,8 +236,7 @@ def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
 def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acme: Owner) -> None:
     """From that report on it may start elsewhere."""
     run = submit(double, 1, owner=acme)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     held = node.gate._held[str(run.id)]
     node.gate.close()
     node.begin()
@@ -255,8 +248,7 @@ def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acm
 def test_a_last_attempt_starts_when_its_start_is_committed(node: Node, acme: Owner) -> None:
     """Were its worker to die before, it would not be known whether it has started."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     with held_by_somebody(run):
         node.begin()
         assert node.gate.starting_count == 1
@@ -270,8 +262,7 @@ def test_a_last_attempt_starts_when_its_start_is_committed(node: Node, acme: Own
 def test_a_last_attempt_that_is_somebody_else_s_does_not_start(node: Node, acme: Owner) -> None:
     """The commit of its start is refused: its worker was thought to be gone."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     silence(node.id, seconds=31)
     assert rescue_runs() == 1
     begun: list[Any] = []
@@ -287,8 +278,7 @@ def test_a_last_attempt_that_is_cancelled_at_its_start_does_not_start(
 ) -> None:
     """The row has the cancel, and this worker does not know it yet."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     cancel_runs([run.id])
     node.begin()
     node.turn(until=lambda: message.acknowledged)
@@ -299,8 +289,7 @@ def test_a_last_attempt_that_is_cancelled_at_its_start_does_not_start(
 def test_a_last_attempt_whose_moment_has_passed_is_tried_again(node: Node, acme: Owner) -> None:
     """Its worker slept while its start was committed: another may have it by now."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.begin()
     node.gate._held[str(run.id)].admitted_at -= 31
     node.turn(until=lambda: message.acknowledged)
@@ -341,8 +330,7 @@ def test_a_recorded_start_that_no_child_was_sent_is_tried_again(
 def test_what_is_recorded_when_the_pool_has_closed_is_tried_again(node: Node, acme: Owner) -> None:
     """A closed pool accepts a job silently, and never reports it."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.gate._pool_apply = lambda *_args, **_options: None
     node.begin()
     node.gate.pool_closes()
@@ -353,8 +341,7 @@ def test_what_is_recorded_when_the_pool_has_closed_is_tried_again(node: Node, ac
 def test_a_stopping_node_hands_back_and_takes_nothing_more(node: Node, acme: Owner) -> None:
     """Runs that are not in the pool start elsewhere, without waiting for a lease."""
     runs = [submit(double, number, owner=acme) for number in range(2)]
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.gate.close()
     node.turn(until=lambda: message.acknowledged)
     node.receive()

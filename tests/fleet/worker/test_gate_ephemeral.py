@@ -68,8 +68,7 @@ def published(job: Job, **facts: Any) -> Hint:
 
 def run_one(node: Node) -> Any:
     """Have the node do all that is to be done for the next message; return that."""
-    message = node.receive()
-    node.begin()
+    message = node.start()
     node.turn(until=lambda: message.acknowledged)
     assert node.gate._held == {}
     node.channel.settle()
@@ -94,8 +93,7 @@ def test_it_runs_and_nothing_is_written(node: Node, acme: Owner) -> None:
     child.install({"tests.gate.look": current_app.tasks["tests.gate.look"]}, application())
     before = written_count()
     hint = published(job)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     assert node.gate._held and node.gate.held() == []
     node.begin()
     node.turn(until=lambda: message.acknowledged)
@@ -124,8 +122,7 @@ def test_what_a_tick_has_triggered_runs(node: Node, acme: Owner, broker: redis.R
 def test_a_child_may_be_as_late_as_it_is(node: Node, job: Job) -> None:
     """Refused there, it would be gone: no row would bring it again."""
     published(job)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     [held] = node.gate._held.values()
     node.begin()
     assert held.request.request_dict[HEADER]["begins_by"] is None
@@ -193,8 +190,7 @@ def test_its_message_stays_until_the_next_one_is_out(
 
     object.__setattr__(node.io_thread._application, "publish", publish)
     hint = published(failing(acme))
-    message = node.receive()
-    node.begin()
+    message = node.start()
     node.turn(until=lambda: message.acknowledged)
     assert failures == [False, False]
     assert list(delayed(broker)) == [f"{hint.run_id}:2"]
@@ -290,8 +286,7 @@ def test_what_has_no_slot_in_time_goes_back(node: Node, job: Job) -> None:
     It comes here again, while what it was before still waits for a slot: it runs once.
     """
     hint = published(job)
-    first = node.receive()
-    node.turn(until=lambda: node.begun)
+    first = node.admit()
     [held] = node.gate._held.values()
     held.admitted_at -= 31
     node.gate.hand_back_late()
@@ -313,8 +308,7 @@ def test_what_has_no_slot_in_time_goes_back(node: Node, job: Job) -> None:
 def test_a_stopping_node_gives_it_back(node: Node, job: Job) -> None:
     """Runs that are not in the pool start elsewhere."""
     hint = published(job)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     node.gate.close()
     node.channel.settle()
     assert [str(run_id) for run_id in hinted()] == [hint.run_id]
@@ -323,8 +317,7 @@ def test_a_stopping_node_gives_it_back(node: Node, job: Job) -> None:
 def test_with_a_lost_connection_it_is_let_go(node: Node, job: Job) -> None:
     """The message comes again, perhaps to this worker, which must not hold it twice."""
     published(job)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     node.gate.reclaim([])
     assert node.gate._held == {}
 
@@ -332,8 +325,7 @@ def test_with_a_lost_connection_it_is_let_go(node: Node, job: Job) -> None:
 def test_a_message_that_comes_twice_waits_for_itself(node: Node, job: Job) -> None:
     """After a lease that ran out: dropped, it would be gone with this worker."""
     published(job)
-    first = node.receive()
-    node.turn(until=lambda: node.begun)
+    first = node.admit()
     # As a queue does that takes this worker for dead.
     tag = first.delivery_tag
     node.channel.qos.leases.give_back(tag)
@@ -353,8 +345,7 @@ def test_a_forged_hint_does_not_take_a_durable_run_s_place(
 ) -> None:
     """With the same id, while this worker holds that run: the heartbeat still names it."""
     run = submit(double, 1, owner=acme)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     forged = due_hint(job, NOW, run_id=str(run.id), token=7)
     hint_broker().publish([forged], timeout=5)
     node.receive()
