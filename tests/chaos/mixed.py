@@ -103,14 +103,12 @@ class Chaos:
         self.installation.servers.client().flushall()
 
     def _kill_redis(self) -> None:
-        self.installation.servers.redis.kill()
-        self.installation.servers.redis.start()
+        self.installation.servers.redis.restart()
 
     def _kill_postgres(self) -> None:
-        self.installation.servers.postgres.kill()
-        self.installation.servers.postgres.start()
+        self.installation.servers.postgres.restart()
 
-    # --- what goes on ------------------------------------------------------------------
+    # --- between the acts --------------------------------------------------------------
 
     def _start(self, name: str) -> None:
         program: Program = PROGRAMS[name]

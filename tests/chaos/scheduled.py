@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from fleet.stack.programs import beat, job_worker, system_worker
-from tests.chaos.world import TASKS
-from tests.flows.installation import Installation
+from tests.chaos.world import TASKS, Caller
+from tests.flows.installation import Installation, installed
 from tests.flows.processes import ALONE, Process
 from tests.flows.recurring import ZONES, Recurring, job_of
 
@@ -108,8 +110,7 @@ class Scheduled:
         self.done[f"{name.partition('-')[0]} killed"] += 1
 
     def _kill_postgres(self) -> None:
-        self.installation.servers.postgres.kill()
-        self.installation.servers.postgres.start()
+        self.installation.servers.postgres.restart()
         self.done["PostgreSQL killed"] += 1
 
     def _kill_redis(self) -> None:
@@ -125,6 +126,20 @@ class Scheduled:
 
     def _thaw_redis(self) -> None:
         self.installation.servers.redis.thaw()
+
+
+@contextmanager
+def scheduled(folder: Path, *, beats: int) -> Iterator[tuple[Scheduled, Caller]]:
+    """Such an installation at work, and a caller; afterwards nothing of it is left."""
+    with installed(folder, runs=False) as installation:
+        caller = Caller(installation)
+        try:
+            scene = Scheduled(installation, beats=beats)
+            scene.begin()
+            yield scene, caller
+        finally:
+            caller.kill()
+            installation.stop()
 
 
 def _absences(plan: Plan, chance: Random) -> list[tuple[float, float]]:

@@ -61,13 +61,17 @@ class Hand:
             if kind == "delete":
                 self._client.delete(key)
             elif kind == "type":
-                with self._client.pipeline() as pipe:
-                    pipe.delete(key)
-                    self._put(pipe, key, self._chance.choice([k for k in KINDS if k != type_]))
-                    pipe.execute()
+                self.give_another_type(key, type_)
             else:
                 self._change(key, type_)
         return f"{kind} {key!r}"
+
+    def give_another_type(self, key: bytes, kind: str) -> None:
+        """Put a value of another type than this into a key."""
+        with self._client.pipeline() as pipe:
+            pipe.delete(key)
+            self._put(pipe, key, self._chance.choice([other for other in KINDS if other != kind]))
+            pipe.execute()
 
     def _say(self) -> str:
         heard = [*self._client.pubsub_channels(), *(name % self._database for name in CHANNELS)]

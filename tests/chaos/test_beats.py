@@ -41,8 +41,8 @@ def test_beats_come_and_go(tmp_path: Path) -> None:
             lambda: _kill(world),
             lambda: _freeze(world, random),
             lambda: _stop(world, random),
-            lambda: _restart_redis(world),
-            lambda: _restart_postgres(world),
+            world.servers.redis.restart,
+            world.servers.postgres.restart,
         ]
         for number in range(ACTS):
             acts[number % len(acts)]()
@@ -84,13 +84,3 @@ def _freeze(world: Beats, random: Random) -> None:
     leader.signal(signal.SIGSTOP)
     wait_for(lambda: world.leader() is not leader, what="another one to lead")
     leader.signal(signal.SIGCONT)
-
-
-def _restart_redis(world: Beats) -> None:
-    world.servers.redis.kill()
-    world.servers.redis.start()
-
-
-def _restart_postgres(world: Beats) -> None:
-    world.servers.postgres.kill()
-    world.servers.postgres.start()

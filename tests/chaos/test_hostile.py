@@ -9,7 +9,7 @@ import pytest
 from fleet.keys import queue_key
 from tests.chaos.figures import amount, dice
 from tests.chaos.mutations import mutated
-from tests.chaos.spoiling import Hand
+from tests.chaos.spoiling import ASIDE, Hand
 from tests.chaos.world import World, world
 from tests.contrast.malformed import KINDS
 from tests.judge import read_task_events
@@ -54,9 +54,12 @@ def test_keys_of_wrong_types(tmp_path: Path) -> None:
     """A hand that puts values of other types into the keys stops nothing for long."""
     chance = dice(TYPES=TYPES)
     with world(tmp_path) as scene:
+        client = scene.installation.servers.client()
+        hand = Hand(client, chance)
         for _ in range(TYPES):
             _feed(scene, chance)
-            key = _put_wrong_type(scene, chance)
+            key = _some_key(client, chance)
+            hand.give_another_type(key, client.type(key).decode())
             assert _goes_on(scene, seconds=MENDED_SECONDS), key
         _passed(scene)
 
@@ -123,30 +126,9 @@ def _is_read(scene: World) -> bool:
 
 def _some_key(client: Any, chance: Random) -> bytes:
     """Return a key of the fair queue, or its list."""
-    aside = (b":quarantine", b":wrong:")
     keys = [QUEUE.encode()]
-    keys += [key for key in client.scan_iter(f"*{{{QUEUE}}}*") if not any(a in key for a in aside)]
+    keys += [key for key in client.scan_iter(f"*{{{QUEUE}}}*") if not any(a in key for a in ASIDE)]
     return chance.choice(keys)
-
-
-def _put_wrong_type(scene: World, chance: Random) -> bytes:
-    """Give a key another type; return it."""
-    client = scene.installation.servers.client()
-    key = _some_key(client, chance)
-    kind = client.type(key).decode()
-    pipe = client.pipeline()
-    pipe.delete(key)
-    match chance.choice([other for other in ("string", "hash", "list", "zset") if other != kind]):
-        case "string":
-            pipe.set(key, "junk")
-        case "hash":
-            pipe.hset(key, "junk", "junk")
-        case "list":
-            pipe.rpush(key, "junk")
-        case "zset":
-            pipe.zadd(key, {"junk": 1})
-    pipe.execute()
-    return key
 
 
 def _standing(client: Any) -> list[str]:

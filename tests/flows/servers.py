@@ -54,6 +54,11 @@ class Breakable:
             self._care.watch(time.monotonic())
             time.sleep(0.02)
 
+    def restart(self) -> None:
+        """Kill the server, and start it again."""
+        self.kill()
+        self.start()
+
     def freeze(self) -> None:
         """Stop the clock for the server: it holds its sockets and answers nothing."""
         _signal(self.pid, signal.SIGSTOP)

@@ -47,8 +47,7 @@ def test_a_beat_waits_for_postgresql(world: Beats) -> None:
     wait_for(lambda: "waits for PostgreSQL" in alone.log.read_text(), what="its word")
     postgres.start()
     world.hear("second")
-    postgres.kill()
-    postgres.start()
+    postgres.restart()
     world.hear("second")
     assert alone.is_alive, alone.log_end()
 

@@ -62,8 +62,7 @@ def _break(installation: Installation, how: str) -> None:
         case "full":
             installation.servers.client().config_set("maxmemory", 1)
         case "replaced":
-            redis.kill()
-            redis.start()
+            redis.restart()
 
 
 def _heal(installation: Installation, how: str) -> None:

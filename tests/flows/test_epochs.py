@@ -90,8 +90,7 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
         if how == "emptied":
             client.flushall()
         else:
-            broker.redis.kill()
-            broker.redis.start()
+            broker.redis.restart()
         call(PAUSED, "after", owner="globex")
         for number in range(CAP + 2):
             call(CAPPED, number, str(word), owner="acme")

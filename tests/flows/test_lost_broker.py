@@ -46,8 +46,7 @@ class OwnBroker:
 
     def lose(self) -> None:
         """Replace it by an empty one; return when the worker has found that."""
-        self.redis.kill()
-        self.redis.start()
+        self.redis.restart()
         self.found()
 
     def found(self) -> None:

@@ -33,8 +33,7 @@ def _break(installation: Installation, how: str) -> None:
     postgres = installation.servers.postgres
     match how:
         case "killed":
-            postgres.kill()
-            postgres.start()
+            postgres.restart()
         case "stopped":
             postgres.stop()
             last(FAULT_SECONDS)
