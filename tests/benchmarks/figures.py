@@ -8,15 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
-def median(values: Iterable[float]) -> float:
-    """Return the middle value, or the mean of the two in the middle."""
-    ordered = sorted(values)
-    if not ordered:
-        raise ValueError("nothing has no median")
-    middle = len(ordered) // 2
-    return (ordered[middle] + ordered[~middle]) / 2
-
-
 def percentile(values: Iterable[float], percent: float) -> float:
     """Return the smallest value that at least `percent` of all do not exceed (nearest rank)."""
     ordered = sorted(values)

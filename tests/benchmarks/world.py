@@ -17,7 +17,7 @@ from redis import Redis
 from fleet.contract import HEADER
 from fleet.stack.stack import Program, Stack
 from tests.benchmarks.figures import Ran
-from tests.benchmarks.servers import COUNTER
+from tests.benchmarks.servers import COUNTER, DURABLE, shown
 from tests.benchmarks.sides import Side
 
 CHUNK = 500
@@ -57,6 +57,12 @@ class World:
     def pick(self, normal: int, quick: int) -> int:
         """Return how large a member is in this invocation."""
         return quick if self.is_quick else normal
+
+    def commits_are_durable(self) -> None:
+        """Fail when PostgreSQL may lose a commit."""
+        for setting in DURABLE:
+            if shown(setting) != "on":
+                raise BenchmarkError(f"{setting} is {shown(setting)}: a commit may be lost")
 
     def begin(self) -> None:
         """Begin a measurement: nothing waits, nothing has been written. No worker may be up."""

@@ -21,7 +21,7 @@ TYPES = amount("TYPES", 40)
 CHUNK = 200
 AT_ONCE = 10
 RESTART_EVERY = 8
-SHORT_ACTS = 120
+SHORT_ACTS = 80
 MENDED_SECONDS = 10.0
 QUEUE = "jobs"
 # What is left of a message that was lost is found by the sweep, a few at a time.

@@ -17,7 +17,7 @@ from tests.proxy import NONE, Faults, Proxy
 from tests.waiting import wait_for
 
 SECONDS = amount("SECONDS", 240)
-SHORT_SECONDS = 12
+SHORT_SECONDS = 8
 # Longer than a worker waits for Redis (`socket_timeout`), as the lease of an installation is.
 LEASE_SECONDS = 10
 SLOW = Faults(delay_seconds=0.25)

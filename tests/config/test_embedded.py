@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +95,42 @@ class World:
         return self.places.state / "postgres18" / "postmaster.pid"
 
 
+@contextmanager
+def _installation() -> Iterator[World]:
+    world = World(Places(new_state_dir()))
+    try:
+        yield world
+    finally:
+        for client in world.clients:
+            client.kill()
+            client.communicate()
+        remove_state_dir(world.places.state)
+
+
 @pytest.fixture
-def world() -> Iterator[World]:
-    places = Places(new_state_dir())
-    world = World(places)
-    yield world
-    for client in world.clients:
-        client.kill()
-        client.communicate()
-    remove_state_dir(places.state)
+def empty() -> Iterator[World]:
+    """An installation before its first start."""
+    with _installation() as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
+def data() -> Iterator[Path]:
+    """The data of a PostgreSQL that was started once, and stopped."""
+    with _installation() as world:
+        client, _ = world.client("postgres")
+        supervisor = world.report()["pid"]
+        end(client)
+        os.kill(supervisor, signal.SIGTERM)  # it would wait a while for another client
+        wait_for(world.is_empty, what="everything stopped and removed")
+        yield world.postmaster_pid.parent
+
+
+@pytest.fixture
+def world(empty: World, data: Path) -> World:
+    """An installation with data of its own."""
+    subprocess.run(["cp", "-a", str(data), str(empty.places.state)], check=True)
+    return empty
 
 
 def answer(url: str) -> str:
@@ -118,18 +146,18 @@ def end(client: subprocess.Popen[str]) -> None:
     client.communicate("", timeout=10)
 
 
-def test_two_processes_share_servers_that_stop_after_the_last(world: World) -> None:
+def test_two_processes_share_servers_that_stop_after_the_last(empty: World) -> None:
     """Servers start by themselves, are shared, outlive one client and not the last one."""
-    first, urls = world.client()
-    second, same_urls = world.client()
+    first, urls = empty.client()
+    second, same_urls = empty.client()
     assert urls == same_urls
     assert answer(urls["postgres"]) == "18"
-    assert world.report()["clients"] == 2
+    assert empty.report()["clients"] == 2
     end(first)
-    wait_for(lambda: (world.status() or {}).get("clients") == 1)
+    wait_for(lambda: (empty.status() or {}).get("clients") == 1)
     assert answer(urls["postgres"]) == "18"
     end(second)
-    wait_for(world.is_empty, what="everything stopped and removed")
+    wait_for(empty.is_empty, what="everything stopped and removed")
 
 
 def test_killed_client_holds_nothing(world: World) -> None:
@@ -204,11 +232,11 @@ def test_reused_process_number_does_not_stop_the_start(world: World) -> None:
         stranger.wait()
 
 
-def test_start_that_fails_says_why(world: World) -> None:
+def test_start_that_fails_says_why(empty: World) -> None:
     """The error of a server that does not start ends with its own log lines."""
-    (world.places.state / "postgres18").mkdir()
+    (empty.places.state / "postgres18").mkdir()
     process = subprocess.run(
-        [sys.executable, "-c", CLIENT, str(world.places.state), "postgres"],
+        [sys.executable, "-c", CLIENT, str(empty.places.state), "postgres"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -241,10 +269,10 @@ with connection.cursor() as cursor:
 """
 
 
-def test_variables_of_libpq_lead_nowhere_else(world: World) -> None:
+def test_variables_of_libpq_lead_nowhere_else(empty: World) -> None:
     """With PGHOST, PGPORT, PGUSER and others set, servers start, and the project reaches them."""
     begun = time.monotonic()
-    client, urls = world.client("postgres", **FOREIGN)
+    client, urls = empty.client("postgres", **FOREIGN)
     assert time.monotonic() - begun < 30
     assert "port=5432" in urls["postgres"]
     assert answer(urls["postgres"]) == "18"
@@ -255,7 +283,7 @@ def test_variables_of_libpq_lead_nowhere_else(world: World) -> None:
         env=ours
         | FOREIGN
         | {
-            "FAIRSHIFT_STATE_DIR": str(world.places.state),
+            "FAIRSHIFT_STATE_DIR": str(empty.places.state),
             "DJANGO_SETTINGS_MODULE": "config.settings",
         },
         capture_output=True,
@@ -267,13 +295,13 @@ def test_variables_of_libpq_lead_nowhere_else(world: World) -> None:
     end(client)
 
 
-def test_a_failed_start_is_one_clear_error(world: World) -> None:
+def test_a_failed_start_is_one_clear_error(empty: World) -> None:
     """A command of the project ends with the reason and the log's end, without a traceback."""
-    (world.places.state / "postgres18").mkdir()
+    (empty.places.state / "postgres18").mkdir()
     done = subprocess.run(
         [sys.executable, "manage.py", "check"],
         cwd=PROJECT,
-        env=os.environ | {"FAIRSHIFT_STATE_DIR": str(world.places.state)},
+        env=os.environ | {"FAIRSHIFT_STATE_DIR": str(empty.places.state)},
         capture_output=True,
         text=True,
         check=False,

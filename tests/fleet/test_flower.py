@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from fleet.flower import OURS, spelled
+from fleet.flower import OURS, GuardedFlower, spelled
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,13 @@ def test_a_wrong_option_is_named_in_one_line(given: list[str], said: str) -> Non
     with pytest.raises(SystemExit) as refused:
         list(spelled(given))
     assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("login", [":", "ann:", ":secret", "ann"])
+def test_half_a_login_is_refused(login: str) -> None:
+    """Everyone could guess it, and read the arguments of tasks."""
+    with pytest.raises(SystemExit, match=r"FLOWER_BASIC_AUTH .* neither of them may be empty"):
+        GuardedFlower(site="", options=SimpleNamespace(basic_auth=[login], auth=""))
 
 
 def test_the_pages_are_part_of_the_package() -> None:

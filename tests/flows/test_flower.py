@@ -74,12 +74,9 @@ def test_it_only_reads(flower: str) -> None:
         assert b"ead only" in refused.value.read()
 
 
-@pytest.mark.parametrize("login", ["", ":", "ann:", ":secret", "ann"])
-def test_it_does_not_start_without_a_login(login: str) -> None:
+def test_it_does_not_start_without_a_login() -> None:
     """The refusal names the setting."""
     without = {name: value for name, value in os.environ.items() if "FLOWER" not in name}
-    if login:
-        without["FLOWER_BASIC_AUTH"] = login
     answer = subprocess.run(
         [sys.executable, "-m", "fleet.flower", "--app", "config", f"--port={free_port(5599)}"],
         env=without,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from statistics import median
 
 from fleet.transport import scripts
-from tests.benchmarks.figures import median
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import World
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from statistics import median
 
-from tests.benchmarks.figures import median
 from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.sides import Side, stock_program
 from tests.benchmarks.world import BenchmarkError, Call, World

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.figures import median
+from statistics import median
+
 from tests.benchmarks.members.drain import drained
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import World

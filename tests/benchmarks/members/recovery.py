@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from statistics import median
 
 from fleet.stack.programs import beat, system_worker
-from tests.benchmarks.figures import Ran, median
+from tests.benchmarks.figures import Ran
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
 

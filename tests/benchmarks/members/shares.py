@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from statistics import median
 
 from fleet.transport import scripts
-from tests.benchmarks.figures import contended, jain, median, received, share_error
+from tests.benchmarks.figures import contended, jain, received, share_error
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import Call, World
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from statistics import median
 
-from tests.benchmarks.figures import median
 from tests.benchmarks.rows import Row
 from tests.benchmarks.sides import Side
 from tests.benchmarks.world import Call, World
