@@ -10,7 +10,7 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 
 from tests.judge.log import SubmitLog
 
-# Before this moment all slots are done, and by a tick or a reading that saw the job as it is.
+# All slots before this moment are done, by a tick or a reading that saw the present job.
 SETTLED = """
 SELECT
     to_timestamp(

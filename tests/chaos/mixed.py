@@ -120,7 +120,7 @@ class Chaos:
     def _until_ended(self, count: int) -> None:
         def far_enough() -> bool:
             self._look()
-            # Not of the rows: to count them takes the processor from those who are looked at.
+            # By the log: counting rows takes processor time from the workers.
             return len(self._bodies.look().ended_runs) >= count
 
         wait_for(far_enough, seconds=STEP_SECONDS, what=f"{count} runs to end")

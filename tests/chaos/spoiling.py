@@ -56,7 +56,7 @@ class Hand:
         if kind == "say":
             return self._say()
         key, type_ = self._key()
-        # Somebody else may change it first: then nothing was done.
+        # A worker may change the key first: then nothing was done.
         with suppress(ResponseError):
             if kind == "delete":
                 self._client.delete(key)

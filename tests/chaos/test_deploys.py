@@ -15,7 +15,7 @@ SLACK = amount("SLACK", 0)  # seconds, of a machine that has other work
 WORKERS = ("one", "two", "three")
 # No backlog: what is handed back keeps its place, but its owner's submissions take turns.
 WAITING = 10
-# So long that what starts elsewhere in time does not owe it to the end of a lease.
+# Long enough that a run that starts elsewhere in time did not wait for a lease to end.
 LEASE = "30"
 STOP_SECONDS = 30
 ELSEWHERE_SECONDS = 5.0
@@ -41,7 +41,7 @@ def test_deploys(tmp_path: Path) -> None:
         for number in range(STOPS):
             name = WORKERS[number % len(WORKERS)]
             wait_for(lambda name=name: _is_at_work(scene, name), seconds=60, what=f"{name} to work")
-            time.sleep(chance.uniform(0, 0.3))  # the word comes at any moment
+            time.sleep(chance.uniform(0, 0.3))  # SIGTERM comes at any moment
             stops.append(_deploy(scene, name))
         scene.drained()
         rows = scene.installation.servers.sql(HANDED_BACK)

@@ -27,9 +27,9 @@ POLICIES = (
 
 @pytest.mark.chaos
 def test_misfires(tmp_path: Path) -> None:
-    """After minutes without beat and system worker each policy has run what it wants, no more.
+    """After minutes without beat and system worker each policy has run its due times, no more.
 
-    What it leaves out is recorded, and nothing has run at a time when it was not due.
+    Due times that it leaves out are recorded, and nothing ran at another time.
     """
     chance = dice(SECONDS=SECONDS, JOBS=JOBS)
     with scheduled(tmp_path, beats=2) as (scene, caller):

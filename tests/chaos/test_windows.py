@@ -133,7 +133,7 @@ class Customers:
     def _revoke(self) -> None:
         owner = self._chance.choice(self._changing)
         self.windowed.revoke(owner)
-        time.sleep(self._chance.uniform(0.1, 2))  # so long it takes to be approved again
+        time.sleep(self._chance.uniform(0.1, 2))  # until it is approved again
         self.windowed.approve(owner)
 
     def _kill(self) -> None:

@@ -29,7 +29,7 @@ class Caller:
     """A web process of the scene, `tests.chaos.asked`: it submits and cancels."""
 
     def __init__(self, installation: Installation, **environ: str) -> None:
-        # Not a pipe: nobody reads it while the caller works.
+        # Not a pipe: it would fill up, unread, while the caller works.
         self._errors = installation.folder / "caller.log"
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.chaos.asked", str(installation.folder / "submits.log")],

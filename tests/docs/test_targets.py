@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.pages import PROJECT, code_words, read, table
 
-# The first one is told beside the table, the second is for readers of README.md.
+# The first one stands beside the table, the second is for readers of README.md.
 TOLD_ELSEWHERE = {"help", "demo"}
 # Variables that make hands down to what it starts.
 FROM_MAKE = {"ARGS", "DJANGO", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "PYTHON", "VENV"}

@@ -160,7 +160,7 @@ def test_what_the_call_says_itself_comes_first(world: World) -> None:
 def test_a_child_inherits_owner_and_submission(world: World, facts: dict[str, Any]) -> None:
     """Of a plain task and of a durable run; groups, chains and chords, whatever headers they have.
 
-    Not the lock, for which it would wait as long as its parent; and never the run: the child of
+    Not the lock, for which it would wait while its parent runs; and never the run: the child of
     a durable run is no hint.
     """
     call = world.call

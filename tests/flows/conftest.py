@@ -84,7 +84,7 @@ def pytest_runtest_makereport(
 def db(django_db_setup: None, django_db_blocker: pytest.FixtureDef) -> Iterator[None]:
     """The test database with real commits that other processes see, and short times.
 
-    In place of pytest-django's fixture, whose name tells it to make the database: no
+    It replaces pytest-django's fixture of this name, which makes the database: no
     transaction and no flush around each test, since workers live longer than one.
     """
     quick = override_settings(FAIRSHIFT={**settings.FAIRSHIFT, **QUICK})

@@ -28,7 +28,7 @@ QUICK = {
     "PARTITION_DAYS_AHEAD": 2,
 }
 
-# What a worker tells its neighbours is not looked at here, and costs a boot a second.
+# Scenes do not need these, which cost a second a boot.
 ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
@@ -108,7 +108,7 @@ class Process:
 class Layout:
     """How many workers with how many slots each; options are those of Celery's command line.
 
-    A longer lease (seconds) is for scenes in which runs wait for a slot, and nobody for rescue.
+    A longer lease (seconds) is for scenes in which runs wait for a slot, without rescue.
     """
 
     workers: int = 2

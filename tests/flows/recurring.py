@@ -19,7 +19,7 @@ from tests.waiting import wait_for
 
 ZONES = ("UTC", "Europe/Berlin", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns")
 
-# All that is due before a moment has been handed out and done, and no job is still to be read.
+# Every due time before a moment is handed out and done, and no job change is still unread.
 SETTLED = """
 SELECT c.slot > 2 * extract(epoch FROM %s::timestamptz) AND c.again_seen IS NOT NULL
     AND NOT EXISTS (SELECT FROM jobs_tick WHERE done_at IS NULL)

@@ -43,7 +43,7 @@ def refusals(server: Secured) -> list[dict[str, Any]]:
     found = [
         {key: entry[key] for key in ("reason", "object", "username", "context")}
         for entry in server.admin.acl_log()
-        if entry["object"] != "client"  # redis-py names itself, and goes on without
+        if entry["object"] != "client"  # redis-py may not name itself, and continues
     ]
     server.admin.acl_log_reset()
     return found

@@ -23,9 +23,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beats]:
 
 @pytest.fixture(autouse=True)
 def _each_due_time_once(world: Beats, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever a scene does: every id is that of a due time, and is heard once.
+    """After every scene: each id is that of a due time, and was sent once.
 
-    On this stock queue, twice if it has hit a beat or PostgreSQL between a publish and its note.
+    On this stock queue twice, if a beat or PostgreSQL died between a publish and its note.
     """
     before = world.doubled("second")
     yield

@@ -46,7 +46,7 @@ def test_a_hung_redis_holds_up_one_submit_for_its_deadline(installation: Install
     installation.drained()
     installation.verdict()
     assert max(waits) < 2.0
-    # Of the steady ones: one at the begin of each pause of the broker, and none in it.
+    # One steady submit waits at the beginning of each pause of the broker, none in it.
     assert sum(wait > 0.5 for wait in waits) <= 1 + 1 + FAULT_SECONDS // 2, waits
 
 

@@ -83,7 +83,7 @@ def test_an_errback_sees_the_last_failure_once(stack: Processes, verdict: Any, w
     run = reached(run, State.FAILED)
     wait_for(lambda: _calls(stack.tasks, "flows.told") == 1, what="the errback's call")
     assert AsyncResult(str(run.id)).state == "FAILURE"
-    # What might still call it a second time has passed through the queue before this one.
+    # A second call would have passed through the queue before this one.
     after = ended(submit("tests.add", x=1, y=2, owner="acme"))
     assert _calls(stack.tasks, "flows.told") == 1
     assert _calls(stack.tasks, "tests.total") == 0

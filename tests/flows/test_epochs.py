@@ -1,6 +1,6 @@
 """Redis is emptied, or falls back to an older copy of itself, under workers that are at work.
 
-It has then forgotten who is paused, who has a cap, and what runs; nobody notices but by waiting.
+Redis has then lost pauses, caps and leases, without any error.
 """
 
 from collections.abc import Callable
@@ -30,10 +30,10 @@ __all__ = ["broker"]
 
 CAP = 2
 RUNS = 40
-# A second of waiting for what others hold, and one for a worker to connect again.
+# One second for other workers' leases, one for a worker to connect again.
 GOES_ON_SECONDS = 3.0
 SLACK = 2.0
-# Within the two seconds for which a queue waits to be told.
+# Within the two seconds for which a queue waits to be primed.
 UNTOLD_SECONDS = 0.7
 PAUSED, CAPPED = "flows.told", "flows.until_told"
 
@@ -84,7 +84,7 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     wait_for(lambda: _ended() > RUNS // 8)
 
     epoch = _epoch(client)
-    # Nobody can tell the queue anything meanwhile.
+    # No process can prime the queue meanwhile.
     with transaction.atomic():
         sql.query(fair_queue.ALONE)
         if how == "emptied":

@@ -86,7 +86,7 @@ def _redis() -> Iterator[Breakable]:
 def worker(processes: Processes, owner: Owner, broker: OwnBroker) -> Process:
     """A worker with one slot, and the system's processes, on that broker."""
     url = broker.redis.url
-    # Slow tasks are not held beyond the slots, unless somebody says so.
+    # By default, slow tasks are not leased beyond the slots.
     options = ("--prefetch-multiplier", "3")
     started = processes.start_worker("one", slots=1, options=options, REDIS_URL=url)
     processes.start_system(REDIS_URL=url)
@@ -98,10 +98,10 @@ def worker(processes: Processes, owner: Owner, broker: OwnBroker) -> Process:
 def test_what_waits_for_a_slot_outlives_two_losses(
     processes: Processes, worker: Process, broker: OwnBroker, verdict: Any
 ) -> None:
-    """It is given back at its start deadline, and the one slot stays one; then it starts once.
+    """It is given back at its start deadline, then starts once; the slot is not doubled.
 
-    The run in the slot is longer than all leases. Afterwards the worker is told to stop while
-    another such run is under way: that one, too, ends where it began.
+    The run in the slot is longer than all leases. Afterwards the worker gets SIGTERM while
+    another such run is under way: that one also ends on this worker.
     """
     long = reached(_sleep(10), State.RUNNING)
     broker.lose()

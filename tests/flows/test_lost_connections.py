@@ -25,7 +25,7 @@ RESTARTED = "Connection to broker lost"
 def test_cut_connections_cost_a_moment_and_no_restart(
     processes: Processes, owner: Any, proxy: Proxy
 ) -> None:
-    """Each run and each plain task starts once, whatever was on its way; the worker hears again.
+    """Each run and each plain task starts once, whatever was in transit; the worker reconnects.
 
     A restart of the consumer needs some 60 replies of Redis in a row, and a network that loses each
     tenth of them never gives it.

@@ -111,7 +111,7 @@ def test_pulses_and_ticks_may_end_anywhere(
     bodies = starts(processes.tasks)
     assert set(bodies) == wanted
     assert {bodies[run_id] for run_id in ids_of(full)} == {1}
-    # Those of one tick, published again after they had been run: what history `none` allows.
+    # Hints of one tick, published again after their runs: history `none` allows it.
     twice = [at for job, at in none.items() if bodies[str(scheduled_id(job.pk, at))] > 1]
     assert max(bodies.values()) <= 2
     assert not twice or max(twice) - min(twice) < timedelta(seconds=TICK_SLOTS / 2)

@@ -38,7 +38,7 @@ class Stranger:
         self._thread.start()
 
     def _listen(self) -> None:
-        # Without an end: what is said between two subscriptions would not be heard.
+        # Without a limit: events between two subscriptions would be lost.
         self._receiver.capture(limit=None, timeout=None, wakeup=False)
         self._connection.close()
 

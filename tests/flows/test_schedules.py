@@ -67,7 +67,7 @@ def test_what_nobody_was_there_for_follows_the_policy(
 ) -> None:
     """An hour without beat and system worker: late runs, records, nothing at a wrong time (G12).
 
-    The hour is made by putting the cursor back while they are dead; all else is as in life.
+    The cursor is put back by an hour while they are dead; all else is real.
     """
     processes.start_worker(slots=2)
     dying = [processes.start_beat(), processes.start_system()]

@@ -23,7 +23,7 @@ from tests.waiting import wait_for
 
 LIMITS = {"soft_time_limit_seconds": 0.2, "time_limit_seconds": 0.6}
 
-# One worker, so that a scene knows which process has heard what; it follows `revoke`.
+# One worker, which receives every `revoke` and follows it.
 LAYOUT = Layout(1, 4, environ={"FAIRSHIFT_REMOTE_COMMANDS": "revoke"})
 
 
@@ -43,7 +43,7 @@ def test_a_hard_limit_is_told_once(stack: Processes, verdict: Any) -> None:
     assert {run.error_type for run in runs} == {"TimeLimitExceeded"}
     assert {tuple(outcomes(run)) for run in runs} == {("time limit",)}
     assert {AsyncResult(str(run.id)).state for run in runs} == {"FAILURE"}
-    # Whatever would call an errback once more has passed through the queue before this one.
+    # A second call of an errback would have passed through the queue before this one.
     after = ended(submit("tests.add", x=1, y=2, owner="acme"))
     assert _told(stack) == 4
     verdict(*runs, after)
@@ -117,7 +117,7 @@ def test_a_row_that_somebody_holds_keeps_nobody_else(stack: Processes, verdict: 
         other = ended(submit("tests.record", n=1, seconds=0.5, owner="acme"), seconds=4)
         later = ended(submit("tests.record", n=3, owner="acme"), seconds=4)
         wait_for(lambda: len(bodies(stack.tasks, held)) == 2, what="the end of the held run's body")
-        # Longer than a lease: its worker lives, and so nobody takes it back.
+        # Longer than a lease: its worker lives, so rescue leaves it alone.
         _beats(times=int(QUICK["LEASE_SECONDS"] / QUICK["HEARTBEAT_SECONDS"]) + 2)
         assert Run.objects.get(id=held.id).state == State.RUNNING
     held = ended(held)

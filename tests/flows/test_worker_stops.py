@@ -14,7 +14,7 @@ from tests.flows.processes import ALONE, Processes, database_url
 from tests.flows.world import bodies, ended, make_owner, outcomes, reached, states
 from tests.waiting import wait_for
 
-# A start waits for whoever holds that lock.
+# A start waits for the holder of that lock.
 SLOW_STARTS = """
 CREATE FUNCTION slow_start() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END';

@@ -53,7 +53,7 @@ def _strangers(evidence: Evidence) -> Iterator[Finding]:
     known = {run_id for submit in evidence.submits.values() for run_id in submit.rolled_back}
     known.update(*members.values())
     strangers = sorted(evidence.runs.keys() - known)
-    # A submitter killed in mid-call may have committed runs whose ids nobody wrote down.
+    # A submitter killed in mid-call may have committed runs whose ids were not logged.
     unnamed = sum(_unnamed_count(submit, members) for submit in evidence.submits.values())
     if len(strangers) > unnamed:
         for run_id in strangers:

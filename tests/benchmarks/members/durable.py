@@ -65,7 +65,7 @@ def drained(world: World, *, owners: int, count: int, slots: int) -> tuple[float
     from jobs.system.sweep import publish_after_flush
 
     world.begin()
-    # As any sweep has done long before: else the worker first tells the emptied queue everything.
+    # As an earlier sweep does: otherwise the worker first primes the emptied queue.
     publish_after_flush()
     submissions = submitted([f"o{number}" for number in range(owners)], count=count)
     waiting = world.redis.llen(world.fair.queue)

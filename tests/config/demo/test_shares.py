@@ -21,7 +21,7 @@ def test_a_part_has_what_ended_between_two_looks() -> None:
 
 
 def test_both_shares_are_of_the_same_span() -> None:
-    """An owner that came half a second ago was entitled to nothing in the second and a half before.
+    """An owner that came half a second ago was entitled to nothing before that.
 
     The instant's entitlement of 25 % stood beside what it had received in all of the span.
     """

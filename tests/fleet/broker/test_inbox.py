@@ -51,7 +51,7 @@ def test_calls_come_in_the_order_of_their_sending(client: Redis, sender: Celery)
     sender.send_task("some.task", (600,), queue=QUEUE)
     inbox.drop(client, QUEUE, raws)
     assert [call.args for call in oldest(client)] == [[number] for number in range(500, 600)]
-    # Once more, and after somebody else has emptied the queue: nothing unseen goes.
+    # Again, as if another reader had dropped them: no unread call goes.
     inbox.drop(client, QUEUE, raws)
     assert waiting(client) == 101
 

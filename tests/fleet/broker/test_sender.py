@@ -65,7 +65,7 @@ class Kept:
         due = client.zscore(queue_key(QUEUE, "delayed"), known)
         self.due = due / 1_000_000 - before if due else 0.0
         raw = client.hget(queue_key(QUEUE, "body"), known)
-        self.message = delivered(raw, tag="")  # else a random one each time
+        self.message = delivered(raw, tag="")  # without it, a random one each time
 
 
 @given(sent=hints)

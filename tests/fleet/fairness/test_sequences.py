@@ -43,7 +43,7 @@ messages = st.builds(
     task=st.sampled_from(("t", "u")),
     body=st.just(b"{}"),
 )
-# Which of the leases there are, what is told of it (us), and whether its number is right.
+# Which lease, the time that is reported of it (us), and whether its number is right.
 tellings = st.lists(
     st.tuples(
         st.integers(0, 30), st.sampled_from((0, 90_001, SECOND, 7 * SECOND)), st.integers(0, 9)

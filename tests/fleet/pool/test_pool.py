@@ -542,7 +542,7 @@ def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
     pool.children._state = CLOSE
     time.sleep(1.5 * lookahead.AHEAD_SECONDS)  # until the timer would be due
     pool.children._recall_long()
-    pool.children.recall()  # nor is it asked for who may end, by a word in the same pipe
+    pool.children.recall()  # no request is sent into the pipe of a child that may end
     assert ahead not in pool.children.outbound_buffer
     assert pool.settle(2) == [None, 2]
 

@@ -227,5 +227,5 @@ def test_whatever_is_written_has_an_address_or_is_put_aside(written: object) -> 
         assert len(value if isinstance(value, bytes) else str(value).encode()) <= max(
             2_000, len(raw)
         )
-    with suppress(MalformedMessage):  # then it is put aside by who takes it
+    with suppress(MalformedMessage):  # then the worker that takes it quarantines it
         delivered(raw, tag="x#1")

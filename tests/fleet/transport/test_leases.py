@@ -166,7 +166,7 @@ def test_a_server_that_took_over_is_told_what_is_held(broker: redis.Redis, lease
     put(broker, "a", "b", "c")
     done, running = taken(leases, broker, 2)
     leases.start(running)
-    # Acknowledged to the old one, of which the new one has not heard.
+    # Acknowledged to the old server; the new one does not know.
     leases.dropped(done)
     assert ids(taken(leases, broker, 1, channel="next")) == ["a"]
     assert ids(taken(Leases(), broker)) == ["c"]
@@ -303,7 +303,7 @@ def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leas
     os.kill(pid, signal.SIGSTOP)
     try:
         leases.flush_async(broker, [QUEUE])
-        time.sleep(2 * FLUSH_SECONDS)  # until it would be heard, were there an answer
+        time.sleep(2 * FLUSH_SECONDS)  # until an answer would be read
         assert not leases.is_collect_due
     finally:
         os.kill(pid, signal.SIGCONT)

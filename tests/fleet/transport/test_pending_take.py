@@ -131,11 +131,11 @@ def test_a_queue_that_is_told_first_keeps_its_messages(
 def test_the_number_of_an_epoch_before_is_not_taken_over(
     broker: redis.Redis, leases: Leases, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Redis was emptied before the take, and another thread has met the new epoch: what runs stays.
+    """Redis was emptied before the take, and another thread met the new epoch: leases stay.
 
     With the old number the queue would take the last reply for lost, and give all away.
     """
-    monkeypatch.setattr(epochs, "_primers", [lambda: None])  # an application tells it, in its time
+    monkeypatch.setattr(epochs, "_primers", [lambda: None])  # an application primes it later
     for name in "ab":
         current_app.send_task("tests.add", queue=QUEUE, message_id=name)
     [running] = taken(leases, broker, 1, channel="it")
@@ -348,7 +348,7 @@ def test_a_channel_that_closes_gives_back_what_is_on_its_way(broker: redis.Redis
                 channel._in_poll.can_read(timeout=5)
                 if not held(broker, channel.leases):
                     with suppress(Empty):
-                        channel._brpop_read()  # the queue was not told yet
+                        channel._brpop_read()  # the queue was not primed yet
             assert channel.has_pending_take
             assert held(broker, channel.leases) == ["once:a", "once:b"]
             channel.close()

@@ -124,7 +124,7 @@ def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
 def test_a_hint_that_waits_is_dropped(node: Node, acme: Owner) -> None:
     """Its row remembers why, and publishes it when the time has come."""
     run = submit(double, 1, owner=acme)
-    # By hand, so that the queue has not been told: the row knows better.
+    # By hand: the queue does not know of the pause, the row does.
     Owner.objects.filter(pk=acme.pk).update(paused_at="2026-01-01T00:00Z")
     message = node.receive()
     node.turn(until=lambda: message.acknowledged)
@@ -136,7 +136,7 @@ def test_a_hint_that_waits_is_dropped(node: Node, acme: Owner) -> None:
 def test_a_busy_row_s_hint_goes_back_after_a_moment(node: Node, acme: Owner) -> None:
     """Not at once, or it would loop."""
     run = submit(double, 1, owner=acme)
-    # A worker that has fallen silent is told that every row is busy.
+    # For a worker without heartbeats every row counts as busy.
     silence(node.id, seconds=60)
     message = node.receive()
     node.turn(until=lambda: node.later)

@@ -265,7 +265,7 @@ def test_a_hint_of_a_job_that_is_gone_is_dropped(node: Node, job: Job) -> None:
 def test_a_paused_owner_s_hint_goes_back(node: Node, job: Job) -> None:
     """After a pause: no row would bring it again when the owner resumes."""
     hint = published(job)
-    # By hand, so that the queue has not been told.
+    # By hand: the queue does not know of the pause.
     Owner.objects.update(paused_at=timezone.now())
     message = node.receive()
     node.turn(until=lambda: node.later)
@@ -283,7 +283,7 @@ def test_a_paused_owner_s_hint_goes_back(node: Node, job: Job) -> None:
 def test_what_has_no_slot_in_time_goes_back(node: Node, job: Job) -> None:
     """The same message, for the same attempt: there is no row to publish another.
 
-    It comes here again, while what it was before still waits for a slot: it runs once.
+    It comes here again while its first request still waits for a slot: it runs once.
     """
     hint = published(job)
     first = node.admit()

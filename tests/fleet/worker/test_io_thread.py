@@ -353,9 +353,9 @@ def test_a_broker_that_is_away_keeps_hints_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """They are published in a moment, before newer ones; reports and asks do not wait for it.
+    """They are published after a pause, before newer ones; reports and asks do not wait.
 
-    It is one line of the log, and the database keeps its connection.
+    The log has one line, and the database keeps its connection.
     """
     monkeypatch.setattr(io_thread_module, "RETRY_SECONDS", 0.5)
     fake.fails = [BrokerUnavailable("away")]
