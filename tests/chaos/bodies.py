@@ -37,10 +37,6 @@ class Bodies:
         """Return the starts of the bodies that are alive in the children of a worker."""
         return [event for event in self.alive.values() if event.parent_pid == worker]
 
-    def has_worked(self, worker: int) -> bool:
-        """Tell whether a worker has begun any body."""
-        return any(event.parent_pid == worker for event in self.seen)
-
     def _note(self, event: TaskEvent) -> None:
         self.seen.append(event)
         body = (event.run, event.token, event.pid)

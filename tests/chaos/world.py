@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -144,6 +144,15 @@ class World:
             assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
         return self.bodies.look()
 
+    def until(self, condition: Callable[[], bool], *, seconds: float = 360) -> None:
+        """Wait for a condition; fail when a process has ended by itself before."""
+
+        def reached() -> bool:
+            self.look()
+            return condition()
+
+        wait_for(reached, seconds=seconds, what="the scene to go on")
+
     def at_work(self, *, least: int = 1) -> list[str]:
         """Wait for so many workers in which bodies are alive; return their names.
 
@@ -163,13 +172,8 @@ class World:
 
     def drained(self, *, seconds: float = 120) -> None:
         """Wait until every run has ended."""
-
-        def rested() -> bool:
-            self.look()
-            return self.open_count() == 0
-
         try:
-            wait_for(rested, seconds=seconds, what="every run to end")
+            self.until(lambda: self.open_count() == 0, seconds=seconds)
         except AssertionError as error:
             left = self.installation.servers.sql(LEFT)
             raise AssertionError(f"{error}; {self.states()}, for longest: {left}") from None

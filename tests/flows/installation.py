@@ -67,10 +67,6 @@ class Installation(Processes):
         [(number,)] = self.servers.sql(query)
         return int(str(number))
 
-    def begun(self, count: int) -> None:
-        """Wait until this many bodies have begun."""
-        wait_for(lambda: self._starts() >= count, seconds=30, what=f"{count} starts")
-
     def caught_up(self) -> float:
         """Wait until all that was submitted up to now has been started; return the seconds."""
         began_at = time.monotonic()
@@ -103,9 +99,6 @@ class Installation(Processes):
         )
         assert found.ok, found.report()
         return found
-
-    def _starts(self) -> int:
-        return sum(event.event == "start" for event in read_task_events(self.tasks.path))
 
 
 @contextmanager

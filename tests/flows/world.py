@@ -57,6 +57,12 @@ def bodies(log: TaskLog, run: Run) -> list[TaskEvent]:
     return [event for event in read_task_events(log.path) if event.run == str(run.id)]
 
 
+def event_count(log: TaskLog, event: str, *, task: str | None = None) -> int:
+    """Return how many starts or ends the log has; of one task, if it is named."""
+    events = read_task_events(log.path)
+    return sum(one.event == event and task in (None, one.task) for one in events)
+
+
 def most_at_once(log: TaskLog, runs: set[str]) -> int:
     """Return how many bodies of these runs were alive together at most."""
     alive = most = 0

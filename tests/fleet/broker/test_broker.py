@@ -17,8 +17,6 @@ from tests.fleet.hinting import QUEUE, hint
 from tests.jobs.scenes import hinted, messages
 from tests.waiting import wait_for
 
-Make = Callable[..., Broker]
-
 
 @pytest.fixture
 def broker(client: redis.Redis) -> Broker:
@@ -137,16 +135,22 @@ def test_a_connection_that_was_cut_is_opened_again(broker: Broker, client: redis
     assert len(hinted()) == 2
 
 
-def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
-    """Parent and child publish, and neither reads the other's answer."""
-    broker.publish([hint()], timeout=5)
+def forked(act: Callable[[], None]) -> int:
+    """Do something in a child, which ends with 0 if it works; return its process id."""
     child = os.fork()
-    if child == 0:
+    if not child:
         try:
-            broker.publish([hint() for _ in range(50)], timeout=5)
+            act()
             os._exit(0)
         finally:
             os._exit(1)
+    return child
+
+
+def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
+    """Parent and child publish, and neither reads the other's answer."""
+    broker.publish([hint()], timeout=5)
+    child = forked(lambda: broker.publish([hint() for _ in range(50)], timeout=5))
     broker.publish([hint() for _ in range(50)], timeout=5)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert broker.backlog(QUEUE, timeout=5) == 101
@@ -160,13 +164,7 @@ def test_a_fork_may_happen_while_another_thread_publishes(
     thread = threading.Thread(target=lambda: broker.publish([hint()], timeout=5))
     thread.start()
     wait_for(broker._lock.locked, what="the thread to hold the lock")
-    child = os.fork()
-    if child == 0:
-        try:
-            broker.publish([hint()], timeout=2)
-            os._exit(0)
-        finally:
-            os._exit(1)
+    child = forked(lambda: broker.publish([hint()], timeout=2))
     thread.join(20)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert broker.backlog(QUEUE, timeout=5) == 2

@@ -12,17 +12,8 @@ from celery import Celery, current_app
 from redis import Redis
 
 from fleet.broker import inbox
-from tests.flows.world import broker_client
 
 QUEUE = "inbox"
-
-
-@pytest.fixture
-def client() -> Iterator[Redis]:
-    with broker_client() as client:
-        client.flushdb()
-        yield client
-        client.flushdb()
 
 
 @pytest.fixture

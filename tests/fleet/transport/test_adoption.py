@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 import redis
 from celery import current_app
 
@@ -16,13 +14,6 @@ from tests.jobs.scenes import known
 
 QUEUE = "jobs"
 MINUTE_US = 60_000_000
-
-
-@pytest.fixture
-def channel() -> Iterator[Any]:
-    """A channel of the fair queue's broker."""
-    with current_app.connection_for_read() as connection:
-        yield connection.default_channel
 
 
 def stock_message(broker: redis.Redis, task_id: str) -> bytes:

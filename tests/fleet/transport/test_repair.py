@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,14 +20,6 @@ from tests.fleet.hands import MINUTE_US, QUEUE, Scene, mended, publish
 from tests.jobs.scenes import known
 
 PRIORITY = f"{QUEUE}\x06\x163"
-
-
-@pytest.fixture
-def channel(broker: redis.Redis) -> Iterator[Any]:
-    """A channel of the fair queue's broker."""
-    assert broker.ping()
-    with current_app.connection_for_read() as connection:
-        yield connection.default_channel
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-import redis
 from celery import current_app
 
 from fleet.keys import QUEUE_KEYS, audited_key, mended_key, queue_key
@@ -20,11 +19,8 @@ DEAD = "dead:1:x"
 
 
 @pytest.fixture
-def scene(broker: redis.Redis) -> Iterator[Scene]:
-    """A worker that holds a message with a lock, one that sleeps, and one that takes and ends."""
-    assert broker.ping()
-    with current_app.connection_for_read() as connection:
-        yield Scene(connection.default_channel)
+def scene(channel: Any) -> Scene:
+    return Scene(channel)
 
 
 def key(name: str, of: str = "") -> str:
