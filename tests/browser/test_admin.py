@@ -12,7 +12,7 @@ from fleet import Kind
 from jobs.models import AuditEntry, Job, Owner, Run
 from jobs.owners.limits import pause_owner
 from tests.bench.rows import fill
-from tests.browser.conftest import NARROW
+from tests.browser.conftest import NARROW, fit_a_phone
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 pytestmark = pytest.mark.proof
@@ -106,11 +106,7 @@ def test_pages_fit_a_phone_and_states_can_be_read(
         f"/admin/jobs/submission/{failed_run.submission_id}/change/",
         f"/admin/jobs/owner/{acme.pk}/change/",
     ]
-    for path in paths:
-        page.goto(path)
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path
-        for ratio, word in page.evaluate(CONTRASTS):
-            assert ratio >= 4.5, f"{word} on {path} in {scheme}: {ratio:.1f}"
+    fit_a_phone(page, paths, CONTRASTS)
 
 
 @pytest.mark.parametrize(

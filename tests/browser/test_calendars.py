@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from django.utils import timezone
 
 from jobs.calendars import approvals, changes, windows
 from jobs.models import Calendar, Owner, Run, Target, TargetGroup, Window
-from tests.browser.conftest import NARROW
+from tests.browser.conftest import NARROW, fit_a_phone, shot
 from tests.browser.test_admin import CONTRASTS
 from tests.jobs.scenes import submitted
 
@@ -56,11 +54,6 @@ def asked(
         reason=reason,
         actor=User.objects.get(username="root"),
     )
-
-
-def shot(page: Any, name: str) -> None:
-    if folder := os.environ.get("SHOTS"):
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
 def test_a_month_shows_windows_freezes_and_planned_work(
@@ -159,9 +152,4 @@ def test_pages_of_calendars_fit_a_phone(
         f"/admin/jobs/run/{run.pk}/change/",
         f"/admin/jobs/run/{run.pk}/actions/override/",
     ]
-    for number, path in enumerate(paths):
-        page.goto(path)
-        shot(page, f"{scheme}-{number:02}")
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path
-        for ratio, word in page.evaluate(CONTRASTS) + page.evaluate(PIECES):
-            assert ratio >= 4.5, f"{word} on {path} in {scheme}: {ratio:.1f}"
+    fit_a_phone(page, paths, CONTRASTS, PIECES)

@@ -15,7 +15,7 @@ from django.conf import settings
 from fleet.router import acting_for
 from fleet.stack import programs
 from fleet.stack.stack import free_port
-from tests.browser.conftest import CHROMIUM, WIDE, _note
+from tests.browser.conftest import browsing
 from tests.flows.processes import Processes
 from tests.tasks import add, fail
 from tests.waiting import wait_for
@@ -37,26 +37,17 @@ def processes(committed: None, tmp_path: Path) -> Iterator[Processes]:
 @pytest.fixture
 def flower(processes: Processes) -> Iterator[Callable[[str], Any]]:
     """Open pages of Flower, which receives events from now on; no page may log an error."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    port, complaints = free_port(5599), []
+    port = free_port(5599)
     program = programs.flower(port=port, user=LOGIN["username"], password=LOGIN["password"])
     processes.start(program).ready()
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        address = f"http://127.0.0.1:{port}"
-        page = chromium.new_context(
-            base_url=address, http_credentials=LOGIN, viewport=WIDE
-        ).new_page()
-        page.on("console", lambda said: _note(complaints, said))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+    with browsing() as new_page:
+        page = new_page(base_url=f"http://127.0.0.1:{port}", http_credentials=LOGIN)
 
         def opened(path: str) -> Any:
             page.goto(path)
             return page
 
         yield opened
-        chromium.close()
-    assert not complaints
 
 
 def test_the_broker_page_shows_the_true_backlog(

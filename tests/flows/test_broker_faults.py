@@ -5,7 +5,7 @@ import pytest
 from tests.flows.installation import ENDED, Installation, last
 from tests.waiting import wait_for
 
-FAULT_SECONDS = 3.5
+FAULT_SECONDS = 4.0
 # The lease is two seconds here, so a run of this length outlives it within the fault.
 LONG_SECONDS = 5.0
 LONG_BEGUN = """
