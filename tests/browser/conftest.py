@@ -53,8 +53,6 @@ def browsing() -> Iterator[Callable[..., Any]]:
 
         yield new_page
         chromium.close()
-        # Beside Playwright's loop Django keeps connections apart, and only there closes them.
-        connections.close_all()
     assert not complaints
 
 
@@ -95,6 +93,8 @@ def browse(
             return page
 
         yield opened
+        # Beside Playwright's loop Django keeps connections apart, and only there closes them.
+        connections.close_all()
 
 
 def _note(complaints: list[str], said: Any) -> None:

@@ -18,8 +18,11 @@ from fleet.stack import programs
 from fleet.stack.stack import Stack, free_port
 from jobs import submit
 from jobs.models import Owner, Run
-from tests.flows.processes import Processes, environment
+from tests.flows.processes import environment
 from tests.waiting import wait_for
+
+# One Flower beside the shared workers, for all scenes.
+pytestmark = pytest.mark.usefixtures("stack")
 
 SITE = "https://jobs.example.org/"
 
@@ -37,7 +40,7 @@ def flower(db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-def test_the_page_of_a_task_leads_to_its_run(flower: str, stack: Processes, owner: Owner) -> None:
+def test_the_page_of_a_task_leads_to_its_run(flower: str, owner: Owner) -> None:
     """Flower's page is all there, and the link's id is the run's own."""
 
     def heard_of() -> tuple[Run, str] | None:
