@@ -462,3 +462,10 @@ TestSequences.settings = settings(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
+
+
+@pytest.mark.chaos
+class TestManySequences(TestSequences):  # type: ignore[misc]
+    """Ten times as many."""
+
+    settings = settings(TestSequences.settings, max_examples=10 * SEQUENCES)
