@@ -186,9 +186,7 @@ class Editor:
             is_read = moments.is_read or era.begins < self._written_at[key]
             settled = moments.settled if is_read else min(moments.settled, era.sure_from)
             self._eras[key][index] = replace(
-                era,
-                sure_until=min(era.sure_until, settled),
-                ends=min(era.ends, moments.committed),
+                era, sure_until=min(era.sure_until, settled), ends=min(era.ends, moments.committed)
             )
 
     def _open(

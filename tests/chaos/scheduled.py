@@ -170,12 +170,7 @@ def lenient_jobs(number: int, *, ends_at: datetime, chance: Random) -> list[dict
 
 
 def _mixed(
-    name: str,
-    number: int,
-    *,
-    ends_at: datetime,
-    chance: Random,
-    policies: list[dict[str, Any]],
+    name: str, number: int, *, ends_at: datetime, chance: Random, policies: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     jobs = []
     for n in range(number):

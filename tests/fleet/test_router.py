@@ -253,10 +253,7 @@ def test_a_hint_stays_as_it_is(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("facts", "task_id"),
-    [
-        ({"owner": "acme", "submission": 7, "run": RUN, "token": 4}, "another"),
-        (ADMITTED, RUN),
-    ],
+    [({"owner": "acme", "submission": 7, "run": RUN, "token": 4}, "another"), (ADMITTED, RUN)],
 )
 def test_a_copied_header_makes_no_hint(world: World, facts: dict[str, Any], task_id: str) -> None:
     """A task that passes on its request's headers makes a plain call of the same owner."""

@@ -161,10 +161,4 @@ def run_late(job: dict[str, Any], missed: list[datetime], *, judged_at: datetime
 
 def job_of(key: str, **fields: Any) -> dict[str, Any]:
     """Return a job as the front door takes it: its task notes each start in the scene's log."""
-    return {
-        "key": key,
-        "task": "tests.record",
-        "arguments": {"n": 1},
-        "max_attempts": 30,
-        **fields,
-    }
+    return {"key": key, "task": "tests.record", "arguments": {"n": 1}, "max_attempts": 30, **fields}

@@ -129,11 +129,7 @@ def _age_of_epoch(client: redis.Redis) -> float:
 def _call(broker: OwnBroker, task: str, *arguments: Any, owner: str) -> None:
     """Call a plain task for an owner, over the scene's broker."""
     broker.app.send_task(
-        task,
-        arguments,
-        queue="jobs",
-        headers={"fairshift": {"owner": owner}},
-        ignore_result=True,
+        task, arguments, queue="jobs", headers={"fairshift": {"owner": owner}}, ignore_result=True
     )
 
 

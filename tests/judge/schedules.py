@@ -139,11 +139,7 @@ def _judge_runs(
 
 
 def _judge_records(
-    verdict: Verdict,
-    key: str,
-    due: Due,
-    records: Sequence[MissedRow],
-    reasons: frozenset[str],
+    verdict: Verdict, key: str, due: Due, records: Sequence[MissedRow], reasons: frozenset[str]
 ) -> None:
     sure = sorted(due.runs | due.paused)
     every = sorted(due.runs | due.paused | due.perhaps)

@@ -55,9 +55,7 @@ def _called(world: World) -> dict[str, float]:
 
     count = world.pick(100_000, 5_000)
     return _rates(
-        count,
-        lambda jobs: [upsert_jobs(OWNER, jobs)],
-        lambda keys: delete_jobs(OWNER, keys),
+        count, lambda jobs: [upsert_jobs(OWNER, jobs)], lambda keys: delete_jobs(OWNER, keys)
     )
 
 

@@ -100,10 +100,7 @@ def test_a_child_that_ends_after_it_has_booted_is_replaced_at_once(
 
 
 def test_a_row_of_failed_tries_ends_the_worker(
-    pool: Running,
-    stopped: None,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    pool: Running, stopped: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing more is created, and the worker stops as it does after an error of its own."""
     monkeypatch.setattr(booting, "TRIES", 3)

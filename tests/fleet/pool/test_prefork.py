@@ -169,10 +169,7 @@ def test_a_run_that_its_child_never_read_is_done_by_the_next(
     assert (run.attempt_count, run.attempts.get().outcome) == (1, "succeeded")
 
 
-@pytest.mark.parametrize(
-    ("argument", "seen"),
-    [(21, ["running"]), (10**4_000, [])],
-)
+@pytest.mark.parametrize(("argument", "seen"), [(21, ["running"]), (10**4_000, [])])
 def test_a_run_that_its_child_has_read_may_have_begun(
     node: PreforkNode, acme: Owner, argument: Any, seen: list[str]
 ) -> None:

@@ -27,9 +27,7 @@ class Lost:
         pool.children._putlock._semaphore = self.semaphore
         self.semaphore.acquire(
             lambda: setattr(
-                self,
-                "job",
-                pool.tasks.apply_async(nap, (60,), error_callback=self.errors.append),
+                self, "job", pool.tasks.apply_async(nap, (60,), error_callback=self.errors.append)
             )
         )
 

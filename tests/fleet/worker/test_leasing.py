@@ -24,12 +24,7 @@ from fleet.transport.transport import fair_queues
 from fleet.versions import TESTED
 from fleet.wiring import SCHEMES, register
 from fleet.worker.consumer import Consumer
-from fleet.worker.leasing import (
-    DEFAULT_CONSUMER,
-    FairQueues,
-    leases_of,
-    refuse_stock_transport,
-)
+from fleet.worker.leasing import DEFAULT_CONSUMER, FairQueues, leases_of, refuse_stock_transport
 from tests.jobs.scenes import hinted
 from tests.waiting import wait_for
 
@@ -63,10 +58,7 @@ def worker_of(app: Celery) -> Any:
 
     pool = SimpleNamespace(apply_async=apply_async)
     return SimpleNamespace(
-        app=app,
-        pool=pool,
-        consumer_cls=DEFAULT_CONSUMER,
-        _process_task=lambda _request: None,
+        app=app, pool=pool, consumer_cls=DEFAULT_CONSUMER, _process_task=lambda _request: None
     )
 
 
