@@ -18,7 +18,7 @@ import pytest
 from config.embedded.accounts import server_account
 from config.embedded.client import ask, connect
 from config.embedded.places import Places
-from config.state import PROJECT
+from tests.commands import python
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
@@ -235,13 +235,7 @@ def test_reused_process_number_does_not_stop_the_start(world: World) -> None:
 def test_start_that_fails_says_why(empty: World) -> None:
     """The error of a server that does not start ends with its own log lines."""
     (empty.places.state / "postgres18").mkdir()
-    process = subprocess.run(
-        [sys.executable, "-c", CLIENT, str(empty.places.state), "postgres"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = python("-c", CLIENT, str(empty.places.state), "postgres")
     assert process.returncode == 1
     assert "ImproperlyConfigured: postgres did not start. The end of" in process.stderr
     assert "postgresql.conf" in process.stderr, process.stderr
@@ -277,20 +271,9 @@ def test_variables_of_libpq_lead_nowhere_else(empty: World) -> None:
     assert "port=5432" in urls["postgres"]
     assert answer(urls["postgres"]) == "18"
     ours = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    asked = subprocess.run(
-        [sys.executable, "-c", ASK],
-        cwd=PROJECT,
-        env=ours
-        | FOREIGN
-        | {
-            "FAIRSHIFT_STATE_DIR": str(empty.places.state),
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    ours["FAIRSHIFT_STATE_DIR"] = str(empty.places.state)
+    ours["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    asked = python("-c", ASK, environ=ours | FOREIGN)
     assert asked.stdout.split() == ["postgres", "fairshift"], asked.stderr
     end(client)
 
@@ -298,15 +281,8 @@ def test_variables_of_libpq_lead_nowhere_else(empty: World) -> None:
 def test_a_failed_start_is_one_clear_error(empty: World) -> None:
     """A command of the project ends with the reason and the log's end, without a traceback."""
     (empty.places.state / "postgres18").mkdir()
-    done = subprocess.run(
-        [sys.executable, "manage.py", "check"],
-        cwd=PROJECT,
-        env=os.environ | {"FAIRSHIFT_STATE_DIR": str(empty.places.state)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    environ = os.environ | {"FAIRSHIFT_STATE_DIR": str(empty.places.state)}
+    done = python("manage.py", "check", environ=environ)
     assert done.returncode == 1
     assert done.stderr.startswith("ImproperlyConfigured: postgres did not start.")
     assert "Traceback" not in done.stderr

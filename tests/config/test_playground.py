@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,8 +20,8 @@ from psycopg import sql
 
 from config.demo.world import OWNERS, USER, make_world
 from config.playground import mark_database, refuse_foreign_database
-from config.state import PROJECT
 from jobs.models import Membership, Owner, Role, Target
+from tests.commands import python
 
 COMMANDS = ("demo", "up")
 
@@ -128,17 +126,9 @@ def test_tables_of_another_project_are_refused(
     """A project without Fairshift is not migrated into; the error is one line."""
     with psycopg.connect(other_database) as shop:
         shop.execute("CREATE TABLE shop_order (id int)")
-    done = subprocess.run(
-        [sys.executable, "manage.py", command],
-        cwd=PROJECT,
-        env=os.environ
-        | {"DATABASE_URL": other_database, "SECRET_KEY": "k" * 50}
-        | {"FAIRSHIFT_STATE_DIR": str(tmp_path), "REDIS_URL": "redis://127.0.0.1:1/0"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    environ = {"DATABASE_URL": other_database, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    environ |= {"SECRET_KEY": "k" * 50, "FAIRSHIFT_STATE_DIR": str(tmp_path)}
+    done = python("manage.py", command, environ=os.environ | environ)
     assert done.returncode == 1
     assert "tables of another project (shop_order). Nothing was written." in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -3,11 +3,11 @@
 import json
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.commands import Done, python
 
 READ = """
 import json, sys
@@ -22,15 +22,10 @@ SERVERS = {
 KEPT = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 
 
-def boot(*names: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def boot(*names: str, folder: Path, **variables: str) -> Done:
     """Load the settings in a process of its own, with these variables alone."""
-    return subprocess.run(
-        [sys.executable, "-c", READ, *names],
-        env=KEPT | {"FAIRSHIFT_STATE_DIR": str(folder)} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environ = KEPT | {"FAIRSHIFT_STATE_DIR": str(folder)} | variables
+    return python("-c", READ, *names, environ=environ)
 
 
 def test_production_starts_nothing_and_is_strict(tmp_path: Path) -> None:

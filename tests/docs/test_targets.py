@@ -3,12 +3,12 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.commands import Done, ran
 from tests.docs.pages import PROJECT, code_words, read, table
 
 # The first one stands beside the table, the second is for readers of README.md.
@@ -66,11 +66,8 @@ def _posing_as(minor: int, path: Path) -> None:
     path.chmod(0o755)
 
 
-def _make(
-    *arguments: str, folder: Path = PROJECT, path: str = os.environ["PATH"]
-) -> subprocess.CompletedProcess[str]:
+def _make(*arguments: str, folder: Path = PROJECT, path: str = os.environ["PATH"]) -> Done:
     """Run make as in a new shell, also when these tests were started by make."""
     env = {name: word for name, word in os.environ.items() if name not in FROM_MAKE}
-    command = [shutil.which("make") or "make", *arguments]
-    env |= {"PATH": path}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    make = shutil.which("make") or "make"
+    return ran(make, *arguments, folder=folder, environ=env | {"PATH": path})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -18,6 +16,7 @@ from fleet.stack import programs
 from fleet.stack.stack import Stack, free_port
 from jobs import submit
 from jobs.models import Owner, Run
+from tests.commands import python
 from tests.flows.processes import environment
 from tests.waiting import wait_for
 
@@ -80,14 +79,8 @@ def test_it_only_reads(flower: str) -> None:
 def test_it_does_not_start_without_a_login() -> None:
     """The refusal names the setting."""
     without = {name: value for name, value in os.environ.items() if "FLOWER" not in name}
-    answer = subprocess.run(
-        [sys.executable, "-m", "fleet.flower", "--app", "config", f"--port={free_port(5599)}"],
-        env=without,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = ["-m", "fleet.flower", "--app", "config", f"--port={free_port(5599)}"]
+    answer = python(*command, environ=without)
     assert answer.returncode != 0 and "FLOWER_BASIC_AUTH" in answer.stderr
 
 

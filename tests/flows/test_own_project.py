@@ -20,6 +20,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.commands import Done, ran
 from tests.docs.pages import PROJECT, blocks, read
 from tests.flows.servers import Servers, own_servers
 from tests.waiting import wait_for
@@ -96,27 +97,20 @@ class Shop:
         for name, file in FILES.items():
             (folder / "shop" / file).write_text(block(name))
 
-    def run(self, line: str) -> subprocess.CompletedProcess[str]:
+    def run(self, line: str) -> Done:
         """Run a command line of the page; the caller checks its status."""
-        return self._run(line.split())
-
-    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return ran(*line.split(), folder=self.folder, environ=self.environ)
 
     def shell(self, code: str) -> str:
         """Return the output of code in the project's shell."""
-        command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "--command", code]
-        answer = self._run(command)
+        answer = self.in_shell(code)
         assert answer.returncode == 0, answer.stderr
         return answer.stdout
+
+    def in_shell(self, code: str) -> Done:
+        """Run code in the project's shell; the caller checks its status."""
+        command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "--command", code]
+        return ran(*command, folder=self.folder, environ=self.environ)
 
     def change(self, file: str, old: str, new: str) -> None:
         """Change a line of a file, as a user who forgot it."""
@@ -362,7 +356,7 @@ def test_what_needs_a_table_that_is_missing_says_what_to_run(
     _create(servers, "bare")
     copied.change("settings.py", '"NAME": "shop"', '"NAME": "bare"')
     for code in (SUBMIT, LOGIN):
-        answer = copied._run([sys.executable, "manage.py", "shell", "-v", "0", "-c", code])
+        answer = copied.in_shell(code)
         *_, sentence = answer.stderr.splitlines()
         assert answer.returncode == 1 and "Migrations are missing" in sentence, answer.stderr
         assert "python manage.py migrate" in sentence and "bare" in sentence

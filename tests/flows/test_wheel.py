@@ -20,6 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import jobs
+from tests.commands import Done, ran
 from tests.docs.pages import PROJECT
 
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
@@ -145,17 +146,13 @@ class Environment:
                 if not link.exists():
                     link.symlink_to(Path(str(each.locate_file(top))))
 
-    def run(self, *command: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        environ = {"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "plain_settings"}
-        answer = subprocess.run(
-            [str(self.python), *command],
-            cwd=self.folder,
-            env={**environ, "PYTHONPATH": str(self.folder)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+    def run(self, *command: str, code: int = 0) -> Done:
+        environ = {
+            "PATH": os.environ["PATH"],
+            "DJANGO_SETTINGS_MODULE": "plain_settings",
+            "PYTHONPATH": str(self.folder),
+        }
+        answer = ran(str(self.python), *command, folder=self.folder, environ=environ)
         assert answer.returncode == code, answer.stdout + answer.stderr
         return answer
 
@@ -236,14 +233,8 @@ def test_a_user_s_types_are_checked(environment: Environment) -> None:
     for name, text in {"right.py": USER, "wrong.py": USER + WRONG, "mypy.ini": MYPY}.items():
         (environment.folder / name).write_text(text)
     command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", "cache"]
-    answer = subprocess.run(
-        [*command, "--python-executable", str(environment.python), "right.py", "wrong.py"],
-        cwd=environment.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+    command += ["--python-executable", str(environment.python), "right.py", "wrong.py"]
+    answer = ran(*command, folder=environment.folder, seconds=240)
     found = [line for line in answer.stdout.splitlines() if "error:" in line]
     expected = ["owner", "nam", "int", "str", "sumbit"]
     assert len(found) == len(expected), answer.stdout

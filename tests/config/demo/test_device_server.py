@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,8 +12,8 @@ from typing import Any
 import pytest
 
 from config.demo.agreed_hours import AGREED, UNAPPROVED, Customer, write_customers
-from config.state import PROJECT
 from jobs.core.ids import scheduled_id
+from tests.commands import python
 from tests.config.demo.conftest import RunningServer
 from tests.waiting import wait_for
 
@@ -266,7 +264,7 @@ def test_the_server_does_not_need_django(start_server: Start) -> None:
         " config.__path__ = ['config']; import config.demo.device_server;"
         " assert not {'django', 'celery', 'jobs', 'fleet'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=True)
+    python("-c", code).check_returncode()
 
 
 @pytest.mark.parametrize(
@@ -274,10 +272,9 @@ def test_the_server_does_not_need_django(start_server: Start) -> None:
 )
 def test_wrong_options_are_refused_by_name(option: tuple[str, str]) -> None:
     """The command line names the option and its limits."""
-    command = [sys.executable, "-m", "config.demo.device_server", *option]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    ended = python("-m", "config.demo.device_server", *option)
     assert ended.returncode == 2
-    assert f"{option[0]}" in ended.stderr
+    assert option[0] in ended.stderr
 
 
 def test_a_customers_device_keeps_hours_and_reports_what_does_not(
