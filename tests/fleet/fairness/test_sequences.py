@@ -464,8 +464,9 @@ TestSequences.settings = settings(
 )
 
 
-@pytest.mark.chaos
-class TestManySequences(TestSequences):  # type: ignore[misc]
+class ManySequences(Sequences):
     """Ten times as many."""
 
-    settings = settings(TestSequences.settings, max_examples=10 * SEQUENCES)
+
+TestManySequences = pytest.mark.chaos(ManySequences.TestCase)
+TestManySequences.settings = settings(TestSequences.settings, max_examples=10 * SEQUENCES)
