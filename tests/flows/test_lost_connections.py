@@ -31,8 +31,8 @@ def test_cut_connections_cost_a_moment_and_no_restart(
     """
     worker = processes.start_worker("cut", 2, REDIS_URL=proxy.url)
     processes.ready()
-    submit_many("tests.record", [{"n": n, "seconds": 0.2} for n in range(RUNS)], owner="acme")
-    group(record.s(RUNS + n, 0.2) for n in range(RUNS)).delay()
+    submit_many("tests.record", [{"n": n, "seconds": 0.1} for n in range(RUNS)], owner="acme")
+    group(record.s(RUNS + n, 0.1) for n in range(RUNS)).delay()
     for cut in range(CUTS):
         wait_for(lambda cut=cut: event_count(processes.tasks, "start") > cut * RUNS // CUTS)  # type: ignore[misc]
         proxy.cut_all()

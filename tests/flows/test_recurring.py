@@ -69,8 +69,8 @@ def lateness(runs: Sequence[Run]) -> list[float]:
 
 def test_every_due_time_has_its_run_and_no_other(stack: Processes, owner: Owner) -> None:
     """With history and without, of two owners: once, not early, under the due time's id."""
-    kept_ = due_soon(owner, seconds=3, count=12, history="full")
-    unkept = due_soon(make_owner("globex"), seconds=3, count=12, history="none")
+    kept_ = due_soon(owner, seconds=3, count=8, history="full")
+    unkept = due_soon(make_owner("globex"), seconds=3, count=8, history="none")
     wanted = {*ids_of(kept_), *ids_of(unkept)}
     wait_until(max(kept_.values()) + timedelta(seconds=2))
     wait_for(lambda: len(starts(stack.tasks)) >= len(wanted), seconds=20)
