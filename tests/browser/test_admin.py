@@ -160,8 +160,7 @@ def test_the_run_list_is_quick_on_a_long_history(browse: Browse) -> None:
 
 def _server_seconds(page: Any, path: str) -> float:
     began = time.monotonic()
-    answer = page.request.get(path)
-    assert answer.ok
+    assert page.request.get(path).ok
     return time.monotonic() - began
 
 

@@ -120,6 +120,5 @@ def _details(flower: Callable[[str], Any], task_id: str) -> str:
 
 
 def _messages(flower: Callable[[str], Any], queue: str) -> int:
-    page = flower("/broker")
-    cells = page.locator(f"#queue-table tr#{queue} td")
+    cells = flower("/broker").locator(f"#queue-table tr#{queue} td")
     return int(cells.nth(1).inner_text().replace(",", ""))

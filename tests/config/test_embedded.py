@@ -186,8 +186,7 @@ def test_servers_and_data_are_ready_again_at_the_next_start(world: World) -> Non
 def test_killed_server_starts_again(world: World, server: str) -> None:
     """A server that dies is started again by the supervisor, at the same address."""
     _, urls = world.client()
-    report = world.report()
-    killed = report["pids"][server]
+    killed = world.report()["pids"][server]
     os.kill(killed, signal.SIGKILL)
 
     def replaced() -> bool:
@@ -205,8 +204,7 @@ def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
     os.kill(report["pid"], signal.SIGKILL)
     client, urls = world.client()
     assert answer(urls["postgres"]) == "18"
-    renewed = world.report()
-    assert not set(renewed["pids"].values()) & set(report["pids"].values())
+    assert not set(world.report()["pids"].values()) & set(report["pids"].values())
     end(lost)
     end(client)
     wait_for(world.is_empty, what="everything stopped and removed")
@@ -335,8 +333,7 @@ def test_as_root_the_servers_have_a_user_of_their_own(world: World) -> None:
     report = world.report()
     [uid] = {Path(f"/proc/{pid}").stat().st_uid for pid in report["pids"].values()}
     assert pwd.getpwuid(uid).pw_name == "fairshift-servers"
-    found = {path.lstat().st_uid for path in (data, *data.rglob("*"))}
-    assert found == {uid}
+    assert {path.lstat().st_uid for path in (data, *data.rglob("*"))} == {uid}
     assert data.stat().st_mode & 0o777 == 0o700
 
 

@@ -44,8 +44,7 @@ def table(text: str, *, after: str) -> list[list[str]]:
     """Return the cells of the first table after a heading, without its two head lines."""
     page = f"\n{text}"
     lines = iter(page[page.index(f"\n{after}\n") :].splitlines())
-    rows = list(_rows(lines))
-    return rows[2:]
+    return list(_rows(lines))[2:]
 
 
 def _rows(lines: Iterator[str]) -> Iterator[list[str]]:

@@ -24,8 +24,7 @@ def listing() -> dict[str, list[str]]:
         if line.startswith(" "):
             found[folder].append(name)
         else:
-            folder = name
-            found[folder] = []
+            found[folder := name] = []
     return found
 
 

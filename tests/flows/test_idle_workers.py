@@ -82,8 +82,7 @@ def test_a_worker_without_a_process(stack: Processes, owner: Owner, verdict: Any
     wait_for(is_idle, what="the worker not to count")
     assert row() not in Worker.objects.alive()
     run = submit("tests.add", x=1, y=2, owner=owner)
-    expected = f"No worker takes from queue 'jobs': worker {WORKER} has no process."
-    assert why(run) == expected
+    assert why(run) == f"No worker takes from queue 'jobs': worker {WORKER} has no process."
     assert any(f"Worker {WORKER} has no process" in text for text in warnings())
     beats_on(LONG)
     assert Run.objects.get(id=run.id).state == State.QUEUED, "not even admitted"

@@ -106,8 +106,7 @@ def test_a_key_makes_one_run(stack: Processes, verdict: Any) -> None:
     with pytest.raises(IdempotencyConflict):
         submit(add, x=1, y=3, owner="acme", idempotency_key="order-7")
     other = submit(add, x=1, y=3, owner="globex", idempotency_key="order-7")
-    run = ended(run_id)
-    verdict(run, ended(other))
+    verdict(ended(run_id), ended(other))
 
 
 class OutOfStock(Exception):

@@ -26,8 +26,7 @@ def test_higher_priority_starts_first(stack: Processes, verdict: Any) -> None:
 
     Or outside of any, as here: submissions share an owner's part, whatever their priorities.
     """
-    sleeps = [{"seconds": 2.5}] * 4
-    busy = submit_many("tests.sleep", sleeps, owner="acme")
+    busy = submit_many("tests.sleep", [{"seconds": 2.5}] * 4, owner="acme")
     wait_for(lambda: Run.objects.filter(state=State.RUNNING).count() == 4)
     low, high = (
         [submit("tests.record_apart", n, 0.3, owner="acme", priority=priority) for n in range(4)]

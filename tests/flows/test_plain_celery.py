@@ -49,8 +49,7 @@ def test_a_rejected_task_says_that_it_is_redelivered(stack: Processes) -> None:
     """A task that rejects itself once runs twice."""
     plain.reject_once.delay()
     wait_for(lambda: starts(stack, "plain.reject_once") == 2)
-    result = plain.noted.s(1).set(ignore_result=False).delay()
-    assert result.get(timeout=10) == 1
+    assert plain.noted.s(1).set(ignore_result=False).delay().get(timeout=10) == 1
     assert starts(stack, "plain.reject_once") == 2
 
 
@@ -65,8 +64,7 @@ def test_a_rejected_task_goes_behind_the_one_that_it_waits_for(
     with acting_for("northwind" if whose == "another owner's" else "shared"):
         result = plain.noted.apply_async((5,), task_id=other, ignore_result=False)
     assert result.get(timeout=10) == 5
-    last = plain.noted.s(6).set(ignore_result=False).delay()
-    assert last.get(timeout=10) == 6
+    assert plain.noted.s(6).set(ignore_result=False).delay().get(timeout=10) == 6
     assert starts(stack, "plain.reject_until") - before <= 50
 
 
@@ -76,8 +74,7 @@ def test_a_success_that_was_not_acknowledged_is_not_repeated(processes: Processe
     processes.ready()
     result = plain.die_after_success.apply_async(ignore_result=False)
     wait_for(lambda: not processes.all_alive(), what="the worker to be gone")
-    second = processes.start_worker("second", 1, DEDUPLICATE="1")
-    second.ready()
+    processes.start_worker("second", 1, DEDUPLICATE="1").ready()
     wait_for(lambda: _is_gone(result.id), what="the message to be acknowledged")
     assert starts(processes, "plain.die_after_success") == 1
     assert result.get(timeout=5) == "stored"

@@ -58,8 +58,7 @@ def test_each_due_time_has_one_run_whoever_dies(
         wait_until(before + timedelta(seconds=seconds))
         act()
     world.settled(ends_at, seconds=40)
-    figures = world.verdict().figures
-    assert figures["runs"] > JOBS * SECONDS / 60 / 2
+    assert world.verdict().figures["runs"] > JOBS * SECONDS / 60 / 2
 
 
 def test_what_nobody_was_there_for_follows_the_policy(

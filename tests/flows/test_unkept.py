@@ -98,8 +98,7 @@ def test_a_killed_worker_loses_none(
     victim.kill()
     wait_for(lambda: is_drained(broker), seconds=60)
     assert set(ends(processes.tasks)) == due
-    again = [event for event in starts(processes.tasks) if event.attempt != 1]
-    assert again == []
+    assert [event for event in starts(processes.tasks) if event.attempt != 1] == []
     # Its slots, and what they had done and not yet acknowledged: 100 ms of it a slot.
     assert len(starts(processes.tasks)) - RUNS <= 2 + 2 * 3
     assert other.is_alive

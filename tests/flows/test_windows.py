@@ -50,8 +50,7 @@ def _submit(windowed: Windowed, task: str, calls: list[dict[str, Any]]) -> list[
     submissions = []
     for owner in OWNERS:
         made = submit_many(task, calls, owner=owner, window="required", max_attempts=9)
-        ids = map(str, made.runs.values_list("id", flat=True))
-        windowed.submitted(owner, ids)
+        windowed.submitted(owner, map(str, made.runs.values_list("id", flat=True)))
         submissions.append(made)
     return submissions
 

@@ -13,8 +13,7 @@ from tests.judge.scene import NOON, Scene
 
 def test_the_outcome_of_an_older_token_is_stale(scene: Scene) -> None:
     """The result names its token: it must be the newest."""
-    run = scene.run().start().lose().start().succeed()
-    scene.change(run, outcome_token=1)
+    scene.change(scene.run().start().lose().start().succeed(), outcome_token=1)
     assert scene.facts("stale") == "outcome of token 1, row is at 2"
     assert scene.found() == {"stale"}
 
@@ -77,8 +76,7 @@ def test_a_move_that_is_missing_or_doubled_breaks_the_history(
 
 def test_a_history_that_ends_elsewhere_does_not_replay(scene: Scene) -> None:
     """The last entry is the row's state."""
-    run = scene.run()
-    scene.change(run.move("cancelled"), state="expired")
+    scene.change(scene.run().move("cancelled"), state="expired")
     assert scene.facts("history") == "history ends in cancelled, row says expired"
 
 
@@ -205,8 +203,7 @@ def test_an_attempt_that_did_nothing_is_not_spent(
 @pytest.mark.parametrize("claimed", [0, 3])
 def test_a_wrong_count_of_attempts_is_found(scene: Scene, claimed: int) -> None:
     """attempt_count counts the tokens, less those given back."""
-    run = scene.run().start().lose().start().succeed()
-    scene.change(run, attempt_count=claimed)
+    scene.change(scene.run().start().lose().start().succeed(), attempt_count=claimed)
     assert scene.facts("attempts") == f"attempt_count {claimed} at token 2"
     assert scene.found() == {"attempts"}
 

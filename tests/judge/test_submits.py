@@ -9,8 +9,7 @@ from tests.judge.scene import Scene
 
 def test_a_committed_run_without_a_row_is_lost(scene: Scene) -> None:
     """A run that was confirmed to a submitter exists."""
-    run = scene.run().start().succeed()
-    del scene.runs[run.id]
+    del scene.runs[scene.run().start().succeed().id]
     scene.attempts.pop()
     assert "has no row" in scene.facts("lost")
     assert scene.found() == {"lost", "ghosts"}

@@ -51,8 +51,7 @@ def _recovered(world: World, number: int) -> float:
     with world.up(system_worker(), beat(), other) as stack, world.up(victim) as lost:
         for part in (stack, lost):
             part.wait_ready(seconds=START_SECONDS)
-        submission = submit_many("bench.work", calls, owner=owner)
-        _wait_running(submission.pk, len(calls))
+        _wait_running(submit_many("bench.work", calls, owner=owner).pk, len(calls))
         lost.kill_group(victim.name)
         killed_at = time.monotonic()
         runs = world.wait_ran(stack, owner, len(calls), patience=LONG_SECONDS)

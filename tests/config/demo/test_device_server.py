@@ -194,8 +194,7 @@ def test_a_request_that_ends_early_gets_400(start_server: Start) -> None:
 )
 def test_a_wrong_body_gets_400_and_the_connection_lives(start_server: Start, body: str) -> None:
     """A well-framed request with a wrong body is refused by name; nothing is activated."""
-    server = start_server(*ONE_DEVICE)
-    connection = server.connect()
+    connection = start_server(*ONE_DEVICE).connect()
     connection.request("PUT", "/devices/fw-0001/ruleset", body)
     response = connection.getresponse()
     assert response.status == 400
@@ -225,8 +224,7 @@ def test_a_wrong_body_gets_400_and_the_connection_lives(start_server: Start, bod
 )
 def test_pages_that_do_not_exist(start_server: Start, method: str, path: str, status: int) -> None:
     """Unknown pages and devices get 404, other methods 405, a wrong version 400."""
-    server = start_server(*ONE_DEVICE)
-    assert call(server.connect(), method, path)[0] == status
+    assert call(start_server(*ONE_DEVICE).connect(), method, path)[0] == status
 
 
 def test_sigterm_ends_it_with_open_connections(start_server: Start) -> None:
@@ -288,8 +286,7 @@ def test_a_customers_device_keeps_hours_and_reports_what_does_not(
         Customer("litware", ("litware-1",), UNAPPROVED, (now - 1,)),
     ]
     write_customers(customers, path)
-    server = start_server(*ONE_DEVICE, "--customers", str(path))
-    connection = server.connect()
+    connection = start_server(*ONE_DEVICE, "--customers", str(path)).connect()
     for name in ("contoso-1", "litware-1"):
         content = {"version": 42, "run": "run", "attempt": 1}
         status, _ = call(connection, "PUT", f"/devices/{name}/firmware", content)

@@ -36,8 +36,7 @@ def report(server: RunningServer) -> dict[str, Any]:
 def test_it_activates_and_returns_what_the_device_has(devices: Start) -> None:
     """Outside of a run it has no run id and no attempt to pass on."""
     server = devices("--devices", "1", "--failing-share", "0")
-    answer = tasks.activate_ruleset.run("fw-0001", 42)
-    assert answer == {"device": "fw-0001", "version": 42}
+    assert tasks.activate_ruleset.run("fw-0001", 42) == {"device": "fw-0001", "version": 42}
     event = {"outcome": "activated", "version": 42, "run": None, "attempt": None}
     assert report(server)["events"] == {"fw-0001": [event]}
 

@@ -675,8 +675,7 @@ def test_a_message_is_found_with_what_stands_before_it(world: World) -> None:
     ids = world.publish("acme", 3, submission="s")
     world.publish("globex")
     [later] = world.publish("globex", delay=7)
-    found = world.queue.find(ids[2])
-    assert found[:5] == ("ready", "acme", "s", 2, 0)
+    assert world.queue.find(ids[2])[:5] == ("ready", "acme", "s", 2, 0)
     assert world.queue.find(later).due == world.now + 7 * SECOND
     assert world.queue.find("nobody:0").state == "unknown"
 

@@ -302,8 +302,7 @@ def test_a_child_that_runs_a_task_is_busy_over_a_lost_connection(node: PreforkNo
 def test_what_was_sent_to_a_child_that_has_died_goes_back(node: PreforkNode) -> None:
     """No process would run it any more."""
     child = node.stopped_child()
-    job = _plain_in_pool(node)
-    assert job._write_to
+    assert _plain_in_pool(node)._write_to
     os.kill(child, signal.SIGKILL)
     wait_for(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT))
     node.pool.flush()

@@ -247,8 +247,7 @@ def test_a_hint_that_no_job_can_have_is_dropped(
     run_id = due_hint(job).run_id
     facts["run"] = run_id
     current_app.send_task("tests.gate.double", task_id=run_id, queue="jobs", headers=headers)
-    message = node.receive()
-    assert message.acknowledged
+    assert node.receive().acknowledged
     assert node.io_thread._requests == {}
 
 
