@@ -129,7 +129,7 @@ def scene(
 
 
 @pytest.fixture
-def processes(scene: Processes) -> Processes:
+def processes(scene: Processes, owner: Owner) -> Processes:
     """A factory of processes for a scene that kills, restarts or starves them."""
     return scene
 

@@ -22,7 +22,7 @@ def _start(
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_a_worker_outlives_processes_that_end_while_they_boot(
-    processes: Processes, owner: Any, verdict: Any, tmp_path: Path, slots: int
+    processes: Processes, verdict: Any, tmp_path: Path, slots: int
 ) -> None:
     """Each try has a line in the log; the first process that boots takes the work."""
     worker = _start(processes, tmp_path, failing=3, slots=slots)

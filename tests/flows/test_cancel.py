@@ -91,7 +91,7 @@ def test_none_that_was_cancelled_before_its_admission_starts(
 
 @pytest.mark.parametrize("flushed", [False, True])
 def test_a_cancelled_run_does_not_come_back(
-    processes: Processes, owner: Any, broker: redis.Redis, verdict: Any, *, flushed: bool
+    processes: Processes, broker: redis.Redis, verdict: Any, *, flushed: bool
 ) -> None:
     """Neither a worker that starts later with its hint, nor a rebuilt Redis starts it."""
     cancelled = submit("tests.record", n=1, owner="acme")
@@ -108,7 +108,7 @@ def test_a_cancelled_run_does_not_come_back(
     verdict(cancelled, other)
 
 
-def test_cancels_hold_while_the_worker_dies(processes: Processes, owner: Any, verdict: Any) -> None:
+def test_cancels_hold_while_the_worker_dies(processes: Processes, verdict: Any) -> None:
     """Admitted, told and killed with its worker: rescue ends it, and it does not start again."""
     worker = processes.start_worker("doomed", slots=2)
     processes.start_system()
@@ -129,9 +129,7 @@ def test_cancels_hold_while_the_worker_dies(processes: Processes, owner: Any, ve
     verdict(submission, after)
 
 
-def test_an_admitted_run_is_stopped_at_the_gate(
-    processes: Processes, owner: Any, verdict: Any
-) -> None:
+def test_an_admitted_run_is_stopped_at_the_gate(processes: Processes, verdict: Any) -> None:
     """A run that waits for a slot when the cancel comes never starts."""
     processes.start_worker(slots=1, options=["--prefetch-multiplier", "4"])
     first = submit("tests.sleep", seconds=1.2, owner="acme")

@@ -11,7 +11,7 @@ import pytest
 from fleet.crash_points import KNOWN
 from fleet.stack.programs import beat, job_worker, system_worker
 from jobs.core.states import State
-from jobs.models import Outbox, Owner, Run
+from jobs.models import Outbox, Run
 from tests.flows.conftest import make_owner
 from tests.flows.kept import drained, kept
 from tests.flows.processes import Processes
@@ -44,7 +44,7 @@ PASSES = 8
 Judge = Callable[..., Verdict]
 
 
-def test_a_submitter_may_end_anywhere(stack: Processes, owner: Owner, verdict: Judge) -> None:
+def test_a_submitter_may_end_anywhere(stack: Processes, verdict: Judge) -> None:
     """Committed runs end, though they were not published; uncommitted ones never exist."""
     make_owner("globex")
     _end_submitters(stack, SUBMITTER_FAULTS)
@@ -60,9 +60,7 @@ def test_a_submitter_may_end_anywhere(stack: Processes, owner: Owner, verdict: J
     assert not Run.objects.filter(labels={"judge_key": "held-2"}).exists()
 
 
-def test_workers_may_end_anywhere(
-    processes: Processes, owner: Owner, verdict: Judge, tmp_path: Path
-) -> None:
+def test_workers_may_end_anywhere(processes: Processes, verdict: Judge, tmp_path: Path) -> None:
     """Each point of a worker and of the system's worker is met once; all runs end well."""
     make_owner("globex")
     _end_workers(processes, WORKER_FAULTS, submits=50, once=tmp_path / "once")
@@ -72,9 +70,7 @@ def test_workers_may_end_anywhere(
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("number", range(1, ROUNDS + 1))
-def test_a_submitter_may_end_at_every_pass(
-    stack: Processes, owner: Owner, verdict: Judge, number: int
-) -> None:
+def test_a_submitter_may_end_at_every_pass(stack: Processes, verdict: Judge, number: int) -> None:
     """The n-th pass of each of its points."""
     make_owner("globex")
     points = [*SUBMIT_POINTS, *DISPATCH_POINTS]
@@ -86,7 +82,7 @@ def test_a_submitter_may_end_at_every_pass(
 @pytest.mark.chaos
 @pytest.mark.parametrize("number", range(1, ROUNDS + 1))
 def test_workers_may_end_at_any_pass(
-    processes: Processes, owner: Owner, verdict: Judge, tmp_path: Path, number: int
+    processes: Processes, verdict: Judge, tmp_path: Path, number: int
 ) -> None:
     """A random pass of each of their points, by a seed."""
     make_owner("globex")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from celery import group
 
@@ -23,9 +22,7 @@ RUNS = 200
 SECONDS = 0.05
 
 
-def test_a_late_redis_costs_a_round_trip_a_window(
-    processes: Processes, owner: Any, proxy: Proxy
-) -> None:
+def test_a_late_redis_costs_a_round_trip_a_window(processes: Processes, proxy: Proxy) -> None:
     """Of 200 short jobs on 4 slots, with each reply 300 ms late: takes and ends overlap with work.
 
     One take brings what the slots need until the next; with one reply for each run they would

@@ -80,9 +80,7 @@ def forger(revoked: list[str]) -> Iterator[Event]:
 
 
 @pytest.mark.parametrize("opened", ["", "revoke"])
-def test_no_answer_to_a_greeting_revokes_a_task(
-    processes: Processes, owner: Owner, opened: str
-) -> None:
+def test_no_answer_to_a_greeting_revokes_a_task(processes: Processes, opened: str) -> None:
     """Unless `revoke` is open: then workers exchange revoked ids, as in Celery."""
     first, last = str(uuid4()), str(uuid4())
     with forger([first]) as heard:

@@ -11,7 +11,7 @@ from django.db import connection
 
 from fleet.broker import inbox
 from jobs.definitions.upsert import upsert_jobs
-from jobs.models import AuditEntry, InboxMark, Job, Owner
+from jobs.models import AuditEntry, InboxMark, Job
 from tests.audit import EMPTY_AUDIT
 from tests.flows.processes import Processes
 from tests.waiting import wait_for
@@ -29,7 +29,7 @@ def sender() -> Iterator[Celery]:
 
 @pytest.mark.parametrize("point", ["inbox.before_commit", "inbox.after_commit"])
 def test_a_reader_may_end_anywhere(
-    processes: Processes, owner: Owner, broker: redis.Redis, sender: Celery, point: str
+    processes: Processes, broker: redis.Redis, sender: Celery, point: str
 ) -> None:
     """Each message is applied, in the order of sending, and later changes stand."""
     for number in range(COUNT):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from celery import group
 
 from jobs import submit_many
@@ -21,9 +19,7 @@ RESTARTED = "Connection to broker lost"
 """What Celery's consumer says when it starts anew."""
 
 
-def test_cut_connections_cost_a_moment_and_no_restart(
-    processes: Processes, owner: Any, proxy: Proxy
-) -> None:
+def test_cut_connections_cost_a_moment_and_no_restart(processes: Processes, proxy: Proxy) -> None:
     """Each run and each plain task starts once, whatever was in transit; the worker reconnects.
 
     A restart of the consumer needs some 60 replies of Redis in a row, and a network that loses each
@@ -45,7 +41,7 @@ def test_cut_connections_cost_a_moment_and_no_restart(
 
 
 def test_what_ends_meanwhile_on_a_stock_queue_keeps_no_slot(
-    processes: Processes, owner: Any, proxy: Proxy
+    processes: Processes, proxy: Proxy
 ) -> None:
     """Redis gets its end when it is back; the worker's only slot takes the next one then."""
     processes.start_worker("stock", 1, queue="stock", REDIS_URL=proxy.url)

@@ -12,9 +12,7 @@ from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize("pool", ["threads", "solo"])
-def test_the_journey_on_other_pools(
-    processes: Processes, owner: Any, verdict: Any, pool: str
-) -> None:
+def test_the_journey_on_other_pools(processes: Processes, verdict: Any, pool: str) -> None:
     """Outcomes, retries and cancels are recorded; a long run keeps its lease; limits do not end it.
 
     A cancelled run that cannot be stopped ends by itself, and its success then stands.

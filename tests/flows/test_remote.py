@@ -151,7 +151,7 @@ def test_a_worker_follows_no_order(
 
 
 def test_a_setting_opens_commands_by_name(
-    processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
+    processes: Processes, redis: Secured, stranger: Stranger
 ) -> None:
     """Those and no others; no answer has a password, nor a setting that is not Celery's.
 
