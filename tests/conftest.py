@@ -1,4 +1,4 @@
-"""What every test can use."""
+"""Settings of all tests."""
 
 from hypothesis import settings
 

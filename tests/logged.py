@@ -1,4 +1,4 @@
-"""What the library has logged by `fleet.logs`, as names and facts."""
+"""The library's log lines by `fleet.logs`, as names and facts."""
 
 from typing import Any
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def is_running(pid: int) -> bool:
-    """Say whether a process runs; one that only waits to be collected does not."""
+    """Say whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -7,6 +7,7 @@ open transaction and waits for a line of input.
 
 import argparse
 import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,9 +15,11 @@ from typing import Any
 import django
 from django.db import DatabaseError, InterfaceError, close_old_connections, transaction
 
+from fleet import crash_points
 from tests.judge.log import SubmitLog
 
 AFTER_ERROR_SECONDS = 0.5
+AT_ONCE = 3
 OWNERS = ("acme", "globex")
 
 
@@ -25,10 +28,34 @@ class RolledBack(Exception):
 
 
 def main() -> None:
-    """Submit `--count` times: alone, in a caller's block, in bulk, and rolled back, in turn."""
+    """Submit, or have one submitter after the other die at the points of `--end-at`."""
     chosen = _options()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
+    for start in range(0, len(chosen.end_at), AT_ONCE):
+        dying = [_fork(chosen, fault) for fault in chosen.end_at[start : start + AT_ONCE]]
+        for pid in dying:
+            _, status = os.waitpid(pid, 0)
+            assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, chosen.end_at
+    if not chosen.end_at:
+        _submit(chosen)
+
+
+def _fork(chosen: argparse.Namespace, fault: str) -> int:
+    """Start a submitter that dies at this crash point; a fork of a process that is set up."""
+    pid = os.fork()
+    if not pid:
+        try:
+            crash_points._armed.update(crash_points.read_faults({"FAULT": fault}))
+            chosen.prefix = fault
+            _submit(chosen)
+        finally:
+            os._exit(1)
+    return pid
+
+
+def _submit(chosen: argparse.Namespace) -> None:
+    """Submit `--count` times: alone, in a caller's block, in bulk, and rolled back, in turn."""
     log = SubmitLog(chosen.log)
     for number in range(1, chosen.count + 1):
         key = f"{chosen.prefix}-{number}"
@@ -59,6 +86,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--attempts", type=int, default=9, help="that each run may take")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between two submits")
     parser.add_argument("--hold-at", type=int, default=0, help="the submit to stay in, uncommitted")
+    parser.add_argument("--end-at", nargs="+", default=(), help="crash points, such as name:1")
     return parser.parse_args()
 
 

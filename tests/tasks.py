@@ -47,7 +47,7 @@ def logged() -> Iterator[dict[str, Any]]:
 
 @shared_task(name="tests.record")
 def record(n: int, seconds: float = 0) -> dict[str, Any]:
-    """Take `seconds`; return n, and the token by which the judge knows whose outcome stands."""
+    """Take `seconds`; return n, and the token by which the judge knows the attempt."""
     with logged() as facts:
         time.sleep(seconds)
         return {"n": n, "token": facts["token"], "attempt": facts["attempt"]}
@@ -55,7 +55,7 @@ def record(n: int, seconds: float = 0) -> dict[str, Any]:
 
 @shared_task(name="tests.record_apart")
 def record_apart(n: int, seconds: float) -> dict[str, Any]:
-    """Do what `record` does; no worker knows how long it takes, so none takes it ahead."""
+    """Do what `record` does; its run time is unknown to workers, so it is never queued ahead."""
     return record.run(n, seconds)
 
 
@@ -166,7 +166,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
 
 @shared_task(name="tests.returns")
 def returns(kind: ReturnKind) -> Any:
-    """Return what JSON cannot hold, or ten megabytes of it."""
+    """Return a value that JSON cannot hold, or ten megabytes of it."""
     with logged():
         return RESULTS[kind]()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import django
 
-# First of all: the settings are read with servers of our own, whose data nobody misses.
+# First of all: the settings are read with servers of the tests' own, whose data is lost.
 import tests.own_servers  # noqa: F401
 
 

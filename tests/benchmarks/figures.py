@@ -8,15 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
-def median(values: Iterable[float]) -> float:
-    """Return the middle value, or the mean of the two in the middle."""
-    ordered = sorted(values)
-    if not ordered:
-        raise ValueError("nothing has no median")
-    middle = len(ordered) // 2
-    return (ordered[middle] + ordered[~middle]) / 2
-
-
 def percentile(values: Iterable[float], percent: float) -> float:
     """Return the smallest value that at least `percent` of all do not exceed (nearest rank)."""
     ordered = sorted(values)
@@ -71,7 +62,7 @@ def ideal_ends(
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One run by its task's own word: its owner and, in seconds, when its body began and ended."""
+    """One run as its task logged it: its owner and, in seconds, when its body began and ended."""
 
     owner: str
     began: float

@@ -45,7 +45,7 @@ CROSS JOIN LATERAL (
 
 
 def put_in(count: int, *, history: str) -> None:
-    """Have exactly so many jobs, all with this history policy, shared by OWNERS owners."""
+    """Have exactly this many jobs, all with this history policy, shared by OWNERS owners."""
     from django.db import connection
 
     from jobs.models import Owner
@@ -79,5 +79,4 @@ def crons() -> list[str]:
     often = [f"{minute}-59/{step} * * * *" for step in (5, 10, 15, 20) for minute in range(5)]
     daily = [f"{number % 60} {number // 60} * * *" for number in range(60 * 24)]
     weekly = [f"{number % 60} {number % 24} * * {number % 7}" for number in range(60)]
-    found = list(dict.fromkeys([*hourly, *often, *weekly, *daily]))
-    return found[:CRONS]
+    return list(dict.fromkeys([*hourly, *often, *weekly, *daily]))[:CRONS]

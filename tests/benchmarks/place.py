@@ -50,7 +50,7 @@ def world_of(*, rounds: int, is_quick: bool) -> Iterator[World]:
 
 
 def _environment(log: Path) -> dict[str, str]:
-    """Return what every worker has in its environment: as in production, nothing is tuned."""
+    """Return the environment of every worker: as in production, nothing is tuned."""
     import tests.benchmarks.tasks  # noqa: F401 - for those who submit durable runs here
 
     return {

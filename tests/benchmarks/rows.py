@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
-
-from tests.benchmarks.figures import median
 
 
 @dataclass(frozen=True, kw_only=True)

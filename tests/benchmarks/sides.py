@@ -14,7 +14,7 @@ from fleet.stack.stack import Program
 
 @dataclass(frozen=True)
 class Side:
-    """An app to publish with, its queue, and how a worker with so many slots is started."""
+    """An app to publish with, its queue, and the command of a worker with this many slots."""
 
     name: str
     app: Celery

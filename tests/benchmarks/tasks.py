@@ -1,4 +1,4 @@
-"""Tasks that benchmarks call, on both sides; what they leave behind is what judges look at."""
+"""Tasks that benchmarks call, on both sides; the harness reads what they leave behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def count() -> None:
 
 @shared_task(name="bench.work")
 def work(owner: str, seconds: float = 0.0, number: int = 0) -> None:
-    """Take `seconds`, and write down whose they were and when."""
+    """Take `seconds`, and write down the owner and the times."""
     began = time.monotonic()
     if seconds:
         time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""What members measure in: one Redis, one database, worker processes, and what tasks wrote."""
+"""Where members measure: one Redis, one database, worker processes, and the tasks' log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from redis import Redis
 from fleet.contract import HEADER
 from fleet.stack.stack import Program, Stack
 from tests.benchmarks.figures import Ran
-from tests.benchmarks.servers import COUNTER
+from tests.benchmarks.servers import COUNTER, DURABLE, shown
 from tests.benchmarks.sides import Side
 
 CHUNK = 500
@@ -26,12 +26,12 @@ START_SECONDS = 60.0
 
 
 class BenchmarkError(RuntimeError):
-    """A member could not be measured; the message says what did not happen, and ends the log."""
+    """A member could not be measured; the message says why, with the end of the log."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One task to be published: its name, whose it is, and its arguments."""
+    """One task to be published: its name, its owner, and its arguments."""
 
     task: str
     owner: str
@@ -57,6 +57,12 @@ class World:
     def pick(self, normal: int, quick: int) -> int:
         """Return how large a member is in this invocation."""
         return quick if self.is_quick else normal
+
+    def commits_are_durable(self) -> None:
+        """Fail when PostgreSQL may lose a commit."""
+        for setting in DURABLE:
+            if shown(setting) != "on":
+                raise BenchmarkError(f"{setting} is {shown(setting)}: a commit may be lost")
 
     def begin(self) -> None:
         """Begin a measurement: nothing waits, nothing has been written. No worker may be up."""
@@ -138,7 +144,7 @@ class World:
         return (seen - first[1]) / (seen_at - first[0]) if first and seen > first[1] else 0.0
 
     def ran(self) -> list[Ran]:
-        """Return what tasks have written down, in the order of their ends."""
+        """Return what tasks have logged, in the order of their ends."""
         text, _, _ = self.log.read_text().rpartition("\n")
         return [
             Ran(owner, float(began), float(ended), int(number))
@@ -146,7 +152,7 @@ class World:
         ]
 
     def wait_ran(self, stack: Stack, owner: str, want: int, *, patience: float = 30) -> list[Ran]:
-        """Return the runs of one owner when there are so many."""
+        """Return the runs of one owner when there are this many."""
         deadline = time.monotonic() + patience
         while True:
             runs = [ran for ran in self.ran() if ran.owner == owner]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,25 +37,54 @@ def site(committed: None, tmp_path: Path) -> Iterator[str]:  # noqa: F811
     User.objects.filter(username="root").delete()
 
 
-@pytest.fixture
-def browse(site: str, acme: Owner) -> Iterator[Callable[..., Any]]:  # noqa: F811
-    """Open pages as root; keywords are those of a browser's context, such as `viewport`.
-
-    Whatever a page complains about in the console fails the test.
-    """
+@contextmanager
+def browsing() -> Iterator[Callable[..., Any]]:
+    """Open new pages of a Chromium; an error in the console of one fails the test at the end."""
     sync_api = pytest.importorskip("playwright.sync_api")
-    # Playwright keeps an event loop in this thread; our queries beside it are not inside of it.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     complaints: list[str] = []
     with sync_api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
 
-        def opened(path: str, **context: Any) -> Any:
-            page = chromium.new_context(
-                **{"base_url": site, "viewport": WIDE, **context}
-            ).new_page()
+        def new_page(**context: Any) -> Any:
+            page = chromium.new_context(**{"viewport": WIDE, **context}).new_page()
             page.on("console", lambda said: _note(complaints, said))
             page.on("pageerror", lambda error: complaints.append(str(error)))
+            return page
+
+        yield new_page
+        chromium.close()
+    assert not complaints
+
+
+def fit_a_phone(page: Any, paths: Iterable[str], *contrasts: str) -> None:
+    """Fail when a page is wider than a phone, or a contrast that these scripts find is low."""
+    for number, path in enumerate(paths):
+        page.goto(path)
+        shot(page, f"phone-{number:02}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path
+        for ratio, word in [pair for script in contrasts for pair in page.evaluate(script)]:
+            assert ratio >= 4.5, f"{word} on {path}: {ratio:.1f}"
+
+
+def shot(page: Any, name: str) -> None:
+    """Keep a picture of a page in the folder at SHOTS, when that is set."""
+    if folder := os.environ.get("SHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+@pytest.fixture
+def browse(
+    site: str,
+    acme: Owner,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[..., Any]]:
+    """Open pages as root; keywords are those of a browser's context, such as `viewport`."""
+    # Playwright keeps an event loop in this thread; our queries beside it are not inside of it.
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+    with browsing() as new_page:
+
+        def opened(path: str, **context: Any) -> Any:
+            page = new_page(base_url=site, **context)
             page.goto("/admin/login/")
             page.fill("#id_username", "root")
             page.fill("#id_password", "root")
@@ -63,11 +93,8 @@ def browse(site: str, acme: Owner) -> Iterator[Callable[..., Any]]:  # noqa: F81
             return page
 
         yield opened
-        chromium.close()
         # Beside Playwright's loop Django keeps connections apart, and only there closes them.
         connections.close_all()
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-    assert not complaints
 
 
 def _note(complaints: list[str], said: Any) -> None:

@@ -12,7 +12,7 @@ from fleet import Kind
 from jobs.models import AuditEntry, Job, Owner, Run
 from jobs.owners.limits import pause_owner
 from tests.bench.rows import fill
-from tests.browser.conftest import NARROW
+from tests.browser.conftest import NARROW, fit_a_phone
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 pytestmark = pytest.mark.proof
@@ -95,7 +95,7 @@ def test_a_job_is_made_and_run_in_the_browser(browse: Browse, acme: Owner) -> No
 def test_pages_fit_a_phone_and_states_can_be_read(
     browse: Browse, failed_run: Run, acme: Owner, scheme: str
 ) -> None:
-    """No page is wider than 360 px; a state's word stands out from its ground by 4.5 to 1."""
+    """No page is wider than 360 px; a state's text has a contrast of at least 4.5 to 1."""
     pause_owner(acme, reason="stocktaking " * 10)
     Job.objects.create(owner=acme, key="k" * 200, task="tests.add", payload=b"[[], {}, {}]")
     page = browse("/admin/", viewport=NARROW, color_scheme=scheme)
@@ -106,11 +106,7 @@ def test_pages_fit_a_phone_and_states_can_be_read(
         f"/admin/jobs/submission/{failed_run.submission_id}/change/",
         f"/admin/jobs/owner/{acme.pk}/change/",
     ]
-    for path in paths:
-        page.goto(path)
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path
-        for ratio, word in page.evaluate(CONTRASTS):
-            assert ratio >= 4.5, f"{word} on {path} in {scheme}: {ratio:.1f}"
+    fit_a_phone(page, paths, CONTRASTS)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +160,7 @@ def test_the_run_list_is_quick_on_a_long_history(browse: Browse) -> None:
 
 def _server_seconds(page: Any, path: str) -> float:
     began = time.monotonic()
-    answer = page.request.get(path)
-    assert answer.ok
+    assert page.request.get(path).ok
     return time.monotonic() - began
 
 

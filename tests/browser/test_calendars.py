@@ -1,11 +1,9 @@
-"""Calendars in a real browser: a month, a window that is told while it is typed, an approval."""
+"""Calendars in a real browser: a month, a window described while it is typed, an approval."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from django.utils import timezone
 
 from jobs.calendars import approvals, changes, windows
 from jobs.models import Calendar, Owner, Run, Target, TargetGroup, Window
-from tests.browser.conftest import NARROW
+from tests.browser.conftest import NARROW, fit_a_phone, shot
 from tests.browser.test_admin import CONTRASTS
 from tests.jobs.scenes import submitted
 
@@ -27,7 +25,7 @@ PIECES = CONTRASTS.replace(".fs-state, .fs-mark", ".fs-piece")
 
 @pytest.fixture
 def nights(acme: Owner, site: str) -> Calendar:
-    """Nights of acme in Berlin, approved; Sunday noons that nobody has looked at; a freeze."""
+    """Nights of acme in Berlin, approved; Sunday noons that wait for approval; a freeze."""
     root = User.objects.get(username="root")
     Owner.objects.filter(pk=acme.pk).update(zone="Europe/Berlin")
     made = Calendar.objects.create(owner=acme, name="Nights and Sundays", four_eyes=False)
@@ -58,11 +56,6 @@ def asked(
     )
 
 
-def shot(page: Any, name: str) -> None:
-    if folder := os.environ.get("SHOTS"):
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
-
-
 def test_a_month_shows_windows_freezes_and_planned_work(
     browse: Browse, nights: Calendar, acme: Owner
 ) -> None:
@@ -86,7 +79,7 @@ def test_a_month_shows_windows_freezes_and_planned_work(
 def test_a_window_is_told_while_it_is_typed_and_approved(
     browse: Browse, nights: Calendar, acme: Owner
 ) -> None:
-    """Words and ten times, or the mistake; only the fields of its recurrence are shown."""
+    """A description and ten times, or the mistake; only the fields of its recurrence are shown."""
     page = browse(f"/admin/jobs/window/add/?calendar={nights.pk}")
     assert page.input_value("#id_zone") == "Europe/Berlin"
     assert not page.locator(".form-row.field-rule").is_visible()
@@ -159,9 +152,4 @@ def test_pages_of_calendars_fit_a_phone(
         f"/admin/jobs/run/{run.pk}/change/",
         f"/admin/jobs/run/{run.pk}/actions/override/",
     ]
-    for number, path in enumerate(paths):
-        page.goto(path)
-        shot(page, f"{scheme}-{number:02}")
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path
-        for ratio, word in page.evaluate(CONTRASTS) + page.evaluate(PIECES):
-            assert ratio >= 4.5, f"{word} on {path} in {scheme}: {ratio:.1f}"
+    fit_a_phone(page, paths, CONTRASTS, PIECES)

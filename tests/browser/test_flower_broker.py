@@ -15,7 +15,7 @@ from django.conf import settings
 from fleet.router import acting_for
 from fleet.stack import programs
 from fleet.stack.stack import free_port
-from tests.browser.conftest import CHROMIUM, WIDE, _note
+from tests.browser.conftest import browsing
 from tests.flows.processes import Processes
 from tests.tasks import add, fail
 from tests.waiting import wait_for
@@ -36,33 +36,24 @@ def processes(committed: None, tmp_path: Path) -> Iterator[Processes]:
 
 @pytest.fixture
 def flower(processes: Processes) -> Iterator[Callable[[str], Any]]:
-    """Open pages of Flower, which hears of what happens from now on; no page may complain."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    port, complaints = free_port(5599), []
+    """Open pages of Flower, which receives events from now on; no page may log an error."""
+    port = free_port(5599)
     program = programs.flower(port=port, user=LOGIN["username"], password=LOGIN["password"])
     processes.start(program).ready()
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        address = f"http://127.0.0.1:{port}"
-        page = chromium.new_context(
-            base_url=address, http_credentials=LOGIN, viewport=WIDE
-        ).new_page()
-        page.on("console", lambda said: _note(complaints, said))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+    with browsing() as new_page:
+        page = new_page(base_url=f"http://127.0.0.1:{port}", http_credentials=LOGIN)
 
         def opened(path: str) -> Any:
             page.goto(path)
             return page
 
         yield opened
-        chromium.close()
-    assert not complaints
 
 
 def test_the_broker_page_shows_the_true_backlog(
     flower: Callable[[str], Any], tmp_path: Path
 ) -> None:
-    """With nothing consuming: of all owners, and of stock clients at each of their priorities."""
+    """With no consumer: of all owners, and of stock clients at each of their priorities."""
     for number in range(3_000):
         with acting_for(OWNERS[number % len(OWNERS)]):
             add.delay(number, 1)
@@ -111,7 +102,7 @@ def test_the_pages_of_tasks(
 
 
 def _push_as_stock(count_by_priority: dict[int, int]) -> None:
-    """Publish as somebody does who knows nothing of Fairshift."""
+    """Publish as a stock client does, without Fairshift."""
     code = (
         "import json, sys; from celery import Celery; app = Celery(broker=sys.argv[1])\n"
         "for priority, count in json.loads(sys.argv[2]).items():\n"
@@ -123,12 +114,11 @@ def _push_as_stock(count_by_priority: dict[int, int]) -> None:
 
 
 def _details(flower: Callable[[str], Any], task_id: str) -> str:
-    """Return a task's page without looking at it: there is none until Flower hears of the task."""
+    """Return a task's page without asserting: it is missing until Flower receives an event."""
     answer = flower("/broker").request.get(f"/task/{task_id}")
     return str(answer.text()) if answer.ok else ""
 
 
 def _messages(flower: Callable[[str], Any], queue: str) -> int:
-    page = flower("/broker")
-    cells = page.locator(f"#queue-table tr#{queue} td")
+    cells = flower("/broker").locator(f"#queue-table tr#{queue} td")
     return int(cells.nth(1).inner_text().replace(",", ""))

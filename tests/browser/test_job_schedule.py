@@ -1,17 +1,15 @@
-"""The form of a job in a real browser: its schedule is told while it is typed."""
+"""The form of a job in a real browser: its schedule is described while it is typed."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jobs.models import Job, Missed, Owner
-from tests.browser.conftest import NARROW
+from tests.browser.conftest import NARROW, fit_a_phone
 from tests.browser.test_admin import CONTRASTS
 
 pytestmark = pytest.mark.proof
@@ -34,7 +32,7 @@ def save(page: Any) -> None:
 
 
 def test_a_schedule_is_told_while_it_is_typed(browse: Browse, acme: Owner) -> None:
-    """Words and five times, or the mistake; only the fields of its kind are shown and sent."""
+    """A description and five times, or the mistake; only its kind's fields are shown and sent."""
     job = stored(acme, "probe")
     page = browse(f"/admin/jobs/job/{job.pk}/change/")
     assert not page.locator(ROW.format("cron")).is_visible()
@@ -99,11 +97,4 @@ def test_pages_of_schedules_fit_a_phone(browse: Browse, acme: Owner, scheme: str
         f"/admin/jobs/job/{job.pk}/actions/pause/",
         f"/admin/jobs/job/{job.pk}/actions/backfill/",
     ]
-    for number, path in enumerate(paths):
-        page.goto(path)
-        if folder := os.environ.get("SHOTS"):
-            name = f"{scheme}-{number}.png"
-            page.screenshot(path=Path(folder) / name, full_page=True)
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path
-        for ratio, word in page.evaluate(CONTRASTS):
-            assert ratio >= 4.5, f"{word} on {path} in {scheme}: {ratio:.1f}"
+    fit_a_phone(page, paths, CONTRASTS)

@@ -1,4 +1,4 @@
-"""What became of each test, and how two sides compare."""
+"""The outcome of each test, and how two sides compare."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Comparison:
 
     @property
     def ok(self) -> bool:
-        """Say whether tests ran, and each that differs has a reason."""
+        """Say whether tests ran, and whether each difference has a reason."""
         return all(counts.total() for counts in self.totals.values()) and not self.unnamed
 
     def report(self) -> str:

@@ -51,7 +51,7 @@ class Suite:
     reports: Path | None = None
 
     def run(self, side: str, tests: Sequence[str], *, name: str) -> dict[str, Result]:
-        """Run these tests, or all; return what became of each."""
+        """Run these tests, or all; return their outcomes."""
         reports = (self.reports or self.folder).resolve()
         reports.mkdir(parents=True, exist_ok=True)
         xml, log = (reports / f"{name}-{side}.{kind}" for kind in ("xml", "log"))

@@ -60,6 +60,6 @@ def test_a_difference_without_a_reason_fails(
 
 
 def test_a_side_that_ran_nothing_is_no_success() -> None:
-    """Or a suite that cannot be collected would look equal."""
+    """Otherwise a suite that cannot be collected would look equal."""
     empty: dict[str, dict[str, Result]] = {"stock": {}, "fair": {}}
     assert not compare(empty, alone=empty, named={}).ok

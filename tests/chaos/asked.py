@@ -1,6 +1,6 @@
-"""A process that does what it is told, a JSON object a line: stands for a web process.
+"""A process that follows requests, a JSON object a line: stands for a web process.
 
-It answers each line with one of JSON: the seconds that it took and what came of it. Submits
+It answers each line with one of JSON: the seconds that it took and the result. Submits
 are in the submitters' log. With FAULT set it dies at the named crash point.
 """
 

@@ -1,4 +1,4 @@
-"""What the tasks' own log says, followed while it grows: which bodies are alive, and where."""
+"""Follows the tasks' log while it grows: which bodies are alive, and in which worker."""
 
 import json
 from collections import defaultdict
@@ -36,10 +36,6 @@ class Bodies:
     def of(self, worker: int) -> list[TaskEvent]:
         """Return the starts of the bodies that are alive in the children of a worker."""
         return [event for event in self.alive.values() if event.parent_pid == worker]
-
-    def has_worked(self, worker: int) -> bool:
-        """Tell whether a worker has begun anything."""
-        return any(event.parent_pid == worker for event in self.seen)
 
     def _note(self, event: TaskEvent) -> None:
         self.seen.append(event)

@@ -1,4 +1,4 @@
-"""A hand that edits jobs around the moments in which they are due, and knows what it did when."""
+"""Edits jobs around their due times, and records the moments of each edit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPEN_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Moments:
-    """What is known of one edit: the answer of `tests.chaos.edits`, as times."""
+    """The facts of one edit: the answer of `tests.chaos.edits`, as times."""
 
     settled: datetime
     is_read: bool
@@ -69,7 +69,7 @@ class Editor:
         self._thread.start()
 
     def end(self) -> None:
-        """Finish the edit that it is at, resume what is paused; fails when an edit has failed."""
+        """Finish the edit under way and resume what is paused; fails when an edit has failed."""
         self._stop.set()
         self._thread.join(timeout=120)
         self.stop()
@@ -127,7 +127,7 @@ class Editor:
         return bool(soon)
 
     def _is_paused(self, key: str) -> bool:
-        """Tell whether a job is paused: its schedule is left alone then."""
+        """Tell whether a job is paused: its schedule is not edited then."""
         until = self._paused_until.get(key)
         return until is not None and datetime.now(UTC) < until + MARGIN
 
@@ -181,14 +181,12 @@ class Editor:
         self._open(key, moments, begins=min(moments.before, until), sure_from=after)
 
     def _close(self, key: str, moments: Moments) -> None:
-        """End what held before: what was not settled then may be lost to it."""
+        """End the era before: due times that were not settled by then may be lost."""
         for index, era in enumerate(self._eras.get(key, [])):
             is_read = moments.is_read or era.begins < self._written_at[key]
             settled = moments.settled if is_read else min(moments.settled, era.sure_from)
             self._eras[key][index] = replace(
-                era,
-                sure_until=min(era.sure_until, settled),
-                ends=min(era.ends, moments.committed),
+                era, sure_until=min(era.sure_until, settled), ends=min(era.ends, moments.committed)
             )
 
     def _open(
@@ -212,7 +210,7 @@ class Editor:
         self._eras.setdefault(key, []).append(era)
 
     def _edit(self, key: str, **facts: Any) -> Moments | None:
-        """Have it done; return its moments, or None when nothing of it has been committed."""
+        """Have the edit made; return its moments, or None when nothing of it was committed."""
         mark = next(self._marks)
         said = self._caller.ask("edit", key=key, mark=mark, **facts)
         if "unknown" in said:

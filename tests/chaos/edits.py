@@ -1,4 +1,4 @@
-"""Edits of jobs in a long proof: each in a transaction, with the moments between which it held."""
+"""Edits of jobs in a long proof: each in a transaction, with the moments around its commit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 
 from tests.judge.log import SubmitLog
 
-# Before this moment all slots are done, and by a tick or a reading that saw the job as it is.
+# All slots before this moment are done, by a tick or a reading that saw the present job.
 SETTLED = """
 SELECT
     to_timestamp(
@@ -26,7 +26,7 @@ FROM jobs_job WHERE key = %s
 
 
 def upsert(log: SubmitLog, *, jobs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Make jobs what these say, at once."""
+    """Upsert these jobs in one call."""
     from jobs import upsert_jobs
 
     upsert_jobs("acme", jobs)
@@ -48,7 +48,7 @@ def edit(
     """
     from jobs import upsert_jobs
     from jobs.models import Job
-    from jobs.recurring.misfire import record_pauses
+    from jobs.recurring.pause import pause_jobs
 
     facts: dict[str, Any] = {}
     try:
@@ -58,14 +58,10 @@ def edit(
             if job is not None:
                 upsert_jobs("acme", [{**job, "labels": {"mark": mark}}])
             else:
-                ids = list(Job.objects.filter(key=key).values_list("id", flat=True))
-                # As whoever pauses a job in the admin does.
-                record_pauses(ids)
-                Job.objects.filter(key=key).update(
-                    paused_until=paused_until and datetime.fromisoformat(paused_until),
-                    labels={"mark": mark},
-                )
-                record_pauses(ids)
+                until = datetime.fromisoformat(paused_until) if paused_until else None
+                jobs = Job.objects.filter(key=key)
+                pause_jobs(list(jobs.values_list("id", flat=True)), until=until)
+                jobs.update(labels={"mark": mark})
             facts["after"] = _now()
             facts["rule"] = [_text(value) for value in _row(RULE, key)]
             time.sleep(open_seconds)

@@ -59,7 +59,7 @@ class Chaos:
         return self.installation.verdict()
 
     def _acts(self) -> list[Callable[[], None]]:
-        """Return what is done, in a random order; per 100,000 runs as plays.md G1 has it."""
+        """Return the acts, in a random order; per 100,000 runs as plays.md G1 has it."""
         scale = self.run_count / 100_000
         wanted: dict[Callable[[], None], float] = {
             self._kill_worker: 300,
@@ -103,14 +103,12 @@ class Chaos:
         self.installation.servers.client().flushall()
 
     def _kill_redis(self) -> None:
-        self.installation.servers.redis.kill()
-        self.installation.servers.redis.start()
+        self.installation.servers.redis.restart()
 
     def _kill_postgres(self) -> None:
-        self.installation.servers.postgres.kill()
-        self.installation.servers.postgres.start()
+        self.installation.servers.postgres.restart()
 
-    # --- what goes on ------------------------------------------------------------------
+    # --- between the acts --------------------------------------------------------------
 
     def _start(self, name: str) -> None:
         program: Program = PROGRAMS[name]
@@ -122,7 +120,7 @@ class Chaos:
     def _until_ended(self, count: int) -> None:
         def far_enough() -> bool:
             self._look()
-            # Not of the rows: to count them takes the processor from those who are looked at.
+            # By the log: counting rows takes processor time from the workers.
             return len(self._bodies.look().ended_runs) >= count
 
         wait_for(far_enough, seconds=STEP_SECONDS, what=f"{count} runs to end")
@@ -141,7 +139,7 @@ class Chaos:
         return self.installation.count(OPEN) == 0
 
     def _look(self, *, submits: bool = True) -> None:
-        """Keep the submitters going; nothing may have ended that was not killed."""
+        """Keep the submitters going; fail when a process has ended that was not killed."""
         for name, process in self.processes.items():
             assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
         self.submitters = [submitter for submitter in self.submitters if submitter.is_alive]

@@ -1,4 +1,4 @@
-"""Messages made wrong at random, from real ones: what anybody who reaches Redis can push."""
+"""Messages made wrong at random, from real ones: anyone with access to Redis can push them."""
 
 import base64
 import json

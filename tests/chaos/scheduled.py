@@ -1,19 +1,21 @@
-"""An installation whose jobs recur, and a hand that kills and freezes it at random, by a seed."""
+"""An installation with recurring jobs, killed and frozen at random by a seed."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from fleet.stack.programs import beat, job_worker, system_worker
-from tests.chaos.world import TASKS
-from tests.flows.installation import Installation
+from tests.chaos.world import TASKS, Caller
+from tests.flows.installation import Installation, installed
 from tests.flows.processes import ALONE, Process
 from tests.flows.recurring import ZONES, Recurring, job_of
 
@@ -30,7 +32,7 @@ AWAY_SECONDS = (3.0, 25.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to happen in a run of it, in seconds and counts."""
+    """How long a run lasts, and how often each disturbance happens."""
 
     seconds: int
     beats: int
@@ -63,7 +65,7 @@ class Scheduled:
         self.recurring.beating()
 
     def play(self, plan: Plan, chance: Random) -> None:
-        """Disturb it for so long; afterwards all servers are there."""
+        """Disturb the installation for `seconds`; afterwards all servers are up."""
         began_at = time.monotonic()
         for at, act in sorted(self._acts(plan, chance), key=lambda one: one[0]):
             time.sleep(max(0.0, began_at + at - time.monotonic()))  # the time is the fault's
@@ -76,7 +78,7 @@ class Scheduled:
             assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
 
     def _acts(self, plan: Plan, chance: Random) -> list[tuple[float, Callable[[], None]]]:
-        """Return what is done, each with the second of it."""
+        """Return the disturbances, each with its second."""
         acts: list[tuple[float, Callable[[], None]]] = []
         for _ in range(plan.kills):
             name = chance.choice(sorted(self._programs))
@@ -108,8 +110,7 @@ class Scheduled:
         self.done[f"{name.partition('-')[0]} killed"] += 1
 
     def _kill_postgres(self) -> None:
-        self.installation.servers.postgres.kill()
-        self.installation.servers.postgres.start()
+        self.installation.servers.postgres.restart()
         self.done["PostgreSQL killed"] += 1
 
     def _kill_redis(self) -> None:
@@ -125,6 +126,20 @@ class Scheduled:
 
     def _thaw_redis(self) -> None:
         self.installation.servers.redis.thaw()
+
+
+@contextmanager
+def scheduled(folder: Path, *, beats: int) -> Iterator[tuple[Scheduled, Caller]]:
+    """Such an installation at work, and a caller; afterwards nothing of it is left."""
+    with installed(folder, runs=False) as installation:
+        caller = Caller(installation)
+        try:
+            scene = Scheduled(installation, beats=beats)
+            scene.begin()
+            yield scene, caller
+        finally:
+            caller.kill()
+            installation.stop()
 
 
 def _absences(plan: Plan, chance: Random) -> list[tuple[float, float]]:
@@ -155,12 +170,7 @@ def lenient_jobs(number: int, *, ends_at: datetime, chance: Random) -> list[dict
 
 
 def _mixed(
-    name: str,
-    number: int,
-    *,
-    ends_at: datetime,
-    chance: Random,
-    policies: list[dict[str, Any]],
+    name: str, number: int, *, ends_at: datetime, chance: Random, policies: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     jobs = []
     for n in range(number):

@@ -50,24 +50,28 @@ class Hand:
         self.done: Counter[str] = Counter()
 
     def spoil(self) -> str:
-        """Do one wrong thing; return what."""
+        """Do one wrong thing; return a description of it."""
         kind = self._chance.choice(["type", "delete", "value", "value", "value", "value", "say"])
         self.done[kind] += 1
         if kind == "say":
             return self._say()
         key, type_ = self._key()
-        # Somebody else may change it first: then nothing was done.
+        # A worker may change the key first: then nothing was done.
         with suppress(ResponseError):
             if kind == "delete":
                 self._client.delete(key)
             elif kind == "type":
-                with self._client.pipeline() as pipe:
-                    pipe.delete(key)
-                    self._put(pipe, key, self._chance.choice([k for k in KINDS if k != type_]))
-                    pipe.execute()
+                self.give_another_type(key, type_)
             else:
                 self._change(key, type_)
         return f"{kind} {key!r}"
+
+    def give_another_type(self, key: bytes, kind: str) -> None:
+        """Put a value of another type than this into a key."""
+        with self._client.pipeline() as pipe:
+            pipe.delete(key)
+            self._put(pipe, key, self._chance.choice([other for other in KINDS if other != kind]))
+            pipe.execute()
 
     def _say(self) -> str:
         heard = [*self._client.pubsub_channels(), *(name % self._database for name in CHANNELS)]

@@ -20,7 +20,7 @@ DRAIN_SECONDS = 600
 
 @pytest.mark.chaos
 def test_atomic(tmp_path: Path) -> None:
-    """What was rolled back, or had not reached its COMMIT, is never visible and never runs."""
+    """A submit that was rolled back, or did not reach its COMMIT, is never visible, never runs."""
     chance = dice(SUBMITS=SUBMITS, KILLS=KILLS)
     keys = count(1)
     with world(tmp_path) as scene:
@@ -44,7 +44,7 @@ def test_atomic(tmp_path: Path) -> None:
 
 
 def _submit(caller: Caller, chance: Random, keys: Iterator[int], *, most: int) -> bool:
-    """Have at most so many submits made, half of them rolled back; tell whether it lives."""
+    """Make up to this many submits, half of them rolled back; tell whether the process lives."""
     for _ in range(0, most, AHEAD):
         for _ in range(AHEAD):
             calls = [{"n": n} for n in range(chance.randint(1, 3))]
@@ -62,6 +62,6 @@ def _submit(caller: Caller, chance: Random, keys: Iterator[int], *, most: int) -
 
 
 def _said(scene: World, event: str) -> int:
-    """Return how many submits the submitters' log says this of."""
+    """Return how many submits have this event in the submitters' log."""
     log = scene.installation.folder / "submits.log"
     return log.read_bytes().count(b'{"event":"%s"' % event.encode())

@@ -1,6 +1,6 @@
 """Many beats, killed, frozen and stopped at random, while their servers go away: no send doubled.
 
-What is heard is taken from a stock queue, where nothing is put right afterwards.
+Messages are taken from a stock queue, which removes no duplicates.
 """
 
 import signal
@@ -28,8 +28,8 @@ HEALED_SECONDS = 15.0
 def test_beats_come_and_go(tmp_path: Path) -> None:
     """After each disturbance sends go on within ten seconds and a server's start.
 
-    Each id is that of a due time. One is heard twice only after a beat has died, or Redis has,
-    in the moment between a publish and its note: in few of the acts.
+    Each id is that of a due time. One comes twice only after a beat or Redis has died
+    between a publish and its note: in few of the acts.
     """
     random = dice(ACTS=ACTS)
     with beats(tmp_path) as world:
@@ -41,8 +41,8 @@ def test_beats_come_and_go(tmp_path: Path) -> None:
             lambda: _kill(world),
             lambda: _freeze(world, random),
             lambda: _stop(world, random),
-            lambda: _restart_redis(world),
-            lambda: _restart_postgres(world),
+            world.servers.redis.restart,
+            world.servers.postgres.restart,
         ]
         for number in range(ACTS):
             acts[number % len(acts)]()
@@ -84,13 +84,3 @@ def _freeze(world: Beats, random: Random) -> None:
     leader.signal(signal.SIGSTOP)
     wait_for(lambda: world.leader() is not leader, what="another one to lead")
     leader.signal(signal.SIGCONT)
-
-
-def _restart_redis(world: Beats) -> None:
-    world.servers.redis.kill()
-    world.servers.redis.start()
-
-
-def _restart_postgres(world: Beats) -> None:
-    world.servers.postgres.kill()
-    world.servers.postgres.start()

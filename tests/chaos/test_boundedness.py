@@ -49,7 +49,7 @@ def test_boundedness(tmp_path: Path) -> None:
 
 
 def _pass(scene: World, runs: int) -> None:
-    """Have so many runs pass, of both owners, and wait for their end."""
+    """Submit `count` runs, of both owners, and wait for their end."""
     for start in range(0, runs, CHUNK):
         owner = ("acme", "globex")[start // CHUNK % 2]
         scene.records(min(CHUNK, runs - start), seconds=0, owner=owner)

@@ -21,7 +21,7 @@ HISTORIES = "SELECT id::text, state, history FROM jobs_run"
 
 @pytest.mark.chaos
 def test_cancel(tmp_path: Path) -> None:
-    """Before its admission: never starts. After it: stopped at the gate, or told, and fenced."""
+    """Cancelled before its admission a run never starts; after it, it is stopped and fenced."""
     chance = dice(CANCELS=CANCELS)
     with world(tmp_path) as scene:
         canceller = Caller(scene.installation)
@@ -33,7 +33,7 @@ def test_cancel(tmp_path: Path) -> None:
             places = chance.sample(range(total), k=size)
             calls = [{"seconds": chance.choice([0, 0.02, 0.2])} for _ in range(total)]
             for place in places[::TOLD_EVERY]:
-                calls[place]["seconds"] = 600  # ends because it is told to
+                calls[place]["seconds"] = 600  # ends only by its cancel
             ids = scene.submit("tests.sleep", calls)
             wanted = [ids[place] for place in places]
             for first in range(0, size, AT_ONCE):
@@ -48,7 +48,7 @@ def test_cancel(tmp_path: Path) -> None:
 
 
 def _judge(scene: World, cancelled: set[str], endless: set[str]) -> None:
-    """Have each run end as the moment of its cancel says; print how many there were of each."""
+    """Have each run end as the moment of its cancel demands; print the counts."""
     starts = scene.look().starts
     returned = {end.run for end in scene.bodies.ended if end.outcome == "returned"}
     ways: Counter[str] = Counter()
@@ -62,7 +62,7 @@ def _judge(scene: World, cancelled: set[str], endless: set[str]) -> None:
             ways["before its admission"] += 1
             assert (states, starts.get(run_id)) == (["queued", "cancelled"], None)
         elif states[-2:] == ["cancelling", "succeeded"]:
-            # The body returned before the word reached it.
+            # The body returned before the cancel reached it.
             ways["too late"] += 1
             assert run_id in returned and run_id not in endless
         elif "cancelling" in states:

@@ -15,7 +15,7 @@ SLACK = amount("SLACK", 0)  # seconds, of a machine that has other work
 WORKERS = ("one", "two", "three")
 # No backlog: what is handed back keeps its place, but its owner's submissions take turns.
 WAITING = 10
-# So long that what starts elsewhere in time does not owe it to the end of a lease.
+# Long enough that a run that starts elsewhere in time did not wait for a lease to end.
 LEASE = "30"
 STOP_SECONDS = 30
 ELSEWHERE_SECONDS = 5.0
@@ -41,7 +41,7 @@ def test_deploys(tmp_path: Path) -> None:
         for number in range(STOPS):
             name = WORKERS[number % len(WORKERS)]
             wait_for(lambda name=name: _is_at_work(scene, name), seconds=60, what=f"{name} to work")
-            time.sleep(chance.uniform(0, 0.3))  # the word comes at any moment
+            time.sleep(chance.uniform(0, 0.3))  # SIGTERM comes at any moment
             stops.append(_deploy(scene, name))
         scene.drained()
         rows = scene.installation.servers.sql(HANDED_BACK)
@@ -58,7 +58,7 @@ def test_deploys(tmp_path: Path) -> None:
 
 
 def _is_at_work(scene: World, name: str) -> bool:
-    """Feed as well: while this worker boots, the others do what waits."""
+    """Submit as well: while this worker boots, the others do the waiting runs."""
     _feed(scene)
     return name in scene.now_at_work()
 
@@ -72,7 +72,7 @@ def _feed(scene: World) -> None:
 
 
 def _deploy(scene: World, name: str) -> float:
-    """Tell a worker to stop, start the next one when it has; return how long it took."""
+    """Stop a worker by SIGTERM, start the next one after its end; return the seconds it took."""
     process = scene.processes.pop(name)
     began_at = time.monotonic()
     process.signal(signal.SIGTERM)

@@ -37,7 +37,7 @@ def test_doubles(tmp_path: Path) -> None:
 
 
 def _wait_for_room(scene: World) -> None:
-    """Let the workers come near: what ended long ago is to be replayed too, and what waits."""
+    """Wait while too many runs are open: hints of ended and of waiting runs are replayed."""
     while scene.open_count() > MOST_OPEN:
         scene.look()
         time.sleep(0.1)

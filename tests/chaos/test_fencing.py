@@ -23,7 +23,7 @@ ATTEMPTS = "SELECT run_id::text, token FROM jobs_attempt WHERE outcome = 'worker
 
 @pytest.mark.chaos
 def test_fencing(tmp_path: Path) -> None:
-    """Of an attempt that was given to another worker, neither outcome nor retry is written."""
+    """An attempt that was given to another worker records neither outcome nor retry."""
     chance = dice(FREEZES=FREEZES)
     with world(tmp_path, workers=WORKERS, slots=2) as scene:
         frozen = 0
@@ -50,7 +50,7 @@ def _feed(scene: World, chance: Random) -> None:
 
 
 def _freeze(scene: World, chance: Random, *, most: int) -> int:
-    """Stop workers in mid-run for two leases, let them go on; return how many it were."""
+    """Freeze workers in mid-run for two leases; return how many were frozen."""
     chosen = chance.sample(scene.at_work(least=most + 1), k=most)
     pids = [scene.processes[name].pid for name in chosen]
     for pid in pids:

@@ -9,7 +9,7 @@ import pytest
 from fleet.keys import queue_key
 from tests.chaos.figures import amount, dice
 from tests.chaos.mutations import mutated
-from tests.chaos.spoiling import Hand
+from tests.chaos.spoiling import ASIDE, Hand
 from tests.chaos.world import World, world
 from tests.contrast.malformed import KINDS
 from tests.judge import read_task_events
@@ -21,7 +21,7 @@ TYPES = amount("TYPES", 40)
 CHUNK = 200
 AT_ONCE = 10
 RESTART_EVERY = 8
-SHORT_ACTS = 120
+SHORT_ACTS = 80
 MENDED_SECONDS = 10.0
 QUEUE = "jobs"
 # What is left of a message that was lost is found by the sweep, a few at a time.
@@ -54,9 +54,12 @@ def test_keys_of_wrong_types(tmp_path: Path) -> None:
     """A hand that puts values of other types into the keys stops nothing for long."""
     chance = dice(TYPES=TYPES)
     with world(tmp_path) as scene:
+        client = scene.installation.servers.client()
+        hand = Hand(client, chance)
         for _ in range(TYPES):
             _feed(scene, chance)
-            key = _put_wrong_type(scene, chance)
+            key = _some_key(client, chance)
+            hand.give_another_type(key, client.type(key).decode())
             assert _goes_on(scene, seconds=MENDED_SECONDS), key
         _passed(scene)
 
@@ -96,7 +99,7 @@ def _feed(scene: World, chance: Random) -> None:
 
 
 def _goes_on(scene: World, *, seconds: float) -> bool:
-    """Tell whether the next runs end soon."""
+    """Tell whether the next runs end in time."""
     before = len(scene.look().ended)
     try:
         wait_for(lambda: len(scene.look().ended) > before + 5, seconds=seconds)
@@ -123,34 +126,13 @@ def _is_read(scene: World) -> bool:
 
 def _some_key(client: Any, chance: Random) -> bytes:
     """Return a key of the fair queue, or its list."""
-    aside = (b":quarantine", b":wrong:")
     keys = [QUEUE.encode()]
-    keys += [key for key in client.scan_iter(f"*{{{QUEUE}}}*") if not any(a in key for a in aside)]
+    keys += [key for key in client.scan_iter(f"*{{{QUEUE}}}*") if not any(a in key for a in ASIDE)]
     return chance.choice(keys)
 
 
-def _put_wrong_type(scene: World, chance: Random) -> bytes:
-    """Give a key another type; return it."""
-    client = scene.installation.servers.client()
-    key = _some_key(client, chance)
-    kind = client.type(key).decode()
-    pipe = client.pipeline()
-    pipe.delete(key)
-    match chance.choice([other for other in ("string", "hash", "list", "zset") if other != kind]):
-        case "string":
-            pipe.set(key, "junk")
-        case "hash":
-            pipe.hset(key, "junk", "junk")
-        case "list":
-            pipe.rpush(key, "junk")
-        case "zset":
-            pipe.zadd(key, {"junk": 1})
-    pipe.execute()
-    return key
-
-
 def _standing(client: Any) -> list[str]:
-    """Return what the queue looks like, for the message of a failure."""
+    """Return the state of the queue, for the message of a failure."""
     lines = []
     for key in sorted(client.scan_iter(f"*{{{QUEUE}}}*")):
         match client.type(key):
@@ -166,7 +148,7 @@ def _standing(client: Any) -> list[str]:
 
 
 def _passed(scene: World) -> None:
-    """Have every run end, ordinary ones pass behind, and nothing have run without a row."""
+    """Have every run end, then ordinary ones; nothing has run without a row."""
     scene.records(100, seconds=0.01)
     scene.drained(seconds=DRAIN_SECONDS)
     figures = scene.verdict().figures

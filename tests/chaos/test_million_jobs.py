@@ -100,7 +100,7 @@ def browser(user: User) -> Client:
 
 
 def member(slug: str) -> Client:
-    """Log somebody in who looks after one owner."""
+    """Log in a user who manages one owner."""
     user = User.objects.create_user(f"of-{slug}", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(content_type__app_label="jobs"))
     owner = Owner.objects.get(slug=slug)

@@ -1,7 +1,7 @@
 """Servers that hang or are gone (G21): `make chaos WHAT=outage`, with ROUNDS."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from tests.flows.installation import ENDED
 from tests.flows.servers import Breakable
 from tests.flows.submitters import Submitter
 from tests.flows.test_postgres_faults import DROP
-from tests.waiting import wait_for
 
 ROUNDS = amount("ROUNDS", 3)
 # Longer than a worker waits for Redis (`socket_timeout`), as the lease of an installation is.
@@ -30,14 +29,14 @@ RESUMED_SECONDS = 10.0
 @pytest.mark.chaos
 @pytest.mark.parametrize("how", ["postgres", "redis", "both", "killed", "dropped"])
 def test_outage(tmp_path: Path, how: str) -> None:
-    """Workers stay up, nothing is lost, work goes on soon after; submits do not wait for Redis."""
+    """Workers stay up, nothing is lost, work continues soon; submits do not wait for Redis."""
     dice(ROUNDS=ROUNDS)
     resumed: list[float] = []
     with world(tmp_path, FAIRSHIFT_LEASE_SECONDS=str(LEASE_SECONDS)) as scene:
         steady = _submitter(scene, "--count", str(100 * ROUNDS), "--pause", "0.2")
         for number in range(ROUNDS):
             before = scene.installation.count(ENDED)
-            _until(scene, lambda before=before: scene.installation.count(ENDED) > before + 20)
+            scene.until(lambda before=before: scene.installation.count(ENDED) > before + 20)
             with _broken(scene, how):
                 held = _submitter(scene, "--count", "20", "--pause", "0.3", prefix=f"in{number}")
                 time.sleep(FAULT_SECONDS)  # the time is the fault
@@ -59,14 +58,6 @@ def test_outage(tmp_path: Path, how: str) -> None:
 
 def _submitter(scene: World, *options: str, prefix: str = "steady") -> Submitter:
     return scene.installation.submitter(*options, "--seconds", "0.2", prefix=prefix)
-
-
-def _until(scene: World, condition: Callable[[], bool]) -> None:
-    def reached() -> bool:
-        scene.look()
-        return condition()
-
-    wait_for(reached, seconds=60, what="work to go on")
 
 
 @contextmanager

@@ -25,7 +25,7 @@ WHERE o.slug = 'acme'
 
 @pytest.mark.chaos
 def test_poison(tmp_path: Path) -> None:
-    """It starts as often as it may and ends as lost; others go on nearly as before."""
+    """It starts as often as its attempts allow and ends as lost; others run nearly as before."""
     dice(ROUNDS=ROUNDS, SECONDS=SECONDS)
     rates: dict[bool, list[float]] = {False: [], True: []}
     with world(tmp_path, FAIRSHIFT_LEASE_SECONDS="10") as scene:
@@ -53,7 +53,7 @@ def test_poison(tmp_path: Path) -> None:
 
 
 def _work(scene: World, poisoned: list[str] | None) -> float:
-    """Keep others busy for a while, one poisoned run after the other beside; return their rate."""
+    """Keep others busy while one poisoned run follows the other; return the others' rate."""
     _feed(scene)
     began_at, before = time.monotonic(), len(scene.look().ended)
     while time.monotonic() - began_at < SECONDS:

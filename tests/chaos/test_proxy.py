@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,9 @@ from tests.chaos.world import Caller, World
 from tests.flows.installation import ENDED, installed
 from tests.flows.processes import Process
 from tests.proxy import NONE, Faults, Proxy
-from tests.waiting import wait_for
 
 SECONDS = amount("SECONDS", 240)
-SHORT_SECONDS = 12
+SHORT_SECONDS = 8
 # Longer than a worker waits for Redis (`socket_timeout`), as the lease of an installation is.
 LEASE_SECONDS = 10
 SLOW = Faults(delay_seconds=0.25)
@@ -75,32 +74,32 @@ def test_workers_outlive_a_bad_network(
     count = 4 * seconds
     steady = installation.submitter("--count", str(count), "--pause", "0.2", "--seconds", "0.1")
     plain.tell("call", task="chaos.note", count=count, pause=0.2)
-    _until(scene, lambda: installation.count(ENDED) > 5)
+    scene.until(lambda: installation.count(ENDED) > 5)
 
     proxy.faults = HELLO
     proxy.cut_all()
     lost = proxy.counts["lost"] + HELLOS_LOST
-    _until(scene, lambda: proxy.counts["lost"] >= lost)
+    scene.until(lambda: proxy.counts["lost"] >= lost)
 
     proxy.faults = NONE
     ended, notes = _done(scene)
-    _until(scene, lambda: _done(scene)[0] > ended and _done(scene)[1] > notes)
+    scene.until(lambda: _done(scene)[0] > ended and _done(scene)[1] > notes)
     ended, notes = _done(scene)
     proxy.faults = BAD
     ends_at = time.monotonic() + seconds  # the time is the fault
-    _until(scene, lambda: time.monotonic() > ends_at)
+    scene.until(lambda: time.monotonic() > ends_at)
     runs, plain_tasks = _done(scene)
     print(f"{seconds} s: {runs - ended} runs and {plain_tasks - notes} plain tasks ended; ", end="")
     assert runs > ended or seconds == SHORT_SECONDS
     proxy.faults = POOR
-    _until(scene, lambda: _done(scene)[0] > runs and _done(scene)[1] > plain_tasks)
+    scene.until(lambda: _done(scene)[0] > runs and _done(scene)[1] > plain_tasks)
     proxy.faults = NONE
 
     steady.waits(seconds=DRAINED_SECONDS + seconds)
     answer = plain.answer()
     assert answer, "the caller of plain tasks ended"
     scene.drained(seconds=DRAINED_SECONDS)
-    _until(scene, lambda: set(answer["confirmed"]) <= set(noted(installation.folder)))
+    scene.until(lambda: set(answer["confirmed"]) <= set(noted(installation.folder)))
     print(f"{dict(proxy.counts)}; {len(answer['confirmed'])} of {count}, {answer['errors']}")
     figures = scene.verdict().figures
     assert figures["starts"] <= figures["runs"] + figures["lost leases"]
@@ -116,12 +115,12 @@ def test_heartbeats_go_on_while_workers_connect(proxied: tuple[World, Proxy]) ->
     proxy.faults = SLOW
     proxy.cut_all()
     for worker, count in zip(workers, before, strict=True):
-        _until(scene, lambda w=worker, c=count: _greeted(w) > c)  # type: ignore[misc]
+        scene.until(lambda w=worker, c=count: _greeted(w) > c)  # type: ignore[misc]
     assert [_count(worker, "no heartbeat") for worker in workers] == [0, 0]
 
 
 def _greeted(worker: Process) -> int:
-    """Return how often a worker has said hello to the others, at the end of that."""
+    """Return how often a worker has finished its hello to the others."""
     return _count(worker, "mingle: all alone") + _count(worker, "mingle: sync complete")
 
 
@@ -133,11 +132,3 @@ def _done(scene: World) -> tuple[int, int]:
     """Return how many runs and how many plain tasks have ended."""
     installation = scene.installation
     return installation.count(ENDED), len(noted(installation.folder))
-
-
-def _until(scene: World, condition: Callable[[], bool]) -> None:
-    def reached() -> bool:
-        scene.look()
-        return condition()
-
-    wait_for(reached, seconds=SECONDS + DRAINED_SECONDS, what="the scene to go on")

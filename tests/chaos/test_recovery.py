@@ -45,8 +45,7 @@ def test_recovery(tmp_path: Path) -> None:
         scene.drained()
         print(f"{len(of_workers)} kills of a worker: {spread(of_workers)}")
         print(f"{len(of_children)} kills of a pool child: {spread(of_children)}")
-        figures = scene.verdict().figures
-        assert figures["lost leases"] > KILLS / 2
+        assert scene.verdict().figures["lost leases"] > KILLS / 2
         assert max(of_workers) < WORKER_SECONDS
         assert max(of_children) < CHILD_SECONDS
 
@@ -56,7 +55,7 @@ def _of(scene: World, name: str) -> list[TaskEvent]:
 
 
 def _restarted(scene: World, bodies: list[TaskEvent], killed_at: float) -> float:
-    """Wait until each run whose body was killed has begun again; return when the last one did."""
+    """Wait until each run whose body was killed has begun again; return the last one's time."""
 
     def begun() -> list[float]:
         starts = scene.look().starts

@@ -8,9 +8,7 @@ import pytest
 
 from tests.chaos.editing import Editor
 from tests.chaos.figures import amount, dice
-from tests.chaos.scheduled import Plan, Scheduled, lenient_jobs, steady_jobs
-from tests.chaos.world import Caller
-from tests.flows.installation import installed
+from tests.chaos.scheduled import Plan, lenient_jobs, scheduled, steady_jobs
 
 SECONDS = amount("SECONDS", 600)
 JOBS = amount("JOBS", 200)
@@ -33,12 +31,9 @@ def test_schedules(tmp_path: Path) -> None:
     chance = dice(
         SECONDS=SECONDS, JOBS=JOBS, BEATS=BEATS, KILLS=KILLS, POSTGRES_KILLS=POSTGRES_KILLS
     )
-    with installed(tmp_path, runs=False) as installation:
-        scene = Scheduled(installation, beats=BEATS)
-        editors: list[Editor] = []
-        caller = Caller(installation)
+    editors: list[Editor] = []
+    with scheduled(tmp_path, beats=BEATS) as (scene, caller):
         try:
-            scene.begin()
             before = scene.recurring.moment()
             ends_at = before + timedelta(seconds=SECONDS)
             edited = JOBS // 5
@@ -50,7 +45,7 @@ def test_schedules(tmp_path: Path) -> None:
             scene.recurring.made(jobs, before=before, ends_at=ends_at)
             editors += [
                 Editor(
-                    installation,
+                    scene.installation,
                     name=f"edited-{number}",
                     jobs=edited // EDITORS,
                     ends_at=ends_at,
@@ -71,7 +66,5 @@ def test_schedules(tmp_path: Path) -> None:
             print(", ".join(f"{number} {name}" for name, number in sorted(scene.done.items())))
             scene.recurring.verdict()
         finally:
-            caller.kill()
             for editor in editors:
                 editor.stop()
-            installation.stop()

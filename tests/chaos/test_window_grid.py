@@ -11,7 +11,7 @@ SAMPLE = amount("SAMPLE", 2)
 
 @pytest.mark.chaos
 def test_window_grid() -> None:
-    """At every change, what is open is what a clock finds which is stepped by the minute."""
+    """At every change, the windows open when a clock that is stepped by the minute says so."""
     chance = dice(SAMPLE=SAMPLE)
     places, seen, wrong = 0, 0, []
     for zone in ZONES:

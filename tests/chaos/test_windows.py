@@ -57,7 +57,7 @@ STILL_OPEN = "SELECT state, count(*) FROM jobs_run WHERE ended_at IS NULL GROUP 
 
 
 class Customers:
-    """Owners whose windows are open 3 seconds and shut 3, and a hand that changes some of them."""
+    """Owners whose windows are open 3 seconds and shut 3, and changes to some of them."""
 
     def __init__(self, scene: World, chance: Random) -> None:
         self.scene, self._chance = scene, chance
@@ -99,7 +99,7 @@ class Customers:
         return ids
 
     def acts(self) -> list[Callable[[], None]]:
-        """Return what is done, in an order by chance."""
+        """Return the disturbances, in a random order."""
         edits = [self._shorten, self._move, self._freeze, self._revoke]
         acts: list[Callable[[], None]] = [edits[number % len(edits)] for number in range(EDITS)]
         acts += [self._kill] * KILLS + [self._flush] * FLUSHES
@@ -107,7 +107,7 @@ class Customers:
         return acts
 
     def settle(self) -> None:
-        """Have all windows long enough again, and nothing frozen."""
+        """Make all windows long enough again, and lift all freezes."""
         for owner in self._changing:
             self.windowed.shift(owner, seconds=3)
             self.windowed.thaw(owner)
@@ -133,7 +133,7 @@ class Customers:
     def _revoke(self) -> None:
         owner = self._chance.choice(self._changing)
         self.windowed.revoke(owner)
-        time.sleep(self._chance.uniform(0.1, 2))  # so long it takes to be approved again
+        time.sleep(self._chance.uniform(0.1, 2))  # until it is approved again
         self.windowed.approve(owner)
 
     def _kill(self) -> None:
@@ -180,7 +180,7 @@ def test_windows(tmp_path: Path) -> None:
 
 @pytest.mark.chaos
 def test_windows_of_a_backlog(tmp_path: Path) -> None:
-    """An opening for many held runs loses little of its time, and a freeze of many is quick."""
+    """An opening for many held runs loses little of its time; a freeze of many is quick."""
     print(f"\nRUNS={RUNS}")
     with world(tmp_path, slots=8) as scene:
         windowed = Windowed(lambda act, facts: scene.caller.ask("calendar", act=act, facts=facts))
@@ -213,7 +213,7 @@ def _after(moment: object, since: datetime) -> float:
 
 
 def _ended(scene: World, count: int, *, seconds: float) -> bool:
-    """Wait until so many have ended; return whether they have in time."""
+    """Wait until this many runs have ended; return whether they have in time."""
     ends_at = time.monotonic() + seconds
     while (is_short := scene.installation.count(ENDED) < count) and time.monotonic() < ends_at:
         scene.look()

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -29,7 +29,7 @@ class Caller:
     """A web process of the scene, `tests.chaos.asked`: it submits and cancels."""
 
     def __init__(self, installation: Installation, **environ: str) -> None:
-        # Not a pipe: nobody reads it while the caller works.
+        # Not a pipe: it would fill up, unread, while the caller works.
         self._errors = installation.folder / "caller.log"
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.chaos.asked", str(installation.folder / "submits.log")],
@@ -55,7 +55,7 @@ class Caller:
             print(json.dumps({"do": do, **facts}), file=self._process.stdin, flush=True)
 
     def answer(self) -> dict[str, Any] | None:
-        """Wait for its next answer; None when it has died before."""
+        """Wait for its next answer; None when it died before."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         return json.loads(line) if line.endswith("\n") else None
@@ -121,7 +121,7 @@ class World:
         self.start(name)
 
     def kill_child(self, pid: int) -> None:
-        """Kill one child of a pool; the judge is told before."""
+        """Kill one child of a pool; the log notes it before."""
         self.log.disturb(pid, how="killed")
         os.kill(pid, signal.SIGKILL)
 
@@ -131,7 +131,7 @@ class World:
         return self.caller.ask("submit", key=key, task=task, calls=calls, **options)["ids"]
 
     def records(self, number: int, *, seconds: float, **options: Any) -> list[str]:
-        """Submit so many runs that take this long."""
+        """Submit this many runs that take `seconds` each."""
         calls = [{"n": n, "seconds": seconds} for n in range(number)]
         return self.submit("tests.record", calls, **options)
 
@@ -139,10 +139,19 @@ class World:
         return self.installation.count(OPEN)
 
     def look(self) -> Bodies:
-        """Fail when a process has ended by itself; return what the tasks have done by now."""
+        """Fail when a process has ended by itself; return the bodies by now."""
         for name, process in self.processes.items():
             assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
         return self.bodies.look()
+
+    def until(self, condition: Callable[[], bool], *, seconds: float = 360) -> None:
+        """Wait for a condition; fail when a process has ended by itself before."""
+
+        def reached() -> bool:
+            self.look()
+            return condition()
+
+        wait_for(reached, seconds=seconds, what="the scene to go on")
 
     def at_work(self, *, least: int = 1) -> list[str]:
         """Wait for so many workers in which bodies are alive; return their names.
@@ -163,13 +172,8 @@ class World:
 
     def drained(self, *, seconds: float = 120) -> None:
         """Wait until every run has ended."""
-
-        def rested() -> bool:
-            self.look()
-            return self.open_count() == 0
-
         try:
-            wait_for(rested, seconds=seconds, what="every run to end")
+            self.until(lambda: self.open_count() == 0, seconds=seconds)
         except AssertionError as error:
             left = self.installation.servers.sql(LEFT)
             raise AssertionError(f"{error}; {self.states()}, for longest: {left}") from None
@@ -180,7 +184,7 @@ class World:
         return {str(state): int(str(number)) for state, number in rows}
 
     def verdict(self) -> Verdict:
-        """Have the judge look; print what it says. A bad verdict fails the proof."""
+        """Run the judge and print its report. A bad verdict fails the proof."""
         verdict = self.installation.verdict()
         print(verdict.report(), self.states())
         return verdict

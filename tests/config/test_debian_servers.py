@@ -6,7 +6,6 @@ import secrets
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,8 +15,8 @@ import pytest
 import redis
 
 from config.embedded.accounts import Account, server_account
-from config.state import PROJECT
 from fleet.stack.stack import free_port
+from tests.commands import Done, python
 from tests.own_servers import new_state_dir
 from tests.waiting import wait_for
 
@@ -105,17 +104,10 @@ def _redis(folder: Path, account: Account) -> Iterator[str]:
         yield f"redis://127.0.0.1:{port}/0"
 
 
-def manage(urls: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+def manage(urls: dict[str, str], *words: str) -> Done:
     """Run manage.py on these servers, with no other variable of ours."""
     ours = {name: os.environ[name] for name in OURS if name in os.environ}
-    return subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=PROJECT,
-        env=ours | urls,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return python("manage.py", *words, environ=ours | urls)
 
 
 def test_migrated_installation_passes_every_check(urls: dict[str, str]) -> None:
@@ -130,7 +122,7 @@ def test_migrated_installation_passes_every_check(urls: dict[str, str]) -> None:
 
 
 def test_unsafe_servers_are_found(urls: dict[str, str]) -> None:
-    """What an operator may have switched off is found on a live server, by name."""
+    """A setting that an operator switched off is found on a live server, by name."""
     with psycopg.connect(urls["DATABASE_URL"], autocommit=True) as connection:
         connection.execute("ALTER ROLE app SET synchronous_commit = off")
     client = redis.Redis.from_url(urls["REDIS_URL"])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from config.embedded.accounts import server_account
 from config.embedded.client import ask, connect
 from config.embedded.places import Places
-from config.state import PROJECT
+from tests.commands import python
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
@@ -62,8 +63,14 @@ class World:
         with connection:
             return ask(connection, "status")
 
+    def report(self) -> dict[str, Any]:
+        """Return the supervisor's own report; fails without a supervisor."""
+        status = self.status()
+        assert status is not None
+        return status
+
     def is_empty(self) -> bool:
-        """Say whether no process, no lock and no socket of the servers is left."""
+        """Say whether all processes, locks and sockets of the servers are gone."""
         files = (self.places.lock, self.places.sockets, self.postmaster_pid)
         return not any(path.exists() for path in files) and not self.processes()
 
@@ -88,15 +95,42 @@ class World:
         return self.places.state / "postgres18" / "postmaster.pid"
 
 
+@contextmanager
+def _installation() -> Iterator[World]:
+    world = World(Places(new_state_dir()))
+    try:
+        yield world
+    finally:
+        for client in world.clients:
+            client.kill()
+            client.communicate()
+        remove_state_dir(world.places.state)
+
+
 @pytest.fixture
-def world() -> Iterator[World]:
-    places = Places(new_state_dir())
-    world = World(places)
-    yield world
-    for client in world.clients:
-        client.kill()
-        client.communicate()
-    remove_state_dir(places.state)
+def empty() -> Iterator[World]:
+    """An installation before its first start."""
+    with _installation() as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
+def data() -> Iterator[Path]:
+    """The data of a PostgreSQL that was started once, and stopped."""
+    with _installation() as world:
+        client, _ = world.client("postgres")
+        supervisor = world.report()["pid"]
+        end(client)
+        os.kill(supervisor, signal.SIGTERM)  # it would wait a while for another client
+        wait_for(world.is_empty, what="everything stopped and removed")
+        yield world.postmaster_pid.parent
+
+
+@pytest.fixture
+def world(empty: World, data: Path) -> World:
+    """An installation with data of its own."""
+    subprocess.run(["cp", "-a", str(data), str(empty.places.state)], check=True)
+    return empty
 
 
 def answer(url: str) -> str:
@@ -112,19 +146,18 @@ def end(client: subprocess.Popen[str]) -> None:
     client.communicate("", timeout=10)
 
 
-def test_two_processes_share_servers_that_stop_after_the_last(world: World) -> None:
+def test_two_processes_share_servers_that_stop_after_the_last(empty: World) -> None:
     """Servers start by themselves, are shared, outlive one client and not the last one."""
-    first, urls = world.client()
-    second, same_urls = world.client()
+    first, urls = empty.client()
+    second, same_urls = empty.client()
     assert urls == same_urls
     assert answer(urls["postgres"]) == "18"
-    report = world.status()
-    assert report is not None and report["clients"] == 2
+    assert empty.report()["clients"] == 2
     end(first)
-    wait_for(lambda: (world.status() or {}).get("clients") == 1)
+    wait_for(lambda: (empty.status() or {}).get("clients") == 1)
     assert answer(urls["postgres"]) == "18"
     end(second)
-    wait_for(world.is_empty, what="everything stopped and removed")
+    wait_for(empty.is_empty, what="everything stopped and removed")
 
 
 def test_killed_client_holds_nothing(world: World) -> None:
@@ -140,8 +173,8 @@ def test_servers_and_data_are_ready_again_at_the_next_start(world: World) -> Non
     client, urls = world.client("postgres")
     with psycopg.connect(urls["postgres"]) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
-    report = world.status()
-    assert report is not None and list(report["urls"]) == ["postgres"]
+    report = world.report()
+    assert list(report["urls"]) == ["postgres"]
     os.kill(report["pid"], signal.SIGTERM)
     _, urls = world.client("postgres")
     with psycopg.connect(urls["postgres"]) as connection:
@@ -153,9 +186,7 @@ def test_servers_and_data_are_ready_again_at_the_next_start(world: World) -> Non
 def test_killed_server_starts_again(world: World, server: str) -> None:
     """A server that dies is started again by the supervisor, at the same address."""
     _, urls = world.client()
-    report = world.status()
-    assert report is not None
-    killed = report["pids"][server]
+    killed = world.report()["pids"][server]
     os.kill(killed, signal.SIGKILL)
 
     def replaced() -> bool:
@@ -169,14 +200,11 @@ def test_killed_server_starts_again(world: World, server: str) -> None:
 def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
     """Its servers stop with it, and a new client gets new ones and then leaves nothing."""
     lost, _ = world.client()
-    report = world.status()
-    assert report is not None
+    report = world.report()
     os.kill(report["pid"], signal.SIGKILL)
     client, urls = world.client()
     assert answer(urls["postgres"]) == "18"
-    renewed = world.status()
-    assert renewed is not None
-    assert not set(renewed["pids"].values()) & set(report["pids"].values())
+    assert not set(world.report()["pids"].values()) & set(report["pids"].values())
     end(lost)
     end(client)
     wait_for(world.is_empty, what="everything stopped and removed")
@@ -185,8 +213,7 @@ def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
 def test_reused_process_number_does_not_stop_the_start(world: World) -> None:
     """A pid file of a power cut may name a living process that is not PostgreSQL at all."""
     client, _ = world.client("postgres")
-    report = world.status()
-    assert report is not None
+    report = world.report()
     end(client)
     os.kill(report["pid"], signal.SIGTERM)  # it would wait a while for another client
     wait_for(world.is_empty, what="everything stopped and removed")
@@ -203,16 +230,10 @@ def test_reused_process_number_does_not_stop_the_start(world: World) -> None:
         stranger.wait()
 
 
-def test_start_that_fails_says_why(world: World) -> None:
+def test_start_that_fails_says_why(empty: World) -> None:
     """The error of a server that does not start ends with its own log lines."""
-    (world.places.state / "postgres18").mkdir()
-    process = subprocess.run(
-        [sys.executable, "-c", CLIENT, str(world.places.state), "postgres"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    (empty.places.state / "postgres18").mkdir()
+    process = python("-c", CLIENT, str(empty.places.state), "postgres")
     assert process.returncode == 1
     assert "ImproperlyConfigured: postgres did not start. The end of" in process.stderr
     assert "postgresql.conf" in process.stderr, process.stderr
@@ -240,44 +261,26 @@ with connection.cursor() as cursor:
 """
 
 
-def test_variables_of_libpq_lead_nowhere_else(world: World) -> None:
+def test_variables_of_libpq_lead_nowhere_else(empty: World) -> None:
     """With PGHOST, PGPORT, PGUSER and others set, servers start, and the project reaches them."""
     begun = time.monotonic()
-    client, urls = world.client("postgres", **FOREIGN)
+    client, urls = empty.client("postgres", **FOREIGN)
     assert time.monotonic() - begun < 30
     assert "port=5432" in urls["postgres"]
     assert answer(urls["postgres"]) == "18"
     ours = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    asked = subprocess.run(
-        [sys.executable, "-c", ASK],
-        cwd=PROJECT,
-        env=ours
-        | FOREIGN
-        | {
-            "FAIRSHIFT_STATE_DIR": str(world.places.state),
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    ours["FAIRSHIFT_STATE_DIR"] = str(empty.places.state)
+    ours["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    asked = python("-c", ASK, environ=ours | FOREIGN)
     assert asked.stdout.split() == ["postgres", "fairshift"], asked.stderr
     end(client)
 
 
-def test_a_failed_start_is_one_clear_error(world: World) -> None:
+def test_a_failed_start_is_one_clear_error(empty: World) -> None:
     """A command of the project ends with the reason and the log's end, without a traceback."""
-    (world.places.state / "postgres18").mkdir()
-    done = subprocess.run(
-        [sys.executable, "manage.py", "check"],
-        cwd=PROJECT,
-        env=os.environ | {"FAIRSHIFT_STATE_DIR": str(world.places.state)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    (empty.places.state / "postgres18").mkdir()
+    environ = os.environ | {"FAIRSHIFT_STATE_DIR": str(empty.places.state)}
+    done = python("manage.py", "check", environ=environ)
     assert done.returncode == 1
     assert done.stderr.startswith("ImproperlyConfigured: postgres did not start.")
     assert "Traceback" not in done.stderr
@@ -319,8 +322,7 @@ def test_as_root_the_servers_have_a_user_of_their_own(world: World) -> None:
     Data of an earlier version, which `nobody` has, becomes that user's.
     """
     client, urls = world.client()
-    report = world.status()
-    assert report is not None
+    report = world.report()
     end(client)
     os.kill(report["pid"], signal.SIGTERM)
     wait_for(world.is_empty, what="everything stopped and removed")
@@ -328,13 +330,10 @@ def test_as_root_the_servers_have_a_user_of_their_own(world: World) -> None:
     subprocess.run(["chown", "-R", "nobody:nogroup", str(data)], check=True)
     _, urls = world.client()
     assert answer(urls["postgres"]) == "18"
-    report = world.status()
-    assert report is not None
-    owners = {Path(f"/proc/{pid}").stat().st_uid for pid in report["pids"].values()}
-    [uid] = owners
+    report = world.report()
+    [uid] = {Path(f"/proc/{pid}").stat().st_uid for pid in report["pids"].values()}
     assert pwd.getpwuid(uid).pw_name == "fairshift-servers"
-    found = {path.lstat().st_uid for path in (data, *data.rglob("*"))}
-    assert found == {uid}
+    assert {path.lstat().st_uid for path in (data, *data.rglob("*"))} == {uid}
     assert data.stat().st_mode & 0o777 == 0o700
 
 

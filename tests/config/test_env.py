@@ -1,4 +1,4 @@
-"""config/env.py: a bad value is refused by name, with what it held and what is allowed."""
+"""config/env.py: a bad value is refused by name, with the value and what is allowed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_bad_value_is_refused_by_name(
 
 @pytest.mark.parametrize("given", ["http://u:sesame@h", "sesame", "redis://u:sesame@h:port/0"])
 def test_refused_url_keeps_its_password(given: str) -> None:
-    """No error repeats a URL, for it may hold a password."""
+    """No error repeats a URL: it may hold a password."""
     with pytest.raises(ImproperlyConfigured, match="LIMIT is not a") as refusal:
         environment(given).url("LIMIT", schemes=SCHEMES)
     assert "sesame" not in str(refusal.value)

@@ -1,10 +1,8 @@
-"""config/playground.py: `demo` and `up` write to no database that is another's."""
+"""config/playground.py: `demo` and `up` refuse to write to a foreign database."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,8 +20,8 @@ from psycopg import sql
 
 from config.demo.world import OWNERS, USER, make_world
 from config.playground import mark_database, refuse_foreign_database
-from config.state import PROJECT
 from jobs.models import Membership, Owner, Role, Target
+from tests.commands import python
 
 COMMANDS = ("demo", "up")
 
@@ -51,7 +49,7 @@ def test_owners_with_names_of_the_demos_are_another_s_all_the_same() -> None:
 
 @pytest.mark.django_db
 def test_a_marked_database_may_get_owners_by_hand() -> None:
-    """Who uses `up` adds owners in the admin, and starts it again."""
+    """A user of `up` adds owners in the admin, and starts it again."""
     refuse_foreign_database(with_user=True)
     mark_database()
     Owner.objects.create(slug="zeta")
@@ -82,7 +80,7 @@ def test_a_database_of_a_demo_before_there_were_marks_is_accepted() -> None:
 
 @pytest.mark.django_db
 def test_a_user_named_demo_is_never_promoted() -> None:
-    """Neither by the command nor by the code behind it, with or without owners or a mark."""
+    """Neither by the command nor by its functions, with or without owners or a mark."""
     user = get_user_model().objects.create_user(username=USER, password="kept")
     with pytest.raises(CommandError, match="a user 'demo' that the demo did not make"):
         call_command("demo")
@@ -128,17 +126,9 @@ def test_tables_of_another_project_are_refused(
     """A project without Fairshift is not migrated into; the error is one line."""
     with psycopg.connect(other_database) as shop:
         shop.execute("CREATE TABLE shop_order (id int)")
-    done = subprocess.run(
-        [sys.executable, "manage.py", command],
-        cwd=PROJECT,
-        env=os.environ
-        | {"DATABASE_URL": other_database, "SECRET_KEY": "k" * 50}
-        | {"FAIRSHIFT_STATE_DIR": str(tmp_path), "REDIS_URL": "redis://127.0.0.1:1/0"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    environ = {"DATABASE_URL": other_database, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    environ |= {"SECRET_KEY": "k" * 50, "FAIRSHIFT_STATE_DIR": str(tmp_path)}
+    done = python("manage.py", command, environ=os.environ | environ)
     assert done.returncode == 1
     assert "tables of another project (shop_order). Nothing was written." in done.stderr
     assert len(done.stderr.splitlines()) == 1

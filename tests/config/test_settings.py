@@ -3,11 +3,11 @@
 import json
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.commands import Done, python
 
 READ = """
 import json, sys
@@ -22,15 +22,10 @@ SERVERS = {
 KEPT = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 
 
-def boot(*names: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def boot(*names: str, folder: Path, **variables: str) -> Done:
     """Load the settings in a process of its own, with these variables alone."""
-    return subprocess.run(
-        [sys.executable, "-c", READ, *names],
-        env=KEPT | {"FAIRSHIFT_STATE_DIR": str(folder)} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environ = KEPT | {"FAIRSHIFT_STATE_DIR": str(folder)} | variables
+    return python("-c", READ, *names, environ=environ)
 
 
 def test_production_starts_nothing_and_is_strict(tmp_path: Path) -> None:
@@ -78,7 +73,7 @@ def test_database_url_becomes_a_connection_with_deadlines(tmp_path: Path) -> Non
 def test_bad_variable_stops_the_boot(
     tmp_path: Path, variables: dict[str, str], message: str
 ) -> None:
-    """Every process refuses a bad setting by name before it does anything; no password is told."""
+    """Every process refuses a bad setting by name at its start; no password is printed."""
     done = boot(folder=tmp_path, **(SERVERS | variables))
     assert done.returncode == 1
     last_line = done.stderr.strip().splitlines()[-1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from config.logins import ADDRESS_LIMIT
+from tests.commands import python
 from tests.flows.processes import environment
 
 LOGIN = reverse("admin:login")
@@ -42,22 +41,17 @@ def test_statements_of_the_web_process_end_in_time(
     db: None, tmp_path: Path, module: str, given: dict[str, str], shown: str
 ) -> None:
     """A page that asks too much is an error, not a busy database. Others set their own limits."""
-    done = subprocess.run(
-        [sys.executable, "-c", ASK.format(module=module)],
-        env={
-            **environment(tmp_path / "tasks.log"),
-            **given,
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environ = {
+        **environment(tmp_path / "tasks.log"),
+        **given,
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+    }
+    done = python("-c", ASK.format(module=module), environ=environ)
     assert done.stdout.strip() == shown, done.stderr
 
 
 def test_pages_run_no_script_but_their_own_files(db: None) -> None:
-    """What somebody slipped into a page's text stays text; tests/browser shows that pages work."""
+    """Script that was injected into a page stays text; tests/browser shows that pages work."""
     policy = Client().get(LOGIN)["Content-Security-Policy"]
     directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert directives["default-src"] == "'self'"

@@ -28,7 +28,7 @@ def generated(page: str) -> str:
 
 
 def settings(before: str) -> str:
-    """Return a row for each setting with a variable. What it is for is taken from the old row."""
+    """Return a row for each setting with a variable; its purpose is taken from the old row."""
     rows = [line.split(" | ", 3) for line in before.splitlines() if line.startswith("| `")]
     purposes = {code_words(row[0])[0]: row[3] for row in rows}
     head = ["| variable | default | unit and limits | effect |", "|---|---|---|---|"]
@@ -81,7 +81,7 @@ def exceptions(_before: str) -> str:
 
 
 def checks(_before: str) -> str:
-    """Return a line for each message of the system checks; `…` stands for what is found there."""
+    """Return a line for each message of the system checks; `…` stands for a value."""
     found = [row for path in (PROJECT / "jobs/checks").glob("*.py") for row in _messages(path)]
     rows = [f"- `{number}` {text} *{hint}*" for number, text, hint in sorted(found)]
     return "\n".join(rows)
@@ -100,7 +100,7 @@ def _messages(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _texts(node: ast.expr, constants: dict[str, str]) -> list[str]:
-    """Return what a message says, in each branch of its conditions."""
+    """Return a message's texts, one for each branch of its conditions."""
     if isinstance(node, ast.IfExp):
         return [*_texts(node.body, constants), *_texts(node.orelse, constants)]
     if isinstance(node, ast.Constant):

@@ -13,7 +13,7 @@ _BLOCK = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: the words after the fence, and what stands in it."""
+    """A fenced block: its info string, and its text."""
 
     info: str
     text: str
@@ -35,7 +35,7 @@ def prose(text: str) -> str:
 
 
 def blocks(text: str, *, info: str) -> list[Block]:
-    """Return the fenced blocks whose info is this word, or begins with it."""
+    """Return the fenced blocks whose info string is `info`, or begins with it."""
     found = (Block(match[2].strip(), dedent(match[3])) for match in _BLOCK.finditer(text))
     return [block for block in found if f"{block.info} ".startswith(f"{info} ")]
 
@@ -44,8 +44,7 @@ def table(text: str, *, after: str) -> list[list[str]]:
     """Return the cells of the first table after a heading, without its two head lines."""
     page = f"\n{text}"
     lines = iter(page[page.index(f"\n{after}\n") :].splitlines())
-    rows = list(_rows(lines))
-    return rows[2:]
+    return list(_rows(lines))[2:]
 
 
 def _rows(lines: Iterator[str]) -> Iterator[list[str]]:
@@ -60,7 +59,7 @@ def _rows(lines: Iterator[str]) -> Iterator[list[str]]:
 
 
 def entries(text: str, *, after: str) -> list[tuple[str, str]]:
-    """Return the first list after a heading: the words before and after each entry's colon."""
+    """Return the first list after a heading: the texts before and after each entry's colon."""
     page = f"\n{text}"
     lines = page[page.index(f"\n{after}\n") :].partition("\n- ")[2].split("\n\n")[0]
     found = (entry.partition(": ") for entry in lines.replace("\n  ", " ").split("\n- "))
@@ -68,5 +67,5 @@ def entries(text: str, *, after: str) -> list[tuple[str, str]]:
 
 
 def code_words(cell: str) -> list[str]:
-    """Return what stands between backticks."""
+    """Return the texts between backticks."""
     return re.findall(r"`([^`]+)`", cell)

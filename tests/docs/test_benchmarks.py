@@ -5,6 +5,6 @@ from tests.docs.pages import code_words, entries, read
 
 
 def test_members_are_those_of_the_page() -> None:
-    """Each member has a row that says what it measures; none is left over."""
+    """Each member has a row that says what it measures; no row is left over."""
     listed = entries(read("docs/understand/benchmarks.md"), after="## Members")
     assert [code_words(name) for name, _ in listed] == [[member] for member in MEMBERS]

@@ -10,7 +10,7 @@ from tests.docs.pages import PROJECT, read
 
 @pytest.mark.parametrize("page", PAGES)
 def test_generated_parts_are_those_of_the_code(page: str) -> None:
-    """What the code says now stands in the page, and every setting says what it is for."""
+    """The page has what the code says now, and every setting has a purpose."""
     assert read(page) == generated(page), f"{page} is not up to date: run `make docs`"
     assert UNSAID not in read(page), f"say in {page} what the new setting is for"
 

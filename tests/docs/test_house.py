@@ -13,7 +13,7 @@ MOST_FILES = 25
 
 
 def listing() -> dict[str, list[str]]:
-    """Return the names below each folder whose inside the listing tells, in its order."""
+    """Return the names below each folder that the listing opens, in its order."""
     [house] = blocks(read("CONTRIBUTING.md"), info="text house")
     found: dict[str, list[str]] = {}
     folder = ""
@@ -24,8 +24,7 @@ def listing() -> dict[str, list[str]]:
         if line.startswith(" "):
             found[folder].append(name)
         else:
-            folder = name
-            found[folder] = []
+            found[folder := name] = []
     return found
 
 
@@ -37,7 +36,7 @@ def packages(*above: str) -> list[Path]:
 
 @pytest.mark.parametrize("folder", ["jobs", "fleet"])
 def test_the_listing_names_each_folder(folder: str) -> None:
-    """Each once; none is left over."""
+    """Each once, and no other."""
     names = listing()[folder]
     inside = [path for path in (PROJECT / folder).iterdir() if path.is_dir()]
     assert sorted(names) == sorted({path.name for path in inside} - {"__pycache__"})

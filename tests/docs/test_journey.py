@@ -1,4 +1,4 @@
-"""docs/understand/journey.md: what happens when a process dies is told for every crash point."""
+"""docs/understand/journey.md: each crash point has a row that says what continues the run."""
 
 from fleet.crash_points import KNOWN
 from tests.docs.pages import code_words, read, table

@@ -1,4 +1,4 @@
-"""Every page: what it links to is there, and it names no place of one machine."""
+"""Every page: its links lead somewhere, and it names no path of one machine."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 @pytest.mark.parametrize("path", pages(), ids=name)
 def test_pages_name_no_private_place(path: Path) -> None:
-    """No home folder and no working folder of somebody's machine stands in a page."""
+    """No home folder and no working folder of a developer's machine stands in a page."""
     private = re.findall(r"/(?:home|root|Users|work)/\S*", path.read_text(encoding="utf-8"))
     assert private == []
 

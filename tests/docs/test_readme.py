@@ -79,7 +79,7 @@ def test_recurring_example_makes_jobs_and_may_be_repeated() -> None:
 
 @pytest.mark.django_db
 def test_the_example_of_windows_opens_on_nights_of_the_weekend() -> None:
-    """By the clock of its zone, and only since somebody has approved it."""
+    """By the clock of its zone, and only after an approval."""
     Owner.objects.create(slug="northwind")
     get_user_model().objects.create(username="ada", is_superuser=True)
     [example] = blocks(README, info="python windows")

@@ -40,7 +40,7 @@ def test_variables_read_elsewhere_are_known() -> None:
 
 
 def test_every_key_of_fairshift_is_described() -> None:
-    """Each key has a variable in the table, or is named as one that has none."""
+    """Each key has a variable in the table, or is named as one without."""
     with_variable = {name.removeprefix(PREFIX) for name in names(OWN)}
     sentence = PAGE[PAGE.index("have no variable") :].partition("\n\n")[0]
     without = {word for word in code_words(sentence) if word.isupper()}

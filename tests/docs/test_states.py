@@ -18,7 +18,7 @@ def listed() -> set[tuple[str, str]]:
 
 
 def test_every_move_says_who_makes_it() -> None:
-    """The list of who makes each move has all moves, and the ways in, and no other."""
+    """The list of actors has each move, each way in, and no other."""
     assert listed() == ALLOWED | {(START, state.value) for state in FIRST}
 
 

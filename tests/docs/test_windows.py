@@ -35,7 +35,7 @@ def test_examples_of_changed_clocks(row: list[str]) -> None:
 
 
 def test_the_example_runs() -> None:
-    """As it stands there."""
+    """As the page has it."""
     [example] = blocks(PAGE, info="python")
     exec(example.text, {})
 

@@ -1,6 +1,7 @@
 """The named world of the jobs, for scenes in which a worker meets real rows."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -31,6 +32,14 @@ def client() -> Iterator[redis.Redis]:
         client.flushdb()
         yield client
         client.flushdb()
+
+
+@pytest.fixture
+def channel(broker: redis.Redis) -> Iterator[Any]:
+    """A channel of the fair queue's empty broker."""
+    assert broker.ping()
+    with current_app.connection_for_read() as connection:
+        yield connection.default_channel
 
 
 @pytest.fixture

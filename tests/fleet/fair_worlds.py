@@ -14,6 +14,7 @@ from fleet.fairness.messages import Message, OwnerStats, Place
 from fleet.fairness.queue import FairQueue, Given, Taken
 from fleet.keys import queue_key
 from fleet.transport import scripts
+from tests.benchmarks.servers import client
 
 SECOND = 1_000_000
 START = 1_795_000_000 * SECOND
@@ -21,11 +22,8 @@ LEASE = 30 * SECOND
 
 
 def connected() -> Redis:
-    """Return a client of the tests' Redis, whose address is in Celery's form."""
-    path, _, _ = settings.REDIS_URL.partition("?")
-    if path.startswith("redis+socket://"):
-        return Redis(unix_socket_path=path.removeprefix("redis+socket://"))
-    return Redis.from_url(settings.REDIS_URL)
+    """Return a client of the tests' Redis."""
+    return client(settings.REDIS_URL)
 
 
 @dataclass
@@ -107,7 +105,7 @@ class LuaQueue:
         return queue_key(self.name, name, of)
 
     def keys(self) -> set[str]:
-        """Return the names of its keys, without what all of them begin with."""
+        """Return the names of its keys, without their common prefix."""
         base = self.key("state").removesuffix("state")
         found = self.client.keys(f"{base}*")
         return {key.decode().removeprefix(base) for key in found}

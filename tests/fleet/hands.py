@@ -1,4 +1,4 @@
-"""A fair queue at work, into whose keys a foreign hand writes."""
+"""A fair queue at work, into whose keys another client writes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scene:
         return [tag for tag, _raw in found.messages]
 
     def go_on(self) -> bool:
-        """Have a worker take what there is, and end it; say whether there was any."""
+        """Have a worker take and end what is ready; say whether there was any."""
         # The other one's thread hears of a new epoch.
         self.holder.renew(self.client)
         tags = self.take(self.other)
@@ -54,7 +54,7 @@ class Scene:
         return bool(tags)
 
     def end(self, *names: str) -> None:
-        """Go on until these have ended, and then nothing is left of them."""
+        """Continue until these have ended and nothing more is ready."""
         wait_for(lambda: not self.go_on() and set(names) <= set(self.ended), seconds=10)
 
     def finish_held(self) -> None:
@@ -63,9 +63,9 @@ class Scene:
         self.holder.flush(self.client)
 
 
-def publish(*ids: str, lock: str = "") -> None:
+def publish(*ids: str, owner: str = "acme", lock: str = "") -> None:
     """Call a plain task under each of these ids."""
-    facts = {"owner": "acme", **({"lock": lock} if lock else {})}
+    facts = {"owner": owner, **({"lock": lock} if lock else {})}
     for task_id in ids:
         current_app.send_task(
             "tests.add", message_id=task_id, queue=QUEUE, headers={"fairshift": facts}

@@ -100,12 +100,24 @@ class Node:
                 continue
 
     def begin(self) -> None:
-        """Give what was admitted a slot of the pool, as Celery's worker does."""
+        """Give an admitted run a slot of the pool, as Celery's worker does."""
         self.turn(until=lambda: self.begun)
         request = self.begun.pop(0)
         worker_state.task_reserved(request)
         with suppress(TaskRevokedError):
             request.execute_using_pool(self.pool)
+
+    def admit(self) -> Any:
+        """Receive the next message; return it when its run is admitted."""
+        message = self.receive()
+        self.turn(until=lambda: self.begun)
+        return message
+
+    def start(self) -> Any:
+        """Receive the next message and give its run a slot of the pool; return it."""
+        message = self.receive()
+        self.begin()
+        return message
 
     def end(self) -> None:
         self.io_thread.stop()

@@ -3,15 +3,13 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from fleet.crash_points import KNOWN, FaultError, crash_point, read_faults
+from tests.commands import PROJECT, Done, python
 
-ROOT = Path(__file__).parents[2]
 POINT = "submit.after_insert"
 PASSES = f"""
 from fleet.crash_points import crash_point
@@ -31,21 +29,13 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-def run_python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def run_python(code: str, **environ: str) -> Done:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("FAULT")}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=clean | environ,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    return python("-c", code, environ=clean | environ)
 
 
 def test_nothing_fires_when_fault_is_not_set() -> None:
-    """Without FAULT a crash point does nothing and arms nothing."""
+    """Without FAULT a crash point does nothing."""
     assert read_faults({}) == {}
     crash_point(POINT)
     ended = run_python(PASSES)
@@ -120,7 +110,7 @@ def test_the_next_pass_has_a_marker_of_its_own(tmp_path: Path) -> None:
     ],
 )
 def test_bad_faults_are_refused(environ: dict[str, str], message: str) -> None:
-    """What cannot be followed is refused by name, with the near miss or the limit."""
+    """An unusable fault is refused by name, with the near miss or the limit."""
     with pytest.raises(FaultError, match=re.escape(message)):
         read_faults(environ)
 
@@ -137,7 +127,7 @@ def test_the_register_and_the_calls_agree() -> None:
     called = {
         name
         for folder in ("config", "fleet", "jobs")
-        for path in (ROOT / folder).rglob("*.py")
+        for path in (PROJECT / folder).rglob("*.py")
         for name in re.findall(r"crash_point\(\s*[\"']([^\"']+)[\"']", path.read_text())
     }
     assert called == set(KNOWN)

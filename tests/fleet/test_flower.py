@@ -1,10 +1,12 @@
-"""fleet/flower.py: its options as people write them, in words when they are wrong."""
+"""fleet/flower.py: its options as people write them, and its errors."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from fleet.flower import OURS, spelled
+from fleet.flower import OURS, GuardedFlower, spelled
 
 
 @pytest.mark.parametrize(
@@ -19,7 +21,7 @@ from fleet.flower import OURS, spelled
     ],
 )
 def test_a_value_may_stand_behind_a_space(given: list[str], read: list[str]) -> None:
-    """Flower itself reads the form with an equals sign alone; other words are left as they are."""
+    """Flower itself reads only the form with an equals sign; other arguments are left alone."""
     assert list(spelled(given)) == read
 
 
@@ -33,10 +35,17 @@ def test_a_value_may_stand_behind_a_space(given: list[str], read: list[str]) -> 
     ],
 )
 def test_a_wrong_option_is_named_in_one_line(given: list[str], said: str) -> None:
-    """And no traceback is shown."""
+    """Without a traceback."""
     with pytest.raises(SystemExit) as refused:
         list(spelled(given))
     assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("login", [":", "ann:", ":secret", "ann"])
+def test_half_a_login_is_refused(login: str) -> None:
+    """Everyone could guess it, and read the arguments of tasks."""
+    with pytest.raises(SystemExit, match=r"FLOWER_BASIC_AUTH .* neither of them may be empty"):
+        GuardedFlower(site="", options=SimpleNamespace(basic_auth=[login], auth=""))
 
 
 def test_the_pages_are_part_of_the_package() -> None:

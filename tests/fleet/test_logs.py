@@ -23,7 +23,7 @@ def test_an_installation_without_structlog_reads_the_facts(
 
 
 def test_json_lines_have_the_name_and_a_field_a_fact(capsys: pytest.CaptureFixture[str]) -> None:
-    """As this project's own settings write them; with the traceback where one is asked for."""
+    """As this project's own settings write them; with a traceback where one is asked for."""
     settings = logging_settings(form="json", level="INFO")
     formatter = settings["formatters"]["fairshift"]
     made = formatter.pop("()")(**formatter)

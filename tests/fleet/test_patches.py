@@ -54,7 +54,7 @@ def source(thing: Any) -> str:
 
 
 def has(thing: Any, name: str) -> bool:
-    """Say whether a module, or a class with its bases, has a name; also on its instances alone."""
+    """Say whether a module, or a class with its bases, has a name; also on instances alone."""
     if hasattr(thing, name):
         return True
     bases = thing.__mro__ if isinstance(thing, type) else ()
@@ -70,7 +70,7 @@ def test_the_installed_versions_have_each_name(of: str, name: str) -> None:
 
 
 def test_a_name_that_is_gone_is_noticed() -> None:
-    """Of a class, of its bases and of a module; what only instances have counts."""
+    """In a class, its bases and a module; a name that only instances have counts."""
     pool, loops = resolve_name("celery.concurrency.asynpool:AsynPool"), "celery.worker.loops"
     assert has(pool, "_putlock") and not has(pool, "_putlocks")
     assert has(import_module(loops), "_timer_entries")
@@ -98,7 +98,7 @@ def subclasses(cls: type) -> Iterator[type]:
 
 
 def inherited(cls: type, used: set[str]) -> set[str]:
-    """Return those names that a class, or what it is mixed into, has from a base of theirs."""
+    """Return the names that a class, or the class it is mixed into, inherits."""
     bases = {base for each in subclasses(cls) for base in each.__mro__ if is_theirs(base)}
     return {name for name in used if any(has(base, name) for base in bases)}
 
@@ -133,7 +133,7 @@ def on_others(tree: ast.AST) -> set[str]:
 
 
 def test_the_search_sees_each_way_to_a_private_name() -> None:
-    """By dot, by text, past a property, by import; a name on `self` is not another object's."""
+    """By dot, by text, past a property, by import; a name on `self` belongs to that class."""
     code = """
 from celery._state import _task_stack
 job._job = self._own = getattr(job, "_cache", None) or request.__dict__["_payload"]

@@ -35,7 +35,7 @@ def nothing(*_args: Any) -> None: ...
 
 
 class World:
-    """An app whose published messages are looked at, and tasks that run here as a worker's do."""
+    """An app that records published messages, with tasks that run here as in a worker."""
 
     def __init__(self, app: Celery) -> None:
         self.app = app
@@ -47,7 +47,7 @@ class World:
         return self.app.task(shared=False, name=name, **options)(function)
 
     def said(self) -> list[Any]:
-        """Return what the headers of all messages said since the last look."""
+        """Return the headers of all messages since the last call."""
         sent, self.sent = self.sent, []
         return [headers[HEADER] for headers, _ in sent]
 
@@ -75,7 +75,7 @@ def world() -> Iterator[World]:
 
 
 def test_what_nobody_claims_is_shared(world: World) -> None:
-    """By whatever way it is sent."""
+    """However it is sent."""
     world.call.delay()
     world.app.send_task("tests.unknown")
     assert world.said() == [SHARED, SHARED]
@@ -106,7 +106,7 @@ def test_scopes_nest_and_the_innermost_counts_whole(world: World) -> None:
 
 
 def test_a_scope_decorates(world: World) -> None:
-    """A view, say."""
+    """A view, for example."""
 
     @acting_for("acme")
     def view() -> None:
@@ -160,7 +160,7 @@ def test_what_the_call_says_itself_comes_first(world: World) -> None:
 def test_a_child_inherits_owner_and_submission(world: World, facts: dict[str, Any]) -> None:
     """Of a plain task and of a durable run; groups, chains and chords, whatever headers they have.
 
-    Not the lock, for which it would wait as long as its parent; and never the run: the child of
+    Not the lock, for which it would wait while its parent runs; and never the run: the child of
     a durable run is no hint.
     """
     call = world.call
@@ -244,7 +244,7 @@ def test_a_scope_s_priority_is_for_calls_without_one(world: World) -> None:
 
 
 def test_a_hint_stays_as_it_is(world: World) -> None:
-    """Its row knows whose it is, whoever publishes it."""
+    """Its row knows its owner, whoever publishes it."""
     hint = {"owner": "acme", "submission": None, "run": RUN, "token": 4}
     with acting_for("northwind"):
         world.call.apply_async(task_id=RUN, headers={HEADER: hint})
@@ -253,13 +253,10 @@ def test_a_hint_stays_as_it_is(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("facts", "task_id"),
-    [
-        ({"owner": "acme", "submission": 7, "run": RUN, "token": 4}, "another"),
-        (ADMITTED, RUN),
-    ],
+    [({"owner": "acme", "submission": 7, "run": RUN, "token": 4}, "another"), (ADMITTED, RUN)],
 )
 def test_a_copied_header_makes_no_hint(world: World, facts: dict[str, Any], task_id: str) -> None:
-    """A task that passes on what it found in its request makes a plain call of the same owner."""
+    """A task that passes on its request's headers makes a plain call of the same owner."""
     world.call.apply_async(task_id=task_id, headers={HEADER: facts})
     assert not is_hint(world.sent[0][0])
     assert world.said() == [ACME_7]
@@ -287,7 +284,7 @@ def test_a_copied_header_makes_no_hint(world: World, facts: dict[str, Any], task
 def test_what_cannot_be_kept_is_refused_by_its_field(
     world: World, bad: dict[str, Any], field: str, limit: str
 ) -> None:
-    """With the limit, before the block is entered; and the same at a single call."""
+    """With the limit, before the block is entered; the same holds for a single call."""
     given = {"owner": "acme", **bad}
     with pytest.raises(RouteError, match=rf"^{field}: .*{limit}"), acting_for(**given):
         world.call.delay()
@@ -322,7 +319,7 @@ def test_a_foreign_header_that_cannot_be_is_as_none(world: World, facts: Any) ->
 
 
 def test_a_lock_is_its_owner_s_own() -> None:
-    """Two owners with the same word do not meet, and no word gets into another owner's name."""
+    """Two owners with the same text do not share it, and no text reaches another owner's name."""
     routes = [route_of({HEADER: owner_header(who, lock="door")[HEADER]}) for who in ("a", "b")]
     assert [route.lock_key for route in routes] == ["a:door", "b:door"]
     assert route_of({HEADER: {"owner": "a:b", "lock": "c"}}).lock_key == ""

@@ -1,4 +1,4 @@
-"""fleet/versions.py: which versions are told to be untested, and how."""
+"""fleet/versions.py: which versions are reported as untested, and how."""
 
 import pytest
 

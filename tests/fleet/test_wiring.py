@@ -1,4 +1,4 @@
-"""fleet/wiring.py: what is done to Celery in every process that uses the fair transport."""
+"""fleet/wiring.py: what changes in Celery in every process with the fair transport."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fleet.wiring import LATEST, use_fair_transport
 
 @pytest.mark.parametrize("other", [int("9" * 4_300), float("inf"), -1, "9", None, []])
 def test_a_time_that_is_none_does_not_advance_the_clock(other: Any) -> None:
-    """Anyone who writes to the broker may send one; what is sent next has one digit more."""
+    """Any client of the broker may send one; the next message has one digit more."""
     use_fair_transport()
     clock = LamportClock(7)
     assert clock.adjust(other) == 8

@@ -1,4 +1,4 @@
-"""Beats over servers of a scene's own, and who notes what they send."""
+"""Beats over servers of a scene's own, and a recorder of what they send."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HOLDER = "SELECT holder FROM jobs_leader WHERE until > clock_timestamp()"
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One message that was sent: of which entry, under which id, and when it was heard."""
+    """One message that was sent: its entry, its id, and when it arrived."""
 
     name: str
     task_id: str
@@ -49,7 +49,7 @@ class Heard:
 
 
 class Ear:
-    """Takes every message from a stock queue, and notes it."""
+    """Takes every message from a stock queue, and records it."""
 
     def __init__(self, client: redis.Redis) -> None:
         self.heard: list[Heard] = []
@@ -71,11 +71,11 @@ class Ear:
                 self.heard.append(Heard(name, headers["id"], time.monotonic()))
 
     def of(self, name: str, *, since: float = 0.0) -> list[Heard]:
-        """Return what was heard of an entry."""
+        """Return the messages of an entry."""
         return [heard for heard in self.heard if heard.name == name and heard.at >= since]
 
     def counts(self, name: str) -> Counter[str]:
-        """Return how often each id of an entry was heard."""
+        """Return how often each id of an entry arrived."""
         return Counter(heard.task_id for heard in self.of(name))
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class Ear:
 
 
 class Beats:
-    """Beats by number; who of them leads, and what is heard of them."""
+    """Numbered beats; which of them leads, and what they sent."""
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
@@ -112,7 +112,7 @@ class Beats:
         return wait_for(self._leader, what="a beat that leads")
 
     def lease_wears_on(self) -> None:
-        """Wait until the leader is about to renew its lease: who dies now holds it no longer."""
+        """Wait until the leader is about to renew its lease: a leader that dies now loses it."""
         left = "SELECT extract(epoch FROM until - clock_timestamp()) FROM jobs_leader"
         bound = LEASE_SECONDS - 0.75 * RENEW_SECONDS
 
@@ -140,7 +140,7 @@ class Beats:
         return found[0].at - began_at
 
     def doubled(self, name: str) -> set[str]:
-        """Return the ids of an entry that were heard more than once."""
+        """Return the ids of an entry that arrived more than once."""
         return {task_id for task_id, count in self.ear.counts(name).items() if count > 1}
 
     def end_lease(self) -> None:
@@ -149,7 +149,7 @@ class Beats:
 
     @contextmanager
     def only(self, name: str, *, due_at: datetime) -> Iterator[None]:
-        """Have no beat run, and no entry be on but this one, which came due a while ago."""
+        """Run no beat, and enable only this entry, which came due before."""
         for process in self.running:
             process.stop()
         entries = "UPDATE django_celery_beat_periodictask SET enabled = "

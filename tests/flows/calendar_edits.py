@@ -5,9 +5,9 @@ Runs in whatever process the scene has for it. Facts go in and come back as JSON
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import wraps
 from typing import Any
 
 from django.db import connection, transaction
@@ -15,87 +15,86 @@ from django.db import connection, transaction
 Facts = dict[str, Any]
 
 
+def _noted(edit: Callable[..., None]) -> Callable[..., Facts]:
+    """Make an edit one transaction that returns the moments around it, by PostgreSQL's clock."""
+
+    @wraps(edit)
+    def act(**arguments: Any) -> Facts:
+        facts: Facts = {}
+        with transaction.atomic():
+            # The first to be called: what the project does after a commit comes later.
+            transaction.on_commit(lambda: facts.update(after=_now()))
+            facts["before"] = _now()
+            edit(**arguments)
+        return facts
+
+    return act
+
+
+@_noted
 def agree(
     *, owner: str, starts: list[str], seconds: int, zone: str, weight: int = 1, **fields: Any
-) -> Facts:
+) -> None:
     """Have an owner with a calendar of one approved window, which opens at these times."""
     from jobs.calendars import approvals, changes
     from jobs.calendars.windows import request_window
     from jobs.models import Calendar, Owner
 
-    with _noted() as facts:
-        customer, _ = Owner.objects.update_or_create(slug=owner, defaults={"weight": weight})
-        calendar = Calendar.objects.create(owner=customer, name="agreed", **fields)
-        changes.attach(calendar, customer)
-        with changes.changing(calendar):
-            made = request_window(calendar, **_times(starts, seconds), zone=zone)
-            approvals.approve(made, actor=_somebody())
-    return facts
+    customer, _ = Owner.objects.update_or_create(slug=owner, defaults={"weight": weight})
+    calendar = Calendar.objects.create(owner=customer, name="agreed", **fields)
+    changes.attach(calendar, customer)
+    with changes.changing(calendar):
+        made = request_window(calendar, **_times(starts, seconds), zone=zone)
+        approvals.approve(made, actor=_somebody())
 
 
-def move(*, owner: str, starts: list[str], seconds: int) -> Facts:
-    """Have the window open at other times, for so long, and approved as it is then."""
+@_noted
+def move(*, owner: str, starts: list[str], seconds: int) -> None:
+    """Have the window open at other times, for this long, approved."""
     from jobs.calendars import approvals, changes
     from jobs.calendars.windows import change_window
 
-    with _noted() as facts:
-        window = _of(owner)
-        with changes.changing(window.calendar):
-            approvals.approve(change_window(window, **_times(starts, seconds)), actor=_somebody())
-    return facts
+    window = _of(owner)
+    with changes.changing(window.calendar):
+        approvals.approve(change_window(window, **_times(starts, seconds)), actor=_somebody())
 
 
-def freeze(*, owner: str, starts: str, seconds: int, zone: str) -> Facts:
+@_noted
+def freeze(*, owner: str, starts: str, seconds: int, zone: str) -> None:
     """Have nothing start in that time."""
     from jobs.calendars.windows import request_window
 
-    with _noted() as facts:
-        times = _times([starts], seconds)
-        request_window(_of(owner).calendar, effect="freeze", zone=zone, **times)
-    return facts
+    times = _times([starts], seconds)
+    request_window(_of(owner).calendar, effect="freeze", zone=zone, **times)
 
 
-def thaw(*, owner: str) -> Facts:
+@_noted
+def thaw(*, owner: str) -> None:
     """Take the freezes back."""
     from jobs.calendars import changes
     from jobs.calendars.windows import remove_window
     from jobs.models import Window
 
-    with _noted() as facts:
-        calendar = _of(owner).calendar
-        with changes.changing(calendar):
-            for froze in Window.objects.filter(calendar=calendar, effect="freeze"):
-                remove_window(froze)
-    return facts
+    calendar = _of(owner).calendar
+    with changes.changing(calendar):
+        for froze in Window.objects.filter(calendar=calendar, effect="freeze"):
+            remove_window(froze)
 
 
-def revoke(*, owner: str) -> Facts:
+@_noted
+def revoke(*, owner: str) -> None:
     """Take the approval of the window back."""
     from jobs.calendars import approvals
 
-    with _noted() as facts:
-        approvals.revoke(_of(owner), actor=_somebody())
-    return facts
+    approvals.revoke(_of(owner), actor=_somebody())
 
 
-def approve(*, owner: str) -> Facts:
+@_noted
+def approve(*, owner: str) -> None:
     """Approve the window again."""
     from jobs.calendars import approvals
 
-    with _noted() as facts:
-        approvals.approve(_of(owner), actor=_somebody())
-    return facts
-
-
-@contextmanager
-def _noted() -> Iterator[Facts]:
-    """Commit the block; the facts say between which moments, by PostgreSQL's clock."""
-    facts: Facts = {}
-    with transaction.atomic():
-        # The first to be called: what the project does after a commit comes later.
-        transaction.on_commit(lambda: facts.update(after=_now()))
-        facts["before"] = _now()
-        yield facts
+    approvals.approve(_of(owner), actor=_somebody())
 
 
 def _of(owner: str) -> Any:

@@ -1,7 +1,8 @@
-"""What flows are made of: real servers with empty data, real processes, and a judge."""
+"""The fixtures of flows: real servers with empty data, real processes, and a judge."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -24,9 +25,11 @@ from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task
 from tests.judge.log import SubmitEvent
 from tests.judge.sqlreader import read_rows
 from tests.periodic import make_periodic_tasks
+from tests.proxy import Proxy
 from tests.waiting import wait_for
 
 OURS = ("jobs", "django_celery_beat", "django_celery_results")
+HERE = Path(__file__).parent
 # In the order of their keys. Deleting disturbs no worker; TRUNCATE would wait for all of them.
 OF_RUNS = (
     "jobs_missed",
@@ -41,6 +44,28 @@ OF_RUNS = (
     "django_celery_results_chordcounter",
     "django_celery_results_taskresult",
 )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put scenes that share processes side by side: another layout costs four boots."""
+    places = [number for number, item in enumerate(items) if item.path.parent == HERE]
+    scenes = sorted((items[number] for number in places), key=_turn)
+    for number, item in zip(places, scenes, strict=True):
+        items[number] = item
+
+
+def _turn(item: Any) -> tuple[int, str]:
+    """Return where a scene comes: those with shared workers by layout, an installation's last."""
+    for turn, fixture in ((3, "installation"), (2, "processes"), (1, "stack")):
+        if fixture in item.fixturenames:
+            given = item.callspec.params if hasattr(item, "callspec") else {}
+            layout = given.get("layout") or _layout_of(item.module)
+            return turn, repr(layout) if fixture == "stack" else ""
+    return 0, ""
+
+
+def _layout_of(module: Any) -> Layout:
+    return getattr(module, "LAYOUT", Layout())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -59,7 +84,7 @@ def pytest_runtest_makereport(
 def db(django_db_setup: None, django_db_blocker: pytest.FixtureDef) -> Iterator[None]:
     """The test database with real commits that other processes see, and short times.
 
-    In place of pytest-django's fixture, whose name tells it to make the database: no
+    It replaces pytest-django's fixture of this name, which makes the database: no
     transaction and no flush around each test, since workers live longer than one.
     """
     quick = override_settings(FAIRSHIFT={**settings.FAIRSHIFT, **QUICK})
@@ -79,8 +104,8 @@ def shared(db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proce
 
 @pytest.fixture(scope="module")
 def layout(request: pytest.FixtureRequest) -> Layout:
-    """The shared workers that a module wants; it may parametrize this fixture."""
-    return getattr(request, "param", Layout())
+    """The shared workers of a module: its LAYOUT, or its parameters of this fixture."""
+    return getattr(request, "param", _layout_of(request.module))
 
 
 @pytest.fixture
@@ -104,7 +129,7 @@ def scene(
 
 
 @pytest.fixture
-def processes(scene: Processes) -> Processes:
+def processes(scene: Processes, owner: Owner) -> Processes:
     """A factory of processes for a scene that kills, restarts or starves them."""
     return scene
 
@@ -132,8 +157,15 @@ def broker(db: None) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    """Between the worker and Redis; callers go past it."""
+    with Proxy(settings.REDIS_URL) as proxy:
+        yield proxy
+
+
+@pytest.fixture
 def submits(scene: Processes) -> SubmitLog:
-    """The log in which submitters say what they asked for; `verdict()` reads it."""
+    """The log in which submitters note their submits; `verdict()` reads it."""
     return SubmitLog(scene.folder / "submits.log")
 
 
@@ -172,7 +204,7 @@ def _as_events(submitted: Sequence[Run | Submission]) -> list[SubmitEvent]:
 
 
 def _is_at_rest(shared: Processes) -> bool:
-    """Say whether the shared processes are all up, and none is busy with an old scene."""
+    """Say whether the shared processes are all up, and no run of an old scene is open."""
     if not shared.started or not shared.all_alive():
         return False
     return not Run.objects.filter(state__in=ACTIVE).exists()
@@ -220,9 +252,9 @@ def _hurry_beat() -> None:
     PeriodicTasks.update_changed()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """One installation for all scenes of a module."""
+    """One installation for all scenes that break its servers; they come last."""
     with installed(tmp_path_factory.mktemp("installation")) as installation:
         yield installation
 

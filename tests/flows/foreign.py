@@ -1,4 +1,4 @@
-"""Messages as somebody writes them who has nothing but the broker."""
+"""Messages as a client writes them that has nothing but the broker."""
 
 from __future__ import annotations
 

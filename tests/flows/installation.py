@@ -8,11 +8,10 @@ from pathlib import Path
 from fleet.stack.programs import beat, job_worker, system_worker
 from tests.flows.kept import kept
 from tests.flows.processes import Processes
-from tests.flows.servers import Servers
+from tests.flows.servers import Servers, own_servers
 from tests.flows.submitters import Submitter
 from tests.judge import Verdict, judge, read_submit_events, read_task_events
 from tests.judge.sqlreader import read_rows
-from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 SET_UP = """
@@ -68,10 +67,6 @@ class Installation(Processes):
         [(number,)] = self.servers.sql(query)
         return int(str(number))
 
-    def begun(self, count: int) -> None:
-        """Wait until bodies have begun so often."""
-        wait_for(lambda: self._starts() >= count, seconds=30, what=f"{count} starts")
-
     def caught_up(self) -> float:
         """Wait until all that was submitted up to now has been started; return the seconds."""
         began_at = time.monotonic()
@@ -105,24 +100,14 @@ class Installation(Processes):
         assert found.ok, found.report()
         return found
 
-    def _starts(self) -> int:
-        return sum(event.event == "start" for event in read_task_events(self.tasks.path))
-
 
 @contextmanager
 def installed(folder: Path, *, runs: bool = True) -> Iterator[Installation]:
     """Set an installation up and, with `runs`, start it; afterwards nothing of it is left."""
-    state_dir = new_state_dir()
-    try:
-        servers = Servers(state_dir)
-        try:
-            installation = Installation(folder, servers)
-            with installation.running() if runs else nullcontext():
-                yield installation
-        finally:
-            servers.close()
-    finally:
-        remove_state_dir(state_dir)
+    with own_servers() as servers:
+        installation = Installation(folder, servers)
+        with installation.running() if runs else nullcontext():
+            yield installation
 
 
 def last(seconds: float) -> None:

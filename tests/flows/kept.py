@@ -44,7 +44,7 @@ def _in_scene(program: Program, scene: Processes, environ: dict[str, str]) -> Pr
 
 
 def drained(stack: Stack | None = None, *, seconds: float = 60) -> None:
-    """Wait until every run has ended; what dies of the stack meanwhile is started again."""
+    """Wait until every run has ended; a program of the stack that dies is started again."""
 
     def rested() -> bool:
         if stack is not None:

@@ -55,7 +55,7 @@ def again(self: Task, times: int) -> int:
 
 @shared_task(name="plain.reject_once", bind=True)
 def reject_once(self: Task) -> None:
-    """Reject itself until it says that it is redelivered."""
+    """Reject itself until it is redelivered."""
     with logged():
         if not self.request.delivery_info["redelivered"]:
             raise Reject("the first time", requeue=True)

@@ -28,7 +28,7 @@ QUICK = {
     "PARTITION_DAYS_AHEAD": 2,
 }
 
-# What a worker tells its neighbours is not looked at here, and costs a boot a second.
+# Scenes do not need these, which cost a second a boot.
 ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
@@ -41,7 +41,7 @@ def database_url() -> str:
 
 
 def environment(log: Path) -> dict[str, str]:
-    """Return what every process of a scene has in its environment."""
+    """Return the environment of every process of a scene."""
     return {
         "DATABASE_URL": database_url(),
         "REDIS_URL": settings.REDIS_URL,
@@ -51,7 +51,7 @@ def environment(log: Path) -> dict[str, str]:
         "PYTHONPATH": str(ROOT),
         # A process that may keep what it has compiled spares the next one a sixth of its start.
         "PYTHONDONTWRITEBYTECODE": "",
-        "FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks",
+        "FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.plain",
         "JUDGE_LOG": str(log),
         **{f"FAIRSHIFT_{name}": str(value) for name, value in QUICK.items()},
     }
@@ -82,7 +82,7 @@ class Process:
         self.stack.wait_ready(seconds=seconds)
 
     def kill(self) -> None:
-        """SIGKILL it with all its children, and tell the judge before."""
+        """SIGKILL it with all its children; the log notes it before."""
         self.tasks.disturb(self.pid, how="killed")
         self.stack.kill_group(self.name)
 
@@ -108,7 +108,7 @@ class Process:
 class Layout:
     """How many workers with how many slots each; options are those of Celery's command line.
 
-    A longer lease (seconds) is for scenes in which runs wait for a slot, and nobody for rescue.
+    A longer lease (seconds) is for scenes in which runs wait for a slot, without rescue.
     """
 
     workers: int = 2
@@ -178,7 +178,7 @@ class Processes:
                 process.ready(seconds=seconds)
 
     def python(self, code: str, **environ: str) -> subprocess.Popen[str]:
-        """Start Python with Django set up: a web process, say, that submits and dies."""
+        """Start Python with Django set up: a web process that submits and dies, for example."""
         prelude = "import django; django.setup()\nimport tests.tasks\n"
         return subprocess.Popen(
             [sys.executable, "-c", prelude + code],
@@ -198,7 +198,7 @@ class Processes:
         return all(process.is_alive for process in self.started)
 
     def stop(self) -> None:
-        """End every process at once, and leave none behind."""
+        """End every process at once; none is left."""
         for process in self.started:
             process.stop(grace_seconds=0)
         self.started.clear()

@@ -19,7 +19,7 @@ from tests.waiting import wait_for
 
 ZONES = ("UTC", "Europe/Berlin", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns")
 
-# All that is due before a moment has been handed out and done, and no job is still to be read.
+# Every due time before a moment is handed out and done, and no job change is still unread.
 SETTLED = """
 SELECT c.slot > 2 * extract(epoch FROM %s::timestamptz) AND c.again_seen IS NOT NULL
     AND NOT EXISTS (SELECT FROM jobs_tick WHERE done_at IS NULL)
@@ -78,7 +78,7 @@ class Recurring:
             self.jobs[job["key"]] = job
 
     def settled(self, until: datetime, *, seconds: float) -> None:
-        """Wait until all that is due before a moment has been triggered, and has ended."""
+        """Wait until all due times before a moment are triggered, and their runs have ended."""
         wait_for(lambda: self._ask(SETTLED, until), seconds=seconds, what="all to be done")
 
     def verdict(self) -> Verdict:
@@ -103,7 +103,7 @@ class Recurring:
         return found
 
     def follows_policies(self) -> None:
-        """Fail unless each job has run just what its policy leaves of the last outage."""
+        """Fail unless each job has run exactly what its policy wants after the last outage."""
         first, until, *judged = self._row(CAUGHT_UP)
         triggered, _ = read_triggered(self.url)
         for key, case in self.cases.items():
@@ -161,10 +161,4 @@ def run_late(job: dict[str, Any], missed: list[datetime], *, judged_at: datetime
 
 def job_of(key: str, **fields: Any) -> dict[str, Any]:
     """Return a job as the front door takes it: its task notes each start in the scene's log."""
-    return {
-        "key": key,
-        "task": "tests.record",
-        "arguments": {"n": 1},
-        "max_attempts": 30,
-        **fields,
-    }
+    return {"key": key, "task": "tests.record", "arguments": {"n": 1}, "max_attempts": 30, **fields}

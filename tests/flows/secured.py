@@ -21,7 +21,7 @@ ADMIN = "admin-s3cret"
 
 @dataclass
 class Secured:
-    """A Redis where `admin` may do everything, and others what their rules say."""
+    """A Redis where `admin` may do everything, and others what their rules allow."""
 
     port: int
     admin: redis.Redis
@@ -35,7 +35,7 @@ class Secured:
 
 @contextmanager
 def secured(users: Sequence[str]) -> Iterator[Secured]:
-    """Run a Redis with these lines of an ACL file, and nobody else but `admin`, for the scene."""
+    """Run a Redis with these lines of an ACL file and the user `admin`, for the scene."""
     program = redis_folder(Places(settings.STATE_DIR), account=server_account()) / "redis-server"
     port = free_port(0)
     lines = ["user default off", f"user admin on >{ADMIN} ~* &* +@all", *users]

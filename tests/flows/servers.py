@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -14,6 +15,7 @@ from config.embedded.care import Care, Server
 from config.embedded.places import Places
 from config.embedded.postgres import Postgres
 from config.embedded.redis import Redis
+from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 START_SECONDS = 30
@@ -52,6 +54,11 @@ class Breakable:
             self._care.watch(time.monotonic())
             time.sleep(0.02)
 
+    def restart(self) -> None:
+        """Kill the server, and start it again."""
+        self.kill()
+        self.start()
+
     def freeze(self) -> None:
         """Stop the clock for the server: it holds its sockets and answers nothing."""
         _signal(self.pid, signal.SIGSTOP)
@@ -59,7 +66,7 @@ class Breakable:
             _signal(pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let a frozen server go on."""
+        """Let a frozen server continue."""
         for pid in [*_children(self.pid), self.pid]:
             _signal(pid, signal.SIGCONT)
 
@@ -100,6 +107,17 @@ class Servers:
         self.redis.close()
         self.postgres.close()
         self._places.remove_sockets()
+
+
+@contextmanager
+def own_servers() -> Iterator[Servers]:
+    """Servers of the scene's own; afterwards nothing of them is left."""
+    state_dir = new_state_dir()
+    try:
+        with closing(Servers(state_dir)) as servers:
+            yield servers
+    finally:
+        remove_state_dir(state_dir)
 
 
 def _children(pid: int) -> list[int]:

@@ -58,7 +58,7 @@ WAYS: dict[str, Callable[[], Any]] = {
 
 @shared_task(name="flows.secret")
 def secret(value: str, seconds: float = 0, fails: bool = False) -> str:
-    """Return what nobody else is to see, or fail with it."""
+    """Return a secret value, or fail with it."""
     with logged():
         time.sleep(seconds)
         if fails:
@@ -98,7 +98,7 @@ def whose(_told: Any = None) -> list[str]:
 
 @shared_task(name="flows.fan_out")
 def fan_out(ids: list[str]) -> None:
-    """Call plain tasks in every way of Celery's; those under these ids keep what they return."""
+    """Call plain tasks in every way of Celery's; those with these ids store their results."""
     with logged():
         alone, member, link, end = (whose.si().set(task_id=one, ignore_result=False) for one in ids)
         alone.apply_async(headers={"trace": "a caller's own"})
@@ -109,7 +109,7 @@ def fan_out(ids: list[str]) -> None:
 
 @shared_task(name="flows.fork_on")
 def fork_on(copy_raises: bool = False) -> int:
-    """Fork, and go on in both processes; return the process id of the copy, which may raise."""
+    """Fork, and continue in both processes; return the pid of the copy, which may raise."""
     with logged():
         pass
     copy = os.fork()
@@ -120,7 +120,7 @@ def fork_on(copy_raises: bool = False) -> int:
 
 @shared_task(name="flows.told")
 def told(text: Any) -> Any:
-    """Return what it was told: the end of a link, an errback or a chord."""
+    """Return its argument: the end of a link, an errback or a chord."""
     with logged():
         return text
 

@@ -8,19 +8,16 @@ from socket import gethostname
 from typing import Any
 
 import pytest
-from celery import Celery
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from redis.exceptions import NoPermissionError
 
-from fleet.broker.broker import Broker
 from fleet.keys import queue_key
 from jobs import submit
 from jobs.models import Owner
-from jobs.runs import dispatch
 from tests.flows.processes import ROOT, Processes
 from tests.flows.secured import Secured, secured
 from tests.flows.test_remote import Stranger
-from tests.flows.world import ended
+from tests.flows.world import ended, publishing_to
 from tests.waiting import wait_for
 
 
@@ -37,20 +34,16 @@ def url(server: Secured, user: str) -> str:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured]:
     """A Redis with these users; this process is the producer."""
-    with secured(users()) as server, Celery("scene", set_as_current=False) as app:
-        app.config_from_object("django.conf:settings", namespace="CELERY")
-        app.conf.broker_url = url(server, "producer")
-        hints = Broker(app)
-        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+    with secured(users()) as server, publishing_to(url(server, "producer"), monkeypatch):
         yield server
 
 
 def refusals(server: Secured) -> list[dict[str, Any]]:
-    """Return what Redis has refused since this was last asked, but for what the page says."""
+    """Return Redis's refusals since the last call, except those that the page mentions."""
     found = [
         {key: entry[key] for key in ("reason", "object", "username", "context")}
         for entry in server.admin.acl_log()
-        if entry["object"] != "client"  # redis-py names itself, and goes on without
+        if entry["object"] != "client"  # redis-py may not name itself, and continues
     ]
     server.admin.acl_log_reset()
     return found
@@ -59,7 +52,7 @@ def refusals(server: Secured) -> list[dict[str, Any]]:
 def test_each_user_of_the_page_may_do_its_work(
     processes: Processes, owner: Owner, server: Secured
 ) -> None:
-    """Submit, run, retry, beat's own sends, events and inspections; Redis refuses none of it."""
+    """Submit, run, retry, beat's own sends, events and inspections: Redis refuses none."""
     processes.start_system(REDIS_URL=url(server, "system"))
     processes.start_beat(REDIS_URL=url(server, "system"))
     processes.start_worker(slots=1, options=["--task-events"], REDIS_URL=url(server, "worker"))
@@ -121,7 +114,7 @@ OF_ALL = [
 
 @pytest.mark.parametrize("user", REFUSED)
 def test_no_user_of_the_page_may_do_more(user: str) -> None:
-    """Neither other users' keys and channels, nor what rules the server."""
+    """Neither other users' keys and channels, nor the server's administration."""
     with secured(users()) as server:
         client = server.client(user, f"{user}-password")
         for command in (*REFUSED[user], *OF_ALL):

@@ -23,9 +23,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beats]:
 
 @pytest.fixture(autouse=True)
 def _each_due_time_once(world: Beats, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever a scene does: every id is that of a due time, and is heard once.
+    """After every scene: each id is that of a due time, and was sent once.
 
-    On this stock queue, twice if it has hit a beat or PostgreSQL between a publish and its note.
+    On this stock queue twice, if a beat or PostgreSQL died between a publish and its note.
     """
     before = world.doubled("second")
     yield
@@ -47,8 +47,7 @@ def test_a_beat_waits_for_postgresql(world: Beats) -> None:
     wait_for(lambda: "waits for PostgreSQL" in alone.log.read_text(), what="its word")
     postgres.start()
     world.hear("second")
-    postgres.kill()
-    postgres.start()
+    postgres.restart()
     world.hear("second")
     assert alone.is_alive, alone.log_end()
 
@@ -78,7 +77,7 @@ def test_a_frozen_leader_is_followed_and_sends_nothing_more(world: Beats) -> Non
 
 
 def test_a_leader_that_is_asked_to_stop_gives_up_its_lease(world: Beats) -> None:
-    """Nobody waits for its end."""
+    """The other one does not wait for the lease's end."""
     leader, other = world.two()
     began_at = time.monotonic()
     leader.stop()

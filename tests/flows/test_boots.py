@@ -22,7 +22,7 @@ def _start(
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_a_worker_outlives_processes_that_end_while_they_boot(
-    processes: Processes, owner: Any, verdict: Any, tmp_path: Path, slots: int
+    processes: Processes, verdict: Any, tmp_path: Path, slots: int
 ) -> None:
     """Each try has a line in the log; the first process that boots takes the work."""
     worker = _start(processes, tmp_path, failing=3, slots=slots)
@@ -40,7 +40,7 @@ def test_a_worker_outlives_processes_that_end_while_they_boot(
 def test_a_worker_whose_processes_never_boot_ends(
     processes: Processes, tmp_path: Path, slots: int
 ) -> None:
-    """With an error, after its last try: it could do nothing, and its supervisor would not know."""
+    """With an error, after its last try: otherwise its supervisor would not know."""
     worker = _start(processes, tmp_path, failing=1000, slots=slots, BOOT_TRIES="4")
     wait_for(lambda: not worker.is_alive, seconds=30, what="the worker's end")
     log = worker.log.read_text()

@@ -10,28 +10,23 @@ from django.test import override_settings
 
 from jobs import submit_many
 from jobs.core.states import State
-from tests.flows.processes import Processes
+from tests.flows.processes import Layout, Processes
 from tests.flows.world import keys_with
 from tests.waiting import wait_for
 
-# With the short lease of the other scenes, half of them would count as waiting for too long.
-LEASE = {"FAIRSHIFT_LEASE_SECONDS": "30"}
+# With the short lease of most scenes, half of the runs would count as waiting for too long.
+LAYOUT = Layout(lease=30)
 
 
 def test_three_thousand_runs_are_submitted_at_once(
-    processes: Processes, owner: Any, broker: redis.Redis, verdict: Any
+    stack: Processes, broker: redis.Redis, verdict: Any
 ) -> None:
     """Ids are in hand inside the transaction, hints go out after it, and no run starts twice.
 
     A tenth of them runs here, the rest is cancelled; the demo runs them all.
     """
-    for number in range(2):
-        processes.start_worker(f"bulk-{number}", slots=2, **LEASE)
-    processes.start_system(**LEASE)
-    processes.start_beat()
-    processes.ready()
     calls = [{"n": n} for n in range(3000)]
-    with override_settings(FAIRSHIFT={**settings.FAIRSHIFT, "LEASE_SECONDS": 30.0}):
+    with override_settings(FAIRSHIFT={**settings.FAIRSHIFT, "LEASE_SECONDS": LAYOUT.lease}):
         with transaction.atomic():
             began = time.perf_counter()
             submission = submit_many("tests.record", calls, owner="acme")

@@ -19,9 +19,7 @@ from tests.waiting import wait_for
 LONG = {"seconds": 60}
 
 
-def test_promotion_rescue_and_sweep_act_on_time(
-    processes: Processes, owner: Any, broker: redis.Redis
-) -> None:
+def test_promotion_rescue_and_sweep_act_on_time(processes: Processes, broker: redis.Redis) -> None:
     """Due runs are queued, a killed worker's runs taken back, and lost hints published."""
     processes.start_worker("busy", slots=2)
     doomed = processes.start_worker("doomed", slots=2)
@@ -52,7 +50,7 @@ def test_promotion_rescue_and_sweep_act_on_time(
     assert long.progress[State.RUNNING] == 2
 
 
-def test_the_last_loss_is_told_to_celery(processes: Processes, owner: Any, verdict: Any) -> None:
+def test_the_last_loss_is_told_to_celery(processes: Processes, verdict: Any) -> None:
     """A run that is lost with its worker for the last time calls its errback, and its chord's."""
     doomed = processes.start_worker("doomed", slots=2)
     processes.start_system()
@@ -79,10 +77,8 @@ def test_the_last_loss_is_told_to_celery(processes: Processes, owner: Any, verdi
     verdict(reached(alone, State.FAILED), members)
 
 
-def test_a_short_run_does_not_wait_for_a_long_one(
-    processes: Processes, owner: Any, verdict: Any
-) -> None:
-    """A worker takes no more than its slots: what it cannot start stays for another worker."""
+def test_a_short_run_does_not_wait_for_a_long_one(processes: Processes, verdict: Any) -> None:
+    """A worker takes no more than its slots: other runs stay for another worker."""
     make_owner("globex")
     processes.start_worker("one", slots=1)
     long = reached(submit("tests.sleep", seconds=3, owner="acme"), State.RUNNING, seconds=40)
@@ -93,9 +89,7 @@ def test_a_short_run_does_not_wait_for_a_long_one(
     verdict(long, short)
 
 
-def test_what_finds_no_slot_in_time_is_given_back(
-    processes: Processes, owner: Any, verdict: Any
-) -> None:
+def test_what_finds_no_slot_in_time_is_given_back(processes: Processes, verdict: Any) -> None:
     """A run that was admitted where every slot stays taken is queued again, with its attempts."""
     processes.start_worker("greedy", slots=1, options=["--prefetch-multiplier", "4"])
     seconds = 2 * QUICK["LEASE_SECONDS"]

@@ -27,7 +27,7 @@ LIMITS = {"soft_time_limit_seconds": 1.0, "time_limit_seconds": 2.0}
 
 
 def _kept(signature: Signature) -> tuple[Signature, AsyncResult]:
-    """Give a callback an id and have its result kept."""
+    """Give a callback an id and have its result stored."""
     task_id = str(uuid4())
     return signature.set(task_id=task_id, ignore_result=False), AsyncResult(task_id)
 
@@ -39,7 +39,7 @@ def _calls(log: TaskLog, task: str) -> int:
 
 
 def test_a_result_is_kept_for_who_asks(stack: Processes, verdict: Any) -> None:
-    """With `ignore_result=False` an AsyncResult of the run's id has what it returned."""
+    """With `ignore_result=False` an AsyncResult of the run's id has the return value."""
     asked = submit("tests.add", x=1, y=2, owner="acme", ignore_result=False)
     assert AsyncResult(str(asked.id)).get(timeout=60) == 3
     silent = ended(submit("tests.add", x=1, y=2, owner="acme"))
@@ -70,7 +70,7 @@ def test_link_and_result_see_the_success_after_retries(stack: Processes, verdict
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_errback_sees_the_last_failure_once(stack: Processes, verdict: Any, way: str) -> None:
-    """However the run failed, its errback is called when its attempts are spent, and once."""
+    """However the run failed, its errback is called once, after its last attempt."""
     run = submit(
         "flows.misbehave",
         way=way,
@@ -83,7 +83,7 @@ def test_an_errback_sees_the_last_failure_once(stack: Processes, verdict: Any, w
     run = reached(run, State.FAILED)
     wait_for(lambda: _calls(stack.tasks, "flows.told") == 1, what="the errback's call")
     assert AsyncResult(str(run.id)).state == "FAILURE"
-    # What might still call it a second time has passed through the queue before this one.
+    # A second call would have passed through the queue before this one.
     after = ended(submit("tests.add", x=1, y=2, owner="acme"))
     assert _calls(stack.tasks, "flows.told") == 1
     assert _calls(stack.tasks, "tests.total") == 0
@@ -94,7 +94,7 @@ def test_an_errback_sees_the_last_failure_once(stack: Processes, verdict: Any, w
 def test_nobody_waits_for_the_result_of_what_never_started(
     stack: Processes, owner: Owner, verdict: Any, how: str
 ) -> None:
-    """It is revoked, in Celery's words, for which there is no errback."""
+    """Its result is Celery's "revoked", which calls no errback."""
     pause_owner(owner)
     limits = {"deadline_seconds": 0.2} if how == "expired" else {}
     run = submit(
@@ -163,7 +163,7 @@ ENDS = {
 
 @pytest.mark.parametrize("how", ENDS)
 def test_a_plain_chord_fails_when_a_member_fails(stack: Processes, how: str) -> None:
-    """Its errback is called and its body is not, though nobody asked for the member's result."""
+    """Its errback is called and its body is not, though the member ignores its result."""
     errback, heard = _kept(told.s())
     body, never = _kept(total.s().on_error(errback))
     chord([add.s(1, 2), ENDS[how]], body).apply_async()

@@ -1,4 +1,4 @@
-"""Cancel: what waits never starts, what runs is told and then stopped, and it stays so."""
+"""Cancel: waiting runs never start, running ones are told and then stopped."""
 
 import random
 from typing import Any
@@ -16,7 +16,7 @@ from tests.waiting import wait_for
 
 
 def _body_ended(stack: Processes, run: Run) -> str | None:
-    """Say how the run's only body ended; None when it was killed before it could tell."""
+    """Return how the run's only body ended; None when it was killed before its end."""
     _start, *end = bodies(stack.tasks, run)
     return end[0].outcome if end else None
 
@@ -61,7 +61,7 @@ def test_a_second_cancel_changes_nothing(stack: Processes, verdict: Any) -> None
 
 
 def test_a_retrying_run_is_cancelled_at_once(stack: Processes, verdict: Any) -> None:
-    """Between two attempts nobody works on it."""
+    """Between two attempts no worker has it."""
     submitted = submit("tests.fail", times=9, owner="acme", max_attempts=9, backoff_seconds=60)
     run = reached(submitted, State.RETRYING)
     run.cancel()
@@ -72,7 +72,7 @@ def test_a_retrying_run_is_cancelled_at_once(stack: Processes, verdict: Any) -> 
 def test_none_that_was_cancelled_before_its_admission_starts(
     stack: Processes, verdict: Any
 ) -> None:
-    """Cancels race with four slots: what never was admitted has no body."""
+    """Cancels race with four slots: a run that was never admitted has no body."""
     calls = [{"n": n, "seconds": 0.01} for n in range(300)]
     submission = submit_many("tests.record", calls, owner="acme")
     ids = list(submission.runs.order_by("id").values_list("id", flat=True))
@@ -91,9 +91,9 @@ def test_none_that_was_cancelled_before_its_admission_starts(
 
 @pytest.mark.parametrize("flushed", [False, True])
 def test_a_cancelled_run_does_not_come_back(
-    processes: Processes, owner: Any, broker: redis.Redis, verdict: Any, *, flushed: bool
+    processes: Processes, broker: redis.Redis, verdict: Any, *, flushed: bool
 ) -> None:
-    """Not by a worker that starts later with its hint in hand, nor by a rebuilt Redis."""
+    """Neither a worker that starts later with its hint, nor a rebuilt Redis starts it."""
     cancelled = submit("tests.record", n=1, owner="acme")
     other = submit("tests.record", n=2, owner="acme")
     cancelled.cancel()
@@ -108,7 +108,7 @@ def test_a_cancelled_run_does_not_come_back(
     verdict(cancelled, other)
 
 
-def test_cancels_hold_while_the_worker_dies(processes: Processes, owner: Any, verdict: Any) -> None:
+def test_cancels_hold_while_the_worker_dies(processes: Processes, verdict: Any) -> None:
     """Admitted, told and killed with its worker: rescue ends it, and it does not start again."""
     worker = processes.start_worker("doomed", slots=2)
     processes.start_system()
@@ -129,10 +129,8 @@ def test_cancels_hold_while_the_worker_dies(processes: Processes, owner: Any, ve
     verdict(submission, after)
 
 
-def test_an_admitted_run_is_stopped_at_the_gate(
-    processes: Processes, owner: Any, verdict: Any
-) -> None:
-    """What waits for a slot of its worker when the cancel comes, never starts."""
+def test_an_admitted_run_is_stopped_at_the_gate(processes: Processes, verdict: Any) -> None:
+    """A run that waits for a slot when the cancel comes never starts."""
     processes.start_worker(slots=1, options=["--prefetch-multiplier", "4"])
     first = submit("tests.sleep", seconds=1.2, owner="acme")
     others = submit_many("tests.record", [{"n": n} for n in range(3)], owner="acme")

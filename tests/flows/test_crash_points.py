@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -12,7 +11,7 @@ import pytest
 from fleet.crash_points import KNOWN
 from fleet.stack.programs import beat, job_worker, system_worker
 from jobs.core.states import State
-from jobs.models import Outbox, Owner, Run
+from jobs.models import Outbox, Run
 from tests.flows.conftest import make_owner
 from tests.flows.kept import drained, kept
 from tests.flows.processes import Processes
@@ -39,15 +38,14 @@ WORKER_FAULTS = [
     "rescue.after_move:1",
     "sweep.after_publish:2",
 ]
-AT_ONCE = 3
 ROUNDS = 20
 PASSES = 8
 
 Judge = Callable[..., Verdict]
 
 
-def test_a_submitter_may_end_anywhere(stack: Processes, owner: Owner, verdict: Judge) -> None:
-    """What it had committed ends, though nobody published it; what it had not never exists."""
+def test_a_submitter_may_end_anywhere(stack: Processes, verdict: Judge) -> None:
+    """Committed runs end, though they were not published; uncommitted ones never exist."""
     make_owner("globex")
     _end_submitters(stack, SUBMITTER_FAULTS)
     held = Submitter(stack, "--hold-at", "2", prefix="held")
@@ -62,9 +60,7 @@ def test_a_submitter_may_end_anywhere(stack: Processes, owner: Owner, verdict: J
     assert not Run.objects.filter(labels={"judge_key": "held-2"}).exists()
 
 
-def test_workers_may_end_anywhere(
-    processes: Processes, owner: Owner, verdict: Judge, tmp_path: Path
-) -> None:
+def test_workers_may_end_anywhere(processes: Processes, verdict: Judge, tmp_path: Path) -> None:
     """Each point of a worker and of the system's worker is met once; all runs end well."""
     make_owner("globex")
     _end_workers(processes, WORKER_FAULTS, submits=50, once=tmp_path / "once")
@@ -74,9 +70,7 @@ def test_workers_may_end_anywhere(
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("number", range(1, ROUNDS + 1))
-def test_a_submitter_may_end_at_every_pass(
-    stack: Processes, owner: Owner, verdict: Judge, number: int
-) -> None:
+def test_a_submitter_may_end_at_every_pass(stack: Processes, verdict: Judge, number: int) -> None:
     """The n-th pass of each of its points."""
     make_owner("globex")
     points = [*SUBMIT_POINTS, *DISPATCH_POINTS]
@@ -88,7 +82,7 @@ def test_a_submitter_may_end_at_every_pass(
 @pytest.mark.chaos
 @pytest.mark.parametrize("number", range(1, ROUNDS + 1))
 def test_workers_may_end_at_any_pass(
-    processes: Processes, owner: Owner, verdict: Judge, tmp_path: Path, number: int
+    processes: Processes, verdict: Judge, tmp_path: Path, number: int
 ) -> None:
     """A random pass of each of their points, by a seed."""
     make_owner("globex")
@@ -107,13 +101,8 @@ def test_workers_may_end_at_any_pass(
 
 
 def _end_submitters(stack: Processes, faults: Sequence[str], *options: str) -> None:
-    """Let a submitter end at each of these faults, a few at a time."""
-    for start in range(0, len(faults), AT_ONCE):
-        dying = [
-            Submitter(stack, *options, prefix=fault, FAULT=fault)
-            for fault in faults[start : start + AT_ONCE]
-        ]
-        assert [process.wait() for process in dying] == [-signal.SIGKILL] * len(dying)
+    """Let a submitter end at each of these faults."""
+    Submitter(stack, *options, "--end-at", *faults, prefix="ending").waits(seconds=120)
 
 
 def _end_workers(scene: Processes, faults: Sequence[str], *, submits: int, once: Path) -> None:

@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEMO_SECONDS = 150.0
-# The supervisor of the embedded servers waits a few seconds for somebody who needs them.
+# The supervisor of the embedded servers waits a few seconds for another client.
 SUPERVISOR_SECONDS = 20.0
 SMALL = ("--devices", "60", "--slots", "4", "--port", "18000", "--flower-port", "15555")
 
@@ -47,7 +47,7 @@ class World:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            # Who starts the tests in the background has SIGINT ignored, and children inherit it.
+            # A shell ignores SIGINT for background processes, and children inherit it.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
@@ -56,7 +56,7 @@ class World:
         return [_command(pid) for pid in _pids() if self.mark in _environment(pid)]
 
     def is_gone(self) -> bool:
-        """Say whether no process of it is left."""
+        """Say whether none of its processes is left."""
         return not self.processes()
 
 

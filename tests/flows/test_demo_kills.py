@@ -18,27 +18,28 @@ from tests.flows.test_demo import (
 )
 from tests.waiting import wait_for
 
-DEVICES = 200
 WORKERS, SLOTS = 2, 4
 
 
 @pytest.mark.parametrize(
-    ("killed", "flushed"),
+    ("devices", "killed", "flushed"),
     [
-        pytest.param(True, False, id="kill", marks=pytest.mark.chaos),
-        pytest.param(False, True, id="flush", marks=pytest.mark.chaos),
-        pytest.param(True, True, id="both"),
+        pytest.param(200, True, False, id="kill", marks=pytest.mark.chaos),
+        pytest.param(200, False, True, id="flush", marks=pytest.mark.chaos),
+        pytest.param(200, True, True, id="many", marks=pytest.mark.chaos),
+        pytest.param(100, True, True, id="both"),
     ],
 )
 def test_every_device_is_verified_all_the_same(
     world: World,  # noqa: F811  the fixture
     *,
+    devices: int,
     killed: bool,
     flushed: bool,
 ) -> None:
-    """Only what the killed workers had not recorded is done again, and the demo says so."""
+    """Only unrecorded work of the killed workers is done again, and the demo reports it."""
     world.environment |= {"FAIRSHIFT_LEASE_SECONDS": "3", "FAIRSHIFT_HEARTBEAT_SECONDS": "1"}
-    demo = world.start("--devices", str(DEVICES), "--exit", "--json")
+    demo = world.start("--devices", str(devices), "--exit", "--json")
     assert demo.stderr is not None
     _until(demo.stderr, "done,")
     if killed:
@@ -48,7 +49,7 @@ def test_every_device_is_verified_all_the_same(
     out, err = demo.communicate(timeout=DEMO_SECONDS)
     verdict = json.loads(out.splitlines()[-1])
     assert demo.returncode == (1 if verdict["doubled"] else 0), err[-5000:]
-    assert verdict["verified"] == verdict["runs_recorded"] == DEVICES + 4
+    assert verdict["verified"] == verdict["runs_recorded"] == devices + 4
     assert verdict["doubled"] <= (WORKERS * SLOTS if killed else 0)
     wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
 

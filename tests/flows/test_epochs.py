@@ -1,6 +1,6 @@
 """Redis is emptied, or falls back to an older copy of itself, under workers that are at work.
 
-It has then forgotten who is paused, who has a cap, and what runs; nobody notices but by waiting.
+Redis has then lost pauses, caps and leases, without any error.
 """
 
 from collections.abc import Callable
@@ -30,10 +30,10 @@ __all__ = ["broker"]
 
 CAP = 2
 RUNS = 40
-# A second of waiting for what others hold, and one for a worker to connect again.
+# One second for other workers' leases, one for a worker to connect again.
 GOES_ON_SECONDS = 3.0
 SLACK = 2.0
-# Within the two seconds for which a queue waits to be told.
+# Within the two seconds for which a queue waits to be primed.
 UNTOLD_SECONDS = 0.7
 PAUSED, CAPPED = "flows.told", "flows.until_told"
 
@@ -47,7 +47,7 @@ def client(broker: OwnBroker) -> Any:
 
 @pytest.fixture
 def workers(processes: Processes, broker: OwnBroker) -> Processes:
-    """Two workers with two slots each, and what the system needs, on that broker."""
+    """Two workers with two slots each, and the system's processes, on that broker."""
     url = broker.redis.url
     for name in ("one", "two"):
         processes.start_worker(name, slots=2, REDIS_URL=url)
@@ -65,7 +65,7 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     verdict: Callable[..., Verdict],
     how: str,
 ) -> None:
-    """No call of a paused owner starts, a cap holds over what runs on, and hints are back soon."""
+    """No call of a paused owner starts, a cap counts running work, and hints are back soon."""
     acme, globex, _ = (make_owner(name) for name in ("acme", "globex", "northwind"))
     call, word = partial(_call, broker), workers.folder / "word"
     call(PAUSED, "before", owner="globex")
@@ -84,14 +84,13 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     wait_for(lambda: _ended() > RUNS // 8)
 
     epoch = _epoch(client)
-    # Nobody can tell the queue anything meanwhile.
+    # No process can prime the queue meanwhile.
     with transaction.atomic():
         sql.query(fair_queue.ALONE)
         if how == "emptied":
             client.flushall()
         else:
-            broker.redis.kill()
-            broker.redis.start()
+            broker.redis.restart()
         call(PAUSED, "after", owner="globex")
         for number in range(CAP + 2):
             call(CAPPED, number, str(word), owner="acme")
@@ -130,16 +129,12 @@ def _age_of_epoch(client: redis.Redis) -> float:
 def _call(broker: OwnBroker, task: str, *arguments: Any, owner: str) -> None:
     """Call a plain task for an owner, over the scene's broker."""
     broker.app.send_task(
-        task,
-        arguments,
-        queue="jobs",
-        headers={"fairshift": {"owner": owner}},
-        ignore_result=True,
+        task, arguments, queue="jobs", headers={"fairshift": {"owner": owner}}, ignore_result=True
     )
 
 
 def _events(scene: Processes, task: str) -> list[TaskEvent]:
-    """Return what bodies of plain calls of a task have noted."""
+    """Return the log's events of plain calls of a task."""
     events = read_task_events(scene.tasks.path)
     return [event for event in events if event.task == task and event.run is None]
 

@@ -1,4 +1,4 @@
-"""What a writer to the broker can have a worker do: nothing without a row, and nothing for long."""
+"""What a client of the broker can make a worker do: nothing without a row, nothing for long."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.waiting import wait_for
 def test_no_plain_message_calls_the_body_of_a_task_that_requires_a_row(
     processes: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
-    """Nor through another one: Celery's map, starmap and chunks, and errbacks, call in place."""
+    """Nor do Celery's map, starmap and chunks, or errbacks, which call in place."""
     worker = processes.start(programs.job_worker("worker", slots=1))
     system = processes.start_system()
     processes.ready()
@@ -65,7 +65,7 @@ def pidbox(broker: redis.Redis) -> str:
 def test_no_message_keeps_a_worker_busy(
     processes: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
-    """Neither one that unpacks to gigabytes, nor a pattern that takes for ever to match."""
+    """Neither one that unpacks to gigabytes, nor a pattern that matches for years."""
     worker = processes.start(programs.job_worker("worker", slots=1))
     system = processes.start_system()
     processes.ready()
@@ -100,7 +100,7 @@ def _most_memory(pid: int) -> int:
 
 @contextmanager
 def replying(broker: redis.Redis, *replies: tuple[bytes, str], times: int = 1) -> Iterator[None]:
-    """Reply to each hello with these bodies of these content types, so often, 0.8 s apart."""
+    """Reply to each hello with these bodies of these types, `times` times, 0.8 s apart."""
     heard = broker.pubsub()
     heard.subscribe(pidbox(broker))
     is_over = threading.Event()
@@ -148,7 +148,7 @@ def test_a_worker_boots_whatever_replies_to_its_hello(
     replies: list[tuple[bytes, str]],
     times: int,
 ) -> None:
-    """Replies that are none are dropped, and those that do not end are not waited for."""
+    """Invalid replies are dropped, and the worker does not wait for endless ones."""
     with replying(broker, *replies, times=times):
         began_at = monotonic()
         worker = processes.start(programs.job_worker("worker", slots=1))

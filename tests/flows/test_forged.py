@@ -1,4 +1,4 @@
-"""Messages between workers that a stranger writes: none stalls a worker or has it drop a task."""
+"""Forged messages between workers: none stalls a worker or makes it drop a task."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ from tests.flows.world import ended
 from tests.waiting import wait_for
 
 WORKER = f"worker@{gethostname()}"
-TASKS = {"FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.plain"}
 SLOW = "(.*){60}!"
 """Nine characters that keep Python's `re` busy for years."""
 
 
 def ping(pattern: Any, matcher: Any, *, seconds: float = 3) -> bool:
-    """Whether the worker answers a ping to the nodes that this pattern means."""
+    """Say whether the worker answers a ping to the nodes that match."""
     replies = current_app.control.broadcast(
         *("ping", None), reply=True, timeout=seconds, limit=1, pattern=pattern, matcher=matcher
     )
@@ -81,14 +80,12 @@ def forger(revoked: list[str]) -> Iterator[Event]:
 
 
 @pytest.mark.parametrize("opened", ["", "revoke"])
-def test_no_answer_to_a_greeting_revokes_a_task(
-    processes: Processes, owner: Owner, opened: str
-) -> None:
-    """Unless `revoke` is open: then workers tell each other what is revoked, as in Celery."""
+def test_no_answer_to_a_greeting_revokes_a_task(processes: Processes, opened: str) -> None:
+    """Unless `revoke` is open: then workers exchange revoked ids, as in Celery."""
     first, last = str(uuid4()), str(uuid4())
     with forger([first]) as heard:
-        environ = {**TASKS, "FAIRSHIFT_REMOTE_COMMANDS": opened}
-        processes.start(programs.job_worker("worker", slots=1), **environ)
+        worker = programs.job_worker("worker", slots=1)
+        processes.start(worker, FAIRSHIFT_REMOTE_COMMANDS=opened)
         processes.ready(seconds=60)
         wait_for(heard.is_set, what="the worker's greeting")
     revoked, kept = (

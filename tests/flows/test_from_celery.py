@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from jobs.catalog.registry import REPLACED
-from tests.docs.pages import blocks, code_words, read, table
-from tests.flows.test_own_project import Shop, installed, servers, shop
-from tests.flows.test_own_project import block as of_the_project
+from tests.docs.pages import PROJECT, blocks, code_words, read, table
+from tests.flows.test_own_project import BEAT, SYSTEM, WORKER, Shop, servers, shop
 from tests.waiting import wait_for
 
-__all__ = ["installed", "servers", "shop"]
+__all__ = ["servers", "shop"]
 
 PAGE = read("docs/start/from-celery.md")
 
@@ -40,6 +40,15 @@ def block(name: str, *, language: str = "python") -> str:
 
 
 @pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages alone; test_own_project.py has them installed by pip."""
+    folder = tmp_path_factory.mktemp("packages")
+    for name in ("fleet", "jobs"):
+        (folder / name).symlink_to(PROJECT / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def moved(shop: Shop) -> Shop:
     """The project, with the tasks of the page besides its own."""
     with (shop.folder / "shop/tasks.py").open("a") as tasks:
@@ -50,13 +59,12 @@ def moved(shop: Shop) -> Shop:
 @pytest.fixture(scope="module")
 def working(moved: Shop) -> Iterator[Shop]:
     """The same with the workers of own-project.md, and the one that drains the old queue."""
-    jobs, system, beat = of_the_project("processes", language="sh").splitlines()
-    with moved.running(jobs, system, beat, block("drain", language="sh").strip()):
+    with moved.running(WORKER, SYSTEM, BEAT, block("drain", language="sh").strip()):
         yield moved
 
 
 def test_plain_tasks_answer_as_the_page_says(working: Shop) -> None:
-    """Whether the result is kept decides, and not the worker that ran it."""
+    """`ignore_result` decides, and not the worker that ran it."""
     lines = [line.partition("#") for line in block("calls").splitlines()]
     values = [value.partition(":")[0].strip() for _, _, value in lines]
     code = "\n".join(f"print(repr({call.strip()}))" for call, _, _ in lines)
@@ -65,7 +73,7 @@ def test_plain_tasks_answer_as_the_page_says(working: Shop) -> None:
 
 
 def test_what_waits_in_the_old_queue_is_done(working: Shop) -> None:
-    """By the worker of the page: it was sent before the default queue was another one."""
+    """By the page's worker: the message was sent before the default queue changed."""
     call = "add.apply_async((1, 2), queue='celery', ignore_result=False).get(timeout=30)"
     assert working.shell(f"from shop.tasks import add\nprint({call})").strip() == "3"
 

@@ -1,4 +1,4 @@
-"""Hints that mean nothing: no message can start what its row does not allow, or stop a worker."""
+"""Hints without meaning: no message starts a run that its row forbids, or stops a worker."""
 
 import uuid
 from typing import Any
@@ -53,7 +53,7 @@ def test_a_hint_of_an_ended_run_is_dropped(stack: Processes, verdict: Any) -> No
 
 
 def test_a_hint_before_its_time_is_dropped(stack: Processes, verdict: Any) -> None:
-    """A scheduled run is not admitted, whoever says so."""
+    """A scheduled run is not admitted, whoever published the hint."""
     run = submit("tests.add", x=1, y=2, owner="acme", countdown=60)
     _publish(run.id, times=3)
     run.cancel()

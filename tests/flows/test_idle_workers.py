@@ -1,11 +1,10 @@
-"""A worker without a process or a queue takes no run, is not counted, and keeps what it holds."""
+"""A worker without a process or a queue takes no run, does not count, and keeps its runs."""
 
 from __future__ import annotations
 
 from socket import gethostname
 from typing import Any
 
-import pytest
 from celery import current_app
 
 from jobs import submit
@@ -13,23 +12,15 @@ from jobs.checks.database import check_deployed_database
 from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
 from tests.control import await_heard
-from tests.flows.processes import QUICK, Process, Processes
+from tests.flows.processes import QUICK, Layout, Processes
 from tests.flows.world import ended, outcomes, reached
 from tests.waiting import wait_for
 
-WORKER = f"worker@{gethostname()}"
+WORKER = f"shared-0@{gethostname()}"
 OPENED = "pool_shrink,pool_grow,cancel_consumer,add_consumer"
+# One worker for all scenes: the last one leaves it with one process.
+LAYOUT = Layout(workers=1, slots=2, environ={"FAIRSHIFT_REMOTE_COMMANDS": OPENED})
 LONG = 2 * float(QUICK["LEASE_SECONDS"])
-
-
-@pytest.fixture
-def worker(processes: Processes, owner: Owner) -> Process:
-    """Two slots, and four commands that a setting opens."""
-    worker = processes.start_worker(slots=2, FAIRSHIFT_REMOTE_COMMANDS=OPENED)
-    processes.start_system()
-    processes.start_beat()
-    processes.ready()
-    return worker
 
 
 def order(command: str, **arguments: Any) -> None:
@@ -57,33 +48,8 @@ def warnings() -> list[str]:
     return [found.msg for found in check_deployed_database() if found.id == "fairshift.W109"]
 
 
-def test_a_worker_without_a_process(
-    processes: Processes, worker: Process, owner: Owner, verdict: Any
-) -> None:
-    """It takes nothing, which others do then; with a process again, it takes runs as before."""
-    order("pool_shrink", n=2)
-    wait_for(is_idle, what="the worker not to count")
-    assert row() not in Worker.objects.alive()
-    run = submit("tests.add", x=1, y=2, owner=owner)
-    expected = f"No worker takes from queue 'jobs': worker {WORKER} has no process."
-    assert why(run) == expected
-    assert any(f"Worker {WORKER} has no process" in text for text in warnings())
-    beats_on(LONG)
-    assert Run.objects.get(id=run.id).state == State.QUEUED, "not even admitted"
-    other = processes.start_worker("other", slots=1)
-    processes.ready()
-    assert outcomes(ended(run)) == ["succeeded"]
-    other.stop()
-    later = submit("tests.add", x=3, y=4, owner=owner)
-    order("pool_grow", n=1)
-    assert ended(later).result_value == 7
-    wait_for(lambda: not is_idle(), what="the worker to count again")
-    assert (row().slots, row().queues) == (1, ["jobs"])
-    verdict(run, later)
-
-
-def test_a_worker_without_a_queue(worker: Process, owner: Owner, verdict: Any) -> None:
-    """What it holds goes on beyond a lease and ends there, once; what comes later waits."""
+def test_a_worker_without_a_queue(stack: Processes, owner: Owner, verdict: Any) -> None:
+    """Its run continues beyond a lease and ends once; later runs wait."""
     held = reached(submit("tests.record", n=1, seconds=LONG, owner=owner), State.RUNNING)
     order("cancel_consumer", queue="jobs")
     wait_for(is_idle, what="the worker not to count")
@@ -99,7 +65,9 @@ def test_a_worker_without_a_queue(worker: Process, owner: Owner, verdict: Any) -
     verdict(held, waits)
 
 
-def test_a_worker_that_loses_a_process_at_work(worker: Process, owner: Owner, verdict: Any) -> None:
+def test_a_worker_that_loses_a_process_at_work(
+    stack: Processes, owner: Owner, verdict: Any
+) -> None:
     """A busy one is left to end its run: the row of the worker stays, and so does the run."""
     held = reached(submit("tests.record", n=1, seconds=LONG, owner=owner), State.RUNNING)
     order("pool_shrink", n=1)
@@ -108,7 +76,29 @@ def test_a_worker_that_loses_a_process_at_work(worker: Process, owner: Owner, ve
     verdict(held)
 
 
+def test_a_worker_without_a_process(stack: Processes, owner: Owner, verdict: Any) -> None:
+    """It takes nothing, which others do then; with a process again, it takes runs as before."""
+    order("pool_shrink", n=row().slots)
+    wait_for(is_idle, what="the worker not to count")
+    assert row() not in Worker.objects.alive()
+    run = submit("tests.add", x=1, y=2, owner=owner)
+    assert why(run) == f"No worker takes from queue 'jobs': worker {WORKER} has no process."
+    assert any(f"Worker {WORKER} has no process" in text for text in warnings())
+    beats_on(LONG)
+    assert Run.objects.get(id=run.id).state == State.QUEUED, "not even admitted"
+    other = stack.start_worker("other", slots=1)
+    stack.ready()
+    assert outcomes(ended(run)) == ["succeeded"]
+    other.stop()
+    later = submit("tests.add", x=3, y=4, owner=owner)
+    order("pool_grow", n=1)
+    assert ended(later).result_value == 7
+    wait_for(lambda: not is_idle(), what="the worker to count again")
+    assert (row().slots, row().queues) == (1, ["jobs"])
+    verdict(run, later)
+
+
 def beats_on(seconds: float) -> None:
-    """Wait until the worker has beaten for so long."""
+    """Wait until the worker has sent heartbeats for this long."""
     first = row().heartbeat_at
     wait_for(lambda: (row().heartbeat_at - first).total_seconds() > seconds, what="more heartbeats")

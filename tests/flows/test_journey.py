@@ -106,8 +106,7 @@ def test_a_key_makes_one_run(stack: Processes, verdict: Any) -> None:
     with pytest.raises(IdempotencyConflict):
         submit(add, x=1, y=3, owner="acme", idempotency_key="order-7")
     other = submit(add, x=1, y=3, owner="globex", idempotency_key="order-7")
-    run = ended(run_id)
-    verdict(run, ended(other))
+    verdict(ended(run_id), ended(other))
 
 
 class OutOfStock(Exception):
@@ -158,7 +157,7 @@ def test_submits_come_from_threads_and_from_async_code(stack: Processes, verdict
 
 
 def test_an_operator_retries_what_has_ended(stack: Processes, verdict: Any) -> None:
-    """It is queued again with fresh attempts and a token that goes on; a success stays as it is."""
+    """It is queued again with fresh attempts and the next token; a success stays as it is."""
     failed = ended(submit("tests.fail", times=1, owner="acme", max_attempts=1))
     waiting = submit(add, x=1, y=2, owner="acme", countdown=60)
     waiting.cancel(reason="not today")
@@ -174,7 +173,7 @@ def test_an_operator_retries_what_has_ended(stack: Processes, verdict: Any) -> N
 
 
 def test_plain_celery_tasks_run_beside(stack: Processes, verdict: Any) -> None:
-    """`.delay()` works as ever: no row, and its result is where Celery keeps it."""
+    """`.delay()` works as in Celery: no row, and its result is where Celery stores it."""
     called = add.apply_async((1, 2), ignore_result=False)
     run = submit(add, x=1, y=2, owner="acme")
     assert called.get(timeout=20) == 3

@@ -4,8 +4,8 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import redis
@@ -14,10 +14,10 @@ from fleet.stack.programs import job_worker
 from fleet.stack.stack import Stack
 from jobs import submit_many
 from jobs.core.states import State
-from jobs.models import Attempt, Owner, Run, Submission
+from jobs.models import Attempt, Run, Submission
 from tests.flows.kept import drained, ended_count, kept
 from tests.flows.processes import Processes
-from tests.judge import Verdict, read_task_events
+from tests.judge import read_task_events
 from tests.waiting import wait_for
 
 RUNS = 300
@@ -33,19 +33,17 @@ CHILD_LOST_SECONDS = 4
 
 @pytest.mark.parametrize(
     ("killed", "flushed"),
-    [(True, False), (False, True), (True, True)],
-    ids=["kill", "flush", "both"],
+    [
+        # What it asks, "both" asks as well.
+        pytest.param(True, False, id="kill", marks=pytest.mark.chaos),
+        pytest.param(False, True, id="flush"),
+        pytest.param(True, True, id="both"),
+    ],
 )
 def test_a_killed_worker_and_an_emptied_redis_lose_nothing(
-    stack: Processes,
-    owner: Owner,
-    broker: redis.Redis,
-    verdict: Callable[..., Verdict],
-    *,
-    killed: bool,
-    flushed: bool,
+    stack: Processes, broker: redis.Redis, verdict: Any, *, killed: bool, flushed: bool
 ) -> None:
-    """Every run succeeds, and only what the killed worker had not recorded starts again."""
+    """Every run succeeds; only unrecorded runs of the killed worker start again."""
     with kept(stack, job_worker(NAME, slots=SLOTS)) as victims:
         submission = _submit(RUNS, seconds=RUN_SECONDS)
         wait_for(lambda: ended_count() > RUNS // 3)
@@ -60,10 +58,8 @@ def test_a_killed_worker_and_an_emptied_redis_lose_nothing(
     assert 0 <= figures["starts"] - RUNS <= (SLOTS + UNRECORDED if killed else 0), figures
 
 
-def test_a_killed_pool_child_ends_its_attempt_alone(
-    stack: Processes, owner: Owner, verdict: Callable[..., Verdict]
-) -> None:
-    """Its run is tried again soon; the other slots do not notice."""
+def test_a_killed_pool_child_ends_its_attempt_alone(stack: Processes, verdict: Any) -> None:
+    """Its run is tried again soon; the other slots are not affected."""
     submission = _submit(60, seconds=0.5)
     worker = stack.started[0]
     waits = []
@@ -81,9 +77,7 @@ def test_a_killed_pool_child_ends_its_attempt_alone(
     assert max(waits) < CHILD_LOST_SECONDS, waits
 
 
-def test_a_frozen_worker_is_fenced_when_it_goes_on(
-    stack: Processes, owner: Owner, verdict: Callable[..., Verdict]
-) -> None:
+def test_a_frozen_worker_is_fenced_when_it_goes_on(stack: Processes, verdict: Any) -> None:
     """Past its lease its runs go elsewhere, its own outcomes come too late, and it works again."""
     with kept(stack, job_worker(NAME, slots=SLOTS)) as victims:
         submission = _submit(10, seconds=2)
@@ -105,7 +99,7 @@ def test_a_frozen_worker_is_fenced_when_it_goes_on(
 
 
 def test_a_stopped_worker_ends_what_runs_and_hands_over_the_rest(
-    stack: Processes, owner: Owner, verdict: Callable[..., Verdict]
+    stack: Processes, verdict: Any
 ) -> None:
     """After SIGTERM no run is lost, doubled or counted as an attempt that failed."""
     with kept(stack, job_worker(NAME, slots=SLOTS)) as victims:

@@ -1,9 +1,8 @@
-"""Who may run now: priorities, caps, locks and pauses, over two workers."""
+"""Priorities, caps, locks and pauses, over two workers."""
 
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from django.utils import timezone
 
 from jobs import submit, submit_many
@@ -14,11 +13,8 @@ from tests.flows.processes import Layout, Processes
 from tests.flows.world import bodies, ended, make_owner, most_at_once
 from tests.waiting import wait_for
 
-
-@pytest.fixture(scope="module")
-def layout() -> Layout:
-    """Two workers. Runs wait here for a slot, and no sweep is to hold their rows meanwhile."""
-    return Layout(lease=30)
+# Runs wait here for a slot, and no sweep is to hold their rows meanwhile.
+LAYOUT = Layout(lease=30)
 
 
 def _ids(*submissions: Submission) -> set[str]:
@@ -30,8 +26,7 @@ def test_higher_priority_starts_first(stack: Processes, verdict: Any) -> None:
 
     Or outside of any, as here: submissions share an owner's part, whatever their priorities.
     """
-    sleeps = [{"seconds": 2.5}] * 4
-    busy = submit_many("tests.sleep", sleeps, owner="acme")
+    busy = submit_many("tests.sleep", [{"seconds": 2.5}] * 4, owner="acme")
     wait_for(lambda: Run.objects.filter(state=State.RUNNING).count() == 4)
     low, high = (
         [submit("tests.record_apart", n, 0.3, owner="acme", priority=priority) for n in range(4)]
@@ -73,7 +68,7 @@ def test_a_lock_lets_one_run_at_a_time(stack: Processes, verdict: Any) -> None:
 def test_a_paused_owner_waits_and_others_do_not(
     stack: Processes, owner: Owner, verdict: Any
 ) -> None:
-    """Its runs stay queued and say why; after the pause they go on by themselves."""
+    """Its runs stay queued and say why; after the pause they start by themselves."""
     make_owner("globex")
     pause_owner(owner, reason="audit")
     paused = submit_many("tests.record", [{"n": n} for n in range(5)], owner="acme")
@@ -87,7 +82,7 @@ def test_a_paused_owner_waits_and_others_do_not(
 
 
 def test_a_pause_ends_at_its_time(stack: Processes, owner: Owner, verdict: Any) -> None:
-    """Nobody needs to resume an owner that is paused until a time."""
+    """An owner that is paused until a time needs no resume."""
     until = timezone.now() + timedelta(seconds=0.8)
     pause_owner(owner, until=until)
     run = ended(submit("tests.record", n=1, owner="acme"))

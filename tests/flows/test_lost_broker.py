@@ -1,4 +1,4 @@
-"""The broker is lost and found again, more than once, under a worker whose slots are taken."""
+"""A worker with busy slots loses its broker and finds it again, more than once."""
 
 import signal
 from collections.abc import Iterator
@@ -14,14 +14,12 @@ from celery import Celery
 from config.embedded.accounts import server_account
 from config.embedded.places import Places
 from config.embedded.redis import Redis
-from fleet import Broker
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.runs import dispatch
 from tests.flows.processes import QUICK, Process, Processes
 from tests.flows.servers import Breakable
-from tests.flows.world import bodies, ended, most_at_once, outcomes, reached, states
+from tests.flows.world import bodies, ended, most_at_once, outcomes, publishing_to, reached, states
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
@@ -40,8 +38,7 @@ class OwnBroker:
 
     def lose(self) -> None:
         """Replace it by an empty one; return when the worker has found that."""
-        self.redis.kill()
-        self.redis.start()
+        self.redis.restart()
         self.found()
 
     def found(self) -> None:
@@ -57,11 +54,7 @@ class OwnBroker:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnBroker]:
     """The broker of the scene, to which this process publishes as well."""
-    with _redis() as redis, Celery("scene", set_as_current=False) as app:
-        app.config_from_object("django.conf:settings", namespace="CELERY")
-        app.conf.broker_url = redis.url
-        hints = Broker(app)
-        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+    with _redis() as redis, publishing_to(redis.url, monkeypatch) as app:
         yield OwnBroker(redis, app)
 
 
@@ -83,9 +76,9 @@ def _redis() -> Iterator[Breakable]:
 
 @pytest.fixture
 def worker(processes: Processes, owner: Owner, broker: OwnBroker) -> Process:
-    """A worker with one slot, and what the system needs, on that broker."""
+    """A worker with one slot, and the system's processes, on that broker."""
     url = broker.redis.url
-    # Slow tasks are not held beyond the slots, unless somebody says so.
+    # By default, slow tasks are not leased beyond the slots.
     options = ("--prefetch-multiplier", "3")
     started = processes.start_worker("one", slots=1, options=options, REDIS_URL=url)
     processes.start_system(REDIS_URL=url)
@@ -97,10 +90,10 @@ def worker(processes: Processes, owner: Owner, broker: OwnBroker) -> Process:
 def test_what_waits_for_a_slot_outlives_two_losses(
     processes: Processes, worker: Process, broker: OwnBroker, verdict: Any
 ) -> None:
-    """It is given back at its start deadline, and the one slot stays one; then it starts once.
+    """It is given back at its start deadline, then starts once; the slot is not doubled.
 
-    The run in the slot is longer than all leases. Afterwards the worker is told to stop while
-    another such run is under way: that one, too, ends where it began.
+    The run in the slot is longer than all leases. Afterwards the worker gets SIGTERM while
+    another such run is under way: that one also ends on this worker.
     """
     long = reached(_sleep(10), State.RUNNING)
     broker.lose()
@@ -122,48 +115,41 @@ def test_what_waits_for_a_slot_outlives_two_losses(
     verdict(*runs, last)
 
 
-def test_a_worker_that_lost_its_broker_can_still_kill_while_it_stops(
+def test_a_worker_without_its_broker_records_ends_and_kills(
     worker: Process, broker: OwnBroker, verdict: Any
 ) -> None:
-    """A cancelled task that does not listen is killed after its grace, and not waited for."""
-    broker.lose()
-    run = reached(_hang(soft=50, hard=60), State.RUNNING)
-    worker.signal(signal.SIGTERM)
-    wait_for(lambda: "Warm shutdown" in worker.log_end())
-    assert run.cancel()
-    assert ended(run).state == State.CANCELLED
-    verdict(run)
-
-
-def test_time_limits_outlive_two_losses(worker: Process, broker: OwnBroker, verdict: Any) -> None:
-    """The soft one tells the task while the broker is away, the hard one ends it after that."""
-    soft, hard = 2.0, 7.0
-    run = _hang(soft=soft, hard=hard)
-    run = reached(run, State.RUNNING)
-    broker.redis.stop()
-    wait_for(lambda: "Soft time limit" in worker.log_end(lines=400), seconds=soft + SLACK)
-    broker.redis.start()
-    broker.found()
-    broker.lose()
-    run = ended(run, seconds=hard + 2)
-    assert (run.error_type, outcomes(run)) == ("TimeLimitExceeded", ["time limit"])
-    assert run.ended_at is not None and run.started_at is not None
-    assert (run.ended_at - run.started_at).total_seconds() < hard + SLACK
-    after = ended(_sleep(0.1))
-    verdict(run, after)
-
-
-def test_what_ends_without_a_broker_is_recorded_at_once(
-    worker: Process, broker: OwnBroker, verdict: Any
-) -> None:
-    """The loop that waits for a broker still hears its pool; then the next run starts."""
+    """Outcomes, time limits and cancels do not wait for Redis, nor does a worker that stops."""
+    # The loop that waits for a broker still hears its pool; then the next run starts.
     run = reached(_sleep(1), State.RUNNING)
     broker.redis.stop()
     run = ended(run, seconds=1 + QUICK["LEASE_SECONDS"])
     assert outcomes(run) == ["succeeded"]
     after = _sleep(0.1)
     broker.redis.start()
-    verdict(run, ended(after))
+    broker.found()
+    after = ended(after)
+
+    # The soft limit tells the task while the broker is away, the hard one ends it after that.
+    soft, hard = 2.0, 7.0
+    limited = reached(_hang(soft=soft, hard=hard), State.RUNNING)
+    broker.redis.stop()
+    wait_for(lambda: "Soft time limit" in worker.log_end(lines=400), seconds=soft + SLACK)
+    broker.redis.start()
+    broker.found()
+    broker.lose()
+    limited = ended(limited, seconds=hard + 2)
+    assert (limited.error_type, outcomes(limited)) == ("TimeLimitExceeded", ["time limit"])
+    assert limited.ended_at is not None and limited.started_at is not None
+    assert (limited.ended_at - limited.started_at).total_seconds() < hard + SLACK
+
+    # A cancelled task that does not listen is killed after its grace, while the worker stops.
+    deaf = reached(_hang(soft=50, hard=60), State.RUNNING)
+    worker.signal(signal.SIGTERM)
+    wait_for(lambda: "Warm shutdown" in worker.log_end())
+    assert deaf.cancel()
+    deaf = ended(deaf)
+    assert deaf.state == State.CANCELLED
+    verdict(run, after, limited, deaf)
 
 
 def _sleep(seconds: float) -> Run:

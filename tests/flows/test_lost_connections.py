@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-import pytest
 from celery import group
-from django.conf import settings
 
 from jobs import submit_many
 from jobs.core.states import State
 from jobs.models import Run
 from tests.flows.processes import Processes
-from tests.flows.world import broker_client
-from tests.judge import read_task_events
+from tests.flows.world import broker_client, event_count
 from tests.proxy import NONE, Faults, Proxy
 from tests.tasks import record
 from tests.waiting import wait_for
@@ -25,61 +19,44 @@ RESTARTED = "Connection to broker lost"
 """What Celery's consumer says when it starts anew."""
 
 
-@pytest.fixture
-def proxy() -> Iterator[Proxy]:
-    """Between the worker and Redis; callers go past it."""
-    with Proxy(settings.REDIS_URL) as proxy:
-        yield proxy
-
-
-def test_cut_connections_cost_a_moment_and_no_restart(
-    processes: Processes, owner: Any, proxy: Proxy
-) -> None:
-    """Each run and each plain task starts once, whatever was on its way; the worker hears again.
+def test_cut_connections_cost_a_moment_and_no_restart(processes: Processes, proxy: Proxy) -> None:
+    """Each run and each plain task starts once, whatever was in transit; the worker reconnects.
 
     A restart of the consumer needs some 60 replies of Redis in a row, and a network that loses each
     tenth of them never gives it.
     """
     worker = processes.start_worker("cut", 2, REDIS_URL=proxy.url)
     processes.ready()
-    submit_many("tests.record", [{"n": n, "seconds": 0.2} for n in range(RUNS)], owner="acme")
-    group(record.s(RUNS + n, 0.2) for n in range(RUNS)).delay()
+    submit_many("tests.record", [{"n": n, "seconds": 0.1} for n in range(RUNS)], owner="acme")
+    group(record.s(RUNS + n, 0.1) for n in range(RUNS)).delay()
     for cut in range(CUTS):
-        wait_for(lambda cut=cut: _starts(processes) > cut * RUNS // CUTS)  # type: ignore[misc]
+        wait_for(lambda cut=cut: event_count(processes.tasks, "start") > cut * RUNS // CUTS)  # type: ignore[misc]
         proxy.cut_all()
-    wait_for(lambda: _starts(processes) >= 2 * RUNS, seconds=60)
+    wait_for(lambda: event_count(processes.tasks, "start") >= 2 * RUNS, seconds=60)
     wait_for(lambda: not Run.objects.exclude(state=State.SUCCEEDED).exists())
-    assert _starts(processes) == 2 * RUNS
+    assert event_count(processes.tasks, "start") == 2 * RUNS
     assert worker.is_alive
     assert RESTARTED not in worker.log.read_text()
     assert record.app.control.ping(timeout=2), "remote control is not heard any more"
 
 
-def _starts(processes: Processes) -> int:
-    return sum(event.event == "start" for event in read_task_events(processes.tasks.path))
-
-
 def test_what_ends_meanwhile_on_a_stock_queue_keeps_no_slot(
-    processes: Processes, owner: Any, proxy: Proxy
+    processes: Processes, proxy: Proxy
 ) -> None:
-    """Redis hears of its end when it is back; the worker's only slot takes the next one then."""
+    """Redis gets its end when it is back; the worker's only slot takes the next one then."""
     processes.start_worker("stock", 1, queue="stock", REDIS_URL=proxy.url)
     processes.ready()
     record.apply_async((0, 1.0), queue="stock")
-    wait_for(lambda: _starts(processes) == 1)
+    wait_for(lambda: event_count(processes.tasks, "start") == 1)
     proxy.faults = Faults(lost=1.0, hangs=False)
     proxy.cut_all()
-    wait_for(lambda: _ends(processes) == 1)
+    wait_for(lambda: event_count(processes.tasks, "end") == 1)
     wait_for(lambda: "Redis was lost" in processes.started[0].log.read_text())
     lost = proxy.counts["lost"]
     wait_for(lambda: proxy.counts["lost"] > lost + 2)  # also its acknowledgement by now
     proxy.faults = NONE
     record.apply_async((1, 0.0), queue="stock")
     record.apply_async((2, 0.0), queue="stock")
-    wait_for(lambda: _ends(processes) == 3)
+    wait_for(lambda: event_count(processes.tasks, "end") == 3)
     with broker_client() as client:
         wait_for(lambda: not client.hlen("unacked"), what="all to be acknowledged")
-
-
-def _ends(processes: Processes) -> int:
-    return sum(event.event == "end" for event in read_task_events(processes.tasks.path))

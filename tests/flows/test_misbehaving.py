@@ -127,7 +127,7 @@ def test_a_task_may_ruin_its_surroundings(stack: Processes, verdict: Any, task: 
 
 @kept
 def test_retries_follow_the_policy(stack: Processes, verdict: Any) -> None:
-    """Back-off grows to its cap; `give_up_on` ends at once, and so does what `retry_on` omits."""
+    """Back-off grows to its cap; `give_up_on`, and an error outside `retry_on`, end at once."""
     patient = submit("tests.fail", times=3, owner="acme", max_attempts=4)
     given_up = submit("tests.fail", times=3, owner="acme", give_up_on=("ValueError",))
     other = submit("tests.fail", times=3, owner="acme", retry_on=("OSError", "KeyError"))
@@ -166,7 +166,7 @@ def test_no_retry_is_published(stack: Processes, broker: redis.Redis, verdict: A
 
 @kept
 def test_a_killed_child_costs_one_attempt(stack: Processes, verdict: Any) -> None:
-    """The kernel's out-of-memory killer, say: the run starts again within two seconds."""
+    """As by the kernel's out-of-memory killer: the run starts again within two seconds."""
     run = submit("tests.sleep", seconds=0.8, owner="acme")
     [start] = wait_for(lambda: bodies(stack.tasks, run))
     os.kill(start.pid, signal.SIGKILL)

@@ -20,9 +20,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.commands import Done, ran
 from tests.docs.pages import PROJECT, blocks, read
-from tests.flows.servers import Servers
-from tests.own_servers import new_state_dir, remove_state_dir
+from tests.flows.servers import Servers, own_servers
 from tests.waiting import wait_for
 
 PAGE = read("docs/start/own-project.md")
@@ -36,6 +36,9 @@ def block(name: str, *, language: str = "python") -> str:
     """Return the one block of the page with this name."""
     [found] = blocks(PAGE, info=f"{language} {name}")
     return found.text
+
+
+WORKER, SYSTEM, BEAT = block("processes", language="sh").splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -60,22 +63,16 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
     """A PostgreSQL with an empty database of the name that the page has, and a Redis."""
-    state_dir = new_state_dir()
-    try:
-        servers = Servers(state_dir)
-        try:
-            _create(servers, "shop")
-            yield servers
-        finally:
-            servers.close()
-    finally:
-        remove_state_dir(state_dir)
+    with own_servers() as servers:
+        _create(servers, "shop")
+        yield servers
 
 
-def _create(servers: Servers, name: str) -> None:
+def _create(servers: Servers, name: str, *, template: str = "template1") -> None:
     # Not in a transaction, in which `servers.sql` runs what it is given.
     with psycopg.connect(servers.postgres.url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        names = map(sql.Identifier, (name, template))
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
 
 
 class Shop:
@@ -100,30 +97,23 @@ class Shop:
         for name, file in FILES.items():
             (folder / "shop" / file).write_text(block(name))
 
-    def run(self, line: str) -> subprocess.CompletedProcess[str]:
-        """Run a command line of the page; its end is looked at by whoever asks."""
-        return self._run(line.split())
-
-    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+    def run(self, line: str) -> Done:
+        """Run a command line of the page; the caller checks its status."""
+        return ran(*line.split(), folder=self.folder, environ=self.environ)
 
     def shell(self, code: str) -> str:
-        """Return what code prints in the project's shell."""
-        command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "--command", code]
-        answer = self._run(command)
+        """Return the output of code in the project's shell."""
+        answer = self.in_shell(code)
         assert answer.returncode == 0, answer.stderr
         return answer.stdout
 
+    def in_shell(self, code: str) -> Done:
+        """Run code in the project's shell; the caller checks its status."""
+        command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "--command", code]
+        return ran(*command, folder=self.folder, environ=self.environ)
+
     def change(self, file: str, old: str, new: str) -> None:
-        """Change a line of a file, as somebody who forgot it."""
+        """Change a line of a file, as a user who forgot it."""
         path = self.folder / "shop" / file
         text = path.read_text()
         assert old in text
@@ -140,7 +130,7 @@ class Shop:
 
     @contextmanager
     def running(self, *lines: str) -> Iterator[list[subprocess.Popen[bytes]]]:
-        """Run processes of the page, each with a log; none is left."""
+        """Run processes of the page, each with a log; end them afterwards."""
         logs = [(self.folder / f"{number}.log").open("wb") for number in range(len(lines))]
         started = [
             subprocess.Popen(
@@ -168,11 +158,8 @@ class Shop:
 def shop(tmp_path_factory: pytest.TempPathFactory, installed: Path, servers: Servers) -> Shop:
     """The project, with its tables."""
     shop = Shop(tmp_path_factory.mktemp("project"), installed, servers)
-    migrate, check = block("set-up", language="sh").splitlines()
-    migrated = shop.run(migrate)
+    migrated = shop.run(block("set-up", language="sh").splitlines()[0])
     assert migrated.returncode == 0, migrated.stderr
-    checked = shop.run(check)
-    assert checked.returncode == 0 and shop.found() == set(), checked.stderr
     return shop
 
 
@@ -185,8 +172,14 @@ def copied(shop: Shop, tmp_path: Path) -> Shop:
     return copy
 
 
+def test_the_page_s_project_passes_its_checks(shop: Shop) -> None:
+    """By the command of the page, and with `--deploy`."""
+    checked = shop.run(block("set-up", language="sh").splitlines()[1])
+    assert checked.returncode == 0 and shop.found() == set(), checked.stderr
+
+
 def test_it_is_the_installed_package_that_runs(shop: Shop, installed: Path) -> None:
-    """And not the sources beside it."""
+    """Not the sources beside it."""
     said = shop.shell("import jobs, fleet; print(jobs.__file__, fleet.__file__)")
     assert said.split() == [str(installed / name / "__init__.py") for name in ("jobs", "fleet")]
 
@@ -198,7 +191,7 @@ def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
 
 
 def test_commands_of_fairshift_s_own_project_are_not_installed(installed: Path) -> None:
-    """`demo` and `up` make owners, users and processes: nothing for another's project."""
+    """`demo` and `up` make owners, users and processes: another project must not have them."""
     commands = {path.stem for path in installed.glob("*/management/commands/*.py")}
     assert commands == {"__init__", "fleet"}
     assert not [path for path in installed.rglob("*demo*") if path.suffix in {"", ".py"}]
@@ -211,8 +204,8 @@ def files(folder: Path) -> set[str]:
 
 
 def test_a_run_of_the_page_s_project_succeeds_and_one_fails(shop: Shop) -> None:
-    """With the processes of the page, by the code of the page, and its error can be read."""
-    with shop.running(*block("processes", language="sh").splitlines()) as started:
+    """With the processes and the code of the page; its error can be read."""
+    with shop.running(WORKER, SYSTEM, BEAT) as started:
         shop.shell(block("submit") + block("failed"))
 
         def ended() -> str:
@@ -234,7 +227,7 @@ def test_a_run_of_the_page_s_project_succeeds_and_one_fails(shop: Shop) -> None:
 
 
 def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:
-    """Those of the page, on the way that the page says."""
+    """Those of the page, in the way that the page describes."""
     (shop.folder / "shop/tests.py").write_text(block("tests"))
     environ = shop.environ
     shop.environ = environ | {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"}
@@ -269,34 +262,37 @@ def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:
             "E009 E014 E015 E018 E019",
         ),
         ({("settings.py", "CELERY_TASK_DEFAULT_QUEUE"): "TASK_DEFAULT_QUEUE"}, "E017"),
+        ({("settings.py", '"MAX_ATTEMPTS"'): '"MAX_ATEMPTS"'}, "E001"),
     ],
 )
 def test_lines_that_are_forgotten_are_named(
     copied: Shop, changes: dict[tuple[str, str], str], expected: str
 ) -> None:
-    """Each by its id, and nothing that is there."""
+    """Each by its id, and no other."""
     for (file, old), new in changes.items():
         copied.change(file, old, new)
     assert copied.found() == {f"fairshift.{name}" for name in expected.split()}
 
 
-def test_a_worker_that_is_not_wired_does_not_boot(copied: Shop) -> None:
-    """It would start runs without their arguments. The refusal names the line that is missing."""
-    copied.change("celery.py", "    fleet.install(app, application())", "    application()")
-    worker, *_ = block("processes", language="sh").splitlines()
-    answer = copied.run(worker)
-    assert answer.returncode != 0 and "fleet.install(app, application())" in answer.stderr
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (
+            *("celery.py", "    fleet.install(app, application())", "    application()"),
+            "fleet.install(app, application())",
+        ),
+        ("celery.py", "fleet.use_fair_transport()", "", "fleet.use_fair_transport()"),
+        ("settings.py", '"MAX_ATTEMPTS"', '"MAX_ATEMPTS"', "Did you mean 'MAX_ATTEMPTS'?"),
+    ],
+)
+def test_a_worker_of_a_wrong_project_does_not_boot(
+    copied: Shop, file: str, old: str, new: str, said: str
+) -> None:
+    """Without a call of fleet's, or with a misspelt setting: the error names it."""
+    copied.change(file, old, new)
+    answer = copied.run(WORKER)
+    assert answer.returncode != 0 and said in answer.stderr
     assert "Traceback" not in answer.stderr
-
-
-def test_a_misspelt_setting_stops_a_worker_with_its_sentence(copied: Shop) -> None:
-    """The key and the near miss, for a worker and for `check --deploy`."""
-    copied.change("settings.py", '"MAX_ATTEMPTS"', '"MAX_ATEMPTS"')
-    worker, *_ = block("processes", language="sh").splitlines()
-    answer = copied.run(worker)
-    assert answer.returncode != 0 and "Did you mean 'MAX_ATTEMPTS'?" in answer.stderr
-    assert "Traceback" not in answer.stderr
-    assert copied.found() == {"fairshift.E001"}
 
 
 @pytest.mark.parametrize("line", ["python manage.py check", "celery -A shop beat"])
@@ -304,7 +300,7 @@ def test_a_misspelt_setting_stops_a_worker_with_its_sentence(copied: Shop) -> No
 def test_an_app_of_the_project_named_as_ours_does_not_boot(
     copied: Shop, file: str, line: str
 ) -> None:
-    """It hides Fairshift's package; the sentence says which one is to be renamed."""
+    """It hides Fairshift's package; the error names the one to rename."""
     place = copied.folder / file
     place.parent.mkdir(exist_ok=True)
     place.touch()
@@ -326,23 +322,15 @@ def test_what_has_no_app_of_the_project_to_boot_with_names_the_line(copied: Shop
     assert "from .celery import app as celery_app" in said
 
 
-def test_a_worker_without_the_fair_transport_does_not_boot(copied: Shop) -> None:
-    """A sentence names the call, and not an unknown boot step."""
-    copied.change("celery.py", "fleet.use_fair_transport()", "")
-    worker, *_ = block("processes", language="sh").splitlines()
-    answer = copied.run(worker)
-    assert answer.returncode != 0 and "fleet.use_fair_transport()" in answer.stderr
-    assert "Traceback" not in answer.stderr
-
-
-@pytest.mark.parametrize("number", [0, 1], ids=["of jobs", "of the system"])
+@pytest.mark.parametrize(
+    ("number", "worker"), [(0, WORKER), (1, SYSTEM)], ids=["of jobs", "of the system"]
+)
 def test_a_worker_of_an_unmigrated_database_does_not_boot(
-    copied: Shop, servers: Servers, number: int
+    copied: Shop, servers: Servers, number: int, worker: str
 ) -> None:
-    """A sentence says what to run."""
+    """The error names the command."""
     _create(servers, f"empty{number}")
     copied.change("settings.py", '"NAME": "shop"', f'"NAME": "empty{number}"')
-    worker = block("processes", language="sh").splitlines()[number]
     answer = copied.run(worker)
     assert answer.returncode != 0 and "python manage.py migrate" in answer.stderr
     assert f"'empty{number}'" in answer.stderr and "Traceback" not in answer.stderr
@@ -368,12 +356,11 @@ def test_what_needs_a_table_that_is_missing_says_what_to_run(
     _create(servers, "bare")
     copied.change("settings.py", '"NAME": "shop"', '"NAME": "bare"')
     for code in (SUBMIT, LOGIN):
-        answer = copied._run([sys.executable, "manage.py", "shell", "-v", "0", "-c", code])
+        answer = copied.in_shell(code)
         *_, sentence = answer.stderr.splitlines()
         assert answer.returncode == 1 and "Migrations are missing" in sentence, answer.stderr
         assert "python manage.py migrate" in sentence and "bare" in sentence
-    *_, beat = block("processes", language="sh").splitlines()
-    with copied.running(beat):
+    with copied.running(BEAT):
         wait_for(
             lambda: "python manage.py migrate" in copied.logs(), seconds=60, what="beat to say"
         )
@@ -384,10 +371,8 @@ def test_a_worker_on_the_redis_of_another_project_does_not_boot(
     copied: Shop, servers: Servers
 ) -> None:
     """Both would take each other's messages; a check on deploy alone comes too late."""
-    _create(servers, "other")
+    _create(servers, "other", template="shop")
     copied.change("settings.py", '"NAME": "shop"', '"NAME": "other"')
-    assert copied.run("python manage.py migrate").returncode == 0
-    worker, *_ = block("processes", language="sh").splitlines()
-    answer = copied.run(worker)
+    answer = copied.run(WORKER)
     assert answer.returncode != 0 and "belongs to the installation with" in answer.stderr
     assert "CELERY_BROKER_URL" in answer.stderr and "Traceback" not in answer.stderr

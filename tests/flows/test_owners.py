@@ -1,4 +1,4 @@
-"""Whose a call is, on real workers: what a task calls is its owner's, in every way of Celery's."""
+"""The owner of a call, on real workers: a task's calls belong to its owner, however made."""
 
 from typing import Any
 from uuid import uuid4
@@ -22,7 +22,7 @@ def _returned(ids: list[str]) -> list[Any]:
 
 
 def test_plain_children_of_a_run_are_its_owner_s(stack: Processes, verdict: Any) -> None:
-    """By `delay`, in groups, chains and chords; of its submission, too."""
+    """By `delay`, in groups, chains and chords; they belong to its submission, too."""
     ids = _new_ids(4)
     submission = submit_many("flows.fan_out", [{"ids": ids}], owner="acme")
     assert _returned(ids) == [["acme", str(submission.id)]] * 4

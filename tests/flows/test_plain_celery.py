@@ -13,13 +13,7 @@ from tests.flows.processes import Layout, Processes
 from tests.judge import read_task_events
 from tests.waiting import wait_for
 
-TASKS = {"FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.plain"}
-
-
-@pytest.fixture(scope="module")
-def layout() -> Layout:
-    """One worker with one slot, the narrowest place."""
-    return Layout(workers=1, slots=1, environ=TASKS)
+LAYOUT = Layout(1, 1, lease=30)
 
 
 def starts(stack: Processes, name: str) -> int:
@@ -55,8 +49,7 @@ def test_a_rejected_task_says_that_it_is_redelivered(stack: Processes) -> None:
     """A task that rejects itself once runs twice."""
     plain.reject_once.delay()
     wait_for(lambda: starts(stack, "plain.reject_once") == 2)
-    result = plain.noted.s(1).set(ignore_result=False).delay()
-    assert result.get(timeout=10) == 1
+    assert plain.noted.s(1).set(ignore_result=False).delay().get(timeout=10) == 1
     assert starts(stack, "plain.reject_once") == 2
 
 
@@ -64,27 +57,24 @@ def test_a_rejected_task_says_that_it_is_redelivered(stack: Processes) -> None:
 def test_a_rejected_task_goes_behind_the_one_that_it_waits_for(
     stack: Processes, whose: str
 ) -> None:
-    """With one slot it would try for ever, and the other would never start."""
+    """With one slot it would otherwise try without end, and the other would never start."""
     other = str(uuid4())
     before = starts(stack, "plain.reject_until")
     plain.reject_until.delay(other)
     with acting_for("northwind" if whose == "another owner's" else "shared"):
         result = plain.noted.apply_async((5,), task_id=other, ignore_result=False)
     assert result.get(timeout=10) == 5
-    last = plain.noted.s(6).set(ignore_result=False).delay()
-    assert last.get(timeout=10) == 6
+    assert plain.noted.s(6).set(ignore_result=False).delay().get(timeout=10) == 6
     assert starts(stack, "plain.reject_until") - before <= 50
 
 
 def test_a_success_that_was_not_acknowledged_is_not_repeated(processes: Processes) -> None:
-    """With `worker_deduplicate_successful_tasks`: after a lost worker, too, the flag is set."""
-    environ = {**TASKS, "DEDUPLICATE": "1"}
-    processes.start_worker("first", 1, **environ)
+    """With `worker_deduplicate_successful_tasks`: the flag is set after a lost worker too."""
+    processes.start_worker("first", 1, DEDUPLICATE="1")
     processes.ready()
     result = plain.die_after_success.apply_async(ignore_result=False)
     wait_for(lambda: not processes.all_alive(), what="the worker to be gone")
-    second = processes.start_worker("second", 1, **environ)
-    second.ready()
+    processes.start_worker("second", 1, DEDUPLICATE="1").ready()
     wait_for(lambda: _is_gone(result.id), what="the message to be acknowledged")
     assert starts(processes, "plain.die_after_success") == 1
     assert result.get(timeout=5) == "stored"

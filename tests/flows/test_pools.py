@@ -12,9 +12,7 @@ from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize("pool", ["threads", "solo"])
-def test_the_journey_on_other_pools(
-    processes: Processes, owner: Any, verdict: Any, pool: str
-) -> None:
+def test_the_journey_on_other_pools(processes: Processes, verdict: Any, pool: str) -> None:
     """Outcomes, retries and cancels are recorded; a long run keeps its lease; limits do not end it.
 
     A cancelled run that cannot be stopped ends by itself, and its success then stands.
@@ -48,7 +46,7 @@ def test_the_journey_on_other_pools(
 
 
 def test_another_pool_is_refused_at_boot(processes: Processes) -> None:
-    """Time limits, the ends of windows and cancels would not hold, and nobody would know."""
+    """Time limits, window ends and cancels would silently fail there."""
     worker = processes.start_worker("refused", options=["--pool", "threads"])
     refusal = "this worker's pool is thread, and it takes durable runs of jobs"
     wait_for(lambda: refusal in worker.log.read_text(), what="the refusal")

@@ -1,4 +1,4 @@
-"""What workers tell over Redis, and what they do when they are told: neither values nor orders."""
+"""What workers publish over Redis, and which commands they follow: no values, no orders."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from fleet.broker.broker import Broker
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.runs import dispatch
 from tests.control import await_heard
 from tests.flows.processes import Processes
 from tests.flows.secured import ADMIN, Secured, secured
-from tests.flows.world import ended, reached
+from tests.flows.world import ended, publishing_to, reached
 from tests.waiting import wait_for
 
 WORKER = f"worker@{gethostname()}"
@@ -28,7 +26,7 @@ VALUE = "vAlue-4711"
 
 
 class Stranger:
-    """Has the broker's URL: hears every event, and sends any command."""
+    """Has the broker's URL: receives every event, and sends any command."""
 
     def __init__(self, url: str) -> None:
         self.app = Celery("elsewhere", broker=url, set_as_current=False)
@@ -40,7 +38,7 @@ class Stranger:
         self._thread.start()
 
     def _listen(self) -> None:
-        # Without an end: what is said between two subscriptions would not be heard.
+        # Without a limit: events between two subscriptions would be lost.
         self._receiver.capture(limit=None, timeout=None, wakeup=False)
         self._connection.close()
 
@@ -54,7 +52,7 @@ class Stranger:
         return [event for event in self.events if event.get("uuid") == str(run.id)]
 
     def ask(self, command: str, worker: str = WORKER, **arguments: Any) -> Any:
-        """Return what a worker answers to a command; None when it does not."""
+        """Return a worker's answer to a command; None when there is none."""
         replies = self.app.control.broadcast(
             command, arguments=arguments, destination=[worker], reply=True, timeout=5, limit=1
         )
@@ -64,11 +62,7 @@ class Stranger:
 @pytest.fixture
 def redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured]:
     """A broker with a password, to which this process publishes as well."""
-    with secured([]) as redis, Celery("scene", set_as_current=False) as app:
-        app.config_from_object("django.conf:settings", namespace="CELERY")
-        app.conf.broker_url = redis.url("admin", ADMIN)
-        hints = Broker(app)
-        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+    with secured([]) as redis, publishing_to(redis.url("admin", ADMIN), monkeypatch):
         yield redis
 
 
@@ -89,25 +83,26 @@ def start(processes: Processes, redis: Secured, **environ: str) -> None:
         await_heard(app, WORKER)
 
 
-@pytest.mark.parametrize("ignore_result", [True, False])
 def test_events_and_inspections_of_a_run_have_no_values(
-    processes: Processes, owner: Owner, redis: Secured, stranger: Stranger, ignore_result: bool
+    processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
 ) -> None:
-    """Neither arguments nor results nor errors: all of it stands in the row alone."""
+    """Neither arguments nor results nor errors: only the row has them."""
     start(processes, redis)
-    slow = submit("flows.secret", value=VALUE, seconds=4, owner=owner, ignore_result=ignore_result)
-    reached(slow, State.RUNNING)
-    waits = submit("flows.secret", value=VALUE, seconds=0, owner=owner, ignore_result=ignore_result)
-    answers = [stranger.ask(command) for command in ("active", "reserved", "scheduled")]
-    answers.append(stranger.ask("query_task", ids=[str(slow.id), str(waits.id)]))
-    assert str(slow.id) in json.dumps(answers)
-    assert VALUE not in json.dumps(answers)
-    fails = {"value": VALUE, "fails": True, "owner": owner, "ignore_result": ignore_result}
-    again, bad = submit("flows.secret", **fails), submit("flows.secret", **fails, max_attempts=1)
-    assert [ended(run).state for run in (slow, waits)] == [State.SUCCEEDED, State.SUCCEEDED]
-    assert ended(bad).error_message == f"cannot use {VALUE}"
-    for run, told in (waits, "task-succeeded"), (again, "task-retried"), (bad, "task-failed"):
-        wait_for(lambda run=run, told=told: told in types(stranger, run), what=told)
+    for ignore_result in (True, False):
+        options = {"value": VALUE, "owner": owner, "ignore_result": ignore_result}
+        slow = reached(submit("flows.secret", seconds=3, **options), State.RUNNING)
+        waits = submit("flows.secret", **options)
+        answers = [stranger.ask(command) for command in ("active", "reserved", "scheduled")]
+        answers.append(stranger.ask("query_task", ids=[str(slow.id), str(waits.id)]))
+        assert str(slow.id) in json.dumps(answers)
+        assert VALUE not in json.dumps(answers)
+        again = submit("flows.secret", fails=True, **options)
+        bad = submit("flows.secret", fails=True, max_attempts=1, **options)
+        assert [ended(run).state for run in (slow, waits)] == [State.SUCCEEDED, State.SUCCEEDED]
+        assert ended(bad).error_message == f"cannot use {VALUE}"
+        for run, told in (waits, "task-succeeded"), (again, "task-retried"), (bad, "task-failed"):
+            wait_for(lambda run=run, told=told: told in types(stranger, run), what=told)
+        again.cancel()
     assert VALUE not in json.dumps(stranger.events)
 
 
@@ -115,24 +110,10 @@ def types(stranger: Stranger, run: Run) -> set[str]:
     return {event["type"] for event in stranger.told(run)}
 
 
-def test_no_answer_has_a_password(
-    processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
-) -> None:
-    """Nor a setting that is not Celery's, whatever it is named."""
-    start(processes, redis, FAIRSHIFT_REMOTE_COMMANDS="report")
-    conf = stranger.ask("conf", with_defaults=True)
-    assert conf["CELERY_TASK_DEFAULT_QUEUE"] == "jobs"
-    assert "REDIS_URL" not in conf and "DATABASES" not in conf
-    for command in ("conf", "dump_conf", "stats", "report", "active_queues", "registered"):
-        answer = stranger.ask(command)
-        assert answer and "error" not in answer
-        assert ADMIN not in json.dumps(answer), command
-
-
 def test_a_worker_follows_no_order(
     processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
 ) -> None:
-    """It answers what reads; the system's worker answers nothing."""
+    """It answers queries; the system's worker answers nothing."""
     start(processes, redis)
     worker, system = processes.started
     children = worker.children()
@@ -170,12 +151,22 @@ def test_a_worker_follows_no_order(
 
 
 def test_a_setting_opens_commands_by_name(
-    processes: Processes, owner: Owner, redis: Secured, stranger: Stranger
+    processes: Processes, redis: Secured, stranger: Stranger
 ) -> None:
-    """Those and no others; one that is no command is refused at boot with the near miss."""
-    start(processes, redis, FAIRSHIFT_REMOTE_COMMANDS="rate_limit, revoke")
+    """Those and no others; no answer has a password, nor a setting that is not Celery's.
+
+    One that is no command is refused at boot with the near miss.
+    """
+    start(processes, redis, FAIRSHIFT_REMOTE_COMMANDS="rate_limit, report, revoke")
+    wrong = processes.start_worker("wrong", FAIRSHIFT_REMOTE_COMMANDS="rate_limits")
     assert "ok" in stranger.ask("rate_limit", task_name="tests.add", rate_limit="0")
     assert "error" in stranger.ask("shutdown")
-    wrong = processes.start_worker("wrong", FAIRSHIFT_REMOTE_COMMANDS="rate_limits")
+    conf = stranger.ask("conf", with_defaults=True)
+    assert conf["CELERY_TASK_DEFAULT_QUEUE"] == "jobs"
+    assert "REDIS_URL" not in conf and "DATABASES" not in conf
+    for command in ("conf", "dump_conf", "stats", "report", "active_queues", "registered"):
+        answer = stranger.ask(command)
+        assert answer and "error" not in answer
+        assert ADMIN not in json.dumps(answer), command
     wait_for(lambda: not wrong.is_alive, what="the end of a worker with a wrong setting")
     assert "Did you mean 'rate_limit'?" in wrong.log.read_text()

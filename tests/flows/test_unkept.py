@@ -22,7 +22,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 def publish(job: Job, count: int, **facts: object) -> set[str]:
-    """Publish the hints of so many due times of a job; return the ids of their runs."""
+    """Publish the hints of `count` due times of a job; return the ids of their runs."""
     hints = [due_hint(job, NOW - timedelta(seconds=n), **facts) for n in range(count)]
     hint_broker().publish(hints, timeout=10)
     return {hint.run_id for hint in hints}
@@ -36,6 +36,12 @@ def ends(log: TaskLog, outcome: str = "returned") -> Counter[str | None]:
 
 def starts(log: TaskLog) -> list[TaskEvent]:
     return [event for event in read_task_events(log.path) if event.event == "start"]
+
+
+def given_up_count(stack: Processes) -> int:
+    """Return how many last failures are in the workers' logs."""
+    logs = (process.log.read_text() for process in stack.started)
+    return sum(log.count("run_without_history_failed") for log in logs)
 
 
 def is_drained(client: redis.Redis) -> bool:
@@ -59,32 +65,31 @@ def test_runs_without_history_run_once_and_write_nothing(
 
 
 def test_what_fails_is_tried_again_and_then_given_up(
-    processes: Processes, owner: Owner, broker: redis.Redis
+    stack: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
-    """By the job's policy, with rising attempts and tokens; the last failure is in the log once."""
+    """By the job's policy, with rising attempts and tokens; the log has the last failure once."""
     mended = job_without_history(owner, key="mended", task="tests.fail", arguments={"times": 2})
     broken = job_without_history(owner, key="broken", task="tests.fail", arguments={"times": 9})
     lost = job_without_history(
         owner, key="lost", task="tests.raise_error", arguments={"kind": "exit"}, max_attempts=2
     )
-    worker = processes.start_worker(slots=2)
-    processes.ready()
+    before = given_up_count(stack)
     good, bad, gone = publish(mended, 10), publish(broken, 10), publish(lost, 1)
     wait_for(lambda: is_drained(broker), seconds=60)
     tried: dict[str | None, list[tuple[int | None, int | None]]] = {}
-    for event in starts(processes.tasks):
+    for event in starts(stack.tasks):
         tried.setdefault(event.run, []).append((event.attempt, event.token))
     tries = [(1, 1), (2, 2), (3, 3)]
     expected = dict.fromkeys(good | bad, tries) | dict.fromkeys(gone, tries[:2])
     assert tried == expected
-    assert set(ends(processes.tasks)) == good
-    assert worker.log.read_text().count("run_without_history_failed") == len(bad | gone)
+    assert set(ends(stack.tasks)) == good
+    assert given_up_count(stack) - before == len(bad | gone)
 
 
 def test_a_killed_worker_loses_none(
     processes: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
-    """Its lease runs out, and another worker has what it had, as the same attempt."""
+    """Its lease runs out, and another worker gets its messages, as the same attempt."""
     job = job_without_history(owner, task="tests.record", arguments={"n": 1, "seconds": 0.05})
     victim, other = (processes.start_worker(name) for name in ("victim", "other"))
     processes.ready()
@@ -93,46 +98,41 @@ def test_a_killed_worker_loses_none(
     victim.kill()
     wait_for(lambda: is_drained(broker), seconds=60)
     assert set(ends(processes.tasks)) == due
-    again = [event for event in starts(processes.tasks) if event.attempt != 1]
-    assert again == []
+    assert [event for event in starts(processes.tasks) if event.attempt != 1] == []
     # Its slots, and what they had done and not yet acknowledged: 100 ms of it a slot.
     assert len(starts(processes.tasks)) - RUNS <= 2 + 2 * 3
     assert other.is_alive
 
 
 def test_a_killed_child_loses_its_attempt(
-    processes: Processes, owner: Owner, broker: redis.Redis
+    stack: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
-    """The run goes on with the next one, on a worker that lives."""
+    """The run continues with the next attempt, on a worker that lives."""
     job = job_without_history(owner, task="tests.record", arguments={"n": 1, "seconds": 1.5})
-    processes.start_worker(slots=1)
-    processes.ready()
     [run] = publish(job, 1)
-    [first] = wait_for(lambda: starts(processes.tasks))
+    [first] = wait_for(lambda: starts(stack.tasks))
     os.kill(first.pid, signal.SIGKILL)
-    wait_for(lambda: ends(processes.tasks)[run], seconds=30)
-    assert [event.attempt for event in starts(processes.tasks)] == [1, 2]
+    wait_for(lambda: ends(stack.tasks)[run], seconds=30)
+    assert [event.attempt for event in starts(stack.tasks)] == [1, 2]
     wait_for(lambda: is_drained(broker))
 
 
 def test_runs_under_a_lock_do_not_overlap(
-    processes: Processes, owner: Owner, broker: redis.Redis
+    stack: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
     """The queue lets one message with the lock run at a time, and each owner's is its own."""
     others = make_owner("globex")
     named = {"task": "tests.record", "arguments": {"n": 1, "seconds": 0.1}, "lock_key": "db"}
     mine, theirs = (job_without_history(each, **named) for each in (owner, others))
-    processes.start_worker(slots=4)
-    processes.ready()
     runs = dict.fromkeys(publish(mine, 8, lock="db"), "acme")
     runs |= dict.fromkeys(publish(theirs, 8, lock="db"), "globex")
     wait_for(lambda: is_drained(broker), seconds=60)
     alive: Counter[str] = Counter()
     seen = set()
-    for event in read_task_events(processes.tasks.path):
+    for event in read_task_events(stack.tasks.path):
         assert event.run is not None
         alive[runs[event.run]] += {"start": 1, "end": -1}[event.event]
         seen.add((alive["acme"], alive["globex"]))
     assert max(acme for acme, _ in seen) == max(globex for _, globex in seen) == 1
     assert (1, 1) in seen, "one owner waited for the other's lock"
-    assert len(ends(processes.tasks)) == 16
+    assert len(ends(stack.tasks)) == 16

@@ -18,7 +18,7 @@ AT_ONCE_SECONDS = 2.0
 
 
 def started_within(run: Run, since: float) -> Run:
-    """Return the run once it has ended; fails when that takes longer than a moment."""
+    """Return the run once it has ended; fails when that takes too long."""
     run = ended(run)
     took = time.time() - since
     assert run.state == State.SUCCEEDED, run.history
@@ -42,8 +42,7 @@ def test_a_task_that_only_newer_workers_know(
     known = submit("tests.add", x=1, y=2, owner=owner)
     assert ended(known).state == State.SUCCEEDED
 
-    new = processes.start_worker("new", 2)
-    new.ready()
+    processes.start_worker("new", 2).ready()
     since = time.time()
     waiting = started_within(waiting, since)
     # The old worker takes some of these first.
@@ -63,8 +62,7 @@ def test_a_worker_that_knows_a_task_and_is_busy(processes: Processes, owner: Own
     new = processes.start_worker("new", 1, queue="jobs")
     processes.ready()
     word = processes.folder / "go on"
-    busy = submit("flows.until_told", 0, str(word), owner=owner)
-    reached(busy, State.RUNNING)
+    reached(submit("flows.until_told", 0, str(word), owner=owner), State.RUNNING)
     run = submit(TASK, owner=owner)
     wait_for(lambda: log_of(old).count("unknown_task"), what="the old worker's turn")
     word.touch()

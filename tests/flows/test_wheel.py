@@ -20,6 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import jobs
+from tests.commands import Done, ran
 from tests.docs.pages import PROJECT
 
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
@@ -66,6 +67,7 @@ shout(1)
 number = greet("Ada")
 jobs.sumbit
 """
+MYPY = "[mypy]\nstrict = True\n"
 IMPORT_ALL = """
 import importlib, json, pkgutil
 import django
@@ -88,7 +90,7 @@ def files(folder: Path) -> set[Path]:
 
 
 def needed(name: str, seen: dict[str, Distribution], extras: frozenset[str]) -> None:
-    """Collect a distribution and all that it needs here, without extras that none asks for."""
+    """Collect a distribution and its requirements here, without extras that nothing asks for."""
     found = distribution(name)
     seen[found.name.lower()] = found
     for line in found.requires or ():
@@ -128,7 +130,7 @@ class Environment:
         (folder / "plain_settings.py").write_text(SETTINGS)
 
     def _link(self) -> None:
-        """Link what the wheel's metadata ask for."""
+        """Link the requirements of the wheel's metadata."""
         [info] = self.site.glob("fairshift-*.dist-info")
         self.wheel = Distribution.at(info)
         found: dict[str, Distribution] = {}
@@ -144,17 +146,13 @@ class Environment:
                 if not link.exists():
                     link.symlink_to(Path(str(each.locate_file(top))))
 
-    def run(self, *command: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        environ = {"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "plain_settings"}
-        answer = subprocess.run(
-            [str(self.python), *command],
-            cwd=self.folder,
-            env={**environ, "PYTHONPATH": str(self.folder)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+    def run(self, *command: str, code: int = 0) -> Done:
+        environ = {
+            "PATH": os.environ["PATH"],
+            "DJANGO_SETTINGS_MODULE": "plain_settings",
+            "PYTHONPATH": str(self.folder),
+        }
+        answer = ran(str(self.python), *command, folder=self.folder, environ=environ)
         assert answer.returncode == code, answer.stdout + answer.stderr
         return answer
 
@@ -199,7 +197,7 @@ def test_what_it_says_of_itself(environment: Environment) -> None:
 
 
 def test_the_public_names_are_seen_before_they_are_imported(environment: Environment) -> None:
-    """By `dir`, so by every shell that completes names; none of them needs Django to be set up."""
+    """By `dir`, so by shells that complete names; none of them needs Django to be set up."""
     said = environment.run("-c", "import jobs; print(*dir(jobs)); print(jobs.__version__)").stdout
     names, version = said.splitlines()
     assert set(jobs.__all__) <= set(names.split())
@@ -207,7 +205,7 @@ def test_the_public_names_are_seen_before_they_are_imported(environment: Environ
 
 
 def test_the_library_needs_no_extra(environment: Environment) -> None:
-    """All of it is imported, but for what an extra is for."""
+    """All modules can be imported, except those that an extra is for."""
     for name in EXTRAS:
         environment.run("-c", f"import {name}", code=1)
     failed = json.loads(environment.run("-c", IMPORT_ALL).stdout)
@@ -225,35 +223,20 @@ def test_the_library_needs_no_extra(environment: Environment) -> None:
 def test_what_needs_an_extra_names_it(
     environment: Environment, command: tuple[str, ...], said: str
 ) -> None:
-    """In one line, and not as a module that is missing."""
+    """In one line, and not as a missing module."""
     answer = environment.run(*command, code=1)
     assert said in answer.stderr and "Traceback" not in answer.stderr
 
 
 def test_a_user_s_types_are_checked(environment: Environment) -> None:
-    """By a strict mypy against the wheel: what is right passes, what is wrong fails."""
-    right, wrong = environment.folder / "right.py", environment.folder / "wrong.py"
-    right.write_text(USER)
-    wrong.write_text(USER + WRONG)
-    config = environment.folder / "mypy.ini"
-    config.write_text("[mypy]\nstrict = True\n")
-    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--python-executable"]
-    command += [str(environment.python), "--cache-dir", str(environment.folder / "cache")]
-
-    def checked(path: Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, path.name],
-            cwd=environment.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
-
-    answer = checked(right)
-    assert answer.returncode == 0, answer.stdout
-    found = [line for line in checked(wrong).stdout.splitlines() if "error:" in line]
+    """By a strict mypy against the wheel: correct code passes, wrong code fails."""
+    for name, text in {"right.py": USER, "wrong.py": USER + WRONG, "mypy.ini": MYPY}.items():
+        (environment.folder / name).write_text(text)
+    command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--cache-dir", "cache"]
+    command += ["--python-executable", str(environment.python), "right.py", "wrong.py"]
+    answer = ran(*command, folder=environment.folder, seconds=240)
+    found = [line for line in answer.stdout.splitlines() if "error:" in line]
     expected = ["owner", "nam", "int", "str", "sumbit"]
-    assert len(found) == len(expected), found
+    assert len(found) == len(expected), answer.stdout
     for word, line in zip(expected, found, strict=True):
-        assert f'"{word}"' in line
+        assert line.startswith("wrong.py") and f'"{word}"' in line

@@ -1,4 +1,4 @@
-"""Service windows on real processes: nothing starts outside, and what waited goes on inside."""
+"""Service windows on real processes: nothing starts outside, waiting runs start inside."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ WRONG_CLOCKS = {"ahead": "+3600s", "behind": "-3600s"}
 
 @pytest.fixture
 def windowed(processes: Processes) -> Windowed:
-    """Customers whose calendars are changed by this process."""
+    """Customers whose calendars this process changes."""
     return Windowed(lambda act, facts: ACTS[act](**facts))
 
 
@@ -50,8 +50,7 @@ def _submit(windowed: Windowed, task: str, calls: list[dict[str, Any]]) -> list[
     submissions = []
     for owner in OWNERS:
         made = submit_many(task, calls, owner=owner, window="required", max_attempts=9)
-        ids = map(str, made.runs.values_list("id", flat=True))
-        windowed.submitted(owner, ids)
+        windowed.submitted(owner, map(str, made.runs.values_list("id", flat=True)))
         submissions.append(made)
     return submissions
 

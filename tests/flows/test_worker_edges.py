@@ -1,4 +1,4 @@
-"""What a worker meets at its edges ends one run at most, once, and leaves its neighbours alone."""
+"""Faults of one run end that run at most, once, and leave other runs alone."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-import pytest
 from celery import current_app
 from celery.result import AsyncResult
 from django.db import connection
@@ -24,15 +23,12 @@ from tests.waiting import wait_for
 
 LIMITS = {"soft_time_limit_seconds": 0.2, "time_limit_seconds": 0.6}
 
-
-@pytest.fixture(scope="module")
-def layout() -> Layout:
-    """One worker, so that a scene knows who has heard what; it follows `revoke`."""
-    return Layout(1, 4, environ={"FAIRSHIFT_REMOTE_COMMANDS": "revoke"})
+# One worker, which receives every `revoke` and follows it.
+LAYOUT = Layout(1, 4, environ={"FAIRSHIFT_REMOTE_COMMANDS": "revoke"})
 
 
 def test_a_worker_comes_before_its_children(stack: Processes) -> None:
-    """Where processors are scarce: it feeds them, and its heartbeats keep what they hold."""
+    """On scarce processors the worker feeds them, and its heartbeats renew its leases."""
     [worker] = [one for one in stack.started if one.name.startswith("shared")]
     own = os.getpriority(os.PRIO_PROCESS, worker.pid)
     children = [os.getpriority(os.PRIO_PROCESS, pid) for pid in worker.children()]
@@ -40,14 +36,14 @@ def test_a_worker_comes_before_its_children(stack: Processes) -> None:
 
 
 def test_a_hard_limit_is_told_once(stack: Processes, verdict: Any) -> None:
-    """The child that is told to end says nothing of it: one outcome, one errback."""
+    """The terminated child reports nothing: one outcome, one errback."""
     runs = [_hang(max_attempts=1, link_error=told.si(n)) for n in range(4)]
     runs = [reached(run, State.FAILED) for run in runs]
     wait_for(lambda: _told(stack) >= 4, what="four errbacks")
     assert {run.error_type for run in runs} == {"TimeLimitExceeded"}
     assert {tuple(outcomes(run)) for run in runs} == {("time limit",)}
     assert {AsyncResult(str(run.id)).state for run in runs} == {"FAILURE"}
-    # Whatever would call an errback once more has passed through the queue before this one.
+    # A second call of an errback would have passed through the queue before this one.
     after = ended(submit("tests.add", x=1, y=2, owner="acme"))
     assert _told(stack) == 4
     verdict(*runs, after)
@@ -71,7 +67,7 @@ def test_a_hard_limit_that_is_retried_is_told_to_nobody(stack: Processes, verdic
 
 
 def test_only_its_row_cancels_a_run(stack: Processes, verdict: Any) -> None:
-    """What Celery was told to revoke before it was due, or a forged hint says has expired, runs."""
+    """A run that Celery revoked before it was due, or that a forged hint calls expired, runs."""
     revoked = submit("tests.add", x=1, y=2, owner="acme", countdown=3.0)
     forged = submit("tests.add", x=3, y=4, owner="acme", countdown=3.0)
     [heard] = current_app.control.revoke(str(revoked.id), reply=True, timeout=5, limit=1)
@@ -89,7 +85,7 @@ def test_only_its_row_cancels_a_run(stack: Processes, verdict: Any) -> None:
 
 
 def test_a_running_task_that_celery_terminates_is_cancelled(stack: Processes, verdict: Any) -> None:
-    """By whoever uses Flower, or `celery control`: the row says so, and it is not tried again."""
+    """By Flower, or `celery control`: the row says so, and it is not tried again."""
     run = reached(submit("tests.sleep", seconds=30, owner="acme"), State.RUNNING)
     current_app.control.revoke(str(run.id), terminate=True)
     run = ended(run)
@@ -99,7 +95,7 @@ def test_a_running_task_that_celery_terminates_is_cancelled(stack: Processes, ve
 
 
 def test_a_payload_that_cannot_be_read_fails_its_run_alone(stack: Processes) -> None:
-    """With an error that says so; the worker lives, and goes on."""
+    """With an error that says so; the worker lives and continues."""
     worker = stack.started[0].pid
     bad = [submit("tests.add", x=n, y=1, owner="acme", countdown=0.5) for n in range(3)]
     payloads = [b"no json", b"\xff\x00", b'{"not": "a body"}']
@@ -121,7 +117,7 @@ def test_a_row_that_somebody_holds_keeps_nobody_else(stack: Processes, verdict: 
         other = ended(submit("tests.record", n=1, seconds=0.5, owner="acme"), seconds=4)
         later = ended(submit("tests.record", n=3, owner="acme"), seconds=4)
         wait_for(lambda: len(bodies(stack.tasks, held)) == 2, what="the end of the held run's body")
-        # Longer than a lease: its worker lives, and so nobody takes it back.
+        # Longer than a lease: its worker lives, so rescue leaves it alone.
         _beats(times=int(QUICK["LEASE_SECONDS"] / QUICK["HEARTBEAT_SECONDS"]) + 2)
         assert Run.objects.get(id=held.id).state == State.RUNNING
     held = ended(held)
@@ -161,7 +157,7 @@ def _told(stack: Processes) -> int:
 
 @contextmanager
 def _holding(run: Run) -> Iterator[None]:
-    """Hold the row of a run, as an operator does who forgot to commit."""
+    """Lock the row of a run, as an operator who forgot to commit."""
     with psycopg.connect(database_url()) as operator:
         operator.execute("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", [run.id])
         yield
@@ -169,7 +165,7 @@ def _holding(run: Run) -> Iterator[None]:
 
 
 def _beats(*, times: int) -> None:
-    """Wait until the worker has beaten so often."""
+    """Wait until the worker has sent this many heartbeats."""
     for _ in range(times):
         last = _heartbeat()
         wait_for(lambda last=last: _heartbeat() > last, what="a heartbeat")  # type: ignore[misc]

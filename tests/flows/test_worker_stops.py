@@ -1,4 +1,4 @@
-"""A worker that is told to stop, warmly or at once, neither cancels nor wastes what it holds."""
+"""A worker that stops, warmly or at once, neither cancels nor wastes its runs."""
 
 import signal
 from dataclasses import replace
@@ -9,12 +9,11 @@ import psycopg
 from fleet.stack.programs import job_worker
 from jobs import submit
 from jobs.core.states import State
-from jobs.models import Owner
 from tests.flows.processes import ALONE, Processes, database_url
 from tests.flows.world import bodies, ended, make_owner, outcomes, reached, states
 from tests.waiting import wait_for
 
-# A start waits for whoever holds that lock.
+# A start waits for the holder of that lock.
 SLOW_STARTS = """
 CREATE FUNCTION slow_start() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END';
@@ -23,8 +22,8 @@ CREATE TRIGGER slow_start BEFORE UPDATE ON jobs_run FOR EACH ROW
 """
 
 
-def test_what_a_cold_stop_ends_runs_again(processes: Processes, owner: Owner, verdict: Any) -> None:
-    """Nobody has cancelled it: on another worker, and also when it retries other errors only."""
+def test_what_a_cold_stop_ends_runs_again(processes: Processes, verdict: Any) -> None:
+    """It is not cancelled: it runs on another worker, also when it retries other errors only."""
     cold = processes.start_worker("cold", slots=2)
     processes.start_system()
     processes.start_beat()
@@ -46,7 +45,7 @@ def test_what_a_cold_stop_ends_runs_again(processes: Processes, owner: Owner, ve
 
 
 def test_an_admission_that_is_answered_while_the_worker_stops_is_given_back(
-    processes: Processes, owner: Owner, verdict: Any
+    processes: Processes, verdict: Any
 ) -> None:
     """Its one attempt is not spent: it starts when there is a worker again."""
     make_owner("acme", max_running=1)
@@ -72,7 +71,7 @@ def test_an_admission_that_is_answered_while_the_worker_stops_is_given_back(
 
 
 def test_a_start_that_is_being_recorded_while_the_worker_stops_is_made(
-    processes: Processes, owner: Owner, verdict: Any
+    processes: Processes, verdict: Any
 ) -> None:
     """It was too late to give it back, and it has but one attempt."""
     with psycopg.connect(database_url(), autocommit=True) as other:

@@ -1,11 +1,9 @@
 """Keys of the wrong type in Redis, under workers that are at work: they put them aside."""
 
-from pathlib import Path
-
 import redis
 
 from fleet.keys import QUEUE_KEYS, queue_key, wrong_key
-from tests.flows.installation import ENDED, installed
+from tests.flows.installation import ENDED, Installation
 from tests.waiting import wait_for
 
 QUEUE = "jobs"
@@ -13,33 +11,31 @@ SPOILT = ("state", "meta", "body", "eligible", "wake", "workers", "takes", "slee
 MENDED_SECONDS = 10.0
 
 
-def test_runs_go_on_past_keys_of_the_wrong_type(tmp_path: Path) -> None:
-    """Each run succeeds, with one start; the queue mends itself, and no worker ends."""
-    with installed(tmp_path) as installation:
-        installation.begin()
-        client = installation.servers.client()
-        steady = installation.submitter("--count", "100", "--pause", "0.1")
-        wait_for(lambda: installation.count(ENDED) > 5, seconds=30)
-        for name in SPOILT:
-            _spoil(client, name)
-            before = installation.count(ENDED)
-            wait_for(
-                lambda at=before: installation.count(ENDED) > at,
-                seconds=MENDED_SECONDS,
-                what=f"work to go on after {name}",
-            )
-            installation.stack.watch()
-        assert max(steady.waits()) < 1.0
-        installation.caught_up()
-        installation.drained()
-        figures = installation.verdict().figures
-        assert figures["starts"] == figures["runs"], figures
-        assert int(client.hget(queue_key(QUEUE, "counters"), "mended")) >= len(SPOILT) - 2
-        assert client.exists(wrong_key(QUEUE, queue_key(QUEUE, "state")))
+def test_runs_go_on_past_keys_of_the_wrong_type(installation: Installation) -> None:
+    """Each run succeeds, with one start; the queue repairs itself, and no worker ends."""
+    client = installation.servers.client()
+    steady = installation.submitter("--count", "100", "--pause", "0.1")
+    wait_for(lambda: installation.count(ENDED) > 5, seconds=30)
+    for name in SPOILT:
+        _spoil(client, name)
+        before = installation.count(ENDED)
+        wait_for(
+            lambda at=before: installation.count(ENDED) > at,
+            seconds=MENDED_SECONDS,
+            what=f"work to go on after {name}",
+        )
+        installation.stack.watch()
+    assert max(steady.waits()) < 1.0
+    installation.caught_up()
+    installation.drained()
+    figures = installation.verdict().figures
+    assert figures["starts"] == figures["runs"], figures
+    assert int(client.hget(queue_key(QUEUE, "counters"), "mended")) >= len(SPOILT) - 2
+    assert client.exists(wrong_key(QUEUE, queue_key(QUEUE, "state")))
 
 
 def _spoil(client: redis.Redis, name: str) -> None:
-    """Put what it cannot be into a key."""
+    """Put a value of a wrong type into a key."""
     key = queue_key(QUEUE, name) if name in QUEUE_KEYS else name
     with client.pipeline() as pipe:
         pipe.delete(key)

@@ -45,14 +45,14 @@ class Customer:
         return spans
 
     def shown(self, moments: Iterable[datetime]) -> list[str]:
-        """Return what a clock shows there at these moments."""
+        """Return these moments in local time."""
         place = ZoneInfo(self.zone)
         return [one.astimezone(place).replace(tzinfo=None).isoformat() for one in moments]
 
 
 @dataclass
 class Windowed:
-    """The customers of a scene. Every change is made by `act`, and kept for the judge."""
+    """The customers of a scene. Every change is made by `act`, and recorded for the judge."""
 
     act: Act
     customers: dict[str, Customer] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Windowed:
         zone: str = "UTC",
         **fields: Any,
     ) -> None:
-        """Have an owner whose window opens so often, for so long."""
+        """Have an owner whose window opens `count` times, for `seconds` each."""
         step = timedelta(seconds=seconds + shut_seconds)
         opens = [first + number * step for number in range(count)]
         cut_off = fields.get("cut_off_seconds", 0)
@@ -81,7 +81,7 @@ class Windowed:
         )
 
     def shift(self, owner: str, *, by: float = 0.0, seconds: int | None = None) -> None:
-        """Have the window open so much later from now on, or for another time."""
+        """Have the window open later by `by` seconds from now on, or for another time."""
         customer = self.customers[owner]
         customer.opens = [opens + timedelta(seconds=by) for opens in customer.opens]
         customer.seconds = seconds or customer.seconds
@@ -89,7 +89,7 @@ class Windowed:
         self._change(customer, "move", starts=starts, seconds=customer.seconds)
 
     def freeze(self, owner: str, *, seconds: int) -> None:
-        """Close from a second ago on, for so long."""
+        """Close for `seconds`, from a second ago on."""
         customer = self.customers[owner]
         begin = datetime.now(UTC) - timedelta(seconds=1)
         customer.freezes.append((begin, begin + timedelta(seconds=seconds)))
@@ -117,7 +117,7 @@ class Windowed:
         self.asked |= dict.fromkeys(ids, asked)
 
     def verdict(self, url: str, log: Path) -> Verdict:
-        """Have the judge look; print what it says. A bad verdict fails."""
+        """Run the judge and print its report. A bad verdict fails."""
         found = judge_windows(
             self.hours,
             asked=self.asked,

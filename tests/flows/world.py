@@ -1,14 +1,17 @@
-"""The small world of the scenes, and what they wait for."""
+"""The owners of the scenes, and the conditions that scenes wait for."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+import pytest
 import redis
-from celery import current_app
+from celery import Celery, current_app
 
+from fleet import Broker
 from jobs.core.states import ENDED, State
 from jobs.models import Owner, Run
+from jobs.runs import dispatch
 from tests.judge import TaskLog, read_task_events
 from tests.judge.log import TaskEvent
 from tests.waiting import wait_for
@@ -54,6 +57,12 @@ def bodies(log: TaskLog, run: Run) -> list[TaskEvent]:
     return [event for event in read_task_events(log.path) if event.run == str(run.id)]
 
 
+def event_count(log: TaskLog, event: str, *, task: str | None = None) -> int:
+    """Return how many starts or ends the log has; of one task, if it is named."""
+    events = read_task_events(log.path)
+    return sum(one.event == event and task in (None, one.task) for one in events)
+
+
 def most_at_once(log: TaskLog, runs: set[str]) -> int:
     """Return how many bodies of these runs were alive together at most."""
     alive = most = 0
@@ -65,6 +74,17 @@ def most_at_once(log: TaskLog, runs: set[str]) -> int:
 
 
 @contextmanager
+def publishing_to(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
+    """Have this process publish hints to another broker; yield an app on it."""
+    with Celery("scene", set_as_current=False) as app:
+        app.config_from_object("django.conf:settings", namespace="CELERY")
+        app.conf.broker_url = url
+        hints = Broker(app)
+        monkeypatch.setattr(dispatch, "broker", lambda: hints)
+        yield app
+
+
+@contextmanager
 def broker_client() -> Iterator[redis.Redis]:
     """A client of the Redis that is the broker, whatever form its URL has."""
     with current_app.connection_for_write() as connected:
@@ -72,7 +92,7 @@ def broker_client() -> Iterator[redis.Redis]:
 
 
 def keys_with(client: redis.Redis, texts: list[str]) -> list[str]:
-    """Return the keys of Redis that hold one of these texts anywhere."""
+    """Return the keys of Redis that contain one of these texts."""
     readers = {
         b"string": client.get,
         b"list": lambda key: client.lrange(key, 0, -1),

@@ -9,11 +9,4 @@ from tests.judge.checker import judge
 from tests.judge.log import SubmitLog, TaskLog, read_submit_events, read_task_events
 from tests.judge.verdict import Verdict
 
-__all__ = [
-    "SubmitLog",
-    "TaskLog",
-    "Verdict",
-    "judge",
-    "read_submit_events",
-    "read_task_events",
-]
+__all__ = ["SubmitLog", "TaskLog", "Verdict", "judge", "read_submit_events", "read_task_events"]

@@ -24,7 +24,7 @@ DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 @dataclass(frozen=True)
 class Asked:
-    """What an expression asks for, field by field; special days as text."""
+    """The fields of an expression; special days as text."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -108,7 +108,7 @@ def _numbers(text: str, low: int, high: int, names: Sequence[str] = ()) -> froze
 
 
 def _words(text: str, low: int, high: int, names: Sequence[str] = ()) -> frozenset[int | str]:
-    """Return what a list names: numbers, and of days also L, LW, 5L and 5#2."""
+    """Return the values of a list: numbers, and for days also L, LW, 5L and 5#2."""
 
     def number(word: str) -> int:
         return names.index(word) + low if word in names else int(word)

@@ -11,7 +11,7 @@ from tests.judge.rows import AttemptRow, RunRow
 
 @dataclass
 class Start:
-    """A body that began, and where in the log it ended (None: it never said so)."""
+    """A body that began, and where in the log it ended (None: no end was logged)."""
 
     event: TaskEvent
     end: TaskEvent | None = None
@@ -27,7 +27,7 @@ class Start:
 
 @dataclass
 class Submit:
-    """What a submitter says of one submit; `status` is "ok", "failed" or "unknown"."""
+    """A submitter's facts about one submit; `status` is "ok", "failed" or "unknown"."""
 
     key: str
     status: str = "unknown"
@@ -39,7 +39,7 @@ class Submit:
 
     @property
     def is_impossible(self) -> bool:
-        """No line says it failed, and yet it cannot have been committed."""
+        """No line says that it failed, and yet it cannot have been committed."""
         return self.status == "unknown" and self.prepares and not self.ids
 
     def note(self, event: SubmitEvent) -> None:

@@ -21,7 +21,7 @@ IDS_PER_LINE = 80
 # Every line opens like this, and no JSON string can hold it: its quotes would be escaped.
 _OPENING = '{"event":"'
 _AT_OPENING = re.compile(f"(?={re.escape(_OPENING)})")
-# An orphan would be told that the machine's first process is its parent, and a parent may die
+# The kernel gives an orphan the machine's first process as parent, and a parent may die
 # as soon as it has forked: so it notes itself before the fork, and the child takes that over.
 _pids = {"parent": os.getppid()}
 os.register_at_fork(
@@ -81,7 +81,7 @@ class Log:
 
 
 class TaskLog(Log):
-    """Written by tasks (start, end) and by whoever disturbs their processes."""
+    """Written by tasks (start, end) and by tests that disturb their processes."""
 
     def start(self, *, run: str | None, attempt: int | None, token: int | None, task: str) -> None:
         """Note that the body of `task` begins in this process."""

@@ -78,9 +78,9 @@ def tokens(evidence: Evidence) -> Iterator[Finding]:
 
 
 def attempts(evidence: Evidence) -> Iterator[Finding]:
-    """Each token has one attempt, but for a try in progress; what did nothing is not spent.
+    """Each token has one attempt, except one in progress; one that did nothing is not spent.
 
-    That is what was given back, and has no start; and what ended as `not begun`.
+    That is one that was given back without a start, or that ended as `not begun`.
     """
     for run in evidence.runs.values():
         rows = evidence.attempts_of(run.id)

@@ -1,4 +1,4 @@
-"""What the judge knows of the database: plain rows, however they were read."""
+"""The judge's view of the database: plain rows, however they were read."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -31,7 +31,7 @@ class Scene:
         self._ticks = count(1)
 
     def submit(self, key: str, *, runs: int = 1) -> list["Story"]:
-        """Commit a submit of so many runs and log it as ok."""
+        """Commit a submit of `count` runs and log it as ok."""
         stories = [Story(self, next(self._ids)) for _ in range(runs)]
         ids = [story.id for story in stories]
         self.say("intend", key, count=runs)
@@ -47,7 +47,7 @@ class Scene:
         self.submit_events.append(SubmitEvent(event=event, key=key, **facts))
 
     def log(self, event: str, *, pid: int, **facts: Any) -> None:
-        """Let a task, or whoever disturbs a process, write a line."""
+        """Let a task, or a test that disturbs a process, write a line."""
         position = len(self.task_events)
         self.task_events.append(TaskEvent(event=event, position=position, pid=pid, **facts))
 
@@ -78,7 +78,7 @@ class Scene:
         return set(self.judged().findings)
 
     def facts(self, kind: str) -> str:
-        """What the judge says about one kind."""
+        """Return the judge's findings of one kind."""
         return "; ".join(finding.fact for finding in self.judged().findings[kind])
 
 
@@ -130,7 +130,7 @@ class Story:
         return self._close(*("retrying", "retrying") if again else ("failed", "failed"))
 
     def lose(self, outcome: str = "worker lost", *, again: bool = True) -> "Story":
-        """Take the process away without a word."""
+        """End the process without a log line."""
         return self._close(outcome, then="retrying" if again else "failed")
 
     def give_back(self) -> "Story":

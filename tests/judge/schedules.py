@@ -84,7 +84,7 @@ class Due:
 
     @classmethod
     def of(cls, eras: Iterable[Era]) -> Due:
-        """Return what eras ask for: what one of them has for sure is sure."""
+        """Combine eras: a due time that one of them has for sure is sure."""
         due = cls()
         for era in eras:
             for moment in due_times(era.rule, start=era.begins, end=era.ends):
@@ -98,7 +98,7 @@ class Due:
 def judge_schedules(
     cases: Mapping[str, Case], *, triggered: Iterable[TriggeredRow], missed: Iterable[MissedRow]
 ) -> Verdict:
-    """Return what is wrong with the runs and records of jobs, by their keys, in a scene at rest."""
+    """Return what is wrong with the runs and records of jobs, by key, in a scene at rest."""
     verdict = Verdict()
     runs: dict[str, list[datetime]] = defaultdict(list)
     records: dict[str, list[MissedRow]] = defaultdict(list)
@@ -139,11 +139,7 @@ def _judge_runs(
 
 
 def _judge_records(
-    verdict: Verdict,
-    key: str,
-    due: Due,
-    records: Sequence[MissedRow],
-    reasons: frozenset[str],
+    verdict: Verdict, key: str, due: Due, records: Sequence[MissedRow], reasons: frozenset[str]
 ) -> None:
     sure = sorted(due.runs | due.paused)
     every = sorted(due.runs | due.paused | due.perhaps)

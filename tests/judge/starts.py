@@ -9,7 +9,7 @@ from tests.judge.moves import OPERATORS_RETRY_FROM
 from tests.judge.rows import LOST_LEASE, RunRow
 from tests.judge.verdict import Finding
 
-# After these the body is gone without a word: it was killed, or died.
+# After these the body has no end in the log: it was killed, or died.
 ENDED_FROM_OUTSIDE = LOST_LEASE | {"cancelled"}
 
 

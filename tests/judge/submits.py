@@ -1,4 +1,4 @@
-"""Rules about submits: what was committed is all there and ends, what was not is not there."""
+"""Rules about submits: committed ones are complete and end, others do not exist."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def _was_started(evidence: Evidence, run: RunRow) -> bool:
 
 
 def ghosts(evidence: Evidence) -> Iterator[Finding]:
-    """What failed, was rolled back or was never submitted has no row and no start."""
+    """A submit that failed, was rolled back or never made has no row and no start."""
     for submit in evidence.submits.values():
         for run_id in sorted(submit.rolled_back):
             if run_id in evidence.runs:
@@ -53,7 +53,7 @@ def _strangers(evidence: Evidence) -> Iterator[Finding]:
     known = {run_id for submit in evidence.submits.values() for run_id in submit.rolled_back}
     known.update(*members.values())
     strangers = sorted(evidence.runs.keys() - known)
-    # A submitter killed in mid-call may have committed runs whose ids nobody wrote down.
+    # A submitter killed in mid-call may have committed runs whose ids were not logged.
     unnamed = sum(_unnamed_count(submit, members) for submit in evidence.submits.values())
     if len(strangers) > unnamed:
         for run_id in strangers:
@@ -83,7 +83,7 @@ def _unnamed_count(submit: Submit, members: dict[str, set[str]]) -> int:
 
 
 def _members(evidence: Evidence) -> dict[str, set[str]]:
-    """Return the ids of each submit: those it wrote down and those whose row carries its key."""
+    """Return the ids of each submit: those it noted and those whose row carries its key."""
     members: dict[str, set[str]] = defaultdict(set)
     for submit in evidence.submits.values():
         members[submit.key] |= submit.ids

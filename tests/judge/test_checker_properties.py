@@ -56,7 +56,7 @@ def told(plan: Plan) -> Scene:
 
 
 def lose_the_end(scene: Scene, run_id: str) -> set[str]:
-    """The run stays queued for ever, with a history that says so."""
+    """The run stays queued without end; its history agrees."""
     row = scene.runs[run_id]
     scene.runs[run_id] = replace(row, state="queued", history=row.history[:1])
     return {"lost"}

@@ -1,4 +1,4 @@
-"""The oracle itself, at changes of the clock that anybody can check by hand."""
+"""The oracle itself, at clock changes that can be checked by hand."""
 
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -28,7 +28,7 @@ HAVANA_AHEAD = datetime(2026, 3, 8, 3, tzinfo=UTC)  # at 05:00 UTC, 00:00 become
     ],
 )
 def test_debians_rule(cron: str, zone: str, start: datetime, times: str) -> None:
-    """What was skipped runs once after the gap, what repeats runs once, stars follow the clock."""
+    """Skipped jobs run once after the gap, repeated times run once, stars follow the clock."""
     [found] = due([cron], zone, start=start, end=start + timedelta(hours=4))
     shown = " ".join(f"{moment.astimezone(ZoneInfo(zone)):%H:%M}" for moment in found)
     assert shown == times

@@ -81,7 +81,7 @@ def leave_an_orphan(log: TaskLog) -> None:
 
 
 def test_a_line_over_the_limit_is_refused(tmp_path: Path) -> None:
-    """What does not fit one write is not written at all."""
+    """A text that does not fit one write is not written at all."""
     log = TaskLog(tmp_path / "tasks")
     with pytest.raises(ValueError, match="limit 4096"):
         log.start(run="r" * 5000, attempt=1, token=1, task="")
@@ -89,7 +89,7 @@ def test_a_line_over_the_limit_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_disturbance_is_refused(tmp_path: Path) -> None:
-    """The judge must understand what excuses an overlap."""
+    """The judge must know each disturbance that can excuse an overlap."""
     with pytest.raises(ValueError, match="not 'shot'"):
         TaskLog(tmp_path / "tasks").disturb(1, how="shot")
 
@@ -106,7 +106,7 @@ def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_killed_writers_leave_a_readable_log(tmp_path: Path) -> None:
-    """SIGKILL at any instant: what was written stays, and others write on."""
+    """SIGKILL at any instant: complete lines stay, and other processes continue to write."""
     path = tmp_path / "tasks"
     for number in range(5):
         grown = size_of(path) + 100_000

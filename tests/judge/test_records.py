@@ -1,27 +1,38 @@
 """Rules about records: outcomes, histories, tokens and attempts."""
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from tests.judge.log import TaskEvent
 from tests.judge.rows import HistoryEntry
-from tests.judge.scene import Scene
+from tests.judge.scene import NOON, Scene
 
 
 def test_the_outcome_of_an_older_token_is_stale(scene: Scene) -> None:
     """The result names its token: it must be the newest."""
-    run = scene.run().start().lose().start().succeed()
-    scene.change(run, outcome_token=1)
+    scene.change(scene.run().start().lose().start().succeed(), outcome_token=1)
     assert scene.facts("stale") == "outcome of token 1, row is at 2"
     assert scene.found() == {"stale"}
 
 
-def test_a_state_that_the_newest_attempt_does_not_bear_is_stale(scene: Scene) -> None:
-    """Succeeded means that the newest attempt succeeded."""
+@pytest.mark.parametrize(
+    ("place", "change", "kind", "fact"),
+    [
+        (-1, {"outcome": "worker lost"}, "stale", "succeeded, but token 2 ended as worker lost"),
+        (-2, {"outcome": "failed"}, "stale", "nobody asked"),
+        (-2, {"started_at": NOON + timedelta(hours=1)}, "tokens", "token 2 started before token 1"),
+    ],
+)
+def test_an_attempt_that_denies_its_row_is_found(
+    scene: Scene, place: int, change: dict[str, Any], kind: str, fact: str
+) -> None:
+    """The newest one succeeded, only an operator overrides a failure, starts follow tokens."""
     scene.run().start().fail(again=True).start().succeed()
-    scene.change_attempt(-1, outcome="worker lost")
-    assert "succeeded, but token 2 ended as worker lost" in scene.facts("stale")
+    scene.change_attempt(place, **change)
+    assert fact in scene.facts(kind)
 
 
 def test_an_attempt_after_success_is_stale(scene: Scene) -> None:
@@ -43,42 +54,29 @@ def test_success_that_was_overruled_is_stale(scene: Scene, state: str) -> None:
 
 
 def test_success_that_the_task_log_denies_is_stale(scene: Scene) -> None:
-    """The rows say succeeded; the body says that it raised."""
+    """The rows say succeeded; the body logged that it raised."""
     scene.run().start().succeed()
     scene.task_events[-1] = replace(scene.task_events[-1], outcome="raised ValueError")
     assert scene.facts("stale") == "succeeded, but token 1 never returned"
     assert scene.found() == {"stale"}
 
 
-def test_a_failure_overridden_without_an_operator_is_stale(scene: Scene) -> None:
-    """A failed run stays failed unless somebody retries it by hand."""
-    scene.run().start().fail(again=True).start().succeed()
-    scene.change_attempt(-2, outcome="failed")
-    assert "nobody asked" in scene.facts("stale")
-
-
-@pytest.mark.parametrize("dropped", [0, 1, 2, 3])
-def test_a_missing_move_breaks_the_history(scene: Scene, dropped: int) -> None:
-    """Every move is recorded: without any one of them the history does not replay."""
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+@pytest.mark.parametrize("is_doubled", [False, True])
+def test_a_move_that_is_missing_or_doubled_breaks_the_history(
+    scene: Scene, place: int, *, is_doubled: bool
+) -> None:
+    """Every move is recorded exactly once: otherwise the history does not replay."""
     run = scene.run().start().succeed()
     history = run.row.history
-    scene.change(run, history=history[:dropped] + history[dropped + 1 :])
-    assert scene.found() == {"history"}
-
-
-@pytest.mark.parametrize("doubled", [0, 1, 2, 3])
-def test_a_doubled_move_breaks_the_history(scene: Scene, doubled: int) -> None:
-    """Every move is recorded exactly once."""
-    run = scene.run().start().succeed()
-    history = run.row.history
-    scene.change(run, history=history[: doubled + 1] + history[doubled:])
+    twice = history[place : place + 1] * (2 if is_doubled else 0)
+    scene.change(run, history=history[:place] + twice + history[place + 1 :])
     assert scene.found() == {"history"}
 
 
 def test_a_history_that_ends_elsewhere_does_not_replay(scene: Scene) -> None:
     """The last entry is the row's state."""
-    run = scene.run()
-    scene.change(run.move("cancelled"), state="expired")
+    scene.change(scene.run().move("cancelled"), state="expired")
     assert scene.facts("history") == "history ends in cancelled, row says expired"
 
 
@@ -167,13 +165,6 @@ def test_attempts_number_on_through_a_retry_by_an_operator(scene: Scene) -> None
     assert scene.facts("tokens") == "numbers of the attempts fall 1 times"
 
 
-def test_starts_in_the_rows_follow_their_tokens(scene: Scene) -> None:
-    """The rows tell the same order as the tokens."""
-    scene.run().start().fail(again=True).start().succeed()
-    scene.change_attempt(-2, started_at=scene.now())
-    assert scene.facts("tokens") == "token 2 started before token 1"
-
-
 def test_a_missing_attempt_is_found(scene: Scene) -> None:
     """Each token leaves an attempt."""
     scene.run().start().lose().start().succeed()
@@ -199,7 +190,7 @@ def test_a_start_that_was_given_back_is_found(scene: Scene) -> None:
 def test_an_attempt_that_did_nothing_is_not_spent(
     scene: Scene, spent: int, found: set[str]
 ) -> None:
-    """Its window closed when its process was about to begin, say; and an older row counts it."""
+    """Its window closed when its process was about to begin; an older row counts it."""
     run = scene.run().accept()._close("retrying", then="retrying").start().succeed()
     history = tuple(
         replace(entry, cause="not begun") if entry.state == "retrying" else entry
@@ -212,8 +203,7 @@ def test_an_attempt_that_did_nothing_is_not_spent(
 @pytest.mark.parametrize("claimed", [0, 3])
 def test_a_wrong_count_of_attempts_is_found(scene: Scene, claimed: int) -> None:
     """attempt_count counts the tokens, less those given back."""
-    run = scene.run().start().lose().start().succeed()
-    scene.change(run, attempt_count=claimed)
+    scene.change(scene.run().start().lose().start().succeed(), attempt_count=claimed)
     assert scene.facts("attempts") == f"attempt_count {claimed} at token 2"
     assert scene.found() == {"attempts"}
 

@@ -15,7 +15,7 @@ DUE = [NOON + timedelta(seconds=10 + 60 * number) for number in range(5)]
 
 
 def era(rule: Rule = EACH_MINUTE, *, is_paused: bool = False, sure: int = 5) -> Era:
-    """Five minutes from noon on, of which so many are sure."""
+    """Five minutes from noon on, of which `sure` are sure."""
     end = NOON + timedelta(minutes=5)
     return Era(
         rule=rule,
@@ -55,7 +55,7 @@ def test_each_due_time_has_its_run() -> None:
 
 
 def test_a_record_stands_for_what_did_not_run() -> None:
-    """With the right count, within its ends, once, and for a reason that the job can have."""
+    """With the right count, within its ends, once, and for a possible reason."""
     assert judged(DUE[3:], (0, 2, 3, "outage")).ok
     assert found(judged(DUE[3:], (0, 2, 2, "outage"))) == {"misrecorded"}
     assert found(judged(DUE[2:], (0, 2, 3, "outage"))) == {"due_twice"}
@@ -74,7 +74,7 @@ def test_what_was_written_then_may_go_either_way() -> None:
 
 
 def test_a_pause_is_recorded_and_nothing_runs_in_it() -> None:
-    """What lies in a pause for sure is in a record, and has no run."""
+    """A due time that surely lies in a pause is in a record, and has no run."""
     paused = (era(is_paused=True),)
     assert judged([], (0, 4, 5, "paused"), eras=paused).ok
     assert found(judged([], eras=paused)) == {"unaccounted"}

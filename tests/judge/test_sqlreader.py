@@ -1,8 +1,6 @@
 """The reader and the command, on the real tables in a schema of their own."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -12,12 +10,12 @@ import pytest
 from django.db import connection as django_connection
 from psycopg.conninfo import make_conninfo
 
+from tests.commands import PROJECT, Done, python
 from tests.judge.log import SubmitLog, TaskLog
 from tests.judge.rows import HistoryEntry
 from tests.judge.sqlreader import read_rows
 
-ROOT = Path(__file__).parents[2]
-TABLES = ROOT / "jobs/migrations/sql/0004_runs.sql"
+TABLES = PROJECT / "jobs/migrations/sql/0004_runs.sql"
 LIBPQ = ("host", "port", "user", "password", "dbname")
 SUCCEEDED = [["queued", 1.5, ""], ["admitted", 2, ""], ["running", 3, ""], ["succeeded", 4, "x"]]
 
@@ -81,22 +79,15 @@ def test_rows_are_read_as_they_are(database_url: str) -> None:
 def test_a_result_that_names_no_token_says_nothing(
     database_url: str, result: bytes, key: int
 ) -> None:
-    """Other tasks return what they like, and some results are sealed."""
+    """Other tasks return any value, and some results are encrypted."""
     insert_success(database_url, run_id=uuid4(), result=result, result_key=key)
     (run,), _ = read_rows(database_url)
     assert run.outcome_token is None
 
 
-def judged(url: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+def judged(url: str, tmp_path: Path) -> Done:
     logs = ["--log", str(tmp_path / "tasks"), "--submits", str(tmp_path / "submits")]
-    return subprocess.run(
-        [sys.executable, "-m", "tests.judge", *logs, "--database-url", url],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return python("-m", "tests.judge", *logs, "--database-url", url)
 
 
 def test_the_command_prints_the_verdict(database_url: str, tmp_path: Path) -> None:

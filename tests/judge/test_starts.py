@@ -1,4 +1,4 @@
-"""Rules about starts: excess, overlaps, and who is excused."""
+"""Rules about starts: excess, overlaps, and their excuses."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_a_stranger_frozen_excuses_nobody(scene: Scene) -> None:
 
 
 def test_a_worker_frozen_before_the_start_is_excused() -> None:
-    """Its child may start what it was given before, and is an orphan in all but name."""
+    """Its child may start an earlier job: it is an orphan in all but name."""
     scene = Scene()
     scene.log("frozen", pid=WORKER)
     overlapping(scene)
@@ -62,7 +62,7 @@ def test_a_worker_frozen_before_the_start_is_excused() -> None:
 
 
 def test_a_kill_afterwards_excuses_nobody(scene: Scene) -> None:
-    """What happens after the second start cannot be its reason."""
+    """An event after the second start cannot be its reason."""
     overlapping(scene)
     scene.log("killed", pid=WORKER)
     assert scene.found() == {"overlaps"}

@@ -1,4 +1,4 @@
-"""Rules about submits: what is lost, what is a ghost, what is torn."""
+"""Rules about submits: lost runs, ghosts, torn submits."""
 
 from dataclasses import replace
 
@@ -8,9 +8,8 @@ from tests.judge.scene import Scene
 
 
 def test_a_committed_run_without_a_row_is_lost(scene: Scene) -> None:
-    """What was confirmed to a submitter exists."""
-    run = scene.run().start().succeed()
-    del scene.runs[run.id]
+    """A run that was confirmed to a submitter exists."""
+    del scene.runs[scene.run().start().succeed().id]
     scene.attempts.pop()
     assert "has no row" in scene.facts("lost")
     assert scene.found() == {"lost", "ghosts"}
@@ -36,7 +35,7 @@ def test_a_run_in_progress_is_lost_and_only_that(scene: Scene) -> None:
 
 
 def test_success_without_a_start_is_lost(scene: Scene) -> None:
-    """Who succeeded was started: the task's own log says so, not the row."""
+    """A run that succeeded was started: the task's own log counts, not the row."""
     scene.run().start().succeed()
     del scene.task_events[-2:]
     assert scene.facts("lost") == "succeeded without a start"
@@ -83,14 +82,14 @@ def test_a_run_without_a_row_is_a_ghost(scene: Scene) -> None:
 
 
 def test_a_row_without_a_submit_is_a_ghost(scene: Scene) -> None:
-    """Each row belongs to a submit that somebody intended."""
+    """Each row belongs to an intended submit."""
     scene.run().start().succeed()
     del scene.submit_events[-2:]
     assert scene.found() == {"ghosts"}
 
 
 def test_a_submit_killed_before_it_was_prepared_left_nothing(scene: Scene) -> None:
-    """Who notes its ids before COMMIT and did not, has not committed."""
+    """A submit that promised to note its ids before COMMIT and did not, has not committed."""
     scene.run().start().succeed()
     scene.submit_events[-2:] = [replace(scene.submit_events[-2], prepares=True)]
     assert scene.found() == {"ghosts"}
@@ -159,7 +158,7 @@ def test_an_ok_cut_short_still_confirms(scene: Scene) -> None:
 
 
 def test_one_key_gives_one_run(scene: Scene) -> None:
-    """A caller that asks twice under one key is told of the same run twice."""
+    """A caller that asks twice under one key gets the same run twice."""
     first, second = scene.run("acme-1"), scene.run("acme-2")
     for story in (first, second):
         story.start().succeed()
@@ -168,7 +167,7 @@ def test_one_key_gives_one_run(scene: Scene) -> None:
 
 
 def test_a_failed_submit_may_be_tried_again(scene: Scene) -> None:
-    """After a second intent its outcome is unknown until it is said."""
+    """After a second intent its outcome is unknown until it is logged."""
     run = scene.run().start().succeed()
     scene.submit_events[-1:] = [
         replace(scene.submit_events[-1], event="failed", ids=(), total=0),

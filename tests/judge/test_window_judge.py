@@ -1,4 +1,4 @@
-"""Rules about service windows: what the judge calls outside, and what it lets pass."""
+"""Rules about service windows: what the judge calls outside, and what it accepts."""
 
 from datetime import datetime, timedelta
 
@@ -47,7 +47,7 @@ def found(*eras: Hours, **facts: float) -> set[str]:
 
 
 def test_an_admission_belongs_inside_an_opening() -> None:
-    """The first moment of it does, the last moment does not."""
+    """The first moment belongs to it, the last moment does not."""
     nights = hours((0, 3), (6, 9))
     assert [found(nights, admitted=moment) for moment in (0, 2.999, 6, 8.999)] == [set()] * 4
     for moment in (-0.001, 3.001, 5.999, 9.001):
@@ -69,7 +69,7 @@ def test_a_body_begins_before_the_close() -> None:
 
 
 def test_a_change_counts_from_its_commit_on() -> None:
-    """While it is committed either of the two may decide; what was admitted before may begin."""
+    """During its commit either state may decide; a run admitted before may begin."""
     before, after = hours((0, 10)), hours((0, 1), (20, 30), since=4)
     assert found(before, after, admitted=3.9, started=9) == set()
     assert found(before, after, admitted=4.5, started=9) == set()

@@ -1,4 +1,4 @@
-"""The oracle of windows itself, at changes of the clock that anybody can check by hand."""
+"""The oracle of windows itself, at clock changes that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def item(starts: str, hours: float, **more: object) -> Item:
 
 
 def times(calendars: list[list[Item]], day: datetime) -> str:
-    """Return what is open from 22:00 UTC before a day until its 05:00."""
+    """Return the open minutes from 22:00 UTC before a day until its 05:00."""
     start = day - 2 * HOUR
     minutes = [*open_minutes(calendars, start=start, end=day + 5 * HOUR), False]
     edges = [n for n in range(len(minutes)) if minutes[n] != (n > 0 and minutes[n - 1])]

@@ -1,4 +1,4 @@
-"""The verdict: what was found, under a name for each kind of broken promise."""
+"""The verdict: the findings, under a name for each kind of broken promise."""
 
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Verdict:
     torn: list[Finding] = field(default_factory=list)
     # Started more often than once, plus lost leases, plus retries.
     excess_starts: list[Finding] = field(default_factory=list)
-    # Two bodies of one run at the same time, with nobody frozen or killed.
+    # Two bodies of one run at the same time, without a frozen or killed process.
     overlaps: list[Finding] = field(default_factory=list)
     # The standing outcome is not that of the newest token.
     stale: list[Finding] = field(default_factory=list)

@@ -33,7 +33,7 @@ class Hours:
     cut_off: timedelta = timedelta(0)
 
     def last_start(self, at: datetime, *, needed: timedelta) -> datetime | None:
-        """Return until when a run may begin that is admitted then; None when it may not be."""
+        """Return until when a run may begin that is admitted then; None when it may not."""
         place = bisect_right(self.spans, at, key=lambda span: span[0]) - 1
         if place < 0 or at >= self.spans[place][1]:
             return None
@@ -43,7 +43,7 @@ class Hours:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A run: whose hours it must keep, and how long its attempt may take."""
+    """A run: the owner whose hours it must keep, and how long its attempt may take."""
 
     owner: str
     needed: timedelta = timedelta(0)
@@ -98,7 +98,7 @@ def _deciding(hours: Sequence[Hours], at: datetime) -> Iterator[Hours]:
 def _late(
     starts: Iterable[TaskEvent], lasts: Mapping[tuple[str, int], datetime], boot: datetime
 ) -> Iterator[Finding]:
-    """Find what began after the last moment that its admission left it."""
+    """Find starts after the last moment that their admission allowed."""
     for event in starts:
         last = lasts.get((str(event.run), event.token or 0))
         began = _moment(event, boot)
@@ -113,7 +113,7 @@ def _closed(
     asked: Mapping[str, Asked],
     boot: datetime,
 ) -> Iterator[Finding]:
-    """Find what began while hours were closed that nobody has ever changed: no row is asked."""
+    """Find starts in closed hours that were never changed: no row is read."""
     for event in starts:
         run = asked[str(event.run)]
         began = _moment(event, boot)

@@ -117,7 +117,7 @@ def _occurrences(entry: Any, start: datetime, end: datetime) -> Iterator[tuple[d
 
 
 def _over(entry: Any, showing: Showing, index: int, finish: datetime) -> int | None:
-    """Return the minute at which an occurrence is over; None when the watch ends before."""
+    """Return the minute at which an occurrence is over; None after the end of the watch."""
     walls = showing.walls
     later = next((i for i in range(index, len(walls)) if walls[i] >= finish), None)
     if later is None or entry.effect == "window":
@@ -221,7 +221,7 @@ def _on(rule: str, starts: datetime, day: date) -> bool:
 
 
 def _names(day: date, frequency: str, in_month: bool) -> Iterator[str]:
-    """Yield what BYDAY may call a day: SA, 2SA, -1SA; of its month, or of its year."""
+    """Yield the BYDAY names of a day: SA, 2SA, -1SA; of its month, or of its year."""
     name = WEEK[day.weekday()]
     yield name
     if frequency == "MONTHLY" or in_month:

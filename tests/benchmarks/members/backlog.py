@@ -1,12 +1,12 @@
-"""backlog: whether what waits slows down what is taken. The scripts alone, without a worker."""
+"""backlog: whether a long queue slows down takes. The scripts alone, without a worker."""
 
 from __future__ import annotations
 
 import json
 import time
+from statistics import median
 
 from fleet.transport import scripts
-from tests.benchmarks.figures import median
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import World
 
@@ -64,7 +64,7 @@ class _Queue:
         self._takes = 0
 
     def fill(self, count: int) -> None:
-        """Enqueue so many messages, in turn for each owner."""
+        """Enqueue `count` messages, in turn for each owner."""
         for start in range(0, count, FILL):
             groups: list[str] = []
             for _ in range(min(FILL, count - start)):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from statistics import median
 
-from tests.benchmarks.figures import ideal_ends, median
+from tests.benchmarks.figures import ideal_ends
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import Call, World
 

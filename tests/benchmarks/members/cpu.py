@@ -1,4 +1,4 @@
-"""cpu: what a worker costs that has nothing to do."""
+"""cpu: what an idle worker costs."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from celery import Celery
 from fleet.stack.programs import system_worker
 from fleet.stack.stack import Stack
 from tests.benchmarks.rows import Row, compared
-from tests.benchmarks.servers import DURABLE, shown
 from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
 
 OTHERS = 10_000.0
@@ -28,9 +27,7 @@ def measure(world: World) -> list[Row]:
     """Measure the three ways, each from a call or a publish to the commit, with fsync on."""
     from jobs.models import Owner
 
-    for setting in DURABLE:
-        if shown(setting) != "on":
-            raise BenchmarkError(f"{setting} is {shown(setting)}: what commits would not be kept")
+    world.commits_are_durable()
     Owner.objects.get_or_create(slug=OWNER)
     rows = []
     for what, rates, at_least in (
@@ -58,9 +55,7 @@ def _called(world: World) -> dict[str, float]:
 
     count = world.pick(100_000, 5_000)
     return _rates(
-        count,
-        lambda jobs: [upsert_jobs(OWNER, jobs)],
-        lambda keys: delete_jobs(OWNER, keys),
+        count, lambda jobs: [upsert_jobs(OWNER, jobs)], lambda keys: delete_jobs(OWNER, keys)
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from statistics import median
 
-from tests.benchmarks.figures import median
 from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.sides import Side, stock_program
 from tests.benchmarks.world import BenchmarkError, Call, World
@@ -33,7 +33,7 @@ def measure(world: World) -> list[Row]:
 def beside_stock(
     world: World, drain: Callable[[int], float], *, slots: int, count: int, at_least: float
 ) -> Row:
-    """Compare the tasks/s of a drain on so many slots with stock Celery's at its best."""
+    """Compare the tasks/s of a drain on this many slots with stock Celery's best."""
     ours: list[float] = []
     stock: dict[int, list[float]] = {prefetch: [] for prefetch in PREFETCHES}
     for _ in range(world.rounds):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import islice
+from statistics import median
 
-from tests.benchmarks.figures import median
 from tests.benchmarks.members.drain import OWNERS, SLOTS, beside_stock
 from tests.benchmarks.rows import Row, compared
-from tests.benchmarks.servers import DURABLE, shown
 from tests.benchmarks.world import BenchmarkError, World
 
 FEW = 10
@@ -19,9 +18,7 @@ POLL_SECONDS = 0.005
 
 def measure(world: World) -> list[Row]:
     """Compare with plain tasks on stock Celery at its best; and 10,000 owners with 10."""
-    for setting in DURABLE:
-        if shown(setting) != "on":
-            raise BenchmarkError(f"{setting} is {shown(setting)}: what commits would not be kept")
+    world.commits_are_durable()
     count = world.pick(6_000, 2_000)
     lags: list[float] = []
 
@@ -68,7 +65,7 @@ def drained(world: World, *, owners: int, count: int, slots: int) -> tuple[float
     from jobs.system.sweep import publish_after_flush
 
     world.begin()
-    # As any sweep has done long before: else the worker first tells the emptied queue everything.
+    # As an earlier sweep does: otherwise the worker first primes the emptied queue.
     publish_after_flush()
     submissions = submitted([f"o{number}" for number in range(owners)], count=count)
     waiting = world.redis.llen(world.fair.queue)

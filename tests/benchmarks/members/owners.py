@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.figures import median
+from statistics import median
+
 from tests.benchmarks.members.drain import drained
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import World
@@ -11,7 +12,7 @@ FEW = 10
 
 
 def measure(world: World) -> list[Row]:
-    """Compare the drain of many owners with that of few; what lies between is for the curve."""
+    """Compare the drain of many owners with that of few; the counts between give the curve."""
     many = world.pick(10_000, 1_000)
     count = world.pick(10_000, 3_000)
     between = [] if world.is_quick else [100, 1_000]

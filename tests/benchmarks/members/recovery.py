@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from statistics import median
 
 from fleet.stack.programs import beat, system_worker
-from tests.benchmarks.figures import Ran, median
+from tests.benchmarks.figures import Ran
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
 
@@ -50,8 +51,7 @@ def _recovered(world: World, number: int) -> float:
     with world.up(system_worker(), beat(), other) as stack, world.up(victim) as lost:
         for part in (stack, lost):
             part.wait_ready(seconds=START_SECONDS)
-        submission = submit_many("bench.work", calls, owner=owner)
-        _wait_running(submission.pk, len(calls))
+        _wait_running(submit_many("bench.work", calls, owner=owner).pk, len(calls))
         lost.kill_group(victim.name)
         killed_at = time.monotonic()
         runs = world.wait_ran(stack, owner, len(calls), patience=LONG_SECONDS)
@@ -67,7 +67,7 @@ def _last_start(runs: list[Ran], killed_at: float) -> float:
 
 
 def _wait_running(submission_id: int, want: int) -> None:
-    """Return when so many rows of a submission say that they run."""
+    """Return when this many rows of a submission are running."""
     from jobs.models import Run
 
     running = Run.objects.filter(submission_id=submission_id, state="running")

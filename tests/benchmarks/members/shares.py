@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from statistics import median
 
 from fleet.transport import scripts
-from tests.benchmarks.figures import contended, jain, median, received, share_error
+from tests.benchmarks.figures import contended, jain, received, share_error
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import Call, World
 
 SLOTS = 4
 WEIGHTS = {"one": 1.0, "two": 2.0, "four": 4.0}
 RUN_SECONDS = {"one": 0.01, "two": 0.05, "four": 0.2}
-SPARE = 1.6  # so many times what an owner can be given
+SPARE = 1.6  # times what an owner can be given
 
 
 def measure(world: World) -> list[Row]:

@@ -94,7 +94,7 @@ def _wait_done(world: World, want: int) -> float:
 
 
 def _beat_rate(world: World, *, entries: int, seconds: float) -> float:
-    """Return the sends/s of one stock beat with so many entries that are due each second."""
+    """Return the sends/s of one stock beat with this many entries due each second."""
     from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
     world.begin()

@@ -1,10 +1,10 @@
-"""two_workers: whether a worker keeps slow work to itself while another one is free."""
+"""two_workers: whether a worker holds slow work back while another one is free."""
 
 from __future__ import annotations
 
 import time
+from statistics import median
 
-from tests.benchmarks.figures import median
 from tests.benchmarks.rows import Row
 from tests.benchmarks.sides import Side
 from tests.benchmarks.world import Call, World

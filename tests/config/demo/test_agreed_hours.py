@@ -1,4 +1,4 @@
-"""What the demo's customers agreed to, and what their devices say of it."""
+"""What the demo's customers agreed to, and what their devices report."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_a_window_is_open_from_its_first_moment_to_before_its_end() -> None:
 
 
 def test_who_did_not_approve_or_is_frozen_is_never_open() -> None:
-    """Whatever their windows say."""
+    """Whatever its windows say, an unapproved or frozen one stays closed."""
     assert not any(customer(status).is_open(NOON) for status in (UNAPPROVED, FROZEN))
 
 
@@ -57,7 +57,7 @@ def test_what_is_written_for_the_devices_is_what_they_read(tmp_path: Path) -> No
 
 
 def test_a_device_that_is_touched_outside_is_in_the_report() -> None:
-    """With the moment, and how it stands with its customer."""
+    """With the moment, and the customer's agreement at that moment."""
     fleet = firmware()
     device = fleet.devices["contoso-fw-01"]
     fleet.touched(device, at=NOON + 1)

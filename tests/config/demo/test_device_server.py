@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,8 +12,8 @@ from typing import Any
 import pytest
 
 from config.demo.agreed_hours import AGREED, UNAPPROVED, Customer, write_customers
-from config.state import PROJECT
 from jobs.core.ids import scheduled_id
+from tests.commands import python
 from tests.config.demo.conftest import RunningServer
 from tests.waiting import wait_for
 
@@ -33,7 +31,7 @@ def call(
 
 
 def activate(connection: HTTPConnection, device: str, **content: Any) -> tuple[int, dict[str, Any]]:
-    """Ask a device for version 42, or what `content` says."""
+    """Ask a device for version 42, or for `content`."""
     content = {"version": 42, "run": "run", "attempt": 1} | content
     return call(connection, "PUT", f"/devices/{device}/ruleset", content)
 
@@ -44,7 +42,7 @@ def the_report(server: RunningServer) -> dict[str, Any]:
 
 
 def test_an_activation_shows_on_the_device_and_in_the_report(start_server: Start) -> None:
-    """What was activated is what the device has; the report names run and attempt."""
+    """The device has the activated version; the report names run and attempt."""
     server = start_server("--devices", "2", "--lab-devices", "1", "--failing-share", "0")
     connection = server.connect()
     assert call(connection, "GET", "/devices/fw-0001") == (
@@ -97,7 +95,7 @@ def test_a_device_that_fails_works_after_at_most_two_retries(start_server: Start
 
 
 def test_a_second_activation_without_a_failure_is_doubled(start_server: Start) -> None:
-    """The judge counts what a healthy device was asked for twice."""
+    """The judge counts a second activation of a healthy device."""
     server = start_server(*ONE_DEVICE)
     connection = server.connect()
     activate(connection, "fw-0001")
@@ -170,7 +168,7 @@ def test_malformed_bytes_get_400_and_stop_nothing(
 
 
 def test_a_request_that_ends_early_gets_400(start_server: Start) -> None:
-    """A body that is shorter than it said is refused, not waited for."""
+    """A body that is shorter than announced is refused, not waited for."""
     server = start_server(*ONE_DEVICE)
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
         client.sendall(b'PUT /devices/fw-0001/ruleset HTTP/1.1\r\nContent-Length: 20\r\n\r\n{"v')
@@ -196,8 +194,7 @@ def test_a_request_that_ends_early_gets_400(start_server: Start) -> None:
 )
 def test_a_wrong_body_gets_400_and_the_connection_lives(start_server: Start, body: str) -> None:
     """A well-framed request with a wrong body is refused by name; nothing is activated."""
-    server = start_server(*ONE_DEVICE)
-    connection = server.connect()
+    connection = start_server(*ONE_DEVICE).connect()
     connection.request("PUT", "/devices/fw-0001/ruleset", body)
     response = connection.getresponse()
     assert response.status == 400
@@ -227,8 +224,7 @@ def test_a_wrong_body_gets_400_and_the_connection_lives(start_server: Start, bod
 )
 def test_pages_that_do_not_exist(start_server: Start, method: str, path: str, status: int) -> None:
     """Unknown pages and devices get 404, other methods 405, a wrong version 400."""
-    server = start_server(*ONE_DEVICE)
-    assert call(server.connect(), method, path)[0] == status
+    assert call(start_server(*ONE_DEVICE).connect(), method, path)[0] == status
 
 
 def test_sigterm_ends_it_with_open_connections(start_server: Start) -> None:
@@ -266,7 +262,7 @@ def test_the_server_does_not_need_django(start_server: Start) -> None:
         " config.__path__ = ['config']; import config.demo.device_server;"
         " assert not {'django', 'celery', 'jobs', 'fleet'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=True)
+    python("-c", code).check_returncode()
 
 
 @pytest.mark.parametrize(
@@ -274,10 +270,9 @@ def test_the_server_does_not_need_django(start_server: Start) -> None:
 )
 def test_wrong_options_are_refused_by_name(option: tuple[str, str]) -> None:
     """The command line names the option and its limits."""
-    command = [sys.executable, "-m", "config.demo.device_server", *option]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    ended = python("-m", "config.demo.device_server", *option)
     assert ended.returncode == 2
-    assert f"{option[0]}" in ended.stderr
+    assert option[0] in ended.stderr
 
 
 def test_a_customers_device_keeps_hours_and_reports_what_does_not(
@@ -291,8 +286,7 @@ def test_a_customers_device_keeps_hours_and_reports_what_does_not(
         Customer("litware", ("litware-1",), UNAPPROVED, (now - 1,)),
     ]
     write_customers(customers, path)
-    server = start_server(*ONE_DEVICE, "--customers", str(path))
-    connection = server.connect()
+    connection = start_server(*ONE_DEVICE, "--customers", str(path)).connect()
     for name in ("contoso-1", "litware-1"):
         content = {"version": 42, "run": "run", "attempt": 1}
         status, _ = call(connection, "PUT", f"/devices/{name}/firmware", content)

@@ -1,4 +1,4 @@
-"""The devices themselves and the count of what was activated twice."""
+"""The devices themselves, and the count of double activations."""
 
 import pytest
 

@@ -21,7 +21,7 @@ def test_a_part_has_what_ended_between_two_looks() -> None:
 
 
 def test_both_shares_are_of_the_same_span() -> None:
-    """An owner that came half a second ago was entitled to nothing in the second and a half before.
+    """An owner that came half a second ago was entitled to nothing before that.
 
     The instant's entitlement of 25 % stood beside what it had received in all of the span.
     """
@@ -38,7 +38,7 @@ def test_both_shares_are_of_the_same_span() -> None:
 
 
 def test_an_owner_is_entitled_to_no_more_than_it_asks_for() -> None:
-    """With nothing that waits it takes part with what runs; the others share the rest by weight."""
+    """Without backlog it counts with its running work; the others share the rest by weight."""
     small = replace(ACME, backlog=0, running=1)
     equal = replace(GLOBEX, weight=1, running=14)
     other = replace(equal, name="initech", running=1)
@@ -59,7 +59,7 @@ def test_an_owner_without_work_has_none_to_show() -> None:
 
 
 def test_where_nobody_is_entitled_there_is_nothing_to_compare() -> None:
-    """What ended just now was received by an owner of whom nothing is left."""
+    """An owner whose last work just ended has received time, and is entitled to none."""
     before = snapshot(replace(BUSY, backlog=0, running=0, worker_seconds=10))
     now = snapshot(replace(BUSY, backlog=0, running=0, worker_seconds=12), at=2.0)
     assert parts_of([before, now]) == []

@@ -1,4 +1,4 @@
-"""What the demo tells in the end."""
+"""The summary at the end of the demo."""
 
 from dataclasses import replace
 from io import StringIO
@@ -10,7 +10,7 @@ from tests.config.demo.test_upgrade_verdict import GOOD
 
 
 def test_what_was_held_is_said_to_be_cancelled() -> None:
-    """Its runs are shown as cancelled: nobody is to look for who did it."""
+    """Its runs are shown as cancelled by the demo itself."""
     stream = StringIO()
     _show_upgrade(GOOD, version=7, screen=Screen(stream))
     assert "held is cancelled at the end of the demo" in stream.getvalue()

@@ -1,4 +1,4 @@
-"""The verdict on an upgrade: good only when all who agreed have it, and nobody else."""
+"""The verdict on an upgrade: good only when exactly the customers who agreed have it."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ GOOD = UpgradeVerdict(
 
 
 def test_what_is_as_agreed_is_good() -> None:
-    """All of those who agreed, none outside, the others still held."""
+    """All who agreed have it, none outside, the others still held."""
     assert GOOD.is_good
 
 

@@ -1,4 +1,4 @@
-"""config/demo/world.py: the world that the demo plays in, and what it leaves behind."""
+"""config/demo/world.py: the owners and jobs of the demo, and what remains after it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobs.models import Job, Run
 
 @pytest.mark.django_db(transaction=True)
 def test_a_demo_that_has_ended_leaves_nothing_that_waits() -> None:
-    """The workers of tomorrow do not know its tasks; what is somebody else's stays."""
+    """Its tasks are unknown to later workers; runs of other owners stay."""
     make_world(large=["device 1"], small=["lab 1"])
     make_checks(["device 1"])
     its_own = submit(check_health.name, owner=CHECKING_OWNER, device="device 1")
@@ -28,7 +28,7 @@ def test_a_demo_that_has_ended_leaves_nothing_that_waits() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_an_interrupted_statement_does_not_keep_the_world_from_ending() -> None:
-    """Ctrl-C may come while a statement is under way, whose connection takes no other then."""
+    """Ctrl-C may interrupt a statement; its connection then takes no other one."""
     make_world(large=["device 1"], small=["lab 1"])
     its_own = submit(check_health.name, owner=CHECKING_OWNER, device="device 1")
     connection.ensure_connection()

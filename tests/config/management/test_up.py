@@ -81,7 +81,7 @@ def test_stack_runs_until_it_is_told_to_stop(state: Path) -> None:
 
 @pytest.mark.django_db
 def test_the_login_is_told_once_and_is_nobody_elses() -> None:
-    """The demo's user is another; a password that was told stays, and how to change it is said."""
+    """The demo's user is another one; a printed password stays valid, and can be changed."""
     make_world(large=[], small=[])
     name, password = admin_login().removeprefix("login ").split(" / ")
     admin = User.objects.get(username=name)

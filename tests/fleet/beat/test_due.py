@@ -39,7 +39,7 @@ def test_the_next_due_time_counts_from_the_last(schedule: Any, last: str, due: s
 
 
 def test_asking_leaves_the_schedule_s_clock_as_it_was() -> None:
-    """Celery goes on asking the same object."""
+    """Celery uses the same object again."""
     schedule = interval(10, nowfun=lambda: NOON)
     due_after(schedule, NOON - timedelta(days=3))
     assert schedule.now() == NOON

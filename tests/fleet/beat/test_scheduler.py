@@ -1,6 +1,4 @@
-"""fleet/beat/scheduler.py: over a scheduler of plain Celery, with a lease and a ledger in
-memory.
-"""
+"""fleet/beat/scheduler.py over a scheduler of plain Celery, with lease and ledger in memory."""
 
 from __future__ import annotations
 
@@ -103,7 +101,7 @@ class World:
         return self.last_at + EVERY
 
     def sent(self) -> list[str]:
-        """Return the ids of what was sent since the last look, first to last."""
+        """Return the ids that were sent since the last call, first to last."""
         texts = self.client.lrange(QUEUE, 0, -1)
         self.client.delete(QUEUE)
         return [json.loads(text)["headers"]["id"] for text in reversed(texts)]
@@ -131,7 +129,7 @@ def test_one_of_two_sends(world: World) -> None:
 
 
 def test_the_lease_is_asked_for_at_its_pace(world: World) -> None:
-    """However many rounds there are."""
+    """At its own pace, however many rounds there are."""
     world.one.tick()
     world.shared.asked = 0
     assert world.one.tick() <= RENEW_SECONDS
@@ -143,7 +141,7 @@ def test_the_lease_is_asked_for_at_its_pace(world: World) -> None:
 
 
 def test_one_that_was_frozen_asks_before_it_sends(world: World) -> None:
-    """Another one has led meanwhile, and has sent what was due."""
+    """Another one has led meanwhile, and has sent everything due."""
     world.one.tick()
     assert len(world.sent()) == 1
     world.last_at -= 2 * EVERY  # as if more had come due for the frozen one
@@ -183,7 +181,7 @@ def test_what_is_not_known_to_be_sent_is_sent_by_the_next(world: World) -> None:
 
 
 def test_a_publish_that_failed_is_tried_again(world: World) -> None:
-    """Stock moves on to the next hour, and nothing is sent."""
+    """Stock beat moves on to the next hour, and the message is lost."""
     lost = world.beat("redis+socket:///nowhere/redis.sock")
     assert lost.tick() == scheduler.RETRY_SECONDS
     lost.app.conf.broker_url = settings.REDIS_URL
@@ -227,7 +225,7 @@ def test_a_signal_amid_a_round_does_not_close_it(world: World) -> None:
 
 
 def test_a_signal_amid_a_publish_waits_for_its_note(world: World) -> None:
-    """Else the next leader would send it once more."""
+    """Otherwise the next leader would send it once more."""
 
     def stop(*_given: object) -> None:
         raise SystemExit

@@ -17,8 +17,6 @@ from tests.fleet.hinting import QUEUE, hint
 from tests.jobs.scenes import hinted, messages
 from tests.waiting import wait_for
 
-Make = Callable[..., Broker]
-
 
 @pytest.fixture
 def broker(client: redis.Redis) -> Broker:
@@ -27,7 +25,7 @@ def broker(client: redis.Redis) -> Broker:
 
 @pytest.fixture
 def away() -> Iterator[Broker]:
-    """A broker at an address where nobody listens."""
+    """A broker at an address without a server."""
     with Celery("away", broker="redis://127.0.0.1:1/0", set_as_current=False) as app:
         yield Broker(app)
 
@@ -72,7 +70,7 @@ def test_the_backlog_counts_every_priority(broker: Broker) -> None:
 
 
 def test_a_higher_priority_is_never_delivered_later(broker: Broker) -> None:
-    """The broker has fewer levels than we have priorities, and keeps their order."""
+    """The broker has fewer levels than Fairshift has priorities, and keeps their order."""
     sent = {one.run_id: one.priority for one in (hint(priority=n) for n in [*range(10)] * 2)}
     broker.publish([hint(run_id=run_id, priority=n) for run_id, n in sent.items()], timeout=5)
     delivered = [sent[str(run_id)] for run_id in hinted()]
@@ -88,14 +86,14 @@ def test_a_refused_connection_is_told_at_once(away: Broker) -> None:
 
 
 def test_a_hung_broker_costs_the_deadline_once(broker: Broker, client: redis.Redis) -> None:
-    """After a failure it is left alone for a moment, so the next caller does not wait."""
+    """After a failure the broker is skipped for a pause, so the next caller does not wait."""
     client.client_pause(1_000)
     assert unavailable(broker, timeout=0.2) < 0.9
     assert unavailable(broker, timeout=0.2) < 0.1
 
 
 def test_threads_do_not_wait_one_after_the_other(broker: Broker, client: redis.Redis) -> None:
-    """Whoever comes while another one waits knows with that one, and does not try by himself."""
+    """A thread that comes while another one waits shares that result, and does not try itself."""
     client.client_pause(1_500)
     took: list[float] = []
     threads = [
@@ -113,7 +111,7 @@ def test_threads_do_not_wait_one_after_the_other(broker: Broker, client: redis.R
 def test_it_comes_back_by_itself(
     broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the moment in which it is left alone."""
+    """After the pause in which it is skipped."""
     monkeypatch.setattr("fleet.broker.broker.PAUSE_AFTER_FAILURE", 0.05)
     client.client_pause(300)
     unavailable(broker, timeout=0.1)
@@ -130,23 +128,29 @@ def test_it_comes_back_by_itself(
 
 
 def test_a_connection_that_was_cut_is_opened_again(broker: Broker, client: redis.Redis) -> None:
-    """A server that closes idle connections costs nobody a hint."""
+    """A server that closes idle connections loses no hint."""
     broker.publish([hint()], timeout=5)
     client.client_kill_filter(_type="normal", skipme=True)
     broker.publish([hint()], timeout=5)
     assert len(hinted()) == 2
 
 
-def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
-    """Parent and child publish, and neither reads the other's answer."""
-    broker.publish([hint()], timeout=5)
+def forked(act: Callable[[], None]) -> int:
+    """Do something in a child, which ends with 0 if it works; return its process id."""
     child = os.fork()
-    if child == 0:
+    if not child:
         try:
-            broker.publish([hint() for _ in range(50)], timeout=5)
+            act()
             os._exit(0)
         finally:
             os._exit(1)
+    return child
+
+
+def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
+    """Parent and child publish, and neither reads the other's answer."""
+    broker.publish([hint()], timeout=5)
+    child = forked(lambda: broker.publish([hint() for _ in range(50)], timeout=5))
     broker.publish([hint() for _ in range(50)], timeout=5)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert broker.backlog(QUEUE, timeout=5) == 101
@@ -155,18 +159,12 @@ def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
 def test_a_fork_may_happen_while_another_thread_publishes(
     broker: Broker, client: redis.Redis
 ) -> None:
-    """The child publishes at once, though it has copied a lock that nobody will give back."""
+    """The child publishes at once, though it has copied a lock that no thread will release."""
     client.client_pause(600)
     thread = threading.Thread(target=lambda: broker.publish([hint()], timeout=5))
     thread.start()
     wait_for(broker._lock.locked, what="the thread to hold the lock")
-    child = os.fork()
-    if child == 0:
-        try:
-            broker.publish([hint()], timeout=2)
-            os._exit(0)
-        finally:
-            os._exit(1)
+    child = forked(lambda: broker.publish([hint()], timeout=2))
     thread.join(20)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert broker.backlog(QUEUE, timeout=5) == 2

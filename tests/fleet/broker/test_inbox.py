@@ -1,4 +1,4 @@
-"""fleet/broker/inbox.py: a queue read in order; what stock Celery sends, and what is no call."""
+"""fleet/broker/inbox.py: a queue read in order; what stock Celery sends, and junk."""
 
 from __future__ import annotations
 
@@ -12,22 +12,13 @@ from celery import Celery, current_app
 from redis import Redis
 
 from fleet.broker import inbox
-from tests.flows.world import broker_client
 
 QUEUE = "inbox"
 
 
 @pytest.fixture
-def client() -> Iterator[Redis]:
-    with broker_client() as client:
-        client.flushdb()
-        yield client
-        client.flushdb()
-
-
-@pytest.fixture
 def sender() -> Iterator[Celery]:
-    """Another service's app: its broker, and nothing of Fairshift."""
+    """Another service's app: it has the broker, and nothing of Fairshift."""
     app = Celery("elsewhere", broker=current_app.conf.broker_url, set_as_current=False)
     yield app
     app.close()
@@ -42,7 +33,7 @@ def oldest(client: Redis, most: int = 100) -> list[inbox.Call]:
 
 
 def test_calls_come_in_the_order_of_their_sending(client: Redis, sender: Celery) -> None:
-    """Looking takes nothing away; what is dropped is exactly what was looked at."""
+    """Reading removes nothing; a drop removes exactly what was read."""
     for number in range(600):
         sender.send_task("some.task", (number,), {"k": "ü"}, queue=QUEUE)
     raws = inbox.oldest(client, QUEUE, most=500)
@@ -51,7 +42,7 @@ def test_calls_come_in_the_order_of_their_sending(client: Redis, sender: Celery)
     sender.send_task("some.task", (600,), queue=QUEUE)
     inbox.drop(client, QUEUE, raws)
     assert [call.args for call in oldest(client)] == [[number] for number in range(500, 600)]
-    # Once more, and after somebody else has emptied the queue: nothing unseen goes.
+    # Again, as if another reader had dropped them: no unread call goes.
     inbox.drop(client, QUEUE, raws)
     assert waiting(client) == 101
 
@@ -69,7 +60,7 @@ def test_a_call_has_what_was_sent(client: Redis, sender: Celery) -> None:
 
 
 def test_priorities_are_lists_of_their_own(client: Redis, sender: Celery) -> None:
-    """As Celery's Redis has them; all are counted."""
+    """As in Celery's Redis transport; all are counted."""
     for priority in (0, 3, 6, 9):
         sender.send_task("a", (priority,), queue=QUEUE, priority=priority)
     names = inbox.lists(QUEUE)
@@ -138,7 +129,7 @@ ENCODED = {"body_encoding": "base64"}
     ],
 )
 def test_bytes_that_are_no_call_are_a_problem(client: Redis, raw: bytes) -> None:
-    """Short enough to be shown, and in the way of none."""
+    """Its text is short, and it does not stop the calls behind it."""
     good = {"headers": {"id": "i", "task": "t"}, "properties": ENCODED, "body": BODY, **PLAIN}
     client.lpush(QUEUE, raw, json.dumps(good))
     bad, call = oldest(client)

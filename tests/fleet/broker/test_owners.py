@@ -1,4 +1,4 @@
-"""fleet/broker/owners.py: what owners may have acts on their backlog; how they stand is seen."""
+"""fleet/broker/owners.py: limits of owners act on their backlog; their state is shown."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_many_owners_are_seen_by_pages(
 
 
 def test_a_pause_acts_on_the_backlog_and_ends(owners: Owners, queue: Queue) -> None:
-    """What waits, waits; what a worker has goes on."""
+    """Waiting messages wait; leased ones continue."""
     queue.put("acme", "a1", "a2")
     [first] = queue.take()
     owners.set([replace(ACME, is_paused=True)], timeout=5)
@@ -100,7 +100,7 @@ def test_a_cap_keeps_its_owner_out_of_the_choice(owners: Owners, queue: Queue) -
 
 
 def test_a_rate_lets_its_owner_rest(owners: Owners, queue: Queue) -> None:
-    """After its burst; without the rate it goes on at once."""
+    """After its burst; without a rate it continues at once."""
     queue.put("acme", *(f"a{number}" for number in range(5)))
     owners.set([replace(ACME, rate=0.5, burst=2)], timeout=5)
     assert who(queue.take(5)) == ["a0", "a1"]
@@ -124,7 +124,7 @@ def test_weights_act_on_the_existing_backlog(owners: Owners, queue: Queue) -> No
 
 
 def test_all_queues_are_told_once_a_minute(owners: Owners, client: redis.Redis) -> None:
-    """Of the same settings once, of others at once."""
+    """Only once for the same settings, at once for others."""
     assert owners.keep([ACME, NORTHWIND], timeout=5)
     assert not owners.keep([NORTHWIND, ACME], timeout=5)
     assert owners.keep([replace(ACME, weight=4), NORTHWIND], timeout=5)
@@ -133,7 +133,7 @@ def test_all_queues_are_told_once_a_minute(owners: Owners, client: redis.Redis) 
 
 
 def test_what_was_set_in_between_is_told_again(owners: Owners) -> None:
-    """A pause that begins and ends between two tellings leaves nobody paused."""
+    """A pause that begins and ends between two publications leaves no owner paused."""
     owners.keep([ACME], timeout=5)
     owners.set([replace(ACME, is_paused=True)], timeout=5)
     assert owners.keep([ACME], timeout=5)
@@ -141,7 +141,7 @@ def test_what_was_set_in_between_is_told_again(owners: Owners) -> None:
 
 
 def test_an_emptied_broker_is_told_again(owners: Owners, client: redis.Redis) -> None:
-    """And so is one that has forgotten only one of the queues."""
+    """So is one that has lost only one of the queues."""
     owners.keep([replace(ACME, is_paused=True)], timeout=5)
     client.flushdb()
     assert owners.keep([replace(ACME, is_paused=True)], timeout=5)
@@ -202,7 +202,7 @@ def test_a_message_that_may_not_be_chosen_has_no_turn(owners: Owners, queue: Que
 
 
 def test_a_rest_ends_by_itself(owners: Owners, queue: Queue) -> None:
-    """And is seen until then."""
+    """It is shown until then."""
     queue.put("acme", "a1", "a2")
     owners.set([replace(ACME, rate=5)], timeout=5)
     queue.take()
@@ -212,7 +212,7 @@ def test_a_rest_ends_by_itself(owners: Owners, queue: Queue) -> None:
 
 
 def test_the_numbers_of_a_queue(owners: Owners, queue: Queue) -> None:
-    """What is there, and what has happened."""
+    """Gauges and counters."""
     queue.put("acme", "a1", "a2", "a2")
     queue.take()
     numbers = owners.counters("jobs", timeout=5)
@@ -256,7 +256,7 @@ def test_a_hung_broker_costs_the_deadline_once(owners: Owners, client: redis.Red
 
 
 def test_fair_queues_are_those_of_the_settings() -> None:
-    """Of the transport's option; without it there are none."""
+    """By the transport's option; without it there are none."""
     options = {"fair_queues": ["jobs", "reports"]}
     with Celery("named", broker_transport_options=options, set_as_current=False) as app:
         assert fair_queues(app) == ("jobs", "reports")

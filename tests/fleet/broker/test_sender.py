@@ -1,6 +1,4 @@
-"""fleet/broker/sender.py: a hint is the message that Celery's own sender makes, however it is
-made.
-"""
+"""fleet/broker/sender.py: a hint is the message that Celery's own sender makes."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def connection() -> Iterator[Connection]:
 
 
 class Kept:
-    """What the queue has of one message that is sent to it."""
+    """The queue's facts about one message."""
 
     def __init__(self, client: redis.Redis, send: Callable[[], None]) -> None:
         client.flushdb()
@@ -67,7 +65,7 @@ class Kept:
         due = client.zscore(queue_key(QUEUE, "delayed"), known)
         self.due = due / 1_000_000 - before if due else 0.0
         raw = client.hget(queue_key(QUEUE, "body"), known)
-        self.message = delivered(raw, tag="")  # else a random one each time
+        self.message = delivered(raw, tag="")  # without it, a random one each time
 
 
 @given(sent=hints)
@@ -79,7 +77,7 @@ class Kept:
 def test_a_filled_template_is_celery_s_own_message(
     sent: Hint, client: redis.Redis, connection: Connection
 ) -> None:
-    """To the last header, in the same line and place, with every value of every kind."""
+    """To the last header, in the same order, with every value of every kind."""
     sender, channel = Sender(current_app), connection.default_channel
 
     def by_celery() -> None:
@@ -97,7 +95,7 @@ def test_a_filled_template_is_celery_s_own_message(
 def test_hints_of_one_call_keep_their_own_values(
     client: redis.Redis, connection: Connection
 ) -> None:
-    """However many go by one template: jobs, locks and delays are each one's own."""
+    """Jobs, locks and delays differ between hints of one template."""
     sent = [hint(job=n, lock=f"lock-{n}", delay_seconds=60.0 * n) for n in range(1, 4)]
     sent += [hint(job=n) for n in range(4, 6)]
     Sender(current_app).send(connection.default_channel, sent)
@@ -145,7 +143,7 @@ def _look(**_: Any) -> None: ...
 def test_hints_under_one_lock_come_one_after_the_other(
     client: redis.Redis, connection: Connection
 ) -> None:
-    """As plain calls do, of the same owner; another owner's lock of that name is another."""
+    """As plain calls of one owner do; another owner's lock of that name is another lock."""
     sent = [hint(job=7, lock="db", owner=owner) for owner in ("acme", "acme", "globex")]
     channel = connection.default_channel
     Sender(current_app).send(channel, sent)
@@ -160,7 +158,7 @@ def test_hints_under_one_lock_come_one_after_the_other(
 def test_hints_of_many_kinds_arrive(
     has_events: bool, client: redis.Redis, connection: Connection
 ) -> None:
-    """Of fair queues and stock ones, of owners good and bad, in one call."""
+    """Fair and stock queues, valid and invalid owners, in one call."""
     sent = [hint(owner=owner, priority=n) for n, owner in enumerate(OWNERS)]
     sent.append(hint(queue="system"))
     current_app.conf.task_send_sent_event = has_events
@@ -173,7 +171,7 @@ def test_hints_of_many_kinds_arrive(
 
 
 def test_who_looks_at_messages_sees_every_hint(client: redis.Redis, connection: Connection) -> None:
-    """A receiver of Celery's signals is called for each, and what it adds travels."""
+    """A receiver of Celery's signals is called for each; headers that it adds are sent."""
     seen = []
 
     def add(headers: dict[str, Any], **_: Any) -> None:
@@ -201,13 +199,13 @@ def test_who_looks_at_messages_sees_every_hint(client: redis.Redis, connection: 
 def test_an_owner_that_no_key_may_hold_goes_to_the_shared_one(
     client: redis.Redis, connection: Connection
 ) -> None:
-    """As every message does whose owner cannot be: its keys would be another's."""
+    """As every message with an invalid owner does: its keys could be another owner's."""
     Sender(current_app).send(connection.default_channel, [hint(owner="a|b")])
     assert client.zrange(queue_key(QUEUE, "owners"), 0, -1) == [b"shared"]
 
 
 def test_the_same_hint_twice_in_one_go_is_one(client: redis.Redis, connection: Connection) -> None:
-    """And so it is with a later one, whatever it says of lock and delay."""
+    """A later one is the same too, whatever its lock and delay."""
     sender, channel = Sender(current_app), connection.default_channel
     once, twice = hint(), hint()
     sender.send(channel, [once, twice, twice])

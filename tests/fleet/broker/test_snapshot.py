@@ -1,6 +1,4 @@
-"""fleet/broker/snapshot.py: shares are by weight among those with work, and by worker time that
-ended.
-"""
+"""fleet/broker/snapshot.py: shares by weight among owners with work, and by worker time."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def snapshot(*owners: OwnerSnapshot, at: float = 0.0) -> Snapshot:
 
 
 def test_who_has_work_is_entitled_by_weight() -> None:
-    """Who has none, or is paused with nothing running, leaves its part to the others."""
+    """An owner without work, or paused with nothing running, leaves its share to the others."""
     northwind = replace(BUSY, name="northwind", weight=1)
     others = [
         replace(IDLE, name="idle", weight=100),
@@ -50,7 +48,7 @@ def test_who_has_work_is_entitled_by_weight() -> None:
 
 
 def test_what_is_received_is_a_matter_of_a_span() -> None:
-    """Of the worker time that ended in it; who is new, or came back from a flush, counts from 0."""
+    """Worker time that ended in the span; a new owner, or one after a flush, counts from 0."""
     northwind = replace(BUSY, name="northwind", worker_seconds=90)
     before = snapshot(replace(BUSY, worker_seconds=10), northwind)
     after = snapshot(
@@ -77,12 +75,12 @@ def test_what_is_received_is_a_matter_of_a_span() -> None:
     ],
 )
 def test_why_an_owner_is_not_chosen(facts: dict[str, object], state: OwnerState) -> None:
-    """The first that keeps it: the operator's word, the cap, the rate, no work."""
+    """The first reason: the operator's pause, the cap, the rate, no work."""
     assert replace(BUSY, **facts).state is state  # type: ignore[arg-type]
 
 
 def test_several_queues_are_seen_together() -> None:
-    """What counts adds up, what waits is the longest."""
+    """Counts are added, of waits the longest is taken."""
     one = replace(BUSY, worker_seconds=1, oldest_wait_seconds=2, is_eligible=True)
     other = replace(BUSY, worker_seconds=2, oldest_wait_seconds=1, finished_count=4)
     stranger = replace(IDLE, name="stranger")

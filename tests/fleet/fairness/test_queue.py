@@ -49,7 +49,7 @@ def test_equal_weights_get_equal_worker_time(world: World) -> None:
 
 
 def test_worker_time_is_shared_by_weight(world: World) -> None:
-    """Weights 1:2:4 get worker time 1:2:4, though one's runs take ten times another's."""
+    """Weights 1:2:4 get worker time 1:2:4, though run times differ by a factor of ten."""
     seconds = {"acme": 0.5, "globex": 5.0, "stranger": 1.0}
     for name, weight in (("acme", 1), ("globex", 2), ("stranger", 4)):
         world.owner(name, weight=weight)
@@ -61,7 +61,7 @@ def test_worker_time_is_shared_by_weight(world: World) -> None:
 
 
 def test_a_newcomer_does_not_wait_for_a_backlog(world: World) -> None:
-    """Whoever comes after 3,000 messages of somebody else is among the next to start."""
+    """A message published behind 3,000 of another owner is among the next two to start."""
     world.publish("acme", 3000, task="t")
     world.serve(4, lambda _: 0.1, until=2)
     [mid] = world.publish("globex", task="t")
@@ -69,13 +69,13 @@ def test_a_newcomer_does_not_wait_for_a_backlog(world: World) -> None:
 
 
 def test_a_newcomer_is_not_behind_a_window_full_of_short_runs(world: World) -> None:
-    """What a worker holds beyond its slots has had no time yet: two equals have a half each."""
+    """A window of runs that have not begun has no charged time: two equal owners get half each."""
     world.publish("acme", 1800, task="t")
     world.end(world.take()[0], seconds=0.001)
     window: list[Given] = []
 
     def ended(steps: int) -> list[str]:
-        """Run two slots for so many times 25 ms, with a window of 200 ms beyond them."""
+        """Run two slots for `steps` times 25 ms, with a window of 200 ms beyond them."""
         names = []
         for _ in range(steps):
             window.extend(world.take(0, budget=0.2 - len(window) * 0.001, most=256))
@@ -93,7 +93,7 @@ def test_a_newcomer_is_not_behind_a_window_full_of_short_runs(world: World) -> N
 
 
 def test_a_newcomer_does_not_pay_for_what_others_were_charged_too_much(world: World) -> None:
-    """An owner that was charged minutes for runs of a second is paid back by nobody else."""
+    """No other owner pays back minutes that were charged for runs of a second."""
     world.publish("stranger", task="sync")
     world.end(world.take()[0], seconds=60)
     world.publish("acme", 100, task="sync")
@@ -107,7 +107,7 @@ def test_a_newcomer_does_not_pay_for_what_others_were_charged_too_much(world: Wo
 
 
 def test_idling_earns_no_credit(world: World) -> None:
-    """Who was away for ten minutes shares with the others again; it does not get them back."""
+    """An owner that was idle for ten minutes gets its share again, and no compensation."""
     world.publish("globex", 1, task="t")
     world.publish("acme", 1000, task="t")
     world.serve(1, lambda _: 1.0, until=600)
@@ -131,7 +131,7 @@ def test_waiting_with_work_in_flight_earns_no_credit(world: World) -> None:
 
 
 def test_a_long_run_is_paid_for_while_it_runs(world: World) -> None:
-    """Runs of which nobody knew that they are long start in a few slots, and then in no more."""
+    """Long runs of an unknown task start in a few slots, and then in no more."""
     world.publish("globex", 300, task="unknown")
     world.publish("acme", 3000, task="t")
     received, started = world.serve(8, {"globex": 600.0, "acme": 0.5}.__getitem__, until=120)
@@ -140,14 +140,14 @@ def test_a_long_run_is_paid_for_while_it_runs(world: World) -> None:
 
 
 def test_a_lone_owner_gets_every_slot(world: World) -> None:
-    """Fairness leaves no slot idle: who is alone has all of them, whatever its weight."""
+    """A lone owner has all slots, whatever its weight."""
     world.owner("acme", weight=0.01)
     world.publish("acme", 100)
     assert len(world.take(50)) == 50
 
 
 def test_debts_end_with_the_busy_period(world: World) -> None:
-    """Who has used an idle system alone owes nothing to those who come later."""
+    """An owner that used an idle system alone owes nothing to later ones."""
     world.publish("acme", task="t")
     [given] = world.take()
     world.wait(100)
@@ -159,7 +159,7 @@ def test_debts_end_with_the_busy_period(world: World) -> None:
 
 
 def test_a_weight_counts_from_now_on(world: World) -> None:
-    """A new weight changes the shares at once, and not what has been received."""
+    """A new weight changes the shares at once, and not the time received before."""
     world.publish("acme", 1000, task="t")
     world.publish("globex", 1000, task="t")
     world.serve(4, lambda _: 1.0, until=60)
@@ -200,7 +200,7 @@ def test_submissions_share_by_worker_time(world: World) -> None:
 
 
 def test_a_higher_priority_goes_first_until_the_other_has_waited(world: World) -> None:
-    """A step of priority is worth a minute of waiting, so no priority waits for ever."""
+    """A step of priority is worth a minute of waiting, so every priority is served."""
     [low] = world.publish("acme", priority=3)
     world.wait(30)
     [high] = world.publish("acme", priority=4)
@@ -216,7 +216,7 @@ def test_messages_of_one_moment_keep_their_order(world: World) -> None:
 
 
 def test_the_window_is_slots_and_a_budget_of_known_short_runs(world: World) -> None:
-    """Beyond its free slots a worker gets only what is known to be short, up to a budget."""
+    """Beyond its free slots a worker gets only runs known to be short, up to a budget."""
     world.publish("stranger", task="t")
     world.end(world.take()[0], seconds=0.25)
     world.publish("acme", 20, task="t")
@@ -227,7 +227,7 @@ def test_the_window_is_slots_and_a_budget_of_known_short_runs(world: World) -> N
 
 
 def test_an_unknown_run_is_charged_as_the_average(world: World) -> None:
-    """A task without a history is expected to take what the queue's runs take on average."""
+    """A task without a history is expected to take the average of the queue's runs."""
     world.publish("stranger", task="t")
     world.end(world.take()[0], seconds=40)
     world.publish("acme", 2, task="new")
@@ -258,7 +258,7 @@ def test_a_cap_is_kept_and_filled(world: World, cap: int) -> None:
 
 
 def test_a_cap_does_not_leave_slots_idle(world: World) -> None:
-    """Who is at its cap is passed over for the others."""
+    """An owner at its cap is passed over."""
     world.owner("acme", cap=1)
     world.publish("acme", 10)
     world.publish("globex", 10)
@@ -281,7 +281,7 @@ def test_a_new_cap_acts_on_the_backlog(world: World) -> None:
 
 
 def test_a_pause_holds_the_backlog_and_a_resume_frees_it(world: World) -> None:
-    """Nothing of a paused owner starts; what it publishes meanwhile is kept."""
+    """No message of a paused owner starts; those that it publishes are kept."""
     world.publish("acme", 2)
     world.owner("acme", is_paused=True)
     world.publish("acme", 2)
@@ -304,14 +304,14 @@ def test_a_rate_lets_a_burst_through_and_then_one_at_a_time(world: World) -> Non
 
 
 def test_a_rate_without_a_burst_is_one_at_a_time(world: World) -> None:
-    """Not two at the first moment."""
+    """Not two at the start."""
     world.owner("acme", rate=1)
     world.publish("acme", 5)
     assert len(world.take(5)) == 1
 
 
 def test_what_is_dropped_without_a_run_spends_no_rate(world: World) -> None:
-    """A hint of a run that was cancelled, say: the next one need not wait for it."""
+    """A hint of a cancelled run, for example: the next one need not wait for it."""
     world.owner("acme", rate=1)
     world.publish("acme", 5)
     [dropped] = world.take(5)
@@ -324,7 +324,7 @@ def test_what_is_dropped_without_a_run_spends_no_rate(world: World) -> None:
 
 
 def test_a_drop_brings_no_more_starts_than_there_were(world: World) -> None:
-    """Not for a start that was paid for long ago, nor after a rate was taken away."""
+    """Not for a start that was paid for long ago, nor after the rate was removed."""
     world.owner("acme", rate=1, burst=2)
     world.publish("acme", 9)
     first, second = world.take(9)
@@ -338,7 +338,7 @@ def test_a_drop_brings_no_more_starts_than_there_were(world: World) -> None:
 
 
 def test_a_new_rate_counts_at_once(world: World) -> None:
-    """Who waited for the end of a slow rate waits for the new one instead, or not at all."""
+    """An owner that waited by a slow rate waits by the new one, or not at all."""
     world.owner("acme", rate=1 / 3600)
     world.publish("acme", 5)
     assert len(world.take(5)) == 1
@@ -354,7 +354,7 @@ def test_a_new_rate_counts_at_once(world: World) -> None:
 
 
 def test_a_lock_is_held_by_one_at_a_time(world: World) -> None:
-    """What shares a lock runs one after the other, in order; others go past it."""
+    """Messages under one lock run one after the other, in order; others overtake them."""
     first, second, third = world.publish("acme", 3, lock="acme/db")
     [free] = world.publish("acme")
     given = world.take(10)
@@ -380,7 +380,7 @@ def test_what_is_published_behind_a_taken_lock_is_parked(world: World) -> None:
 
 
 def test_a_paused_owner_keeps_no_stranger_from_a_lock(world: World) -> None:
-    """A lock that is free goes to whoever may run, though somebody else was first in line."""
+    """A free lock goes to an owner that may run, though another one was first in line."""
     world.publish("stranger", lock="db")
     [holder] = world.take()
     world.publish("acme", 2, lock="db")
@@ -391,7 +391,7 @@ def test_a_paused_owner_keeps_no_stranger_from_a_lock(world: World) -> None:
 
 
 def test_an_owner_at_its_cap_keeps_no_stranger_from_a_lock(world: World) -> None:
-    """Nor does one that reaches its cap after it was let to the lock."""
+    """Nor does one that reaches its cap after it was given the lock."""
     world.owner("acme", cap=1)
     world.publish("stranger", lock="db")
     [holder] = world.take()
@@ -404,7 +404,7 @@ def test_an_owner_at_its_cap_keeps_no_stranger_from_a_lock(world: World) -> None
 
 @pytest.mark.parametrize("gone_by", ["withdrawal", "deadline"])
 def test_who_is_let_to_a_lock_and_goes_lets_the_next_one(world: World, gone_by: str) -> None:
-    """Nothing stays parked behind a lock that nobody holds."""
+    """No message stays parked behind a free lock."""
     world.publish("acme", lock="db")
     [holder] = world.take()
     [first] = world.publish("acme", lock="db", deadline=60)
@@ -449,7 +449,7 @@ def test_a_delayed_message_waits_for_its_time(world: World) -> None:
 
 
 def test_a_message_past_its_deadline_is_diverted(world: World) -> None:
-    """It does not start; its id is told once, and its place is free for the next."""
+    """It does not start; its id is reported once, and its place is free for the next."""
     [late] = world.publish("acme", deadline=5)
     [fine] = world.publish("acme")
     world.wait(5)
@@ -460,7 +460,7 @@ def test_a_message_past_its_deadline_is_diverted(world: World) -> None:
 
 
 def test_what_is_past_its_deadline_costs_its_owner_nothing(world: World) -> None:
-    """It is charged nothing, takes none of its rate, and leaves nothing to be counted."""
+    """It is charged nothing, uses none of the rate, and leaves no count behind."""
     world.owner("acme", rate=1)
     world.publish("acme", 3, deadline=5)
     world.wait(5)
@@ -475,7 +475,7 @@ def test_what_is_past_its_deadline_costs_its_owner_nothing(world: World) -> None
 
 
 def test_what_a_dead_worker_holds_goes_back_to_the_front(world: World) -> None:
-    """A worker that is not heard of for a lease loses its messages, in their order."""
+    """After a lease without renewal a worker loses its messages, in their order."""
     ids = world.publish("acme", 5)
     world.take(3, worker="dead")
     world.wait(20)
@@ -495,7 +495,7 @@ def test_a_worker_that_renews_keeps_what_it_holds(world: World) -> None:
 
 
 def test_a_lost_reply_loses_no_message(world: World) -> None:
-    """What was leased in a take whose reply did not arrive comes with the next one."""
+    """Messages leased in a take without a reply come with the next take."""
     ids = world.publish("acme", 4)
     held = world.ids(1)
     world.take(2, is_reply_lost=True)
@@ -526,7 +526,7 @@ def test_the_same_attempt_published_twice_is_one(world: World) -> None:
 
 
 def test_what_is_published_while_its_worker_drops_it_is_ready_again(world: World) -> None:
-    """Unless it has run: then that was it."""
+    """Unless it has run: then the second publication is dropped."""
     dropped, ran = Message("a:1", "acme"), Message("b:1", "acme")
     world.queue.enqueue(world.now, [dropped, ran])
     first, second = world.take(2)
@@ -547,7 +547,7 @@ def test_a_new_attempt_is_a_new_message(world: World) -> None:
 
 
 def test_an_old_lease_number_has_no_say(world: World) -> None:
-    """Who has lost a lease can neither finish, ack nor give back the message."""
+    """A worker that lost the lease can neither finish, ack nor give back the message."""
     world.publish("acme")
     [old] = world.take()
     world.give_back(old)
@@ -560,7 +560,7 @@ def test_an_old_lease_number_has_no_say(world: World) -> None:
 
 
 def test_a_finish_counts_once(world: World) -> None:
-    """Said twice, in one call or in two, it is charged once; so is an ack."""
+    """Twice in one call or in two, it is charged once; the same holds for an ack."""
     world.publish("acme")
     [given] = world.take()
     run = (given.id, given.lease, SECOND)
@@ -574,7 +574,7 @@ def test_a_finish_counts_once(world: World) -> None:
 
 
 def test_what_is_acked_without_a_finish_costs_nothing(world: World) -> None:
-    """A message that never ran charges nobody, and teaches nothing of its task."""
+    """A message that never ran is not charged, and changes no expected run time."""
     world.publish("acme", 2, task="t")
     [given] = world.take()
     world.wait(5)
@@ -584,7 +584,7 @@ def test_what_is_acked_without_a_finish_costs_nothing(world: World) -> None:
 
 
 def test_what_has_finished_and_was_not_acked_comes_again(world: World) -> None:
-    """It has been charged; but only the ack says that it is done with."""
+    """It has been charged; but only the ack removes it."""
     [mid] = world.publish("acme", lock="db")
     [given] = world.take(worker="dead")
     world.finish(given, seconds=1, worker="dead")
@@ -609,7 +609,7 @@ def test_what_is_given_back_is_next(world: World) -> None:
 
 
 def test_a_worker_that_is_back_holds_what_it_names(world: World) -> None:
-    """A server that took over may not have heard that a run ended: its cap would stay taken."""
+    """A server that took over may not know that a run ended: its cap would stay taken."""
     world.owner("acme", cap=2)
     world.publish("acme", 3)
     one, other = world.take(3)
@@ -621,7 +621,7 @@ def test_a_worker_that_is_back_holds_what_it_names(world: World) -> None:
 
 
 def test_a_worker_that_is_back_keeps_what_it_names_at_its_next_take(world: World) -> None:
-    """A server that took over has not heard of its last takes: none of them was lost."""
+    """A server that took over does not know the last takes: none of them was lost."""
     world.publish("acme", 3)
     one, other = world.take(2)
     assert world.queue.keep(world.now, "w1", [(one.id, one.lease), (other.id, other.lease)]) == 0
@@ -631,7 +631,7 @@ def test_a_worker_that_is_back_keeps_what_it_names_at_its_next_take(world: World
 
 
 def test_a_worker_that_leaves_holds_nothing(world: World) -> None:
-    """Its messages go back, so many a call, until there are fewer."""
+    """Its messages go back, up to `limit` a call."""
     world.publish("acme", 5)
     world.take(5)
     assert world.queue.leave(world.now, "w1", limit=3) == 3
@@ -643,7 +643,7 @@ def test_a_worker_that_leaves_holds_nothing(world: World) -> None:
 
 
 def test_a_withdrawn_message_does_not_start(world: World) -> None:
-    """What waits in any way is removed; what is leased stays."""
+    """Waiting messages of any state are removed; a leased one stays."""
     [leased] = world.publish("acme", lock="db")
     world.take()
     waiting = [
@@ -658,7 +658,7 @@ def test_a_withdrawn_message_does_not_start(world: World) -> None:
 
 
 def test_a_purge_leaves_what_is_leased(world: World) -> None:
-    """All that waits goes; what a worker holds is finished as ever."""
+    """All waiting messages go; leased ones are finished as usual."""
     world.publish("acme", 10, lock="db")
     world.publish("globex", 10)
     world.publish("globex", 10, delay=9)
@@ -675,8 +675,7 @@ def test_a_message_is_found_with_what_stands_before_it(world: World) -> None:
     ids = world.publish("acme", 3, submission="s")
     world.publish("globex")
     [later] = world.publish("globex", delay=7)
-    found = world.queue.find(ids[2])
-    assert found[:5] == ("ready", "acme", "s", 2, 0)
+    assert world.queue.find(ids[2])[:5] == ("ready", "acme", "s", 2, 0)
     assert world.queue.find(later).due == world.now + 7 * SECOND
     assert world.queue.find("nobody:0").state == "unknown"
 
@@ -689,7 +688,7 @@ def length(world: World) -> int:
 
 
 def test_the_length_of_the_list_is_the_backlog(lua: World) -> None:
-    """LLEN counts what is ready or parked, and neither what is leased nor what is delayed."""
+    """LLEN counts ready and parked messages, neither leased nor delayed ones."""
     lua.publish("acme", 5, lock="db")
     lua.publish("globex", 2, delay=5)
     assert length(lua) == 5
@@ -705,7 +704,7 @@ def test_the_length_of_the_list_is_the_backlog(lua: World) -> None:
 
 
 def test_a_foreign_message_is_told_and_adopted_once(lua: World) -> None:
-    """What a stock client has pushed goes under its owner, and is not popped as a placeholder."""
+    """A stock client's message is queued under its owner, and is not popped as a placeholder."""
     lua.publish("acme")
     lua.queue.client.lpush(lua.queue.name, b"{foreign}")
     lua.take()
@@ -729,7 +728,7 @@ def test_priority_lists_of_stock_clients_are_told(lua: World) -> None:
 
 
 def test_bad_bytes_are_put_aside_once(lua: World) -> None:
-    """From the plain list or from a lease: kept for a person to look at, and in nobody's way."""
+    """From the plain list or from a lease: quarantined once, and the queue continues."""
     lua.queue.client.lpush(lua.queue.name, b"bad")
     bad = ("no JSON", "list", lua.queue.name, b"bad")
     assert lua.queue.run("quarantine", lua.now, *bad) == 1
@@ -753,7 +752,7 @@ def wake_up(world: World) -> None:
 
 
 def sleep(world: World, *workers: str) -> list[int]:
-    """Have workers find nothing; return for how long (ms) each is told to sleep."""
+    """Have workers find nothing; return for how long (ms) each may sleep."""
     return [
         world.queue.run("take", world.now, worker, LEASE, world.confirmed.get(worker, 0), 1, 0, 9)[
             1
@@ -763,7 +762,7 @@ def sleep(world: World, *workers: str) -> list[int]:
 
 
 def test_one_of_those_who_sleep_keeps_watch(lua: World) -> None:
-    """One looks after what time brings, the others sleep until they are woken."""
+    """One wakes for the next due time, the others sleep until they are woken."""
     lua.publish("acme", delay=0.4)
     assert sleep(lua, "w1", "w2", "w3") == [400, 5000, 5000]
     lua.wait(0.4)
@@ -773,7 +772,7 @@ def test_one_of_those_who_sleep_keeps_watch(lua: World) -> None:
 
 
 def test_where_stock_clients_publish_somebody_looks_each_second(lua: World) -> None:
-    """They wake nobody: the first of ten minutes may wait for five seconds, the others for one."""
+    """Stock clients wake no worker: for ten minutes after one, a worker looks each second."""
     client, queue = lua.queue.client, lua.queue.name
     assert sleep(lua, "w1", "w2") == [5000, 5000]
     client.lpush(queue, "a stock client's")
@@ -786,7 +785,7 @@ def test_where_stock_clients_publish_somebody_looks_each_second(lua: World) -> N
 
 
 def test_a_watcher_that_has_work_hands_the_watch_on(lua: World) -> None:
-    """Who is woken in its place takes it over."""
+    """The worker that is woken in its place takes the watch."""
     sleep(lua, "w1", "w2")
     lua.publish("acme")
     wake_up(lua)
@@ -797,7 +796,7 @@ def test_a_watcher_that_has_work_hands_the_watch_on(lua: World) -> None:
 
 
 def test_a_watcher_that_is_gone_is_replaced(lua: World) -> None:
-    """Whoever finds nothing after its time takes the watch."""
+    """The next worker that finds nothing after its time takes the watch."""
     sleep(lua, "w1", "w2")
     lua.wait(6.5)
     lua.publish("acme", delay=2)
@@ -814,7 +813,7 @@ def test_a_token_for_each_message_and_no_more_than_sleepers(lua: World) -> None:
 
 
 def test_a_token_that_another_has_taken_is_not_missed(lua: World) -> None:
-    """Whoever sleeps is woken for the next message, whichever worker took the first token."""
+    """A sleeper is woken for the next message, whichever worker took the first token."""
     sleep(lua, "w1", "w2")
     lua.publish("acme")
     wake_up(lua)
@@ -838,7 +837,7 @@ def test_who_takes_and_leaves_some_wakes_the_next(lua: World) -> None:
 
 @pytest.mark.parametrize("freed_by", ["resume", "cap", "finish", "lock", "give back", "leave"])
 def test_what_makes_messages_takeable_wakes_sleepers(lua: World, freed_by: str) -> None:
-    """Nobody sleeps while there is something for it."""
+    """No worker sleeps while there is a message for it."""
     lua.owner("acme", cap=1)
     lua.publish("acme", 2, lock="db")
     [given] = lua.take()
@@ -876,7 +875,7 @@ def test_something_due_earlier_than_the_watch_wakes_somebody(lua: World) -> None
 
 
 def test_a_rate_that_lets_the_next_one_through_wakes_somebody(lua: World) -> None:
-    """Who is busy does not look again in time, so a sleeper takes the watch."""
+    """A busy worker does not look again in time, so a sleeper takes the watch."""
     lua.owner("acme", rate=5)
     lua.publish("acme", 5)
     lua.ids(worker="w1")
@@ -895,7 +894,7 @@ def test_owners_are_looked_at_by_page_and_by_name(lua: World) -> None:
 
 
 def test_a_drained_queue_leaves_no_messages_behind(lua: World) -> None:
-    """What remains is what is known of owners and tasks; tokens go by themselves."""
+    """Facts about owners and tasks remain; tokens expire."""
     lua.publish("acme", 40, submission="s", lock="db", task="t")
     lua.publish("globex", 40, task="t")
     while given := lua.take(3):
@@ -908,7 +907,7 @@ def test_a_drained_queue_leaves_no_messages_behind(lua: World) -> None:
 
 
 def test_numbers_of_the_queue(lua: World) -> None:
-    """Counters of what has happened, and gauges of what is there."""
+    """Counters of events, and gauges of the present."""
     lua.publish("acme", 3)
     lua.publish("acme", delay=5)
     lua.end(lua.take(2)[0], seconds=1)
@@ -919,7 +918,7 @@ def test_numbers_of_the_queue(lua: World) -> None:
 
 
 def test_lease_numbers_rise(world: World) -> None:
-    """A number names one lease only, whoever has it."""
+    """A lease number is used once, whichever worker has it."""
     world.publish("acme", 5)
     given = [each for worker in ("w1", "w2", "w1") for each in world.take(1, worker=worker)]
     assert all(one.lease < other.lease for one, other in pairwise(given))

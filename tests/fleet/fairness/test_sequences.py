@@ -1,4 +1,4 @@
-"""Whatever is done in whatever order: the scripts do what the reference does, number by number."""
+"""Any acts in any order: the scripts agree with the reference, number by number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fleet.keys import audited_key
 from fleet.transport.scripts import source
 from tests.fleet.fair_worlds import LEASE, SECOND, START, LuaQueue, connected
 
-SEQUENCES = int(os.environ.get("FAIR_SEQUENCES", "150"))
+SEQUENCES = int(os.environ.get("FAIR_SEQUENCES", "60"))
 STEPS = 30
 
 OWNERS = ("acme", "globex", "stranger")
@@ -43,7 +43,7 @@ messages = st.builds(
     task=st.sampled_from(("t", "u")),
     body=st.just(b"{}"),
 )
-# Which of the leases there are, what is told of it (us), and whether its number is right.
+# Which lease, the time that is reported of it (us), and whether its number is right.
 tellings = st.lists(
     st.tuples(
         st.integers(0, 30), st.sampled_from((0, 90_001, SECOND, 7 * SECOND)), st.integers(0, 9)
@@ -54,7 +54,7 @@ tellings = st.lists(
 
 
 class Sequences(RuleBasedStateMachine):
-    """Three owners, three workers, two locks, and everybody who may tell the queue something."""
+    """Three owners, three workers, two locks, and every act of the queue."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Sequences(RuleBasedStateMachine):
     def leases(
         self, told: Sequence[tuple[int, int, int]]
     ) -> tuple[str, list[tuple[str, int, int]]]:
-        """Return a worker, and of some leases id, number and what is told; some are not its."""
+        """Return a worker, and of some leases id, number and value; some are not its own."""
         held = sorted(self.model.leases.items())
         if not held:
             return "w1", [("m0:0", 1, 0)]
@@ -86,7 +86,7 @@ class Sequences(RuleBasedStateMachine):
 
     @invariant()
     def the_audit_finds_nothing(self) -> None:
-        """What is counted is there, and each owner stands where its account puts it."""
+        """Counts match what is stored, and each owner stands where its account puts it."""
         # Not through `run`, which would repair the queue.
         self.lua.client.delete(audited_key(self.lua.name))
         self.lua.client.eval(source("audit"), 1, self.lua.name, self.now)
@@ -204,7 +204,7 @@ class Sequences(RuleBasedStateMachine):
             self.both("purge")
 
     def act_at_random(self, random: Random) -> None:
-        """Do what happens in a busy hour: much is published, taken and ended, all else is rare."""
+        """Act as in a busy hour: most acts publish, take and end; all others are rare."""
         worker, told = random.choice(WORKERS), random_tellings(random)
         acts: list[tuple[int, Callable[[], None]]] = [
             (6, lambda: self.wait(random.choice((0.000001, 0.1, 1.0, 1.0, 7.0, 31.0)))),
@@ -234,7 +234,7 @@ class Sequences(RuleBasedStateMachine):
 
     @invariant()
     def numbers_agree(self) -> None:
-        """Both have the same messages in the same places, and the same numbers of everybody."""
+        """Both have the same messages in the same places, and the same numbers of all owners."""
         told, meant = scripts_see(self.lua), reference_sees(self.model)
         assert told.keys() == meant.keys()
         for name, value in meant.items():
@@ -273,7 +273,7 @@ class Sequences(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_parked_for_ever(self) -> None:
-        """A lock is held by a run; behind a free one each owner has a message that may have it."""
+        """A run holds each lock; behind a free lock each owner has a message that may take it."""
         model = self.model
         assert all(not model.leases[mid].is_finished for mid in model.locks.values())
         for lock, name in model.parked:
@@ -362,7 +362,7 @@ return values
 
 
 def scripts_see(lua: LuaQueue) -> dict[str, Any]:
-    """Return what is stored, in the shape of `reference_sees`."""
+    """Return the stored values, in the shape of `reference_sees`."""
     sets = ["eligible", "resting", "delayed", "workers"]
     sets += [f"submissions:{owner}" for owner in OWNERS]
     sets += [f"ready:{owner}|{name}" for owner in OWNERS for name in SUBMISSIONS]
@@ -462,3 +462,11 @@ TestSequences.settings = settings(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
+
+
+class ManySequences(Sequences):
+    """Ten times as many."""
+
+
+TestManySequences = pytest.mark.chaos(ManySequences.TestCase)
+TestManySequences.settings = settings(TestSequences.settings, max_examples=10 * SEQUENCES)

@@ -1,4 +1,4 @@
-"""fleet/pool/booting.py over real children: which of them count as failed, and what follows."""
+"""fleet/pool/booting.py over real children: failed boots, their pauses, and the limit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from typing import Any
 import pytest
 from billiard.pool import EX_FAILURE
 from celery.worker import state as worker_state
-from kombu.asynchronous.semaphore import LaxBoundedSemaphore
 
 from fleet.pool import booting
-from tests.fleet.pool.test_pool import Running, length, nap, pool, two_children, until_read
+from tests.fleet.pool.test_pool import (
+    Running,
+    length,
+    nap,
+    pool,
+    two_children,
+    until_read,
+    with_slots,
+)
 
 __all__ = ["pool"]
 
@@ -39,7 +46,7 @@ class Killed:
 
 @pytest.fixture
 def stopped() -> Iterator[None]:
-    """A worker that was told to stop, and is not at the end of the test."""
+    """A worker that was told to stop; undone at the end of the test."""
     yield
     worker_state.should_stop = None
 
@@ -51,7 +58,7 @@ def _kill_one(pool: Running) -> None:
 def test_each_try_comes_after_twice_the_pause(
     pool: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And a process that boots ends the row."""
+    """A process that boots resets the count."""
     for _ in range(2):
         caplog.clear()
         killed = Killed(pool, count=3)
@@ -72,7 +79,7 @@ def test_each_try_comes_after_twice_the_pause(
 def test_no_process_is_created_during_the_pause(
     pool: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also not when Celery looks for processes that are missing."""
+    """Not even when Celery looks for missing processes."""
     monkeypatch.setattr(booting, "PAUSE_SECONDS", 10.0)
     killed = Killed(pool, count=1)
     _kill_one(pool)
@@ -93,10 +100,7 @@ def test_a_child_that_ends_after_it_has_booted_is_replaced_at_once(
 
 
 def test_a_row_of_failed_tries_ends_the_worker(
-    pool: Running,
-    stopped: None,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    pool: Running, stopped: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing more is created, and the worker stops as it does after an error of its own."""
     monkeypatch.setattr(booting, "TRIES", 3)
@@ -112,10 +116,8 @@ def test_a_row_of_failed_tries_ends_the_worker(
 
 @two_children
 def test_a_child_that_ends_while_it_boots_frees_no_slot(pool: Running) -> None:
-    """It had none: the slot of a job that runs stays taken."""
-    semaphore = LaxBoundedSemaphore(100)
-    semaphore.value = 50
-    pool.children._putlock._semaphore = semaphore
+    """It had none: the slot of the running job stays taken."""
+    semaphore = with_slots(pool)
     busy = pool.call(nap, 60)
     until_read(busy)
     killed = Killed(pool, count=1)

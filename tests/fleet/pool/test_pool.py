@@ -1,6 +1,4 @@
-"""fleet/pool/pool.py over real children: jobs are written, and words are read, at once and
-whole.
-"""
+"""fleet/pool/pool.py over real children: jobs are written, and results read, at once and whole."""
 
 from __future__ import annotations
 
@@ -73,7 +71,7 @@ class Running:
         next(self._loop)
 
     def settle(self, count: int) -> list[Any]:
-        """Turn until there are so many answers."""
+        """Turn until there are this many answers."""
         while len(self.answers) < count:
             self.turn()
         return self.answers
@@ -103,8 +101,16 @@ def repeated(text: str, times: int) -> str:
 
 
 def nap(seconds: float) -> None:
-    """A job that takes so long."""
+    """A job that takes this long."""
     time.sleep(seconds)
+
+
+def with_slots(pool: Running) -> LaxBoundedSemaphore:
+    """Give the pool a semaphore of 100 slots of which 50 are free; return it."""
+    semaphore = LaxBoundedSemaphore(100)
+    semaphore.value = 50
+    pool.children._putlock._semaphore = semaphore
+    return semaphore
 
 
 def until_read(job: Any) -> None:
@@ -129,7 +135,7 @@ def test_a_busy_child_has_one_job(pool: Running) -> None:
 
 
 def test_jobs_and_answers_of_any_length_arrive_whole(pool: Running) -> None:
-    """Also those that a pipe takes in several pieces, and in any mixture."""
+    """Also those that a pipe takes in several pieces, in any mixture."""
     for size in (0, 1, select.PIPE_BUF, LARGE, 7):
         pool.call(length, "x" * size)
         pool.call(repeated, "y", size)
@@ -150,7 +156,7 @@ def _is_readable(descriptor: int) -> bool:
 
 
 def test_all_that_a_child_has_said_is_read_in_one_turn(pool: Running) -> None:
-    """That it took a short job and what became of it: two words, both here by now."""
+    """It took a short job and reports its outcome: two messages, both here by now."""
     pool.call(length, "abc")
     child = next(iter(pool.children._fileno_to_outq))
     wait_for(lambda: _is_readable(child), what="a word of the child")
@@ -160,12 +166,11 @@ def test_all_that_a_child_has_said_is_read_in_one_turn(pool: Running) -> None:
         pool.turn()
         if pool.answers:
             break
-    accepted = len(pool.answers)
-    assert accepted == 1
+    assert len(pool.answers) == 1
 
 
 def test_a_child_that_dies_takes_nothing_along(pool: Running) -> None:
-    """Its pipe is read to the end, another child is started, and the pool goes on."""
+    """Its pipe is read to the end, another child is started, and the pool continues."""
     pool.call(length, "abc")
     pool.settle(1)
     [child] = pool.children._pool
@@ -215,7 +220,7 @@ def test_a_child_says_that_it_took_a_job_only_when_its_pool_cannot_know(
 
 
 def test_behind_a_short_job_its_child_has_the_next(pool: Running) -> None:
-    """And does them without a word; each counts as taken when the one before has ended."""
+    """It does them without an acceptance; each counts as taken when the one before has ended."""
     first = pool.call(nap, 0.01, expected=A_MOMENT)
     ahead = [pool.call(length, "a" * number, expected=A_MOMENT) for number in range(MAX_QUEUED)]
     assert not pool.children.outbound_buffer
@@ -229,7 +234,7 @@ def test_behind_a_short_job_its_child_has_the_next(pool: Running) -> None:
 
 
 def test_behind_a_job_that_is_not_short_none_goes_ahead(pool: Running) -> None:
-    """Also when it waits ahead itself."""
+    """Also when the long job itself was sent ahead."""
     pool.call(nap, 0.1, expected=A_MOMENT)
     pool.call(length, "a")
     waiting = pool.call(length, "ab", expected=A_MOMENT)
@@ -251,7 +256,7 @@ def test_behind_jobs_that_take_long_together_none_waits_in_their_child(
 
 
 def test_behind_a_job_of_unknown_length_none_waits_in_its_child(pool: Running) -> None:
-    """It could be long, and what waits here goes to whoever is free first."""
+    """It could be long; a job that waits in the pool goes to the first free child."""
     pool.call(nap, 0.01)
     waiting = pool.call(length, "ab", expected=A_MOMENT)
     assert list(pool.children.outbound_buffer) == [waiting]
@@ -272,7 +277,7 @@ def test_behind_a_job_that_turns_out_long_none_waits_in_its_child(pool: Running)
 
 
 def test_a_job_that_its_child_has_read_is_not_taken_back(pool: Running) -> None:
-    """One of both has it: the pipe gives all to who asks first."""
+    """Either the pool or the child has a job: the pipe gives each to the first reader."""
     for number in range(40):
         for _ in range(MAX_QUEUED):
             pool.call(length, "a" * number, expected=A_MOMENT)
@@ -302,7 +307,7 @@ def while_words_are_heard(pool: Running, act: Callable[[], None]) -> None:
 
 
 def test_what_gathers_while_words_are_heard_is_written_at_once(pool: Running) -> None:
-    """As soon as all have been heard, with one call."""
+    """As soon as all messages are read, with one call."""
     seen: list[list[int]] = []
 
     def act() -> None:
@@ -317,7 +322,7 @@ def test_what_gathers_while_words_are_heard_is_written_at_once(pool: Running) ->
 
 
 def test_what_gathers_while_words_are_heard_is_taken_back_too(pool: Running) -> None:
-    """By who closes the pool or ends the job, in the middle of it."""
+    """When the pool closes or the job ends, in the middle of it."""
     gathered: list[Any] = []
     waiting: list[Any] = []
 
@@ -381,7 +386,7 @@ def test_what_a_child_never_read_goes_to_the_next(pool: Running) -> None:
 
 
 def test_what_counts_as_taken_and_was_never_read_is_taken_by_the_next(pool: Running) -> None:
-    """A child that is stopped takes what it is written, and reads nothing."""
+    """A stopped child receives bytes in its pipe, and reads nothing."""
     [child] = pool.children._pool
     os.kill(child.pid, signal.SIGSTOP)
     told: list[str] = []
@@ -394,7 +399,7 @@ def test_what_counts_as_taken_and_was_never_read_is_taken_by_the_next(pool: Runn
 
 
 def test_a_dead_child_is_replaced_at_once(pool: Running) -> None:
-    """Its pipe closes a moment before it can be reaped, and then nothing would look for 5 s."""
+    """Its pipe closes before it can be reaped; without this the pool would look only after 5 s."""
     [child] = pool.children._pool
     pool.hub.timer.clear()  # among others of the look each 5 s
     pool.children._event_process_exit(pool.hub, child)
@@ -406,11 +411,9 @@ def test_a_dead_child_is_replaced_at_once(pool: Running) -> None:
 def test_an_end_frees_a_slot_only_when_its_child_has_room(
     pool: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is behind it may take too long together, though each is short."""
+    """The jobs behind it may be too long together, though each is short."""
     monkeypatch.setattr(lookahead, "SHORT_SECONDS", 0.2)
-    semaphore = LaxBoundedSemaphore(100)
-    semaphore.value = 50
-    pool.children._putlock._semaphore = semaphore
+    semaphore = with_slots(pool)
     for seconds, expected in ((0.05, A_MOMENT), (0.3, 0.15), (0.0, 0.15)):
         semaphore.value -= 1
         job = pool.call(nap, seconds, expected=expected)
@@ -424,9 +427,7 @@ def test_an_end_frees_a_slot_only_when_its_child_has_room(
 
 def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None:
     """A slot that was freed ahead is not freed again at the end, nor when the child has died."""
-    semaphore = LaxBoundedSemaphore(100)
-    semaphore.value = 50
-    pool.children._putlock._semaphore = semaphore
+    semaphore = with_slots(pool)
 
     def begin(seconds: float) -> Any:
         semaphore.value -= 1
@@ -468,7 +469,7 @@ def test_a_job_that_was_taken_back_frees_no_slot(pool: Running) -> None:
 
 
 def test_what_waits_behind_one_that_went_on_is_taken_back(pool: Running) -> None:
-    """Although its pool has not heard yet that the first has ended."""
+    """Although the pool does not know yet that the first has ended."""
     first = pool.call(length, "a", expected=A_MOMENT)
     second = pool.call(nap, 0.5, expected=A_MOMENT)
     third = pool.call(length, "abc")
@@ -481,7 +482,7 @@ def test_what_waits_behind_one_that_went_on_is_taken_back(pool: Running) -> None
 
 @first_come
 def test_where_children_are_written_to_at_work_nothing_goes_ahead(pool: Running) -> None:
-    """`-O fast`: what is taken back could be another job than the one that was meant."""
+    """`-O fast`: a job that is taken back could be another one than was meant."""
     jobs = [pool.call(nap, 0.05, expected=A_MOMENT), pool.call(length, "ab", expected=A_MOMENT)]
     assert not jobs[0]._accepted
     assert pool.settle(2) == [None, 2]
@@ -489,15 +490,13 @@ def test_where_children_are_written_to_at_work_nothing_goes_ahead(pool: Running)
 
 
 def test_a_child_that_has_read_nothing_has_not_read_the_first_job() -> None:
-    """Whose number is 0, as is memory that nobody has written to."""
+    """The first job's number is 0, as is fresh memory."""
     assert LastRead().job == NONE
 
 
 def test_a_job_that_was_revoked_ahead_frees_its_slot(pool: Running) -> None:
-    """Celery frees that with a dead child, and here none has died."""
-    semaphore = LaxBoundedSemaphore(100)
-    semaphore.value = 50
-    pool.children._putlock._semaphore = semaphore
+    """Celery frees it with a dead child, and here no child has died."""
+    semaphore = with_slots(pool)
     until_read(pool.call(nap, 1.0, expected=A_MOMENT))
     ahead = pool.call(length, "ab", correlation_id="revoked-ahead")
     worker_state.revoked.add("revoked-ahead")
@@ -507,7 +506,7 @@ def test_a_job_that_was_revoked_ahead_frees_its_slot(pool: Running) -> None:
 
 
 def test_what_was_ended_and_not_heard_of_is_not_done_again(pool: Running) -> None:
-    """Its child has read the job behind it; its own word is lost with that child."""
+    """Its child has read the job behind it; the child's own report is lost."""
     lost: list[Any] = []
     first = pool.tasks.apply_async(nap, (60,), error_callback=lost.append, expected=A_MOMENT)
     behind = pool.call(length, "ab")
@@ -521,7 +520,7 @@ def test_what_was_ended_and_not_heard_of_is_not_done_again(pool: Running) -> Non
 
 
 def test_who_is_terminated_takes_nobody_along(pool: Running) -> None:
-    """The job behind it goes to the next child; who has gone on to it is left alone."""
+    """The job behind it goes to the next child; a child that has gone on is left alone."""
     pool.call(nap, 0.01, expected=A_MOMENT)
     second = pool.call(nap, 60, expected=A_MOMENT)
     behind = pool.call(length, "ab")
@@ -536,19 +535,19 @@ def test_who_is_terminated_takes_nobody_along(pool: Running) -> None:
 
 
 def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
-    """It would write it to nobody; and timers are fired until the end, by a thread of Celery's."""
+    """It would write it to no child; and a thread of Celery's fires timers until the end."""
     until_read(pool.call(nap, 1.0, expected=A_MOMENT))
     ahead = pool.call(length, "ab")
     pool.children._state = CLOSE
     time.sleep(1.5 * lookahead.AHEAD_SECONDS)  # until the timer would be due
     pool.children._recall_long()
-    pool.children.recall()  # nor is it asked for who may end, by a word in the same pipe
+    pool.children.recall()  # no request is sent into the pipe of a child that may end
     assert ahead not in pool.children.outbound_buffer
     assert pool.settle(2) == [None, 2]
 
 
 def test_what_no_child_was_sent_goes_back_at_the_end(pool: Running) -> None:
-    """Also what was recalled: a closed pool writes nothing more."""
+    """Also a recalled job: a closed pool writes nothing more."""
     returned: list[Any] = []
     until_read(pool.call(nap, 0.3, expected=A_MOMENT))
     ahead, waiting = pool.call(length, "ab"), pool.call(length, "abc")

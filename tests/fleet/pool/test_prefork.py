@@ -1,4 +1,4 @@
-"""fleet/worker/gate.py over Celery's real prefork pool: what waits in it, and what it forgets."""
+"""fleet/worker/gate.py over Celery's real prefork pool: jobs that wait, or are forgotten."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PreforkNode(Node):
         self.turn(until=turned)
 
     def work_once(self) -> None:
-        """Turn the pool's loop, and not that in which the I/O thread posts."""
+        """Turn the pool's loop, not that in which the I/O thread posts."""
         # Or it sleeps for as long as nothing happens in the pool.
         self.hub.call_later(0.02, lambda: None)
         next(self._turns)
@@ -66,11 +66,11 @@ class PreforkNode(Node):
         return int(child.pid)
 
     def holds(self, run: Run) -> AdmittedRun:
-        """Return what the gate keeps of a run."""
+        """Return the gate's entry of a run."""
         return self.gate._held[str(run.id)]
 
     def lose_the_broker(self) -> int:
-        """Have the pool forget what was not accepted, as it does then; return the slots taken."""
+        """Have the pool forget jobs that were not accepted, as it does; return the slots taken."""
         waiting = self.gate.waiting_in_pool()
         self.pool.flush()
         return self.gate.reclaim([*waiting, *self.gate.waiting_in_pool()])
@@ -97,8 +97,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[PreforkNode]:
 def _in_pool(node: PreforkNode, acme: Owner) -> Run:
     """Return a run that the pool has, and that no child has been sent."""
     run = submit(double, 21, owner=acme)
-    node.receive()
-    node.begin()
+    node.start()
     assert node.holds(run).job in node.pool._pool.outbound_buffer
     return run
 
@@ -119,7 +118,7 @@ def test_what_no_child_takes_in_time_is_withdrawn(node: PreforkNode, acme: Owner
 def test_what_no_child_was_sent_is_handed_back_when_the_broker_is_lost(
     node: PreforkNode, acme: Owner
 ) -> None:
-    """The pool forgets it, and nobody would ever say another word of it."""
+    """The pool forgets it, and would never report it."""
     run = _in_pool(node, acme)
     assert node.lose_the_broker() == 0
     node.turn(until=lambda: not node.gate.held())
@@ -128,7 +127,7 @@ def test_what_no_child_was_sent_is_handed_back_when_the_broker_is_lost(
 
 
 def test_what_a_child_was_sent_stays_the_pool_s(node: PreforkNode, acme: Owner) -> None:
-    """The child will run it: its outcome is heard, and it takes a slot and that child."""
+    """The child will run it: its outcome is read, and it takes a slot and that child."""
     run = _in_pool(node, acme)
     job = node.holds(run).job
     node.work(until=lambda: job._write_to)
@@ -154,8 +153,7 @@ def _sent_to_a_stopped_child(node: PreforkNode, acme: Owner, argument: int = 21)
     """Return the process id of a child that reads nothing, and the run that it was written."""
     child = node.stopped_child()
     run = submit(double, argument, owner=acme)
-    node.receive()
-    node.begin()
+    node.start()
     return child, run
 
 
@@ -171,14 +169,11 @@ def test_a_run_that_its_child_never_read_is_done_by_the_next(
     assert (run.attempt_count, run.attempts.get().outcome) == (1, "succeeded")
 
 
-@pytest.mark.parametrize(
-    ("argument", "seen"),
-    [(21, ["running"]), (10**4_000, [])],
-)
+@pytest.mark.parametrize(("argument", "seen"), [(21, ["running"]), (10**4_000, [])])
 def test_a_run_that_its_child_has_read_may_have_begun(
     node: PreforkNode, acme: Owner, argument: Any, seen: list[str]
 ) -> None:
-    """Its words can be lost with it: another child would start the run twice under one token."""
+    """Its report can be lost with it: another child would start the run twice under one token."""
     child, run = _sent_to_a_stopped_child(node, acme, argument)
     job = node.holds(run).job
     job._write_to.last_read.note(job._job)
@@ -189,11 +184,10 @@ def test_a_run_that_its_child_has_read_may_have_begun(
 
 
 def test_a_run_that_no_process_has_any_more_is_lost(node: PreforkNode, acme: Owner) -> None:
-    """By the worker's own look at it; its retry policy decides, and its message is acknowledged."""
+    """The worker finds it by itself; its retry policy decides, and its message is acked."""
     node.work(until=lambda: node.pool._pool._all_inqueues)
     run = submit(nap, 60, owner=acme)
-    node.receive()
-    node.begin()
+    node.start()
     job = node.holds(run).job
     node.work(until=lambda: has_read(job._write_to, job))
     children = node.pool._pool
@@ -228,7 +222,7 @@ def test_a_run_that_was_never_read_goes_back_with_a_lost_broker(
 
 
 def test_a_run_that_has_ended_leaves_no_ring(node: PreforkNode, acme: Owner) -> None:
-    """Of thousands, Python's collector would stop the loop for a fifth of a second."""
+    """Collecting thousands of cycles would stop the loop for a fifth of a second."""
     run = _in_pool(node, acme)
     gc.disable()
     try:
@@ -279,14 +273,13 @@ def test_what_came_back_is_not_lost_with_a_child_that_never_had_it(
 def _plain_in_pool(node: PreforkNode, task: Any = double, *args: object) -> Any:
     """Return the pool's job of a plain task, which no child has been sent."""
     current_app.send_task(task.name, args or (21,), queue="jobs")
-    node.receive()
-    node.begin()
+    node.start()
     [job] = node.pool._pool._cache.values()
     return job
 
 
 def test_a_plain_task_that_a_child_was_sent_is_heard_of(node: PreforkNode) -> None:
-    """The pool forgets it with a lost connection, and then it would be held for ever."""
+    """The pool forgets it with a lost connection; it would stay leased without end."""
     job = _plain_in_pool(node)
     node.work(until=lambda: job._write_to)
     assert not job._accepted
@@ -298,7 +291,7 @@ def test_a_plain_task_that_a_child_was_sent_is_heard_of(node: PreforkNode) -> No
 
 
 def test_a_child_that_runs_a_task_is_busy_over_a_lost_connection(node: PreforkNode) -> None:
-    """Or the next task would be written to it, and wait behind this one."""
+    """Otherwise the next task would be written to it, and wait behind this one."""
     job = _plain_in_pool(node, nap, 1)
     node.work(until=lambda: job._accepted)
     assert not job.ready()
@@ -307,10 +300,9 @@ def test_a_child_that_runs_a_task_is_busy_over_a_lost_connection(node: PreforkNo
 
 
 def test_what_was_sent_to_a_child_that_has_died_goes_back(node: PreforkNode) -> None:
-    """Nobody would look at it any more."""
+    """No process would run it any more."""
     child = node.stopped_child()
-    job = _plain_in_pool(node)
-    assert job._write_to
+    assert _plain_in_pool(node)._write_to
     os.kill(child, signal.SIGKILL)
     wait_for(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT))
     node.pool.flush()
@@ -320,7 +312,7 @@ def test_what_was_sent_to_a_child_that_has_died_goes_back(node: PreforkNode) -> 
 
 
 def test_a_plain_task_that_no_child_was_sent_goes_back(node: PreforkNode) -> None:
-    """Somebody else may have it."""
+    """Another worker may have it."""
     _plain_in_pool(node)
     node.pool.flush()
     node.channel.settle()
@@ -329,7 +321,7 @@ def test_a_plain_task_that_no_child_was_sent_goes_back(node: PreforkNode) -> Non
 
 
 def test_a_run_that_ended_and_is_not_recorded_takes_no_slot(node: PreforkNode, acme: Owner) -> None:
-    """Or nothing would free the slot again, and the worker would start less and less."""
+    """Otherwise the slot would never be freed, and the worker would start less and less."""
     run = _in_pool(node, acme)
     job = node.holds(run).job
     while not job.ready():

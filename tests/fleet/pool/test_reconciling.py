@@ -19,7 +19,7 @@ __all__ = ["pool"]
 
 
 class Lost:
-    """A job that takes a minute, in a slot of 100, and what its caller hears."""
+    """A job that takes a minute, in a slot of 100, and the errors of its caller."""
 
     def __init__(self, pool: Running) -> None:
         self.errors: list[Any] = []
@@ -27,14 +27,12 @@ class Lost:
         pool.children._putlock._semaphore = self.semaphore
         self.semaphore.acquire(
             lambda: setattr(
-                self,
-                "job",
-                pool.tasks.apply_async(nap, (60,), error_callback=self.errors.append),
+                self, "job", pool.tasks.apply_async(nap, (60,), error_callback=self.errors.append)
             )
         )
 
     def is_heard_of(self, pool: Running) -> None:
-        """Turn until its caller has heard that it is lost; its slot is then free."""
+        """Turn until its caller has the error of the loss; its slot is then free."""
         assert self.semaphore.value == 99
         while not self.errors:
             pool.turn()
@@ -44,7 +42,7 @@ class Lost:
         assert self.job._job not in pool.children._cache
 
     def never_is(self, pool: Running) -> None:
-        """Turn for three looks, after which its caller has heard nothing."""
+        """Turn for three checks, after which its caller has no error."""
         until = time.monotonic() + 3 * LOOK_SECONDS
         while time.monotonic() < until:
             pool.turn()
@@ -52,7 +50,7 @@ class Lost:
 
 
 def test_a_job_that_runs_is_not_lost(pool: Running) -> None:
-    """However often the pool looks."""
+    """However often the pool checks."""
     lost = Lost(pool)
     until_read(lost.job)
     lost.never_is(pool)
@@ -100,7 +98,7 @@ def fork_and_wait() -> int:
 
 @pytest.fixture
 def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Children whose copies read on."""
+    """Children whose forked copies continue to read."""
     monkeypatch.setattr(pipes, "end_copy_of", lambda _pid: None)
 
 
@@ -129,7 +127,7 @@ def test_a_job_that_a_copy_of_its_child_has_read_is_lost_with_the_copy(
 
 
 def test_a_copy_of_a_child_reads_no_job_and_says_nothing(pool: Running) -> None:
-    """Also where no task's body ends it: both belong to the child alone."""
+    """Also where no task's body ends it: both pipes belong to the child alone."""
     pool.call(fork_and_wait)
     [child] = pool.children._pool
     assert pool.settle(1) == [1]

@@ -1,6 +1,4 @@
-"""fleet/pool/soft_stop.py in a real child: which job a soft signal ends, and where it is by
-then.
-"""
+"""fleet/pool/soft_stop.py in a real child: a soft signal ends the job that it names."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 
 class Slow(Task):
-    """Takes its time before its body, or after it, and says in a file where it is."""
+    """Takes its time before or after its body, and writes to a file where it is."""
 
     def before_start(self, _id: str, _args: Any, kwargs: dict[str, Any]) -> None:
         self._rest("before", **kwargs)
@@ -62,10 +60,9 @@ def node() -> Iterator[PreforkNode]:
 
 
 def _begun(node: PreforkNode, task: Any, acme: Owner, *args: Any) -> tuple[Any, Any]:
-    """Return a run that the child has read, and what the gate keeps of it."""
+    """Return a run that the child has read, and the gate's entry of it."""
     run = submit(task, *args, owner=acme)
-    node.receive()
-    node.begin()
+    node.start()
     held = node.holds(run)
     wait_for(lambda: has_read(held.job._write_to, held.job))
     return run, held
@@ -99,7 +96,7 @@ def test_a_signal_for_the_job_before_does_not_end_this_one(node: PreforkNode, ac
 
 
 def test_its_own_signal_ends_the_body(node: PreforkNode, acme: Owner) -> None:
-    """The task sees Celery's SoftTimeLimitExceeded, and its process goes on."""
+    """The task sees Celery's SoftTimeLimitExceeded, and its process lives."""
     run, held = _begun(node, nap, acme, 30)
     process = held.job._write_to
     time.sleep(0.1)  # the body begins a moment after it is read
@@ -124,7 +121,7 @@ def test_what_is_stopped_before_its_body_does_not_begin(
 def test_what_is_stopped_after_its_body_is_done(
     node: PreforkNode, acme: Owner, tmp_path: Path
 ) -> None:
-    """Its end is told as it was."""
+    """Its end is reported as it was."""
     path = tmp_path / "where"
     run, pid = _stopped_at(node, acme, path, "after")
     assert states(run)[-1] == "succeeded"
@@ -141,12 +138,11 @@ def test_a_soft_time_limit_names_its_job(node: PreforkNode, acme: Owner) -> None
 
 
 def test_a_plain_task_has_its_soft_time_limit(node: PreforkNode) -> None:
-    """As ever; and a signal that nobody asked for does nothing."""
+    """As in Celery; and an unrequested signal does nothing."""
     from celery import current_app
 
     sent = current_app.send_task(nap.name, (30,), queue="jobs")
-    node.receive()
-    node.begin()
+    node.start()
     [job] = node.pool._pool._cache.values()
     wait_for(lambda: has_read(job._write_to, job))
     time.sleep(0.1)
@@ -159,6 +155,6 @@ def test_a_plain_task_has_its_soft_time_limit(node: PreforkNode) -> None:
 
 
 def _moments(count: int) -> Callable[[], bool]:
-    """Hold after so many turns."""
+    """Hold after this many turns."""
     left = iter(range(count))
     return lambda: next(left, None) is None

@@ -63,7 +63,7 @@ def test_ready_means_text_and_port(tmp_path: Path) -> None:
 
 
 def test_program_that_ends_is_an_error_with_its_last_lines(tmp_path: Path) -> None:
-    """Without restart, the error names the program, its exit code and what it said."""
+    """Without restart, the error names the program, its exit code and its last lines."""
     failing = program("failing", "raise SystemExit('no such queue')", ready_text="never")
     with (
         pytest.raises(StackError, match=r"(?s)failing ended with 1\..*no such queue"),
@@ -97,7 +97,7 @@ def test_kill_group_takes_the_children_too(tmp_path: Path) -> None:
 
 
 def test_stop_leaves_nothing(tmp_path: Path) -> None:
-    """What ignores SIGTERM is killed after the grace, children of ended programs as well."""
+    """A program that ignores SIGTERM is killed after the grace, orphaned children as well."""
     stubborn = program("stubborn", STUBBORN, ready_text="up")
     with Stack([stubborn, program("parent", PARENT)], log_folder=tmp_path) as stack:
         stack.wait_ready(seconds=10)

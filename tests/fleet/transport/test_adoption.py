@@ -1,11 +1,9 @@
-"""fleet/transport/adoption.py: what others push to a queue's lists is taken over, or put aside."""
+"""fleet/transport/adoption.py: foreign messages in a queue's lists are adopted or quarantined."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 import redis
 from celery import current_app
 
@@ -18,13 +16,6 @@ QUEUE = "jobs"
 MINUTE_US = 60_000_000
 
 
-@pytest.fixture
-def channel() -> Iterator[Any]:
-    """A channel of the fair queue's broker."""
-    with current_app.connection_for_read() as connection:
-        yield connection.default_channel
-
-
 def stock_message(broker: redis.Redis, task_id: str) -> bytes:
     """Return a message as a stock client pushes it."""
     current_app.send_task("tests.add", (1, 2), queue="stock", message_id=task_id)
@@ -34,7 +25,7 @@ def stock_message(broker: redis.Redis, task_id: str) -> bytes:
 
 
 def has_foreign(broker: redis.Redis) -> bool:
-    """Say whether a take, of nothing, tells of messages that somebody else has pushed."""
+    """Say whether an empty take reports foreign messages."""
     _number, _sleep, foreign, *_ = scripts.run(broker, QUEUE, "take", "w1", MINUTE_US, 0, 0, 0, 1)
     return bool(foreign)
 
@@ -54,7 +45,7 @@ def test_a_stock_message_is_taken_over_where_it_stands(broker: redis.Redis, chan
 
 
 def test_an_empty_string_hides_nobody(broker: redis.Redis, channel: Any) -> None:
-    """It looks like a placeholder: what stands behind it is taken over, and it is put aside."""
+    """It looks like a placeholder: it is quarantined, and the message behind it is adopted."""
     current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
     broker.lpush(QUEUE, stock_message(broker, "theirs"), "", "")
     assert has_foreign(broker)
@@ -64,7 +55,7 @@ def test_an_empty_string_hides_nobody(broker: redis.Redis, channel: Any) -> None
 
 
 def test_who_looks_twice_takes_no_placeholder(broker: redis.Redis, channel: Any) -> None:
-    """Two workers that were told of one message: the later finds the queue's own alone."""
+    """Two workers know of one message: the later one finds only the queue's own placeholder."""
     current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
     for _ in range(2):
         adopt(channel, QUEUE)

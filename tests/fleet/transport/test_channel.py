@@ -47,7 +47,7 @@ def test_a_closed_channel_leaves_no_socket_behind() -> None:
 @pytest.mark.usefixtures("broker")
 @pytest.mark.parametrize("is_cancelled", [False, True])
 def test_a_channel_closes_while_it_waits(*, is_cancelled: bool) -> None:
-    """A worker that is told to stop cancels its consumers first, and sleeps for seconds else."""
+    """A stopping worker cancels its consumers first, and would otherwise sleep for seconds."""
     with current_app.connection_for_read() as connection:
         channel = connection.channel()
         channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
@@ -66,7 +66,7 @@ def test_a_channel_closes_while_it_waits(*, is_cancelled: bool) -> None:
 def test_a_channel_takes_no_more_than_it_deals_with(
     broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a batch is at hand, whose turn it is next is not chosen yet."""
+    """While a batch is at hand, the next owner is not chosen yet."""
     monkeypatch.setattr("fleet.transport.taking.HAND_OVER_SECONDS", 10.0)
     delivered: list[object] = []
     for _ in range(3 * HAND_OVER_AT_ONCE):
@@ -88,7 +88,7 @@ def test_a_channel_takes_no_more_than_it_deals_with(
 
 
 def test_a_message_that_cannot_be_dealt_with_is_put_aside(broker: redis.Redis) -> None:
-    """Whatever its consumer raises: a store refuses the outcome of one without a name, say."""
+    """Whatever its consumer raises: a result store may refuse an outcome without a name."""
 
     class Refused(Exception):
         pass

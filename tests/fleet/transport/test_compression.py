@@ -1,4 +1,4 @@
-"""fleet/transport/compression.py: what a compressed body may become."""
+"""fleet/transport/compression.py: the limit of a decompressed body."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_body_is_unpacked_as_kombu_has_packed_it(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["gzip", "bzip2", "lzma"])
 def test_a_body_does_not_unpack_without_end(method: str) -> None:
-    """Of a longer one no more than the limit is unpacked: 64 MiB of blanks pack to 64 KB."""
+    """At most the limit is unpacked: 64 MiB of blanks pack to 64 KB."""
     packed, _ = compress(b" " * 4 * UNPACKED_LIMIT, method)
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""fleet/transport/envelope.py: where a message belongs, whoever has written it."""
+"""fleet/transport/envelope.py: a message's address, whoever has written it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_no_delivery_tag_passes_for_a_hint(tag: object) -> None:
 
 
 def test_a_redelivered_message_says_so() -> None:
-    """Where Kombu's Redis transport says it, and where Celery reads it."""
+    """Where Kombu's Redis transport puts it, and where Celery reads it."""
     raw = json.dumps(message())
     first, again = (delivered(raw, tag="x#1", is_redelivered=flag) for flag in (False, True))
     assert "redelivered" not in first["headers"]
@@ -70,14 +70,14 @@ def test_a_redelivered_message_says_so() -> None:
 
 
 def test_a_hint_is_known_by_its_admission() -> None:
-    """Not by its try: a run that was handed back is tried again under the same number."""
+    """Not by its try: a run that was given back is tried again under the same number."""
     facts = {"owner": "acme", "submission": 12, "run": "7d", "token": 3}
     found = belongs(retries=1, **{HEADER: facts})
     assert (found.id, found.owner, found.submission) == ("7d:3", "acme", "12")
 
 
 def test_no_two_owners_share_a_lock() -> None:
-    """Each has said its own word."""
+    """Each has its own name."""
     ours, theirs = (belongs(**owner_header(who, lock="door")) for who in ("acme", "northwind"))
     assert (ours.lock, theirs.lock) == ("acme:door", "northwind:door")
 
@@ -93,7 +93,7 @@ def test_without_a_delivery_tag_each_is_another() -> None:
     ("theirs", "ours"), [(0, 9), (9, 0), (4, 5), (-3, 9), (77, 0), (None, 9), ("x", 9), ([], 9)]
 )
 def test_priorities_are_turned_round(theirs: object, ours: int) -> None:
-    """Lower is first on Celery's Redis, higher here; what is none is Celery's own 0."""
+    """Lower is first on Celery's Redis, higher here; an invalid one is Celery's own 0."""
     assert belongs(priority=theirs).priority == ours
 
 
@@ -115,7 +115,7 @@ def test_what_is_no_time_to_come_is_no_delay(eta: object) -> None:
     [(2, 2_000_000), (0.5, 500_000), (None, None), (True, None), ("3", None)],
 )
 def test_a_deadline_is_relative(seconds: object, deadline: int | None) -> None:
-    """In microseconds; what is no number is none."""
+    """In microseconds; an invalid number means none."""
     assert belongs(**{HEADER: {"not_after_seconds": seconds}}).deadline == deadline
 
 
@@ -123,7 +123,7 @@ def test_a_deadline_is_relative(seconds: object, deadline: int | None) -> None:
     ("seconds", "delay"), [(2, -2_000_000), (-2, 0), (None, 0), (True, 0), ("3", 0), (1e300, 0)]
 )
 def test_what_has_waited_before_is_due_before_now(seconds: object, delay: int) -> None:
-    """An ETA in the past could not say it: that is anybody's, and no claim to a place."""
+    """An ETA in the past is not used: any client can write one, and would claim a place."""
     assert belongs(**{HEADER: {"waited_seconds": seconds}}).delay == delay
     later = (NOW + timedelta(seconds=3)).isoformat()
     assert belongs(eta=later, **{HEADER: {"waited_seconds": seconds}}).delay == 3_000_000
@@ -181,7 +181,7 @@ def test_what_is_no_message_says_why(raw: bytes, reason: str) -> None:
 
 
 def test_it_is_delivered_under_its_lease_and_without_its_eta() -> None:
-    """What delayed it has passed; the worker must not wait once more, by a clock of its own."""
+    """Its delay has passed; the worker must not wait again by its own clock."""
     raw = json.dumps(message(eta=NOW.isoformat()))
     given = delivered(raw, tag="7d:0#4")
     assert given["properties"]["delivery_tag"] == "7d:0#4"
@@ -213,7 +213,7 @@ ANYTHING = JSON | st.fixed_dictionaries({"headers": HEADERS | JSON, "properties"
 
 @given(ANYTHING)
 def test_whatever_is_written_has_an_address_or_is_put_aside(written: object) -> None:
-    """Nothing else comes out of it, and Redis can be told all of the address."""
+    """No other outcome, and every part of the address can be stored in Redis."""
     raw = json.dumps(written).encode()
     try:
         group = address(parsed(raw), now=NOW).group(raw)
@@ -227,5 +227,5 @@ def test_whatever_is_written_has_an_address_or_is_put_aside(written: object) -> 
         assert len(value if isinstance(value, bytes) else str(value).encode()) <= max(
             2_000, len(raw)
         )
-    with suppress(MalformedMessage):  # then it is put aside by who takes it
+    with suppress(MalformedMessage):  # then the worker that takes it quarantines it
         delivered(raw, tag="x#1")

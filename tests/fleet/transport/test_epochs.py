@@ -1,4 +1,4 @@
-"""Epochs: a queue that was emptied, or fell back to an older copy, is told before it goes on."""
+"""Epochs: a queue that was emptied, or is an older copy, gets its facts before it continues."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 import redis
-from celery import current_app
 
 from fleet.keys import epoch_channel, queue_key
 from fleet.transport import epochs as module
@@ -15,11 +14,10 @@ from fleet.transport.envelope import ONCE
 from fleet.transport.epochs import set_primer
 from fleet.transport.lease_taking import Room
 from fleet.transport.leases import Leases
+from tests.fleet.hands import publish
+from tests.fleet.transport.test_leases import MINUTE_US, QUEUE, end, taken
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
-
-QUEUE = "jobs"
-MINUTE_US = 60_000_000
 
 
 @pytest.fixture
@@ -32,27 +30,11 @@ def leases(broker: redis.Redis) -> Leases:
 
 @pytest.fixture
 def told() -> Iterator[list[str]]:
-    """A note of each call for somebody who tells the queue what it has forgotten; nobody does."""
+    """The calls for an application that primes the queue; here none does."""
     calls: list[str] = []
     set_primer(lambda: calls.append("untold"))
     yield calls
     module._primers.clear()
-
-
-def publish(*ids: str, owner: str = "acme", lock: str = "") -> None:
-    """Call a plain task under each of these ids."""
-    facts = {"owner": owner, **({"lock": lock} if lock else {})}
-    for task_id in ids:
-        current_app.send_task(
-            "tests.add", message_id=task_id, queue=QUEUE, headers={"fairshift": facts}
-        )
-
-
-def taken(leases: Leases, client: redis.Redis, slots: int = 10) -> list[str]:
-    found = leases.take(
-        client, QUEUE, Room(slots, 0), channel="channel", lease_us=MINUTE_US, most=100
-    )
-    return [tag for tag, _raw in found.messages]
 
 
 def eventually(leases: Leases, client: redis.Redis, slots: int = 10) -> list[str]:
@@ -65,7 +47,7 @@ def cap(client: redis.Redis, owner: str, most: int) -> None:
 
 
 def tell(client: redis.Redis) -> None:
-    """Say that the queue knows its owners."""
+    """Mark the queue as primed with its owners."""
     epoch, *_ = scripts.run(client, QUEUE, "epoch")
     assert scripts.run(client, QUEUE, "prime", epoch, "told") == 1
 
@@ -92,7 +74,7 @@ def fall_back(client: redis.Redis, copy: dict[bytes, bytes]) -> None:
 
 
 def test_after_a_flush_what_runs_counts_again(broker: redis.Redis, leases: Leases) -> None:
-    """A cap holds over what runs on; its end is charged and makes room, as if nothing had been."""
+    """A cap counts running work; its end is charged and makes room, as before the flush."""
     cap(broker, "acme", 2)
     publish("a", "b", "c")
     one, other = eventually(leases, broker)
@@ -105,14 +87,13 @@ def test_after_a_flush_what_runs_counts_again(broker: redis.Redis, leases: Lease
     assert (running(broker), known()) == (2, ["once:a", "once:b", "once:d"])
     with pytest.raises(AssertionError):
         wait_for(lambda: taken(leases, broker), seconds=2.5)
-    leases.finish(one, 0.1)
-    leases.ack(one)
+    end(leases, one, seconds=0.1)
     assert ids(eventually(leases, broker)) == ["d"]
     assert (running(broker), known()) == (2, ["once:b", "once:d"])
 
 
 def test_after_a_flush_a_lock_is_taken_again(broker: redis.Redis, leases: Leases) -> None:
-    """Whoever is published behind it waits for its end."""
+    """A message published behind it waits for its end."""
     publish("a", lock="door")
     [tag] = eventually(leases, broker)
     broker.flushall()
@@ -148,7 +129,7 @@ def test_after_a_flush_what_is_held_is_not_lost_with_its_worker(
 
 
 def test_what_has_finished_is_charged_no_more(broker: redis.Redis, leases: Leases) -> None:
-    """Its message is held until its outcome is recorded, and stands in nobody's way."""
+    """Its message is held until its outcome is recorded, and blocks no other."""
     publish("a")
     [tag] = eventually(leases, broker)
     leases.finish(tag, 0.1)
@@ -163,7 +144,7 @@ def test_what_has_finished_is_charged_no_more(broker: redis.Redis, leases: Lease
 def test_what_waits_in_an_older_copy_and_runs_here_is_not_taken_twice(
     broker: redis.Redis, leases: Leases
 ) -> None:
-    """It is leased again to who holds it."""
+    """It is leased again to its holder."""
     publish("a", "b")
     copy = older(broker)
     one, *_ = eventually(leases, broker, 1)
@@ -193,7 +174,7 @@ def test_an_older_copy_is_known_by_what_it_has_not_heard_of(
 
 
 def test_a_copy_of_an_older_epoch_is_told_again(broker: redis.Redis, leases: Leases) -> None:
-    """What was set since that copy was made is not in it."""
+    """Changes since that copy was made are not in it."""
     copy = older(broker)
     broker.flushall()
     leases.renew(broker)
@@ -207,7 +188,7 @@ def test_a_copy_of_an_older_epoch_is_told_again(broker: redis.Redis, leases: Lea
 def test_a_queue_that_has_forgotten_gives_nothing_until_it_is_told(
     broker: redis.Redis, leases: Leases, told: list[str]
 ) -> None:
-    """Who could tell it is called, by takes and by renewals; the worker looks again soon."""
+    """Takes and renewals call the application that can prime it; the worker looks again soon."""
     broker.flushall()
     publish("a")
     found = leases.take(broker, QUEUE, Room(1, 0), channel="channel", lease_us=1, most=1)
@@ -222,7 +203,7 @@ def test_a_queue_that_has_forgotten_gives_nothing_until_it_is_told(
 
 
 def test_who_is_told_waits_for_what_others_hold(broker: redis.Redis, leases: Leases) -> None:
-    """Those that knew the last epoch have a second to say what they hold."""
+    """Workers that knew the last epoch have a second to declare what they hold."""
     broker.flushall()
     leases.renew(broker)
     publish("a")
@@ -233,7 +214,7 @@ def test_who_is_told_waits_for_what_others_hold(broker: redis.Redis, leases: Lea
 def test_a_queue_that_nobody_tells_anything_goes_on(
     broker: redis.Redis, leases: Leases, told: list[str]
 ) -> None:
-    """After two seconds, with what it knows."""
+    """After two seconds, with what it has."""
     broker.flushall()
     publish("a")
     assert ids(eventually(leases, broker)) == ["a"]
@@ -241,7 +222,7 @@ def test_a_queue_that_nobody_tells_anything_goes_on(
 
 
 def test_a_new_epoch_is_heard_of(broker: redis.Redis, leases: Leases) -> None:
-    """Its channel says it to who sleeps or is full, and a sleeper is woken."""
+    """Its channel reaches workers that sleep or are full, and a sleeper is woken."""
     with broker.pubsub() as heard:
         heard.subscribe(epoch_channel(QUEUE))
         heard.get_message(timeout=5)
@@ -254,7 +235,7 @@ def test_a_new_epoch_is_heard_of(broker: redis.Redis, leases: Leases) -> None:
 
 
 def test_numbers_of_leases_do_not_come_again(broker: redis.Redis, leases: Leases) -> None:
-    """Else what is held from before and what is taken after a flush would have one name."""
+    """Otherwise a lease from before a flush and one from after it would have one name."""
     publish("a")
     [tag] = eventually(leases, broker)
     broker.flushall()

@@ -1,4 +1,4 @@
-"""fleet/transport/leases.py: what is held is said once, and what could not be said is not lost."""
+"""fleet/transport/leases.py: each operation is sent once, and an unsent one is not lost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def leases() -> Leases:
 
 @pytest.fixture
 def away() -> redis.Redis:
-    """A client of a broker that is away, which says so at once."""
+    """A client of a broker that is away, which raises at once."""
     at_once = Retry(NoBackoff(), 0)
     return redis.Redis(unix_socket_path="/nowhere/redis.sock", retry=at_once)
 
@@ -50,15 +50,21 @@ def put(broker: redis.Redis, *ids: str, owner: str = "acme", lock: str = "") -> 
 def taken(
     leases: Leases, client: redis.Redis, slots: int = 10, *, channel: str = "channel"
 ) -> list[str]:
-    """Take messages for so many slots; return their tags."""
+    """Take messages for this many slots; return their tags."""
     found: Taken = leases.take(
         client, QUEUE, Room(slots, 0), channel=channel, lease_us=MINUTE_US, most=100
     )
     return [tag for tag, _raw in found.messages]
 
 
+def end(leases: Leases, tag: str, *, seconds: float = 0.01) -> None:
+    """Finish a message's run, and acknowledge it."""
+    leases.finish(tag, seconds)
+    leases.ack(tag)
+
+
 def make_known(broker: redis.Redis, *acts: str) -> None:
-    """Have Redis know these scripts: one that it does not know runs after what came with it."""
+    """Load these scripts into Redis: an unknown one runs after the others of its batch."""
     for act in acts:
         assert scripts.run(broker, QUEUE, act, "nobody") == 0
 
@@ -88,23 +94,21 @@ def test_a_message_is_held_until_it_is_acknowledged(broker: redis.Redis, leases:
 
 
 def test_the_next_take_says_what_is_unsaid(broker: redis.Redis, leases: Leases) -> None:
-    """In one round trip, and before it chooses: what has just ended makes room."""
+    """In one round trip, before it chooses: a run that has just ended makes room."""
     make_known(broker, "done")
     put(broker, "a", "b", lock="door")
     [first] = taken(leases, broker)
-    leases.finish(first, 0.01)
-    leases.ack(first)
+    end(leases, first)
     assert ids(taken(leases, broker)) == ["b"]
     assert (known(), leases.has_pending) == (["b"], False)
 
 
 def test_a_learned_run_time_is_told_with_the_message(broker: redis.Redis, leases: Leases) -> None:
-    """What is known to be short is taken beyond the slots, as far as the buffer goes."""
+    """Runs known to be short are taken beyond the slots, as far as the buffer allows."""
     put(broker, *"abcd")
     [first] = taken(leases, broker, 1)
     assert taken(leases, broker, 0) == []
-    leases.finish(first, 0.04)
-    leases.ack(first)
+    end(leases, first, seconds=0.04)
     found = leases.take(
         broker, QUEUE, Room(0, 100_000), channel="channel", lease_us=MINUTE_US, most=100
     )
@@ -113,7 +117,7 @@ def test_a_learned_run_time_is_told_with_the_message(broker: redis.Redis, leases
 
 
 def test_what_is_given_back_goes_to_its_old_place(broker: redis.Redis, leases: Leases) -> None:
-    """Somebody else has it next, and the word of it is not kept waiting."""
+    """Another worker has it next, and the operation is sent without delay."""
     put(broker, *"abc")
     first, _second = taken(leases, broker, 2)
     assert leases.due() == []
@@ -133,7 +137,7 @@ def test_what_is_given_back_for_later_waits(broker: redis.Redis, leases: Leases)
 
 
 def test_what_runs_is_not_given_back_with_its_channel(broker: redis.Redis, leases: Leases) -> None:
-    """A connection is lost; its successor's messages, and what the pool has, are not."""
+    """A connection is lost; the next one's messages, and those in the pool, are not."""
     put(broker, *"abc")
     running, _waiting = taken(leases, broker, 2, channel="lost")
     [other] = taken(leases, broker, channel="next")
@@ -158,11 +162,11 @@ def test_what_runs_on_takes_a_slot_of_the_next_channel(broker: redis.Redis, leas
 
 
 def test_a_server_that_took_over_is_told_what_is_held(broker: redis.Redis, leases: Leases) -> None:
-    """The first take of a new channel frees what the server believes to be held and is not."""
+    """The first take of a new channel frees messages that the server wrongly takes as held."""
     put(broker, "a", "b", "c")
     done, running = taken(leases, broker, 2)
     leases.start(running)
-    # Acknowledged to the old one, of which the new one has not heard.
+    # Acknowledged to the old server; the new one does not know.
     leases.remove(done)
     assert ids(taken(leases, broker, 1, channel="next")) == ["a"]
     assert ids(taken(Leases(), broker)) == ["c"]
@@ -195,7 +199,7 @@ def test_what_is_terminated_is_not_given_back_at_the_end(
 
 
 def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) -> None:
-    """Here, and in Redis, where the lease has passed to somebody else meanwhile."""
+    """Here, and in Redis, where the lease has passed to another worker meanwhile."""
     put(broker, "a")
     [tag] = taken(leases, broker)
     lease = leases.remove(tag)
@@ -224,17 +228,15 @@ WAYS: dict[str, Callable[[Leases, redis.Redis], Any]] = {
 def test_what_could_not_be_said_is_said_later(
     broker: redis.Redis, leases: Leases, away: redis.Redis, way: str
 ) -> None:
-    """The broker was away: in the old order, before what has come since."""
+    """The broker was away: in the old order, before newer operations."""
     put(broker, *"abc")
     one, two, three = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     leases.give_back(two)
     with pytest.raises(redis.ConnectionError):
         WAYS[way](leases, away)
     assert leases.due() == [QUEUE]
-    leases.finish(three, 0.01)
-    leases.ack(three)
+    end(leases, three)
     leases.flush(broker)
     assert (known(), leases.has_pending) == (["b"], False)
     assert counters(broker)["finished"] == 2
@@ -246,18 +248,16 @@ def test_what_could_not_be_said_is_said_later(
 def test_what_was_said_ahead_and_not_heard_is_said_again(
     broker: redis.Redis, leases: Leases, loss: str, way: str
 ) -> None:
-    """Whatever was in the way: before the next words, and charged once."""
+    """Whatever the loss: before newer operations, and charged once."""
     put(broker, *"abc")
     one, two, _three = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     if loss == "unknown script":
         broker.script_flush()
     leases.flush_async(broker, [QUEUE])
     if loss == "no answer":
         broker.connection_pool.disconnect()
-    leases.finish(two, 0.01)
-    leases.ack(two)
+    end(leases, two)
     WAYS[way](leases, broker)
     leases.flush(broker)
     assert (known(), leases.has_pending) == (["c"], False)
@@ -267,13 +267,12 @@ def test_what_was_said_ahead_and_not_heard_is_said_again(
 def test_the_last_words_are_heard_before_a_worker_leaves(
     broker: redis.Redis, leases: Leases
 ) -> None:
-    """Else what it had acknowledged would be given back, and run again."""
+    """Otherwise acknowledged messages would be given back, and run again."""
     put(broker, *"ab")
     one, two = taken(leases, broker)
     for tag in (one, two):
         leases.start(tag)
-        leases.finish(tag, 0.01)
-        leases.ack(tag)
+        end(leases, tag)
     broker.script_flush()
     leases.flush_async(broker, [QUEUE])
     assert leases.due() == [] and leases.has_pending
@@ -283,11 +282,10 @@ def test_the_last_words_are_heard_before_a_worker_leaves(
 
 
 def test_what_was_said_ahead_is_heard_in_a_moment(broker: redis.Redis, leases: Leases) -> None:
-    """Also when there is nothing more to say: a refused end keeps its cap and lock."""
+    """Also without newer operations: a refused end keeps its cap and lock."""
     put(broker, "a")
     [one] = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     broker.script_flush()
     leases.flush_async(broker, [QUEUE])
     assert not leases.is_collect_due, "it is not asked for at every turn"
@@ -297,16 +295,15 @@ def test_what_was_said_ahead_is_heard_in_a_moment(broker: redis.Redis, leases: L
 
 
 def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leases: Leases) -> None:
-    """It is heard when it answers; a worker with nothing to say goes on."""
+    """Its answer is read when it comes; a worker with nothing to send continues."""
     put(broker, "a")
     [one] = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     pid = broker.info("server")["process_id"]
     os.kill(pid, signal.SIGSTOP)
     try:
         leases.flush_async(broker, [QUEUE])
-        time.sleep(2 * FLUSH_SECONDS)  # until it would be heard, were there an answer
+        time.sleep(2 * FLUSH_SECONDS)  # until an answer would be read
         assert not leases.is_collect_due
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -318,11 +315,10 @@ def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leas
 def test_a_connection_that_was_given_up_is_not_waited_for(
     broker: redis.Redis, leases: Leases
 ) -> None:
-    """As a lost channel gives up its own: over a new one, the old words are never answered."""
+    """As a lost channel closes its own: a new connection never answers the old operations."""
     put(broker, "a")
     [one] = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.ack(one)
+    end(leases, one)
     leases.flush_async(broker, [QUEUE])
     broker.connection_pool.disconnect()
     wait_for(lambda: leases.is_collect_due, seconds=2)
@@ -333,11 +329,10 @@ def test_a_connection_that_was_given_up_is_not_waited_for(
 def test_what_is_refused_for_good_is_raised_with_the_next_words(
     broker: redis.Redis, leases: Leases
 ) -> None:
-    """A Redis that is full, say: nothing is lost, and the worker hears of it."""
+    """A full Redis, for example: nothing is lost, and the worker gets the error."""
     put(broker, *"ab")
     for tag in taken(leases, broker):
-        leases.finish(tag, 0.01)
-        leases.ack(tag)
+        end(leases, tag)
     broker.config_set("min-replicas-to-write", 1)
     try:
         leases.flush_async(broker, [QUEUE])
@@ -354,11 +349,10 @@ def test_what_is_refused_for_good_is_raised_with_the_next_words(
 def test_a_lost_reply_costs_nothing(
     broker: redis.Redis, leases: Leases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it brought comes with the next take; what was said with it is charged once."""
+    """Its messages come with the next take; operations sent with it are charged once."""
     put(broker, *"abc")
     [one] = taken(leases, broker, 1)
-    leases.finish(one, 0.5)
-    leases.ack(one)
+    end(leases, one, seconds=0.5)
 
     def cut_off(*call: Any) -> None:
         scripts_run_all(*call)
@@ -408,13 +402,12 @@ def test_the_last_end_is_said_at_once(broker: redis.Redis, leases: Leases) -> No
     """A worker that has nothing left has nothing to wait for."""
     put(broker, "a")
     [tag] = taken(leases, broker)
-    leases.finish(tag, 0.01)
-    leases.ack(tag)
+    end(leases, tag)
     assert leases.due() == [QUEUE]
 
 
 def test_an_end_that_others_wait_for_is_said_at_once(broker: redis.Redis, leases: Leases) -> None:
-    """Of a lock, say: its next one need not wait for more words."""
+    """The end of a lock, for example: its next message need not wait for a batch."""
     put(broker, "a", "b", lock="door")
     put(broker, "c", owner="northwind")
     locked, free = sorted(taken(leases, broker))
@@ -425,7 +418,7 @@ def test_an_end_that_others_wait_for_is_said_at_once(broker: redis.Redis, leases
 
 
 def test_who_leaves_holds_nothing(broker: redis.Redis, leases: Leases) -> None:
-    """Others have it without waiting for a lease; what has ended is said before."""
+    """Others have them without waiting for a lease; ends are sent before."""
     put(broker, *"abc")
     one, two, _three = taken(leases, broker)
     leases.start(two)
@@ -436,7 +429,7 @@ def test_who_leaves_holds_nothing(broker: redis.Redis, leases: Leases) -> None:
 
 
 def test_a_renewed_worker_keeps_its_leases(broker: redis.Redis, leases: Leases) -> None:
-    """One that has fallen silent for a lease loses them to whoever takes next."""
+    """A worker without renewal for a lease loses them to the next take."""
     other, short = Leases(), 300_000
     room: dict[str, Any] = {"channel": "channel", "lease_us": short, "most": 10}
     put(broker, "a")
@@ -454,14 +447,13 @@ def test_a_renewed_worker_keeps_its_leases(broker: redis.Redis, leases: Leases) 
 
 
 def test_threads_say_everything_once(broker: redis.Redis, leases: Leases) -> None:
-    """One takes and says, as the loop does; others finish and acknowledge."""
+    """One thread takes and flushes, as the loop does; others finish and acknowledge."""
     put(broker, *(str(number) for number in range(400)))
     ended: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     def work() -> None:
         while (tag := ended.get()) is not None:
-            leases.finish(tag, 0.001)
-            leases.ack(tag)
+            end(leases, tag, seconds=0.001)
 
     workers = [threading.Thread(target=work) for _ in range(2)]
     for worker in workers:

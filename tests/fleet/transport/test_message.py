@@ -1,4 +1,4 @@
-"""fleet/transport/message.py: what no consumer is given."""
+"""fleet/transport/message.py: messages that no consumer is given."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def payload(limits: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("limits", [[-1, -1], [None, -1], [float("nan"), 1], ["1", 1], [1], 1])
 def test_time_limits_that_are_none_are_refused(limits: Any) -> None:
-    """Of a stock queue as of a fair one: below 0, the pool ends a process for each such call."""
+    """On stock and fair queues: a limit below 0 would end a process for each such call."""
     with current_app.connection_for_read() as connection, pytest.raises(MalformedMessage):
         Message(payload(limits), channel=connection.channel())
 
 
 @pytest.mark.parametrize("limits", [None, [None, None], [0, None], [2.5, 60]])
 def test_time_limits_as_celery_writes_them_pass(limits: Any) -> None:
-    """The hard one and the soft one, each a number of seconds or none."""
+    """The hard one and the soft one, each a number of seconds or None."""
     with current_app.connection_for_read() as connection:
         assert Message(payload(limits), channel=connection.channel()).headers["timelimit"] == limits

@@ -1,4 +1,4 @@
-"""A take whose reply has not come yet: nothing that it brings is lost, or had twice."""
+"""A take whose reply has not come yet: its messages are neither lost nor taken twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fleet.transport import epochs, scripts
 from fleet.transport.lease_taking import NOT_NOW, Room
 from fleet.transport.leases import Leases
 from fleet.transport.pending_take import RoundTrip
-from tests.fleet.transport.test_leases import MINUTE_US, QUEUE, counters, ids, put, taken
+from tests.fleet.transport.test_leases import MINUTE_US, QUEUE, counters, end, ids, put, taken
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
 
@@ -50,7 +50,7 @@ def begin(leases: Leases, broker: redis.Redis, connection: Any, *, channel: str 
 
 
 def held(broker: redis.Redis, leases: Leases) -> list[str]:
-    """Return what the queue takes this worker to hold."""
+    """Return the messages that the queue takes this worker to hold."""
     return sorted(one.decode() for one in broker.hkeys(queue_key(QUEUE, "held", leases.worker)))
 
 
@@ -58,15 +58,14 @@ def end_one(broker: redis.Redis, leases: Leases) -> None:
     """Take two messages, end the first, and have another one wait."""
     put(broker, "a", "b")
     [first, _] = taken(leases, broker)
-    leases.finish(first, 0.01)
-    leases.ack(first)
+    end(leases, first)
     put(broker, "c")
 
 
 def test_a_take_brings_messages_when_its_reply_is_read(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
-    """Until then this process holds nothing, and says nothing that came before once more."""
+    """Until then this process holds nothing, and sends nothing twice."""
     end_one(broker, leases)
     pending = begin(leases, broker, connection)
     assert not leases.has_pending
@@ -91,7 +90,7 @@ def test_a_queue_is_asked_one_thing_at_a_time(
 def test_what_a_lost_connection_took_along_comes_back(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
-    """The messages with the next take, and what was said with the lost one is said again."""
+    """The messages with the next take; operations sent with the lost one are sent again."""
     end_one(broker, leases)
     pending = begin(leases, broker, connection)
     connection.disconnect()
@@ -105,7 +104,7 @@ def test_what_a_lost_connection_took_along_comes_back(
 def test_a_dropped_take_brings_nothing(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
-    """A new channel has named what is held here, and this was not among it: it is the queue's."""
+    """A new channel has declared what is held here, without this: it belongs to the queue."""
     put(broker, "a")
     pending = begin(leases, broker, connection)
     # Its script has run, and the reply is on its way.
@@ -120,7 +119,7 @@ def test_a_dropped_take_brings_nothing(
 def test_a_queue_that_is_told_first_keeps_its_messages(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
-    """A queue that gives out before it was told of owners is told, and asked once more."""
+    """A queue that gave messages before it was primed is primed, and asked once more."""
     put(broker, "a")
     broker.hset(queue_key(QUEUE, "state"), mapping={"told": 0, "epoch_at": 1})
     assert leases.end_take(broker, begin(leases, broker, connection)) == NOT_NOW
@@ -132,11 +131,11 @@ def test_a_queue_that_is_told_first_keeps_its_messages(
 def test_the_number_of_an_epoch_before_is_not_taken_over(
     broker: redis.Redis, leases: Leases, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Redis was emptied before the take, and another thread has met the new epoch: what runs stays.
+    """Redis was emptied before the take, and another thread met the new epoch: leases stay.
 
     With the old number the queue would take the last reply for lost, and give all away.
     """
-    monkeypatch.setattr(epochs, "_primers", [lambda: None])  # an application tells it, in its time
+    monkeypatch.setattr(epochs, "_primers", [lambda: None])  # an application primes it later
     for name in "ab":
         current_app.send_task("tests.add", queue=QUEUE, message_id=name)
     [running] = taken(leases, broker, 1, channel="it")
@@ -159,7 +158,7 @@ def test_the_number_of_an_epoch_before_is_not_taken_over(
 def test_a_script_that_the_server_forgot_is_sent_again(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
-    """A restarted server knows none: the take runs all the same."""
+    """A restarted server knows no scripts: the take runs all the same."""
     put(broker, "a")
     broker.script_flush()
     found = leases.end_take(broker, begin(leases, broker, connection))
@@ -169,7 +168,7 @@ def test_a_script_that_the_server_forgot_is_sent_again(
 def test_a_key_of_the_wrong_type_is_mended(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
-    """The take that met it brings nothing, and the next one what there is."""
+    """The take that met it brings nothing, and the next one what is ready."""
     broker.set(queue_key(QUEUE, "eligible"), "junk")
     assert leases.end_take(broker, begin(leases, broker, connection)).messages == []
     assert counters(broker)["mended"] == 1
@@ -181,7 +180,7 @@ def test_a_key_of_the_wrong_type_is_mended(
 def test_a_reply_of_an_epoch_that_is_over_is_held(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
-    """Redis was emptied on the way: the queue is told of the messages, and keeps them for us."""
+    """Redis was emptied meanwhile: the messages are declared, and stay leased to this worker."""
     current_app.send_task("tests.add", queue=QUEUE, message_id="a")
     pending = begin(leases, broker, connection)
     connection.can_read(timeout=5)
@@ -190,8 +189,7 @@ def test_a_reply_of_an_epoch_that_is_over_is_held(
     found = leases.end_take(broker, pending)
     [(tag, _raw)] = found.messages
     assert held(broker, leases) == ["once:a"]
-    leases.finish(tag, 0.01)
-    leases.ack(tag)
+    end(leases, tag)
     leases.flush(broker)
     assert known() == []
 
@@ -199,7 +197,7 @@ def test_a_reply_of_an_epoch_that_is_over_is_held(
 def test_a_server_that_does_not_answer_is_an_error(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
-    """After the time for which a call would wait; not where none is set, or the reply is here."""
+    """After a call's timeout; not without a timeout, or when the reply is here."""
     broker.client_pause(500)
     pending = begin(leases, broker, connection)
     assert not pending.is_overdue
@@ -217,7 +215,7 @@ def test_a_server_that_does_not_answer_is_an_error(
 def test_an_end_is_not_overtaken_by_its_acknowledgement(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
-    """While a word about the queue is unanswered, a take carries no further one."""
+    """While an operation of the queue is unanswered, a take carries no further one."""
     put(broker, "a")
     [tag] = taken(leases, broker, channel="it")
     leases.finish(tag, 0.01)
@@ -232,7 +230,7 @@ def test_an_end_is_not_overtaken_by_its_acknowledgement(
 
 
 def test_the_round_trip_is_the_least_of_the_last_takes() -> None:
-    """The others also waited for this process; what is long past does not count."""
+    """The others also waited for this process; old ones do not count."""
     trip = RoundTrip()
     for seconds in (0.3, 0.001, 0.4):
         trip.note(seconds)
@@ -247,7 +245,7 @@ def test_the_round_trip_is_the_least_of_the_last_takes() -> None:
 
 @pytest.fixture
 def channel(broker: redis.Redis) -> Iterator[Any]:
-    """A channel in an event loop, with two slots, on two fair queues that have been told."""
+    """A channel in an event loop, with two slots, on two fair queues that have been primed."""
     options = {"fair_queues": [QUEUE, OTHER], "lease_seconds": 30}
     hub = Hub()
     set_event_loop(hub)
@@ -271,7 +269,7 @@ def channel(broker: redis.Redis) -> Iterator[Any]:
 
 
 def turn(channel: Any) -> None:
-    """Do what a turn of the loop does for a channel, and wait for an answer."""
+    """Turn the loop once for a channel, and wait for an answer."""
     cycle = channel.connection.cycle
     if channel.qos.can_consume():
         cycle._register_BRPOP(channel)
@@ -290,7 +288,7 @@ def publish(queue: str, *names: str) -> None:
 def test_a_queue_that_was_empty_is_asked_again_beside_a_busy_one(
     broker: redis.Redis, channel: Any
 ) -> None:
-    """Each time when there is room: a backlog of one queue keeps no worker from another."""
+    """Whenever there is room: a backlog of one queue does not delay another queue."""
     publish(OTHER, *(f"other-{number}" for number in range(20)))
     wait_for(lambda: turn(channel) or len(channel._arrived) == 2)
     publish(QUEUE, "mine")
@@ -311,7 +309,7 @@ def test_a_queue_that_was_empty_is_asked_again_beside_a_busy_one(
 def test_a_cancelled_queue_keeps_nothing_that_is_on_its_way(
     broker: redis.Redis, channel: Any
 ) -> None:
-    """A worker that is told to stop cancels its consumers, and its pool drains for minutes."""
+    """A stopping worker cancels its consumers, and its pool drains for minutes."""
     publish(QUEUE, "a", "b")
     wait_for(lambda: channel.connection.cycle._register_BRPOP(channel) or channel.has_pending_take)
     channel._in_poll.can_read(timeout=5)
@@ -325,7 +323,7 @@ def test_a_cancelled_queue_keeps_nothing_that_is_on_its_way(
 def test_a_consumer_that_acknowledges_nothing_leaves_no_trace(
     broker: redis.Redis, channel: Any
 ) -> None:
-    """Or a consumer that runs for months would grow."""
+    """Otherwise a consumer that runs for months would grow."""
     for _ in range(3):
         current_app.send_task("tests.add", queue=QUEUE)
         assert channel.basic_get(QUEUE, no_ack=True)
@@ -350,7 +348,7 @@ def test_a_channel_that_closes_gives_back_what_is_on_its_way(broker: redis.Redis
                 channel._in_poll.can_read(timeout=5)
                 if not held(broker, channel.leases):
                     with suppress(Empty):
-                        channel._brpop_read()  # the queue was not told yet
+                        channel._brpop_read()  # the queue was not primed yet
             assert channel.has_pending_take
             assert held(broker, channel.leases) == ["once:a", "once:b"]
             channel.close()

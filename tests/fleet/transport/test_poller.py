@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Channel:
-    """What a poller knows of a channel."""
+    """The attributes of a channel that a poller uses."""
 
     def __init__(self, brokers: Sequence[str]) -> None:
         self.connection = SimpleNamespace(client=SimpleNamespace(alt=brokers))
@@ -75,7 +75,7 @@ def test_an_answer_begins_the_minute_anew(clock: Clock) -> None:
 
 
 def test_without_an_event_loop_the_caller_gets_the_error(clock: Clock) -> None:
-    """It would wait inside of its call, and knows better what to do."""
+    """It would wait inside its call; the caller decides what to do."""
     assert not polling("redis://a", is_in_loop=False).survives(LOST)
 
 
@@ -85,7 +85,7 @@ def test_where_celery_knows_another_broker_it_goes_there_at_once(clock: Clock) -
 
 
 def test_what_answers_next_may_be_another_server(clock: Clock) -> None:
-    """It is told what is held here before it gives more."""
+    """It is given what is held here before it hands out more."""
     one = polling("redis://a")
     [channel] = one._channels
     channel.leases._met = {("jobs", channel.holder), ("jobs", "another")}

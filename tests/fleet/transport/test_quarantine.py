@@ -22,7 +22,7 @@ def received(connection: Connection) -> Any:
 
 
 def end_its_process(connection: Connection, message: Any) -> None:
-    """Have a process die with this message, as the pool tells of it and Celery answers."""
+    """Have a process die with this message, as the pool reports it and Celery answers."""
     channel = connection.default_channel
     channel.leases.lose(message.delivery_tag)
     message.reject(requeue=True)

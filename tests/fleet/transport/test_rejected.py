@@ -9,7 +9,7 @@ __all__ = ["lua", "redis", "world"]
 
 
 def test_a_rejected_message_goes_behind_its_line(world: World) -> None:
-    """It goes behind all that waits with its priority, and before what has a lower one."""
+    """It goes behind all others of its priority, and before lower ones."""
     first, second = world.publish("acme", 2, priority=5)
     [low] = world.publish("acme", priority=4)
     [given] = world.take()
@@ -18,7 +18,7 @@ def test_a_rejected_message_goes_behind_its_line(world: World) -> None:
 
 
 def test_a_rejected_message_waits_for_its_owner_s_other_submissions(world: World) -> None:
-    """One that is rejected again and again is not first for ever: each submission has its turn."""
+    """Rejected again and again, it is not always first: each submission has its turn."""
     [first] = world.publish("acme", submission="a")
     [second] = world.publish("acme", submission="b")
     [given] = world.take()
@@ -40,7 +40,7 @@ def test_a_rejected_message_waits_for_other_owners(world: World) -> None:
 
 
 def test_a_rejected_message_may_be_delayed(world: World) -> None:
-    """When it is due, it goes behind what was published before it was rejected."""
+    """When it is due, it goes behind messages published before its rejection."""
     first, second = world.publish("acme", 2)
     [given] = world.take()
     world.give_back(given, delay=5, is_rejected=True)

@@ -1,10 +1,9 @@
-"""Keys of the wrong type: a fair queue puts them aside and goes on, with all that can be read."""
+"""Keys of the wrong type: a fair queue puts them aside and continues with the rest."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,14 +20,6 @@ from tests.fleet.hands import MINUTE_US, QUEUE, Scene, mended, publish
 from tests.jobs.scenes import known
 
 PRIORITY = f"{QUEUE}\x06\x163"
-
-
-@pytest.fixture
-def channel(broker: redis.Redis) -> Iterator[Any]:
-    """A channel of the fair queue's broker."""
-    assert broker.ping()
-    with current_app.connection_for_read() as connection:
-        yield connection.default_channel
 
 
 @pytest.fixture
@@ -58,7 +49,7 @@ def key_of(client: redis.Redis, name: str) -> str:
 
 @pytest.mark.parametrize("name", [*QUEUE_KEYS, QUEUE, PRIORITY])
 def test_the_queue_goes_on_past_a_key_of_the_wrong_type(scene: Scene, name: str) -> None:
-    """It is put aside and counted; what waits runs once, what is held once, and its lock holds."""
+    """It is put aside and counted; waiting messages run once, held ones too; the lock holds."""
     client = scene.client
     key, kind = (
         (key_of(client, name), QUEUE_KEYS[name].type) if name in QUEUE_KEYS else (name, "list")
@@ -81,7 +72,7 @@ def test_the_queue_goes_on_past_a_key_of_the_wrong_type(scene: Scene, name: str)
 
 
 def test_many_wrong_keys_are_one_fault(scene: Scene) -> None:
-    """All are put aside together; what is held is known by those who hold it."""
+    """All are put aside together; workers still know what they hold."""
     for name in ("state", "meta", "eligible", "workers", "takes", "held"):
         spoil(scene.client, key_of(scene.client, name), QUEUE_KEYS[name].type)
     publish("later")
@@ -93,7 +84,7 @@ def test_many_wrong_keys_are_one_fault(scene: Scene) -> None:
 
 
 def test_a_queue_without_wrong_keys_is_not_touched(scene: Scene) -> None:
-    """Another process may have mended it in the meantime."""
+    """Another process may have repaired it in the meantime."""
     before = {key: scene.client.dump(key) for key in scene.client.scan_iter()}
     assert not quarantine_wrong_keys(scene.client, QUEUE)
     assert {key: scene.client.dump(key) for key in scene.client.scan_iter()} == before
@@ -112,7 +103,7 @@ def test_what_is_leased_stays_leased(scene: Scene) -> None:
 
 
 def test_an_end_that_was_said_into_a_wrong_key_is_no_reason_to_run_again(scene: Scene) -> None:
-    """Its worker says it once more, and finds its lease as it was."""
+    """Its worker sends it once more, and finds its lease as it was."""
     spoil(scene.client, queue_key(QUEUE, "meta"), "hash")
     scene.finish_held()
     scene.end("a", "b", "parked")
@@ -123,7 +114,7 @@ def test_an_end_that_was_said_into_a_wrong_key_is_no_reason_to_run_again(scene: 
 def test_an_end_that_failed_halfway_is_no_reason_to_run_again(
     broker: redis.Redis, act: str
 ) -> None:
-    """Its lease goes last: what has a body and no lease would be published by who mends."""
+    """Its lease is removed last: repair would republish a message with a body and no lease."""
     publish("a")
     [[held, lease, *_]] = scripts.run(broker, QUEUE, "take", "w1", MINUTE_US, 0, 1, 0, 10)[6:]
     spoil(broker, queue_key(QUEUE, "meta"), "hash")
@@ -133,25 +124,24 @@ def test_an_end_that_failed_halfway_is_no_reason_to_run_again(
 
 
 def test_a_take_that_failed_halfway_keeps_nothing(broker: redis.Redis) -> None:
-    """What it had leased goes back, also when it was the worker's first: here it has it again."""
+    """Its leases go back, also when it was the worker's first: here the worker takes it again."""
     publish("a", "b")
     # A take reads the list when it has written its leases.
     spoil(broker, QUEUE, "list")
     given = scripts.run(broker, QUEUE, "take", "w1", MINUTE_US, 0, 10, 0, 10)[6:]
     assert [one[0] for one in given] == [b"once:a", b"once:b"]
-    rows = scripts.run(broker, QUEUE, "owners", 0, 0, "acme")
-    assert int(rows[0][6]) == 2
+    assert int(scripts.run(broker, QUEUE, "owners", 0, 0, "acme")[0][6]) == 2
 
 
 def test_a_message_that_was_put_in_halfway_is_put_in_once(broker: redis.Redis) -> None:
-    """Who mends does not publish it, too: its publisher does again what has failed."""
+    """Repair does not publish it: its publisher repeats the failed call."""
     spoil(broker, queue_key(QUEUE, "eligible"), "zset")
     publish("it")
     assert (known(), broker.lrange(QUEUE, 0, -1), mended(broker)) == (["once:it"], [b""], 1)
 
 
 def test_what_was_held_again_halfway_is_held_once(scene: Scene) -> None:
-    """A worker tells an emptied queue what it holds, and meets a wrong key."""
+    """A worker declares to an emptied queue what it holds, and meets a wrong key."""
     scene.client.flushdb()
     spoil(scene.client, queue_key(QUEUE, "accounts"), "hash")
     scene.holder.renew(scene.client)
@@ -160,7 +150,7 @@ def test_what_was_held_again_halfway_is_held_once(scene: Scene) -> None:
 
 
 def test_a_stock_message_is_not_lost_between_two_lists(channel: Any) -> None:
-    """Who adopts it and meets a wrong key has it still in the list."""
+    """An adoption that meets a wrong key leaves it in the list."""
     current_app.send_task("tests.add", queue="stock", message_id="theirs")
     channel.client.lpush(QUEUE, channel.client.lpop("stock"))
     spoil(channel.client, queue_key(QUEUE, "eligible"), "zset")
@@ -182,7 +172,7 @@ def test_a_hint_is_left_to_its_row(broker: redis.Redis) -> None:
 
 
 def test_a_wrong_wake_up_does_not_turn_the_loop_for_ever(channel: Any) -> None:
-    """A worker that waits for it mends it, and waits again: nothing is raised at it."""
+    """A waiting worker repairs it, and waits again: nothing is raised."""
     spoil(channel.client, queue_key(QUEUE, "wake"), "list")
     channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
     with pytest.raises(TimeoutError):
@@ -193,7 +183,7 @@ def test_a_wrong_wake_up_does_not_turn_the_loop_for_ever(channel: Any) -> None:
 def test_junk_in_place_of_a_wake_up_wakes_nobody_for_good(
     channel: Any, broker: redis.Redis
 ) -> None:
-    """Nor what a stock queue has that is no message: the worker goes on."""
+    """Nor does a stock queue's entry that is no message: the worker continues."""
     channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
     broker.lpush(queue_key(QUEUE, "wake"), "junk", b"\xff")
     with pytest.raises(TimeoutError):
@@ -202,14 +192,14 @@ def test_junk_in_place_of_a_wake_up_wakes_nobody_for_good(
 
 
 def test_the_size_of_a_queue_whose_list_is_none(channel: Any) -> None:
-    """Whoever asks first mends it."""
+    """The first caller repairs it."""
     channel.client.set(QUEUE, "junk")
     assert channel._size(QUEUE) == 0
     assert mended(channel.client) == 1
 
 
 def test_what_owners_may_have_is_told_over_a_wrong_mark(broker: redis.Redis) -> None:
-    """A mark that is no string says that nothing was told; the new one takes its place."""
+    """A mark that is no string counts as "not published"; the new one replaces it."""
     owners = Owners(Broker(current_app), [QUEUE])
     broker.hset(settings_key(QUEUE), "junk", "junk")
     settings = [OwnerSettings("acme")]
@@ -218,7 +208,7 @@ def test_what_owners_may_have_is_told_over_a_wrong_mark(broker: redis.Redis) -> 
 
 
 def test_what_is_put_aside_is_bounded(broker: redis.Redis) -> None:
-    """Else a hand that does it again and again would fill Redis."""
+    """Otherwise a client that repeats it would fill Redis."""
     for number in range(120):
         spoil(broker, queue_key(QUEUE, "submissions", f"o{number}"), "zset")
     assert quarantine_wrong_keys(broker, QUEUE)

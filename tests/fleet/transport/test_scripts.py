@@ -26,7 +26,7 @@ def send_all() -> list[str]:
 
 
 def test_all_that_is_sent_ahead_arrives_in_its_order(client: redis.Redis) -> None:
-    """A bulk larger than what goes out at once."""
+    """A bulk larger than one batch."""
     client.flushdb()
     assert send_all() == [str(run_id) for run_id in hinted()]
 
@@ -39,14 +39,14 @@ def test_a_server_that_has_forgotten_the_scripts_is_told(client: redis.Redis) ->
 
 
 def test_a_queue_with_a_key_of_the_wrong_type_is_mended(client: redis.Redis) -> None:
-    """What was refused is run again, and all that was sent is there."""
+    """A refused call is run again, and all that was sent is there."""
     client.flushdb()
     client.set(queue_key(QUEUE, "body"), "no hash")
     assert sorted(send_all()) == sorted(str(run_id) for run_id in hinted())
 
 
 def test_who_fails_on_the_way_leaves_no_answers_behind(client: redis.Redis) -> None:
-    """They would be taken for those to what is asked next over the same connection."""
+    """They would be taken for answers to the next calls on the same connection."""
     client.flushdb()
 
     def calls() -> Iterator[tuple[str, scripts.Call]]:
@@ -61,7 +61,7 @@ def test_who_fails_on_the_way_leaves_no_answers_behind(client: redis.Redis) -> N
 
 
 def test_an_error_of_a_script_is_raised_when_all_have_run(client: redis.Redis) -> None:
-    """As where each is awaited."""
+    """As where each call is awaited."""
     client.flushdb()
     refused = QUEUE, ("hints", ("no number",))
     with pytest.raises(redis.ResponseError):

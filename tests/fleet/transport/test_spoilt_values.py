@@ -1,14 +1,13 @@
-"""Values of the right type that no act can use, or that no act would notice: the queue goes on."""
+"""Unusable values of the right type: the queue continues, whether an act meets them or not."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-import redis
 from celery import current_app
 
 from fleet.keys import QUEUE_KEYS, audited_key, mended_key, queue_key
@@ -20,11 +19,8 @@ DEAD = "dead:1:x"
 
 
 @pytest.fixture
-def scene(broker: redis.Redis) -> Iterator[Scene]:
-    """A worker that holds a message with a lock, one that sleeps, and one that takes and ends."""
-    assert broker.ping()
-    with current_app.connection_for_read() as connection:
-        yield Scene(connection.default_channel)
+def scene(channel: Any) -> Scene:
+    return Scene(channel)
 
 
 def key(name: str, of: str = "") -> str:
@@ -60,7 +56,7 @@ UNREAD: dict[str, Callable[[Any, Scene], Any]] = {
 
 @pytest.mark.parametrize("what", UNREAD)
 def test_an_act_that_meets_it_has_the_queue_begin_anew(scene: Scene, what: str) -> None:
-    """What waits runs once, what is held is held, and it was counted or forgotten."""
+    """Waiting messages run once, held ones stay held, and the fault was counted or forgotten."""
     UNREAD[what](scene.client, scene)
     publish("later")
     scene.end("a", "b", "later")
@@ -77,7 +73,7 @@ def lose_line(client: Any, _scene: Scene) -> None:
 
 
 def miscount(client: Any, _scene: Scene) -> None:
-    """Say of each owner that nothing is ready: the sixth number."""
+    """Set each owner's ready count, the sixth number, to 0."""
     for name, packed in client.hgetall(key("accounts")).items():
         client.hset(key("accounts"), name, packed[:5] + b"\0" + packed[6:])
 
@@ -101,7 +97,7 @@ UNNOTICED: dict[str, Callable[[Any, Scene], Any]] = {
 
 @pytest.mark.parametrize("what", UNNOTICED)
 def test_the_audit_finds_what_no_act_would(scene: Scene, what: str) -> None:
-    """Within some seconds all that waits has run, also what nobody would have looked at again."""
+    """Within some seconds all waiting messages have run, also those that no act would find."""
     scene.client.delete(audited_key(QUEUE))
     UNNOTICED[what](scene.client, scene)
     scene.end("a", "b")
@@ -130,14 +126,14 @@ def test_a_far_eta_is_no_wrong_value(scene: Scene) -> None:
 
 
 def test_a_lock_that_nobody_holds_is_free(scene: Scene) -> None:
-    """What is parked behind it runs."""
+    """The messages parked behind it run."""
     scene.client.hset(key("locks"), "acme:gate", "nobody")
     publish("behind", lock="gate")
     scene.end("a", "b", "behind")
 
 
 def test_a_dead_worker_of_the_future_is_gone_after_a_lease(scene: Scene) -> None:
-    """It was heard of at a time that never comes."""
+    """Its last heartbeat lies in the future."""
     scene.client.zadd(key("workers"), {DEAD: float("inf")})
     scene.holder.renew(scene.client)
     assert scene.client.zscore(key("workers"), DEAD) < 9e15

@@ -1,4 +1,4 @@
-"""fleet/transport/stock.py: Kombu's own keys, with what Kombu did not write."""
+"""fleet/transport/stock.py: Kombu's own keys, with contents that Kombu did not write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleet.transport.stock import put_aside_wrong
 
 
 class Late:
-    """A client that gets there after another worker: what it has looked at is gone."""
+    """A client that comes after another worker: what it has looked at is gone."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client

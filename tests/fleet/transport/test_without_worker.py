@@ -1,4 +1,4 @@
-"""Kombu on a fair queue without a worker: what is acknowledged is gone, what is not comes again."""
+"""Kombu on a fair queue without a worker: acked messages are gone, others come again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def held(broker: redis.Redis) -> int:
 def test_an_acknowledged_message_of_a_simple_queue_is_gone(
     connection: Connection, broker: redis.Redis
 ) -> None:
-    """What the queue had fetched beside it is given back when the connection closes."""
+    """Other messages that the queue had fetched are given back when the connection closes."""
     publish("a", "b", "c")
     queue = connection.SimpleQueue(QUEUE)
     queue.get(timeout=2).ack()
@@ -64,7 +64,7 @@ def test_a_message_that_was_fetched_alone(
 def test_what_is_fetched_without_acknowledgement_is_gone(
     connection: Connection, broker: redis.Redis
 ) -> None:
-    """By `basic_get` and by a consumer: no_ack says that delivery is enough."""
+    """By `basic_get` and by a consumer: with no_ack, delivery is enough."""
     publish("a", "b")
     channel = connection.channel()
     assert channel.basic_get(QUEUE, no_ack=True)

@@ -1,6 +1,4 @@
-"""fleet/worker/child.py: what became of a task is found out in its own process, whatever it
-does.
-"""
+"""fleet/worker/child.py: a task's process finds out how it ended, whatever the task does."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ def test_a_result_comes_back_as_bytes(pool: Child) -> None:
 
 
 def test_a_failure_is_tried_again(pool: Child) -> None:
-    """Celery sees a retry, so errbacks and chords wait; the report says when and why."""
+    """Celery sees a retry, so errbacks and chords wait; the report has time and reason."""
     report, error = pool.fly(fail, backoff_seconds=8.0)
     assert report.kind is Kind.RETRYING
     assert 4 <= (report.delay or 0) <= 8
@@ -55,7 +53,7 @@ def test_the_last_attempt_fails_for_good(pool: Child) -> None:
 
 
 def test_what_begins_after_its_window_has_closed_does_nothing(pool: Child) -> None:
-    """Not even its last attempt is lost by that; until the close it is as ever."""
+    """Even its last attempt is not lost by that; until the close it begins as usual."""
     begun: list[int] = []
 
     def begin(number: int) -> None:
@@ -69,7 +67,7 @@ def test_what_begins_after_its_window_has_closed_does_nothing(pool: Child) -> No
 
 
 def test_what_its_process_comes_to_too_late_does_nothing(pool: Child) -> None:
-    """It was frozen, say, and another worker has the run: not even a last attempt is lost."""
+    """It was frozen, and another worker has the run: not even a last attempt is lost."""
     begun: list[int] = []
 
     def begin(number: int) -> None:
@@ -128,7 +126,7 @@ def test_what_would_end_the_process_ends_the_attempt_only(
 def test_an_error_of_any_shape_is_told_in_safe_text(
     pool: Child, make: Callable[[], BaseException], text: str, attempt: int
 ) -> None:
-    """In the try that goes on and in the last one."""
+    """In an attempt that is retried and in the last one."""
 
     def break_down() -> None:
         raise make()
@@ -189,7 +187,7 @@ def test_a_task_that_is_not_reached_has_failed(pool: Child) -> None:
 
 @pytest.mark.filterwarnings("ignore:Exception raised outside body:RuntimeWarning")
 def test_a_callback_that_cannot_be_sent_is_a_failure(pool: Child) -> None:
-    """As Celery stores it: what was to follow will not happen."""
+    """As Celery stores it: the callback will not happen."""
     bad = {"task": "next", "args": [], "kwargs": {}, "options": {"serializer": "no such"}}
     report, error = pool.fly(succeed, callbacks=[{**bad, "subtask_type": None, "immutable": False}])
     assert report.kind is Kind.FAILED

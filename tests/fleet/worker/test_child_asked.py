@@ -1,6 +1,4 @@
-"""fleet/worker/child.py: what a task asks for with Celery's own exceptions is what its row can
-keep.
-"""
+"""fleet/worker/child.py: Celery's own exceptions ask for what the row can record."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from tests.tasks import UnpicklableError
     ],
 )
 def test_a_task_may_ask_for_its_retry(pool: Child, asked: dict[str, Any], delay: float) -> None:
-    """With Celery's own `retry`, after the countdown that it gives, under the run's policy."""
+    """With Celery's own `retry`, after its countdown, under the run's policy."""
 
     def ask(self: Task) -> None:
         raise self.retry(exc=OSError("no route"), **asked)
@@ -60,7 +58,7 @@ def test_an_error_may_say_how_long_to_wait(pool: Child) -> None:
 
 
 def test_a_task_that_asks_to_be_ignored_is_done(pool: Child) -> None:
-    """It said itself that nothing more is to be done; it has no result."""
+    """It asked that nothing more be done; it has no result."""
 
     def ignore() -> None:
         raise Ignore
@@ -98,7 +96,7 @@ def test_a_task_that_rejects_its_message_has_failed(
 def test_a_retry_that_a_row_cannot_keep_is_an_error(
     pool: Child, asked: dict[str, Any], says: str
 ) -> None:
-    """Whoever reads the run sees what was asked for in vain."""
+    """A reader of the run sees what was asked for in vain."""
 
     def ask(self: Task) -> None:
         self.retry(**asked)

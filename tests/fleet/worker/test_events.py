@@ -1,4 +1,4 @@
-"""fleet/worker/events.py: tasks are told of while somebody listens."""
+"""fleet/worker/events.py: events of tasks are sent while somebody listens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fleet.worker.events import DEAF_SECONDS, EventDispatcher
 
 @pytest.fixture
 def dispatcher() -> Iterator[EventDispatcher]:
-    """A worker's dispatcher, which gathers the events of tasks; the test plays its timer."""
+    """A worker's dispatcher, which batches the events of tasks; the test plays its timer."""
     with Celery("told", broker=settings.REDIS_URL, set_as_current=False) as app:
         app.conf.event_exchange = "told"
         app.events.dispatcher_cls = EventDispatcher
@@ -56,13 +56,13 @@ def monitor(broker: redis.Redis) -> Iterator[Monitor]:
 
 
 def tell(dispatcher: EventDispatcher, uuid: str) -> None:
-    """Tell of a task, and let the timer's time come."""
+    """Send a task's event, and let the timer fire."""
     dispatcher.send("task-received", uuid=uuid)
     dispatcher.flush()
 
 
 def made(dispatcher: EventDispatcher) -> int:
-    """Return how many events of tasks wait to be told."""
+    """Return how many events of tasks wait to be sent."""
     return len(dispatcher._group_buffer["task"])
 
 
@@ -78,7 +78,7 @@ def test_who_listens_hears_every_task(dispatcher: EventDispatcher, monitor: Moni
 
 @pytest.mark.usefixtures("broker")
 def test_nothing_is_made_for_nobody(dispatcher: EventDispatcher) -> None:
-    """For a second after a word that nobody heard; then it is tried again."""
+    """For a second after an event without a listener; then it is tried again."""
     tell(dispatcher, "into the void")
     dispatcher.send("task-received", uuid="not even made")
     assert made(dispatcher) == 0
@@ -90,7 +90,7 @@ def test_nothing_is_made_for_nobody(dispatcher: EventDispatcher) -> None:
 def test_who_begins_to_listen_hears_what_comes_then(
     dispatcher: EventDispatcher, broker: redis.Redis
 ) -> None:
-    """A second after the last unheard word at the latest."""
+    """At the latest a second after the last event without a listener."""
     tell(dispatcher, "into the void")
     monitor = Monitor(broker)
     time.sleep(DEAF_SECONDS)

@@ -1,4 +1,4 @@
-"""fleet/worker/failures.py: an error's text is safe to keep, whatever the error is like."""
+"""fleet/worker/failures.py: an error's text can be stored, whatever the error is."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_head_and_tail_of_a_long_text_are_kept() -> None:
 
 
 def test_an_error_that_cannot_be_shown_is_still_told() -> None:
-    """With what went wrong when it was asked."""
+    """With the error that its text raised."""
     assert safe_text(SpeechlessError()) == "(its text could not be read: RuntimeError)"
 
 
@@ -56,7 +56,7 @@ def test_an_error_that_cannot_be_shown_is_still_told() -> None:
     ],
 )
 def test_time_limits_have_sentences(error: Exception, text: str) -> None:
-    """But for those that a task raised by itself, with words of its own."""
+    """Except those that a task raised itself, with its own text."""
     assert safe_text(error) == text
 
 

@@ -1,6 +1,4 @@
-"""fleet/worker/gate.py: a hint starts when its row is admitted, and is acked when it is
-recorded.
-"""
+"""fleet/worker/gate.py: a hint starts once its row is admitted, and is acked once recorded."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ def durable() -> None: ...
 
 
 class FailingPool(TaskPool):
-    """A pool whose children do not survive their task."""
+    """A pool whose children die of their task."""
 
     error: BaseException
 
@@ -62,8 +60,7 @@ class FailingPool(TaskPool):
 
 def run_one(node: Node, run: Run) -> Any:
     """Have the node do all that is to be done for one run; return its message."""
-    message = node.receive()
-    node.begin()
+    message = node.start()
     node.turn(until=lambda: message.acknowledged)
     run.refresh_from_db()
     assert node.gate.held() == []
@@ -73,8 +70,7 @@ def run_one(node: Node, run: Run) -> Any:
 def test_a_hint_is_admitted_run_recorded_and_acknowledged(node: Node, acme: Owner) -> None:
     """In this order: the message outlives everything that can go wrong before."""
     run = submit(double, 21, owner=acme)
-    message = node.receive()
-    node.begin()
+    message = node.start()
     assert node.gate.held() == [str(run.id)]
     assert not message.acknowledged
     node.turn(until=lambda: message.acknowledged)
@@ -97,7 +93,7 @@ def test_a_failed_try_is_recorded_and_its_message_forgotten(node: Node, acme: Ow
 
 
 def test_a_plain_task_passes(node: Node) -> None:
-    """With the arguments of its message; nothing is asked or recorded."""
+    """With the arguments of its message; the database is neither asked nor written."""
     current_app.send_task("tests.gate.double", (3,), queue="jobs")
     node.receive()
     assert node.begun[0].args == [3]
@@ -115,7 +111,7 @@ def test_an_offered_task_without_a_row_is_dropped(node: Node) -> None:
 
 @pytest.mark.parametrize("run_id", ["no uuid", "01987f3c-0000-7000-8000-000000000001"])
 def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
-    """Without a word to anybody else."""
+    """Without a report."""
     facts = {"owner": "acme", "submission": None, "run": run_id, "token": 1}
     current_app.send_task(
         "tests.gate.double", (3,), task_id=run_id, queue="jobs", headers={HEADER: facts}
@@ -128,7 +124,7 @@ def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
 def test_a_hint_that_waits_is_dropped(node: Node, acme: Owner) -> None:
     """Its row remembers why, and publishes it when the time has come."""
     run = submit(double, 1, owner=acme)
-    # By hand, so that the queue has not been told: the row knows better.
+    # By hand: the queue does not know of the pause, the row does.
     Owner.objects.filter(pk=acme.pk).update(paused_at="2026-01-01T00:00Z")
     message = node.receive()
     node.turn(until=lambda: message.acknowledged)
@@ -138,9 +134,9 @@ def test_a_hint_that_waits_is_dropped(node: Node, acme: Owner) -> None:
 
 
 def test_a_busy_row_s_hint_goes_back_after_a_moment(node: Node, acme: Owner) -> None:
-    """Not at once, or it would turn round and round."""
+    """Not at once, or it would loop."""
     run = submit(double, 1, owner=acme)
-    # A worker that has fallen silent is told that every row is busy.
+    # For a worker without heartbeats every row counts as busy.
     silence(node.id, seconds=60)
     message = node.receive()
     node.turn(until=lambda: node.later)
@@ -166,7 +162,7 @@ def test_a_hint_that_is_published_twice_is_one(node: Node, acme: Owner) -> None:
 
 
 def test_a_hint_that_is_published_while_it_is_dropped_comes_again(node: Node, acme: Owner) -> None:
-    """The word that it is dropped is still on its way: who published it must not wait in vain."""
+    """The drop is still on its way to Redis: the publisher must not wait in vain."""
     run = submit(double, 1, owner=acme)
     Owner.objects.update(paused_at="2026-01-01T00:00Z")
     message = node.receive()
@@ -191,10 +187,9 @@ def test_a_doubled_hint_is_dropped(node: Node, acme: Owner) -> None:
 
 
 def test_what_is_cancelled_while_it_waits_for_a_slot_never_starts(node: Node, acme: Owner) -> None:
-    """The word came with a heartbeat, in time."""
+    """The cancel came with a heartbeat, in time."""
     run = submit(double, 1, owner=acme)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     cancel_runs([run.id])
     node.gate.cancel(str(run.id))
     node.begin()
@@ -206,8 +201,7 @@ def test_what_is_cancelled_while_it_waits_for_a_slot_never_starts(node: Node, ac
 def test_what_has_no_slot_in_time_is_handed_back(node: Node, acme: Owner) -> None:
     """Past its start deadline another worker may have it; no attempt is spent."""
     run = submit(double, 1, owner=acme)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.gate.hand_back_late()
     assert not message.acknowledged
     node.gate._held[str(run.id)].admitted_at -= 31
@@ -220,10 +214,9 @@ def test_what_has_no_slot_in_time_is_handed_back(node: Node, acme: Owner) -> Non
 
 
 def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> None:
-    """The gate looks at the clock itself, when nobody has come by to hand it back."""
+    """The gate checks the clock itself, when it was not handed back before."""
     run = submit(double, 1, owner=acme)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.gate._held[str(run.id)].admitted_at -= 31
     node.begin()
     node.turn(until=lambda: message.acknowledged)
@@ -231,10 +224,9 @@ def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> 
 
 
 def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
-    """Frozen between the gate's look and its own, it would begin what is another's by then."""
+    """Frozen between the gate's check and its own, it would begin another worker's run."""
     run = submit(double, 1, owner=acme)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     held = node.gate._held[str(run.id)]
     node.begin()
     begins_by = held.request.request_dict[HEADER]["begins_by"]
@@ -242,10 +234,9 @@ def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
 
 
 def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acme: Owner) -> None:
-    """From the word on it may start elsewhere."""
+    """From that report on it may start elsewhere."""
     run = submit(double, 1, owner=acme)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     held = node.gate._held[str(run.id)]
     node.gate.close()
     node.begin()
@@ -257,8 +248,7 @@ def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acm
 def test_a_last_attempt_starts_when_its_start_is_committed(node: Node, acme: Owner) -> None:
     """Were its worker to die before, it would not be known whether it has started."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     with held_by_somebody(run):
         node.begin()
         assert node.gate.starting_count == 1
@@ -272,8 +262,7 @@ def test_a_last_attempt_starts_when_its_start_is_committed(node: Node, acme: Own
 def test_a_last_attempt_that_is_somebody_else_s_does_not_start(node: Node, acme: Owner) -> None:
     """The commit of its start is refused: its worker was thought to be gone."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     silence(node.id, seconds=31)
     assert rescue_runs() == 1
     begun: list[Any] = []
@@ -287,10 +276,9 @@ def test_a_last_attempt_that_is_somebody_else_s_does_not_start(node: Node, acme:
 def test_a_last_attempt_that_is_cancelled_at_its_start_does_not_start(
     node: Node, acme: Owner
 ) -> None:
-    """The word of the cancel is in the row, and this worker has not heard it."""
+    """The row has the cancel, and this worker does not know it yet."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     cancel_runs([run.id])
     node.begin()
     node.turn(until=lambda: message.acknowledged)
@@ -301,8 +289,7 @@ def test_a_last_attempt_that_is_cancelled_at_its_start_does_not_start(
 def test_a_last_attempt_whose_moment_has_passed_is_tried_again(node: Node, acme: Owner) -> None:
     """Its worker slept while its start was committed: another may have it by now."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.begin()
     node.gate._held[str(run.id)].admitted_at -= 31
     node.turn(until=lambda: message.acknowledged)
@@ -341,10 +328,9 @@ def test_a_recorded_start_that_no_child_was_sent_is_tried_again(
 
 
 def test_what_is_recorded_when_the_pool_has_closed_is_tried_again(node: Node, acme: Owner) -> None:
-    """A closed pool takes a job without a word, and nobody hears of it again."""
+    """A closed pool accepts a job silently, and never reports it."""
     run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.gate._pool_apply = lambda *_args, **_options: None
     node.begin()
     node.gate.pool_closes()
@@ -353,10 +339,9 @@ def test_what_is_recorded_when_the_pool_has_closed_is_tried_again(node: Node, ac
 
 
 def test_a_stopping_node_hands_back_and_takes_nothing_more(node: Node, acme: Owner) -> None:
-    """What is not in the pool starts elsewhere, without waiting for a lease."""
+    """Runs that are not in the pool start elsewhere, without waiting for a lease."""
     runs = [submit(double, number, owner=acme) for number in range(2)]
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     node.gate.close()
     node.turn(until=lambda: message.acknowledged)
     node.receive()
@@ -385,7 +370,7 @@ def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them 
     most: int,
     state: str,
 ) -> None:
-    """Its word is missing, the policy is not."""
+    """Its report is missing, the policy is not."""
     monkeypatch.setattr(FailingPool, "error", error, raising=False)
     run = submit(double, 1, owner=acme, max_attempts=most)
     run_one(node, run)
@@ -395,7 +380,7 @@ def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them 
 
 
 def test_a_payload_that_cannot_be_dressed_fails_its_run(node: Node, acme: Owner) -> None:
-    """And leaves the node as it was."""
+    """The node stays as it was."""
     run = submit(double, 1, owner=acme)
     Run.objects.filter(id=run.id).update(payload=b'{"not": "a body"}')
     message = node.receive()

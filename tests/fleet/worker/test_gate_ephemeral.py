@@ -68,8 +68,7 @@ def published(job: Job, **facts: Any) -> Hint:
 
 def run_one(node: Node) -> Any:
     """Have the node do all that is to be done for the next message; return that."""
-    message = node.receive()
-    node.begin()
+    message = node.start()
     node.turn(until=lambda: message.acknowledged)
     assert node.gate._held == {}
     node.channel.settle()
@@ -88,14 +87,13 @@ def known_messages(client: redis.Redis) -> list[dict[str, Any]]:
 
 
 def test_it_runs_and_nothing_is_written(node: Node, acme: Owner) -> None:
-    """From the hint to the end; the worker tells the database of no run that it holds."""
+    """From the hint to the end; the worker reports no such run to the database."""
     job = job_without_history(acme, task="tests.gate.look", labels={"site": "north"})
     resolve(look)
     child.install({"tests.gate.look": current_app.tasks["tests.gate.look"]}, application())
     before = written_count()
     hint = published(job)
-    message = node.receive()
-    node.turn(until=lambda: node.begun)
+    message = node.admit()
     assert node.gate._held and node.gate.held() == []
     node.begin()
     node.turn(until=lambda: message.acknowledged)
@@ -111,7 +109,7 @@ def test_it_runs_and_nothing_is_written(node: Node, acme: Owner) -> None:
 
 
 def test_what_a_tick_has_triggered_runs(node: Node, acme: Owner, broker: redis.Redis) -> None:
-    """Its hint says all that the admission asks for, and the next one is like it."""
+    """Its hint has all facts for the admission, and so has the hint of its retry."""
     fields = {"lock_key": "db", "priority": 8, "backoff_seconds": 40.0}
     assert send_hints([(failing(acme, **fields).pk, slot_of(NOW))]) == 1
     message = run_one(node)
@@ -124,8 +122,7 @@ def test_what_a_tick_has_triggered_runs(node: Node, acme: Owner, broker: redis.R
 def test_a_child_may_be_as_late_as_it_is(node: Node, job: Job) -> None:
     """Refused there, it would be gone: no row would bring it again."""
     published(job)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     [held] = node.gate._held.values()
     node.begin()
     assert held.request.request_dict[HEADER]["begins_by"] is None
@@ -142,7 +139,7 @@ def test_a_task_that_needs_a_row_has_its_job_s(node: Node, acme: Owner) -> None:
 def test_a_failed_try_publishes_the_next_one(
     node: Node, acme: Owner, broker: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of the next attempt and token, after the back-off, and no other word of it."""
+    """With the next attempt and token, after the back-off, and without any other message."""
     hint = published(failing(acme, backoff_seconds=40.0))
     before = written_count()
     run_one(node)
@@ -157,7 +154,7 @@ def test_a_failed_try_publishes_the_next_one(
 def test_the_last_failure_is_said_once(
     node: Node, acme: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In the log, under a name that stays; no row would tell."""
+    """In the log, under a stable name; no row has it."""
     job = failing(acme, max_attempts=2)
     hint = published(job, attempt=2, token=2)
     run_one(node)
@@ -193,8 +190,7 @@ def test_its_message_stays_until_the_next_one_is_out(
 
     object.__setattr__(node.io_thread._application, "publish", publish)
     hint = published(failing(acme))
-    message = node.receive()
-    node.begin()
+    message = node.start()
     node.turn(until=lambda: message.acknowledged)
     assert failures == [False, False]
     assert list(delayed(broker)) == [f"{hint.run_id}:2"]
@@ -244,15 +240,14 @@ def test_what_cannot_be_applied_is_said_once(
 def test_a_hint_that_no_job_can_have_is_dropped(
     node: Node, job: Job, of: str, value: object
 ) -> None:
-    """Nobody is asked: the database would refuse such a number, and all others with it."""
+    """The database is not asked: it would refuse the number, and the whole batch with it."""
     facts = {"owner": "acme", "submission": None, "run": "", "token": 1, "job": job.pk}
     headers: dict[str, Any] = {HEADER: facts}
     (headers if of == "retries" else facts)[of] = value
     run_id = due_hint(job).run_id
     facts["run"] = run_id
     current_app.send_task("tests.gate.double", task_id=run_id, queue="jobs", headers=headers)
-    message = node.receive()
-    assert message.acknowledged
+    assert node.receive().acknowledged
     assert node.io_thread._requests == {}
 
 
@@ -267,9 +262,9 @@ def test_a_hint_of_a_job_that_is_gone_is_dropped(node: Node, job: Job) -> None:
 
 
 def test_a_paused_owner_s_hint_goes_back(node: Node, job: Job) -> None:
-    """After a moment: no row would bring it again when the pause is over."""
+    """After a pause: no row would bring it again when the owner resumes."""
     hint = published(job)
-    # By hand, so that the queue has not been told.
+    # By hand: the queue does not know of the pause.
     Owner.objects.update(paused_at=timezone.now())
     message = node.receive()
     node.turn(until=lambda: node.later)
@@ -287,11 +282,10 @@ def test_a_paused_owner_s_hint_goes_back(node: Node, job: Job) -> None:
 def test_what_has_no_slot_in_time_goes_back(node: Node, job: Job) -> None:
     """The same message, for the same attempt: there is no row to publish another.
 
-    It comes here again, while what it was before still waits for a slot: it runs once.
+    It comes here again while its first request still waits for a slot: it runs once.
     """
     hint = published(job)
-    first = node.receive()
-    node.turn(until=lambda: node.begun)
+    first = node.admit()
     [held] = node.gate._held.values()
     held.admitted_at -= 31
     node.gate.hand_back_late()
@@ -311,20 +305,18 @@ def test_what_has_no_slot_in_time_goes_back(node: Node, job: Job) -> None:
 
 
 def test_a_stopping_node_gives_it_back(node: Node, job: Job) -> None:
-    """What is not in the pool starts elsewhere."""
+    """Runs that are not in the pool start elsewhere."""
     hint = published(job)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     node.gate.close()
     node.channel.settle()
     assert [str(run_id) for run_id in hinted()] == [hint.run_id]
 
 
 def test_with_a_lost_connection_it_is_let_go(node: Node, job: Job) -> None:
-    """The message comes again, to this worker perhaps, which must not hold it twice."""
+    """The message comes again, perhaps to this worker, which must not hold it twice."""
     published(job)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     node.gate.reclaim([])
     assert node.gate._held == {}
 
@@ -332,8 +324,7 @@ def test_with_a_lost_connection_it_is_let_go(node: Node, job: Job) -> None:
 def test_a_message_that_comes_twice_waits_for_itself(node: Node, job: Job) -> None:
     """After a lease that ran out: dropped, it would be gone with this worker."""
     published(job)
-    first = node.receive()
-    node.turn(until=lambda: node.begun)
+    first = node.admit()
     # As a queue does that takes this worker for dead.
     tag = first.delivery_tag
     node.channel.qos.leases.give_back(tag)
@@ -351,10 +342,9 @@ def test_a_message_that_comes_twice_waits_for_itself(node: Node, job: Job) -> No
 def test_a_forged_hint_does_not_take_a_durable_run_s_place(
     node: Node, acme: Owner, job: Job
 ) -> None:
-    """Of the same id, while this worker holds that run: the heartbeat goes on to name it."""
+    """With the same id, while this worker holds that run: the heartbeat still names it."""
     run = submit(double, 1, owner=acme)
-    node.receive()
-    node.turn(until=lambda: node.begun)
+    node.admit()
     forged = due_hint(job, NOW, run_id=str(run.id), token=7)
     hint_broker().publish([forged], timeout=5)
     node.receive()

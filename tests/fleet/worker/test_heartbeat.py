@@ -83,7 +83,7 @@ def test_a_worker_that_drains_goes_on_beating(beats: Beats) -> None:
 
 
 def test_it_brings_the_word_of_cancels(beats: Beats) -> None:
-    """The database is told what is held, and tells what of it is to be cancelled."""
+    """The worker reports the runs that it holds, and the database answers with cancels."""
     beats.more()
     assert set(beats.cancelled) == {"a"}
 

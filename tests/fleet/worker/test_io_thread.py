@@ -1,6 +1,4 @@
-"""fleet/worker/io_thread.py: the loop goes on while the database is asked, and nothing said gets
-lost.
-"""
+"""fleet/worker/io_thread.py: the loop turns while the database is asked; no report is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from tests.waiting import wait_for
 
 
 class FakeApplication:
-    """The other side of an I/O thread: notes what it is asked, and answers when it may."""
+    """The application behind an I/O thread: records calls, and answers when it may."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, list[Any]]] = []
@@ -84,7 +82,7 @@ def do_all(*steps: Callable[[], None]) -> None:
 
 @pytest.fixture
 def io_thread(fake: FakeApplication, monkeypatch: pytest.MonkeyPatch) -> Iterator[IOThread]:
-    """A running I/O thread; what it posts is done in its own thread."""
+    """A running I/O thread; its posts run in its own thread."""
     monkeypatch.setattr(io_thread_module, "RETRY_SECONDS", 0.02)
     io_thread = IOThread(fake.callables(), uuid4(), do_all)
     io_thread.start()
@@ -126,7 +124,7 @@ def test_every_ask_gets_its_verdict(io_thread: IOThread, fake: FakeApplication) 
 
 
 def test_batches_form_while_a_statement_runs(io_thread: IOThread, fake: FakeApplication) -> None:
-    """What gathers meanwhile goes together; reports go before asks."""
+    """Reports and asks that arrive meanwhile form a batch; reports go first."""
     fake.may_answer.clear()
     asking(io_thread, fake, "a")
     wait_for(lambda: fake.calls, what="the first statement")
@@ -144,7 +142,7 @@ def test_batches_form_while_a_statement_runs(io_thread: IOThread, fake: FakeAppl
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What may gather does so for longer than any test."""
+    """Batches wait for longer than any test."""
     for name in ("START_SECONDS", "END_SECONDS", "REQUEST_SECONDS"):
         monkeypatch.setattr(io_thread_module, name, 60.0)
 
@@ -202,7 +200,7 @@ def test_a_full_batch_waits_no_longer(
 
 
 def test_a_run_is_asked_for_once_at_a_time(io_thread: IOThread, fake: FakeApplication) -> None:
-    """A doubled hint is told so; after the verdict it may be asked for again."""
+    """A duplicate hint gets this answer; after the verdict it may be asked for again."""
     fake.may_answer.clear()
     assert asking(io_thread, fake, "a", "a") == [True, False]
     fake.may_answer.set()
@@ -228,7 +226,7 @@ def test_a_verdict_comes_with_the_time_of_its_question(
 def test_queues_that_have_forgotten_are_told_once_a_second(
     io_thread: IOThread, fake: FakeApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks does so with every take; what has failed is done when it is asked for again."""
+    """Each take asks; a failed call is repeated at the next ask."""
     monkeypatch.setattr(io_thread_module, "RETRY_SECONDS", 0.5)
     fake.fails = [OSError("the database is away")]
     began_at = time.monotonic()
@@ -258,7 +256,7 @@ def test_a_large_number_of_asks_is_taken_in_parts(
 
 
 def test_a_start_waits_a_moment_for_its_end(io_thread: IOThread, fake: FakeApplication) -> None:
-    """Both are then one write; alone, it is written after that moment."""
+    """Both are then one write; alone, it is written after that pause."""
     began_at = time.monotonic()
     io_thread.note_start("a", 1, began_at)
     telling(io_thread, fake, "a", Kind.SUCCEEDED)
@@ -275,7 +273,7 @@ def test_a_start_waits_a_moment_for_its_end(io_thread: IOThread, fake: FakeAppli
 
 
 def test_a_start_belongs_to_its_own_attempt(io_thread: IOThread, fake: FakeApplication) -> None:
-    """The end of the one before may be heard of later."""
+    """The end of the attempt before may arrive later."""
     io_thread.note_start("a", 2, time.monotonic())
     telling(io_thread, fake, "a", Kind.FAILED)
     wait_for_answers(fake, 1)
@@ -286,7 +284,7 @@ def test_a_start_belongs_to_its_own_attempt(io_thread: IOThread, fake: FakeAppli
 def test_a_start_is_taken_back_until_it_is_written(
     io_thread: IOThread, fake: FakeApplication
 ) -> None:
-    """Who takes it back learns which: of the latter the row knows."""
+    """The caller learns which: the row knows a written one."""
     io_thread.note_start("a", 1, time.monotonic())
     assert io_thread.cancel_start("a", 1)
     io_thread.note_start("b", 1, time.monotonic())
@@ -296,7 +294,7 @@ def test_a_start_is_taken_back_until_it_is_written(
 
 
 def test_an_old_token_is_told_so(io_thread: IOThread, fake: FakeApplication) -> None:
-    """By no state at all."""
+    """With no state at all."""
     telling(io_thread, fake, "a", Kind.SUCCEEDED, token=0)
     assert wait_for_answers(fake, 1) == [("a", None)]
 
@@ -304,7 +302,7 @@ def test_an_old_token_is_told_so(io_thread: IOThread, fake: FakeApplication) -> 
 def test_what_could_not_be_written_is_written_again(
     io_thread: IOThread, fake: FakeApplication
 ) -> None:
-    """The same reports, before newer ones, on a new connection; told once."""
+    """The same reports, before newer ones, on a new connection; the log has one line."""
     fake.fails = [OSError("down"), OSError("down")]
     telling(io_thread, fake, "a", Kind.SUCCEEDED)
     assert wait_for_answers(fake, 1) == [("a", "succeeded")]
@@ -323,7 +321,7 @@ def test_what_could_not_be_asked_is_asked_again(io_thread: IOThread, fake: FakeA
 def test_a_row_that_somebody_holds_keeps_nobody_else(
     io_thread: IOThread, fake: FakeApplication
 ) -> None:
-    """It is reported again after a moment, and counts as unwritten until then."""
+    """It is reported again after a pause, and counts as unwritten until then."""
     fake.busy = ["a"]
     telling(io_thread, fake, "a", Kind.SUCCEEDED)
     telling(io_thread, fake, "b", Kind.SUCCEEDED)
@@ -338,7 +336,7 @@ def publishing(io_thread: IOThread, fake: FakeApplication, run_id: str) -> None:
 
 
 def test_hints_are_published_together(io_thread: IOThread, fake: FakeApplication) -> None:
-    """Each is told when all are out."""
+    """Each caller is answered when all are out."""
     fake.may_answer.clear()
     publishing(io_thread, fake, "a")
     wait_for(lambda: fake.calls, what="the first publish")
@@ -355,9 +353,9 @@ def test_a_broker_that_is_away_keeps_hints_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """They are published in a moment, before newer ones; reports and asks do not wait for it.
+    """They are published after a pause, before newer ones; reports and asks do not wait.
 
-    It is one line of the log, and the database keeps its connection.
+    The log has one line, and the database keeps its connection.
     """
     monkeypatch.setattr(io_thread_module, "RETRY_SECONDS", 0.5)
     fake.fails = [BrokerUnavailable("away")]
@@ -376,7 +374,7 @@ def test_a_broker_that_is_away_keeps_hints_and_nothing_else(
 
 
 def test_flush_waits_for_every_hint(io_thread: IOThread, fake: FakeApplication) -> None:
-    """Or says that the time was too short: its message then goes back, and nothing is lost."""
+    """Or it returns that the time was too short: its message then goes back, nothing is lost."""
     fake.fails = [BrokerUnavailable("away")] * 1_000
     publishing(io_thread, fake, "a")
     assert not io_thread.flush(timeout=0.1)
@@ -400,7 +398,7 @@ def test_two_attempts_of_a_run_without_a_row_are_two_asks(
 
 
 def test_flush_waits_for_every_report(io_thread: IOThread, fake: FakeApplication) -> None:
-    """Or says that the time was too short."""
+    """Or it returns that the time was too short."""
     fake.may_answer.clear()
     telling(io_thread, fake, "a", Kind.SUCCEEDED)
     assert not io_thread.flush(timeout=0.05)

@@ -1,4 +1,4 @@
-"""fleet/worker/leasing.py: what a worker on fair queues refuses, enforces, and leaves behind."""
+"""fleet/worker/leasing.py: what a worker on fair queues refuses and enforces."""
 
 from __future__ import annotations
 
@@ -24,12 +24,7 @@ from fleet.transport.transport import fair_queues
 from fleet.versions import TESTED
 from fleet.wiring import SCHEMES, register
 from fleet.worker.consumer import Consumer
-from fleet.worker.leasing import (
-    DEFAULT_CONSUMER,
-    FairQueues,
-    leases_of,
-    refuse_stock_transport,
-)
+from fleet.worker.leasing import DEFAULT_CONSUMER, FairQueues, leases_of, refuse_stock_transport
 from tests.jobs.scenes import hinted
 from tests.waiting import wait_for
 
@@ -39,7 +34,7 @@ FAIR = {"fair_queues": ["jobs"], "lease_seconds": 0.4}
 
 @pytest.fixture
 def app() -> Iterator[Celery]:
-    """An app with a fair and a stock queue, and a task that says to be acknowledged early."""
+    """An app with a fair and a stock queue, and a task that asks for early acknowledgement."""
     with Celery("fair", broker=settings.REDIS_URL, set_as_current=False) as app:
         app.conf.update(
             broker_transport_options=FAIR,
@@ -55,7 +50,7 @@ def app() -> Iterator[Celery]:
 
 
 def worker_of(app: Celery) -> Any:
-    """Return what the step sees of a worker, whose pool ends at once what it is given."""
+    """Return the attributes of a worker that the step uses; its pool runs jobs at once."""
 
     def apply_async(*_args: Any, **options: Any) -> str:
         options["callback"]((False, None, 0.01))
@@ -63,10 +58,7 @@ def worker_of(app: Celery) -> Any:
 
     pool = SimpleNamespace(apply_async=apply_async)
     return SimpleNamespace(
-        app=app,
-        pool=pool,
-        consumer_cls=DEFAULT_CONSUMER,
-        _process_task=lambda _request: None,
+        app=app, pool=pool, consumer_cls=DEFAULT_CONSUMER, _process_task=lambda _request: None
     )
 
 
@@ -94,7 +86,7 @@ def started(app: Celery, broker: redis.Redis) -> Iterator[FairQueues]:
 def test_another_transport_for_fair_queues_is_refused(
     app: Celery, found: dict[str, str], error: str
 ) -> None:
-    """Or messages would lie in a queue that nobody looks at; the error says what to do."""
+    """Otherwise messages would lie in a queue without a worker; the error says what to do."""
     app.conf.update(found)
     with pytest.raises(ImproperlyConfigured, match=error):
         FairQueues(worker := worker_of(app)).create(worker)
@@ -120,7 +112,7 @@ def untested(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("untested")
 def test_fair_queues_are_not_served_on_untested_versions(app: Celery) -> None:
-    """What Fairshift overrides may have changed; an option accepts that."""
+    """Code that Fairshift overrides may have changed; an option accepts that."""
     with pytest.raises(Refused, match=r"billiard 4\.3\.\d+, but with .*billiard 4\.0\.0"):
         FairQueues(worker := worker_of(app)).create(worker)
     app.conf.broker_transport_options = {**FAIR, "allow_untested_versions": True}
@@ -153,7 +145,7 @@ def test_what_is_served_fairly_or_not_at_all_is_let_through(
 
 
 def test_on_fair_queues_everything_is_acknowledged_late(app: Celery) -> None:
-    """Whatever the task says: what is acknowledged before it runs is nobody's while it runs."""
+    """Whatever the task asks: a message acked early belongs to no worker while it runs."""
     step = FairQueues(worker := worker_of(app))
     step.create(worker)
     assert all(task.acks_late for task in app.tasks.values())
@@ -193,7 +185,7 @@ def took(app: Celery, *, in_pool: bool = False) -> str:
 def test_what_the_pool_does_not_have_goes_back_before_it_drains(
     started: FairQueues, app: Celery
 ) -> None:
-    """Somebody else runs it meanwhile; what the pool has stays until it has ended."""
+    """Another worker runs it meanwhile; the pool's jobs stay until they have ended."""
     took(app)
     took(app, in_pool=True)
     assert hinted() == []
@@ -241,7 +233,7 @@ def test_leases_are_renewed_beside_the_loop(
 def test_the_renewal_outlives_a_lost_broker(
     started: FairQueues, app: Celery, broker: redis.Redis
 ) -> None:
-    """It goes on over another connection."""
+    """It continues over another connection."""
     worker, key = took(app), queue_key("jobs", "workers")
     for _ in range(3):
         before = broker.zscore(key, worker) or 0

@@ -38,7 +38,7 @@ def test_what_breaks_a_promise_is_refused_by_name(setting: str, value: str) -> N
 
 @pytest.mark.parametrize("pool", [thread.TaskPool, solo.TaskPool])
 def test_a_pool_that_stops_no_task_is_given_no_durable_run(pool: type[BasePool]) -> None:
-    """It is refused by name, unless it takes plain tasks alone or somebody has allowed it."""
+    """It is refused by name, unless it takes plain tasks alone or a setting allows it."""
     with Celery("refused", broker="memory://", set_as_current=False) as app:
         worker: Any = SimpleNamespace(app=app, pool=pool(1, app=app))
         handed = replace(application(), plain_queues=("system", "inbox"))
@@ -57,7 +57,7 @@ def test_a_pool_that_stops_no_task_is_given_no_durable_run(pool: type[BasePool])
 def test_an_error_of_one_answer_does_not_end_the_worker(
     state: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In the loop, which ends with what a callback raises, and after the loop's end."""
+    """In the loop, which an exception of a callback would end, and after the loop's end."""
 
     def breaks() -> None:
         raise OSError(message)
@@ -74,7 +74,7 @@ def test_an_error_of_one_answer_does_not_end_the_worker(
 
 
 def test_answers_are_dealt_with_in_their_order() -> None:
-    """The order of the queue: Kombu's loop keeps what it is to call in a set."""
+    """The order of the queue: Kombu's loop keeps its callbacks in a set."""
     hub, dealt, posted = Hub(), list[int](), deque[Any]()
     worker: Any = SimpleNamespace(hub=hub, blueprint=SimpleNamespace(state=bootsteps.RUN))
     for number in range(100):
@@ -100,7 +100,7 @@ def test_a_loop_that_sleeps_hears_that_it_is_to_stop() -> None:
 
 
 def test_a_cold_stop_ends_tasks_before_it_leaves() -> None:
-    """Whoever takes over a run must not find its old task at work."""
+    """The worker that takes over a run must not find its old task at work."""
     done: list[str] = []
 
     def note(name: str) -> Any:

@@ -1,6 +1,4 @@
-"""fleet/worker/unknown_tasks.py: a hint of a task that its worker does not know is for other
-workers.
-"""
+"""fleet/worker/unknown_tasks.py: other workers get hints of tasks that this one lacks."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 
 class OldNode(Node):
-    """A node whose worker has no task but `tests.add`: it meets hints as Celery's consumer does."""
+    """A node whose worker knows only `tests.add`: it meets hints as Celery's consumer does."""
 
     def __init__(self) -> None:
         super().__init__(TaskPool(1, app=current_app))
@@ -110,7 +108,7 @@ def test_pauses_grow_and_end_with_an_offer() -> None:
 
 
 def test_many_messages_rest_longer_and_are_spread() -> None:
-    """A worker takes about 100 a second only to give them back, and none rests beyond 15 s."""
+    """A worker gives back at most about 100 a second, and none rests beyond 15 s."""
     assert pause_before(99_999, known=500, chance=0.5) == 5.0
     assert pause_before(99_999, known=10_000, chance=0.0) == 5.0
     assert pause_before(99_999, known=10_000, chance=1.0) == 15.0
@@ -143,7 +141,7 @@ def test_a_hint_is_dropped_when_no_worker_of_the_queue_knows_its_task(
 
 
 def test_a_worker_that_boots_frees_what_has_waited_for_it(node: OldNode, acme: Owner) -> None:
-    """With its first heartbeat; a later one does nothing of the kind."""
+    """With its first heartbeat only."""
     run = submit(double, 1, owner=acme)
     node.has_settled(node.meet())
     knowing_worker()
@@ -192,7 +190,7 @@ def test_a_run_without_a_row_stays_in_the_queue(node: OldNode, acme: Owner) -> N
 def test_a_plain_message_is_dropped_as_celery_does(
     node: OldNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With its log: nothing but the message stands for it."""
+    """With its log: the message has no row."""
     current_app.send_task("tests.old", queue="jobs")
     with caplog.at_level(logging.ERROR):
         node.has_settled(node.meet())
