@@ -16,6 +16,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django_object_actions import DjangoObjectActions
 
@@ -113,7 +114,9 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
         if not self.may(request, verb, row):
             raise PermissionDenied
         site = self.admin_site.name
-        back = reverse(admin_urlname(self.opts, "change"), args=[row.pk], current_app=site)
+        back = reverse(
+            admin_urlname(self.opts, SafeString("change")), args=[row.pk], current_app=site
+        )
         rows = self._ready(verb, self._only(request, row), request)
         confirmed = unsign(verb, request, request.POST.get("confirmed", ""))
         if not rows.exists():
