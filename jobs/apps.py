@@ -28,7 +28,7 @@ class JobsConfig(AppConfig):
 
         from jobs import checks  # noqa: F401  registers the system checks
         from jobs.core.unmigrated import explain_missing_tables
-        from jobs.models import verbs
+        from jobs.models import Backfill, Job, Run, Submission, verbs
         from jobs.pages.ical_logs import hide_feed_secrets
         from jobs.recurring.backfill import backfill
         from jobs.runs.cancellation import cancel_runs, cancel_submission
@@ -38,15 +38,12 @@ class JobsConfig(AppConfig):
 
         hide_feed_secrets()
         explain_missing_tables()
-        verbs.install(
-            verbs.Verbs(
-                cancel_runs=cancel_runs,
-                reopen_runs=reopen_runs,
-                cancel_submission=cancel_submission,
-                why_waiting=why_waiting,
-                run_job=run_job,
-                backfill=backfill,
-            )
+        of_models: verbs.Verbs[Job, Run, Submission, Backfill] = verbs.Verbs(
+            cancel_runs=cancel_runs,
+            reopen_runs=reopen_runs,
+            cancel_submission=cancel_submission,
+            why_waiting=why_waiting,
+            run_job=run_job,
+            backfill=backfill,
         )
-        # At boot: a later use of a bad value would fail without naming the setting.
-        conf.refuse_wrong_settings()
+        verbs.install(of_models)

@@ -6,9 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.job import Job
 from jobs.models.owner import Owner
-from jobs.models.submission import Submission
 
 
 class Tick(models.Model):
@@ -69,7 +67,7 @@ class MissReason(models.TextChoices):
 class Missed(models.Model):
     """Due times of a job that were not run: one record a span, with count and reason."""
 
-    job = models.ForeignKey(Job, models.CASCADE, related_name="missed")
+    job = models.ForeignKey("jobs.Job", models.CASCADE, related_name="missed")
     owner = models.ForeignKey(Owner, models.CASCADE, related_name="+")
     first_at = models.DateTimeField(_("first due"))
     last_at = models.DateTimeField(_("last due"))
@@ -92,13 +90,13 @@ class Missed(models.Model):
 class Backfill(models.Model):
     """A range of past due times that an operator wants to be run."""
 
-    job = models.ForeignKey(Job, models.CASCADE, related_name="backfills")
+    job = models.ForeignKey("jobs.Job", models.CASCADE, related_name="backfills")
     start_at = models.DateTimeField(_("from"))
     end_at = models.DateTimeField(_("until"), help_text=_("Not included."))
     count = models.PositiveIntegerField(_("due times"))
     made = models.PositiveIntegerField(_("submitted"), default=0)
     next_at = models.DateTimeField(null=True, help_text=_("All before it are submitted."))
-    submission = models.ForeignKey(Submission, models.PROTECT, related_name="+")
+    submission = models.ForeignKey("jobs.Submission", models.PROTECT, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     done_at = models.DateTimeField(null=True)
 

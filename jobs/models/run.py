@@ -15,7 +15,6 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.core.crypto import read_body, read_result
 from jobs.core.states import ACTIVE, ENDED, State
-from jobs.models.job import Job
 from jobs.models.owner import Owner
 from jobs.models.submission import Submission
 from jobs.models.target import Target
@@ -48,7 +47,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(labels__contains=labels).exclude(labels={})
 
 
-def _loose_key(to: type[models.Model], related_name: str, label: Any) -> Any:
+def _loose_key(to: type[models.Model] | str, related_name: str, label: Any) -> Any:
     """A foreign key without constraint and without an index of its own."""
     return models.ForeignKey(
         to,
@@ -72,7 +71,7 @@ class Run(models.Model):
 
     id = models.UUIDField(primary_key=True)
     owner = _loose_key(Owner, "runs", _("owner"))
-    job = _loose_key(Job, "runs", _("job"))
+    job = _loose_key("jobs.Job", "runs", _("job"))
     submission = _loose_key(Submission, "runs", _("submission"))
     target = _loose_key(Target, "runs", _("target"))
     worker = _loose_key(Worker, "runs", _("worker"))

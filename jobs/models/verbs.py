@@ -1,21 +1,24 @@
-"""The verbs behind methods of models, such as `run.cancel()`; `jobs.apps` installs them."""
+"""The verbs behind methods of models, such as `run.cancel()`; `jobs.apps` installs them.
+
+Models import this module, so it names none of them: `jobs.apps` says which types a verb takes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
 
-if TYPE_CHECKING:
-    from jobs.models.job import Job
-    from jobs.models.recurring import Backfill
-    from jobs.models.run import Run
-    from jobs.models.submission import Submission
-
+Job = TypeVar("Job")
+Run = TypeVar("Run")
+Submission = TypeVar("Submission")
+Backfill = TypeVar("Backfill")
+_Given_contra = TypeVar("_Given_contra", contravariant=True)
+_Made_co = TypeVar("_Made_co", covariant=True)
 
 Actor = AbstractBaseUser | None
 """The user who acts; None for code."""
@@ -41,43 +44,51 @@ class OfRuns(Protocol):
     ) -> list[UUID]: ...
 
 
-class OfSubmission(Protocol):
+class OfSubmission(Protocol[_Given_contra]):
     """A verb on all runs of a submission."""
 
     def __call__(
-        self, submission: Submission, *, actor: Actor = None, reason: str = ""
+        self, submission: _Given_contra, *, actor: Actor = None, reason: str = ""
     ) -> Cancelled: ...
 
 
-class MakeBackfill(Protocol):
+class MakeBackfill(Protocol[_Given_contra, _Made_co]):
     """A verb that runs the past due times of a job in a span."""
 
     def __call__(
-        self, job: Job, start: datetime, end: datetime, *, actor: Actor = None, reason: str = ""
-    ) -> Backfill: ...
+        self,
+        job: _Given_contra,
+        start: datetime,
+        end: datetime,
+        *,
+        actor: Actor = None,
+        reason: str = "",
+    ) -> _Made_co: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Verbs:
+class Verbs(Generic[Job, Run, Submission, Backfill]):
     """The verbs of models."""
 
     cancel_runs: OfRuns
     reopen_runs: OfRuns
-    cancel_submission: OfSubmission
+    cancel_submission: OfSubmission[Submission]
     why_waiting: Callable[[Run], str]
     run_job: Callable[[Job], Run]
-    backfill: MakeBackfill
+    backfill: MakeBackfill[Job, Backfill]
 
 
-_installed: list[Verbs] = []
+AnyVerbs = Verbs[Any, Any, Any, Any]
+
+_installed: list[AnyVerbs] = []
 
 
-def install(verbs: Verbs) -> None:
+def install(verbs: AnyVerbs) -> None:
     """Set the verbs that methods of models call."""
     _installed[:] = [verbs]
 
 
-def verbs() -> Verbs:
+def verbs() -> AnyVerbs:
     """Return the verbs, once Django has loaded its apps."""
     [installed] = _installed
     return installed
