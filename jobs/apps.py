@@ -47,3 +47,6 @@ class JobsConfig(AppConfig):
             backfill=backfill,
         )
         verbs.install(of_models)
+
+        # At boot: a later use of a bad value would fail without naming the setting.
+        conf.refuse_wrong_settings()
