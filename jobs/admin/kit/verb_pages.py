@@ -10,7 +10,6 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin import helpers
 from django.contrib.admin.options import IS_POPUP_VAR
-from django.contrib.admin.templatetags.admin_urls import admin_urlname
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
@@ -112,8 +111,8 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
             raise Http404
         if not self.may(request, verb, row):
             raise PermissionDenied
-        site = self.admin_site.name
-        back = reverse(admin_urlname(self.opts, "change"), args=[row.pk], current_app=site)
+        page = f"{self.opts.app_label}_{self.opts.model_name}_change"
+        back = reverse(f"{self.admin_site.name}:{page}", args=[row.pk])
         rows = self._ready(verb, self._only(request, row), request)
         confirmed = unsign(verb, request, request.POST.get("confirmed", ""))
         if not rows.exists():
