@@ -10,13 +10,11 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin import helpers
 from django.contrib.admin.options import IS_POPUP_VAR
-from django.contrib.admin.templatetags.admin_urls import admin_urlname
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django_object_actions import DjangoObjectActions
 
@@ -113,10 +111,8 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
             raise Http404
         if not self.may(request, verb, row):
             raise PermissionDenied
-        site = self.admin_site.name
-        back = reverse(
-            admin_urlname(self.opts, SafeString("change")), args=[row.pk], current_app=site
-        )
+        page = f"{self.opts.app_label}_{self.opts.model_name}_change"
+        back = reverse(f"{self.admin_site.name}:{page}", args=[row.pk])
         rows = self._ready(verb, self._only(request, row), request)
         confirmed = unsign(verb, request, request.POST.get("confirmed", ""))
         if not rows.exists():
