@@ -27,9 +27,7 @@ def check_wiring(**_arguments: Any) -> list[CheckMessage]:
     app = current_app._get_current_object()
     if unknown_settings() or wrong_settings():
         return []  # other checks report these; no setting can be read
-    return list(_not_this_project(app)) or [
-        message for check in (_process, _results, _queues, _scheduler) for message in check(app)
-    ]
+    return list(_not_this_project(app)) or [*_process(app), *_configuration(app)]
 
 
 @register("fairshift", deploy=True)
@@ -112,6 +110,13 @@ def _process(app: Celery) -> Iterator[CheckMessage]:
             f" Celery app is made. {SEE}",
             id="fairshift.E013",
         )
+
+
+def _configuration(app: Celery) -> Iterator[CheckMessage]:
+    """Yield errors of the app's settings."""
+    yield from _results(app)
+    yield from _queues(app)
+    yield from _scheduler(app)
 
 
 def _results(app: Celery) -> Iterator[CheckMessage]:
