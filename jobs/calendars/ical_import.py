@@ -68,7 +68,7 @@ class _Plan:
         )
         return ImportReport(**self.counts(), problems=reading.notes, changes=tuple(changes))
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, Any]:
         return {
             "added": len(self.added),
             "changed": len(self.changed),
