@@ -134,7 +134,7 @@ def _judge(
             runs, missed = _of_job(job, spans, start=start, end=end, at=at, rule=rule)
         except FairshiftError:
             # Raw SQL may have broken this job; the others are judged.
-            logger.exception("job %s is not caught up: its schedule is broken", job["id"])
+            logger.exception("job %s has a broken schedule: it is not caught up", job["id"])
             runs, missed = [], []
         judged.pairs.extend((job["id"], slot_of(due)) for due in runs)
         judged.missed.extend((job["id"], each) for each in missed)
@@ -195,5 +195,5 @@ def _missed_in_pause(pause: Mapping[str, Any]) -> list[MissedSpan]:
     try:
         return missed_span(due_in(schedule_of(pause), start=start, end=end), MissReason.PAUSED)
     except FairshiftError:
-        logger.exception("pause of job %s: its schedule is broken", pause["id"])
+        logger.exception("job %s has a broken schedule: its pause is not recorded", pause["id"])
         return []
