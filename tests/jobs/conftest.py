@@ -1,7 +1,5 @@
 """The named world: two owners with unlike weights, one stranger; real commits where asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

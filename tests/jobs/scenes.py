@@ -1,7 +1,5 @@
 """What scenes of the core are made of: runs, living workers, admissions, reports, threads."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

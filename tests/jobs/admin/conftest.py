@@ -1,7 +1,5 @@
 """The people of the named world, and runs in the states that pages must show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every page of the admin opens, also when a row of it is broken."""
 
-from __future__ import annotations
-
 import pytest
 from django.apps import apps
 from django.db import connection

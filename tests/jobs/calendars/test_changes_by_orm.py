@@ -5,8 +5,6 @@ Whatever deletes or changes a calendar, the next promotion judges again what wai
 nothing starts by what the calendar was before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -2,8 +2,6 @@
 to whom.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import icalendar

@@ -1,7 +1,5 @@
 """jobs/core/prepared.py: a statement about runs is planned once for the partition of their day."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from uuid import UUID, uuid4

@@ -2,8 +2,6 @@
 number.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

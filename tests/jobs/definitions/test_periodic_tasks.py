@@ -1,7 +1,5 @@
 """jobs/definitions/periodic_tasks.py: the PeriodicTask of a job in seconds agrees with it."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 from typing import Any

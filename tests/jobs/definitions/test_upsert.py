@@ -2,8 +2,6 @@
 effect.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 
@@ -246,7 +244,8 @@ OPERATIONS = st.lists(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=settings.default.max_examples // 3,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(OPERATIONS)
 def test_jobs_are_what_was_last_said_of_them(

@@ -4,8 +4,6 @@ One connection's functions of time are hidden behind others of the same names, i
 it searches first: the statements of `jobs` stay as they are.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Final
 

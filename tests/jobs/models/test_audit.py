@@ -1,7 +1,5 @@
 """jobs/models/audit.py: what operators did is only ever added to."""
 
-from __future__ import annotations
-
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User

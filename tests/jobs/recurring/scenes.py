@@ -1,7 +1,5 @@
 """Jobs that recur, moments of a made-up clock, and ticks over them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

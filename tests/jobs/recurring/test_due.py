@@ -1,7 +1,5 @@
 """jobs/recurring/due.py: the jobs that are due in some slots, and no others."""
 
-from __future__ import annotations
-
 import json
 import logging
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """jobs/recurring/misfire.py: what nobody was there to run is run late or recorded, never silent."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -337,8 +335,7 @@ cuts = st.lists(st.integers(0, 180 * 120), min_size=2, max_size=5, unique=True).
 
 
 @settings(
-    max_examples=30,
-    deadline=None,
+    max_examples=settings.default.max_examples // 3,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

@@ -2,8 +2,6 @@
 done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

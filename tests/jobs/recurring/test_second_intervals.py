@@ -1,7 +1,5 @@
 """jobs/recurring/second_intervals.py: a job in seconds runs on a grid."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/recurring/tick.py: all that is due in a tick is triggered, whoever dies at it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """jobs/runs/gate.py, and the gate at each step: held, queued, admitted, refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """jobs/runs/idempotency.py: asking twice with one key makes one run or one submission."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/runs/why_waiting.py: every run that has not started says why, in one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """jobs/system/rescue.py: what a lost worker held is tried again, or ends as a dead letter."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """jobs/system/sweep.py: what is committed and has no hint is found and published."""
 
-from __future__ import annotations
-
 import pytest
 import redis
 from django.db import connection

@@ -3,8 +3,6 @@
 All changes of all zones, with more calendars, are in tests/chaos/test_window_grid.py.
 """
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """Too many openings of a calendar: refused at each save and at import, harmless if written."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from time import process_time
 

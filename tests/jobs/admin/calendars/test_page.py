@@ -1,7 +1,5 @@
 """Pages of calendars, windows and groups of targets: each opens, and tells what is there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any

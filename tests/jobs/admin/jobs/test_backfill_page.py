@@ -1,7 +1,5 @@
 """Backfills: asked for by range, counted before they begin, followed and cancelled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any

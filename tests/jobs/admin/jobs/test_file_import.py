@@ -1,7 +1,5 @@
 """jobs/admin/jobs/file_import.py: looked at first, then confirmed, by those who may."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The form of a job: arguments checked by the task's signature, kept as bytes, shown to few."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Jobs found by what needs somebody: late, failing, paused, broken; each by index."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any

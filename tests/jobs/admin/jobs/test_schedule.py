@@ -1,7 +1,5 @@
 """The schedule of a job: refused by field, given its place, told in words and times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Verbs on many rows: by the filter, in chunks, audited as one act."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test import Client

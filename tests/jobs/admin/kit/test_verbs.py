@@ -1,7 +1,5 @@
 """Verbs on one row: asked first, done once, refused clearly, audited."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.core import signing

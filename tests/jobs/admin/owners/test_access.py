@@ -1,7 +1,5 @@
 """Another owner's rows do not exist: in no list, count, filter, search, page or action."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

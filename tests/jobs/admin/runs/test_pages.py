@@ -1,7 +1,5 @@
 """Runs: searched by what an index answers, counted quickly, told whole on one page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
