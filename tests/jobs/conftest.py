@@ -9,6 +9,7 @@ from django.db import connection, connections
 
 import tests.tasks  # noqa: F401  registers the tasks that scenes submit
 from fleet.transport import leases
+from jobs.core import sql
 from jobs.models import Owner
 from jobs.runs import dispatch
 from tests.audit import EMPTY_AUDIT
@@ -58,9 +59,8 @@ def _real_commits(
     django_db_setup: None, django_db_blocker: Any, broker: redis.Redis
 ) -> Iterator[None]:
     with django_db_blocker.unblock():
-        with connection.cursor() as cursor:
-            # A scene that waits for its own lock fails, where it would hang.
-            cursor.execute("SET lock_timeout = '10s'")
+        # A scene that waits for its own lock fails, where it would hang.
+        sql.query("SET lock_timeout = '10s'")
         yield
         with connection.cursor() as cursor:
             for table in TABLES:
@@ -89,14 +89,13 @@ def broker(settings: Any) -> Iterator[redis.Redis]:
 @pytest.fixture
 def no_ticks(db: None) -> None:
     """No ticks, and a cursor at this moment."""
-    with connection.cursor() as cursor:
-        # A scene of processes before this one may have left no row.
-        cursor.execute("DELETE FROM jobs_tick; DELETE FROM jobs_cursor")
-        cursor.execute(
-            "INSERT INTO jobs_cursor (slot, beat_at, again_seen) VALUES "
-            "(floor(extract(epoch FROM clock_timestamp()) * 2), clock_timestamp(), "
-            "pg_current_snapshot())"
-        )
+    # A scene of processes before this one may have left no row.
+    sql.query("DELETE FROM jobs_tick; DELETE FROM jobs_cursor")
+    sql.query(
+        "INSERT INTO jobs_cursor (slot, beat_at, again_seen) VALUES "
+        "(floor(extract(epoch FROM clock_timestamp()) * 2), clock_timestamp(), "
+        "pg_current_snapshot())"
+    )
 
 
 @pytest.fixture

@@ -45,12 +45,11 @@ def living_worker(hostname: str = "w1@here", *, queues: Sequence[str] = ("jobs",
 
 def silence(worker: UUID, *, seconds: float) -> None:
     """Let a worker's last heartbeat be that long ago."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE jobs_worker SET heartbeat_at = heartbeat_at - make_interval(secs => %s) "
-            "WHERE id = %s",
-            [seconds, worker],
-        )
+    sql.query(
+        "UPDATE jobs_worker SET heartbeat_at = heartbeat_at - make_interval(secs => %s) "
+        "WHERE id = %s",
+        [seconds, worker],
+    )
 
 
 def ask(worker: UUID, runs: Iterable[Run]) -> list[Admission | Refusal]:
@@ -142,12 +141,11 @@ def called() -> list[tuple[str, Any]]:
 
 def age(run: Run, column: str, *, seconds: float) -> None:
     """Put one of a run's times that long before now."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"UPDATE jobs_run SET {column} = clock_timestamp() - make_interval(secs => %s) "
-            "WHERE id = %s",
-            [seconds, run.id],
-        )
+    sql.query(
+        f"UPDATE jobs_run SET {column} = clock_timestamp() - make_interval(secs => %s) "
+        "WHERE id = %s",
+        [seconds, run.id],
+    )
     run.refresh_from_db()
 
 

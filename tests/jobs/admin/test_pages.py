@@ -2,11 +2,11 @@
 
 import pytest
 from django.apps import apps
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from jobs.core import sql
 from jobs.models import Backfill, Job, Missed, Owner, Run, Submission, Target
 from jobs.owners.limits import pause_owner
 
@@ -114,19 +114,18 @@ def test_a_broken_row_never_hides_the_others(as_root: Client, failed_run: Run, a
     """What raw SQL has spoilt is shown as unreadable; the rest of the page is as ever."""
     Job.objects.create(owner=acme, key="sound", task="tests.add", payload=b"[[], {}, {}]")
     job = Job.objects.create(owner=acme, key="spoilt", task="no.such.task", payload=b"\xff")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE jobs_job SET zone = 'Mars/Olympus', cron = '* * nonsense', schedule = 'cron', "
-            "payload_key = 7, labels = '[1]' WHERE id = %s",
-            [job.pk],
-        )
-        cursor.execute(
-            "UPDATE jobs_run SET payload = '\\xff', result = '\\xff', result_key = 9, "
-            "labels = '[1]', policy = '3', history = '[\"x\"]', job_id = 4711, worker_id = NULL "
-            "WHERE id = %s",
-            [failed_run.id],
-        )
-        cursor.execute("UPDATE jobs_owner SET zone = 'Mars/Olympus' WHERE id = %s", [acme.pk])
+    sql.query(
+        "UPDATE jobs_job SET zone = 'Mars/Olympus', cron = '* * nonsense', schedule = 'cron', "
+        "payload_key = 7, labels = '[1]' WHERE id = %s",
+        [job.pk],
+    )
+    sql.query(
+        "UPDATE jobs_run SET payload = '\\xff', result = '\\xff', result_key = 9, "
+        "labels = '[1]', policy = '3', history = '[\"x\"]', job_id = 4711, worker_id = NULL "
+        "WHERE id = %s",
+        [failed_run.id],
+    )
+    sql.query("UPDATE jobs_owner SET zone = 'Mars/Olympus' WHERE id = %s", [acme.pk])
     jobs = as_root.get(reverse("admin:jobs_job_changelist")).content.decode()
     assert "sound" in jobs and "spoilt" in jobs
     runs = as_root.get(reverse("admin:jobs_run_changelist")).content.decode()

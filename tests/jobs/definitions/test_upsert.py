@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs import delete_jobs, submit, upsert_jobs
+from jobs.core import sql
 from jobs.core.crypto import read_body
 from jobs.core.errors import BatchError, OptionError, UnknownOwner
 from jobs.definitions.spec import fault_of
@@ -193,8 +194,7 @@ def test_deleting_is_idempotent_and_runs_keep_their_history(acme: Owner) -> None
     submit("tests.add", 1, 2, owner=acme)
     assert delete_jobs("acme", ["a", "a", "never"]) == 1
     assert delete_jobs("acme", ["a"]) == delete_jobs("acme", []) == 0
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    sql.query("SET CONSTRAINTS ALL IMMEDIATE")
     assert Run.objects.filter(job_id=job.pk).get().pk == run.pk
     assert not Missed.objects.exists()
     assert list(Job.objects.values_list("key", flat=True)) == ["b"]

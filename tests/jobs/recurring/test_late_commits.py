@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
+from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Cursor, Job, Missed, Owner, Tick
 from jobs.recurring.late_commits import trigger_late_commits
@@ -208,8 +209,7 @@ def test_a_long_transaction_of_somebody_else_hides_nothing(acme: Owner, first_sl
 
 def test_a_restored_database_begins_anew(acme: Owner, first_slot: int) -> None:
     """Its snapshots are of another server, whose transactions were further."""
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE jobs_cursor SET again_seen = '9000000000:9000000000:'")
+    sql.query("UPDATE jobs_cursor SET again_seen = '9000000000:9000000000:'")
     assert trigger_late_commits() == 0
     with uncommitted(acme, **due_at(first_slot + 3)) as [job]:
         pass_by(first_slot)
@@ -227,6 +227,5 @@ def _forget_messages() -> None:
 
 def _as_if_unseen() -> None:
     """The ticks were read, and the jobs last, before anything of this scene was committed."""
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE jobs_tick SET seen = '3:3:'")
-        cursor.execute("UPDATE jobs_cursor SET again_seen = '3:3:'")
+    sql.query("UPDATE jobs_tick SET seen = '3:3:'")
+    sql.query("UPDATE jobs_cursor SET again_seen = '3:3:'")

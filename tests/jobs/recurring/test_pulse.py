@@ -12,6 +12,7 @@ from django_celery_beat.models import PeriodicTask
 from pytest_django import Settings
 
 from jobs import tasks
+from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Cursor, Owner, Tick
 from jobs.recurring.pulse import make_ticks
@@ -35,11 +36,10 @@ def slots_of(ticks: Iterable[Tick]) -> list[int]:
 
 
 def silent(tick_id: int, *, seconds: float) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE jobs_tick SET sent_at = sent_at - make_interval(secs => %s) WHERE id = %s",
-            [seconds, tick_id],
-        )
+    sql.query(
+        "UPDATE jobs_tick SET sent_at = sent_at - make_interval(secs => %s) WHERE id = %s",
+        [seconds, tick_id],
+    )
 
 
 def test_the_slots_up_to_now_are_handed_out_once(acme: Owner) -> None:
