@@ -35,7 +35,7 @@ RARER = "FREQ=MINUTELY;INTERVAL=50"
 
 @pytest.fixture
 def tenth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenth of the limit, which texts go on to name: nearly 20,000 openings take long to store."""
+    """A tenth of the limit, though texts name the whole: to store 20,000 openings takes long."""
     monkeypatch.setattr(amount, "MOST_OPENINGS", 2_000)
 
 
