@@ -159,10 +159,17 @@ def held_by_somebody(run: Run) -> Iterator[None]:
 @contextmanager
 def row_held(table: str, key: Any) -> Iterator[None]:
     """Have another connection hold a row of a table."""
+    with open_transaction(f"SELECT FROM {table} WHERE id = %s FOR UPDATE", key):
+        yield
+
+
+@contextmanager
+def open_transaction(statement: str, *parameters: Any) -> Iterator[None]:
+    """Have another connection run a statement in a transaction that ends with the block."""
     somebody = connection.copy()
     try:
         somebody.set_autocommit(False)
-        somebody.cursor().execute(f"SELECT FROM {table} WHERE id = %s FOR UPDATE", [key])
+        somebody.cursor().execute(statement, parameters)
         yield
     finally:
         # Closing alone would release the row at some later moment.

@@ -17,7 +17,7 @@ from jobs.recurring.late_commits import trigger_late_commits
 from jobs.recurring.tick import run_tick
 from jobs.schedules import moment_of, slot_of
 from tests.jobs.recurring.scenes import recurring, runs_of
-from tests.jobs.scenes import known
+from tests.jobs.scenes import known, open_transaction
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
 
@@ -192,19 +192,13 @@ def test_a_tick_that_is_at_work_is_not_relied_on(acme: Owner, first_slot: int) -
 
 def test_a_long_transaction_of_somebody_else_hides_nothing(acme: Owner, first_slot: int) -> None:
     """What commits meanwhile is found, and found once."""
-    other = connection.copy()
-    try:
-        other.set_autocommit(False)
-        other.cursor().execute("SELECT pg_current_xact_id()")
+    with open_transaction("SELECT pg_current_xact_id()"):
         trigger_late_commits()
         with uncommitted(acme, **due_at(first_slot + 3, history_policy="none")):
             pass_by(first_slot)
         assert trigger_late_commits() == 1
         _forget_messages()
         assert trigger_late_commits() == 0
-    finally:
-        other.rollback()
-        other.close()
 
 
 def test_a_restored_database_begins_anew(acme: Owner, first_slot: int) -> None:

@@ -18,7 +18,7 @@ from jobs.models import Cursor, Owner, Tick
 from jobs.recurring.pulse import make_ticks
 from jobs.schedules import moment_of, slot_of
 from tests.jobs.recurring.scenes import recurring, runs_of
-from tests.jobs.scenes import at_once, messages, row_held
+from tests.jobs.scenes import at_once, messages, open_transaction, row_held
 from tests.periodic import make_periodic_tasks
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
@@ -79,14 +79,8 @@ def test_pulses_that_meet_hand_every_slot_out_once() -> None:
 def test_a_pulse_that_meets_another_returns(acme: Owner) -> None:
     """A process that is frozen at it keeps nobody waiting."""
     behind(2)
-    other = connection.copy()
-    try:
-        other.set_autocommit(False)
-        other.cursor().execute("SELECT FROM jobs_cursor FOR UPDATE")
+    with open_transaction("SELECT FROM jobs_cursor FOR UPDATE"):
         assert make_ticks() == []
-    finally:
-        other.rollback()
-        other.close()
     assert len(make_ticks()) == 1
 
 

@@ -1,7 +1,6 @@
 """jobs/runs/gate.py, and the gate at each step: held, queued, admitted, refused."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -44,6 +43,7 @@ from tests.jobs.scenes import (
     behind,
     hinted,
     living_worker,
+    open_transaction,
     recorded,
     states,
     submitted,
@@ -62,19 +62,6 @@ def held(owner: Owner, **options: Any) -> Run:
 
 def after(seconds: float) -> timedelta:
     return timedelta(seconds=seconds)
-
-
-@contextmanager
-def gating_is_busy() -> Iterator[None]:
-    """Have somebody else gate what has changed, who is about to be done."""
-    somebody = connection.copy()
-    try:
-        with somebody.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(1720, hashtext('jobs.runs.gate.gate_changed'))")
-            yield
-            cursor.execute("SELECT pg_advisory_unlock_all()")
-    finally:
-        somebody.close()
 
 
 def is_about(moment: object, expected: object) -> bool:
@@ -487,7 +474,8 @@ def test_a_promotion_that_meets_a_gating_leaves_it_to_the_next(acme: Owner) -> N
     calendar = calendar_of(acme)
     run = held(acme)
     freeze(calendar)
-    with gating_is_busy():
+    gating = "SELECT pg_advisory_xact_lock(1720, hashtext('jobs.runs.gate.gate_changed'))"
+    with open_transaction(gating):
         promotion.promote()
         assert states(run) == ["queued"]
     promotion.promote()
