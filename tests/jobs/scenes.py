@@ -178,6 +178,14 @@ def open_transaction(statement: str, *parameters: Any) -> Iterator[None]:
 
 
 @contextmanager
+def without_triggers() -> Iterator[None]:
+    """Write past the tables' own triggers, which know only what is now."""
+    sql.query("SET LOCAL session_replication_role = replica")
+    yield
+    sql.query("SET LOCAL session_replication_role = origin")
+
+
+@contextmanager
 def changed_before_its_lock(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have somebody change a run's row when a worker's statement has begun, and has no lock yet."""
     text_of = prepared._statement

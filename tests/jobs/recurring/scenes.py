@@ -1,7 +1,5 @@
 """Jobs that recur, moments of a made-up clock, and ticks over them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -54,14 +52,6 @@ def runs_of(job: Job) -> list[datetime]:
 def hinted_of(*jobs: Job) -> int:
     """Return how many hints of these jobs' runs wait, of those that have rows."""
     return Run.objects.filter(id__in=hinted(), job__in=jobs).count()
-
-
-@contextmanager
-def without_triggers() -> Iterator[None]:
-    """Write past the tables' own triggers, which know only what is now."""
-    sql.query("SET LOCAL session_replication_role = replica")
-    yield
-    sql.query("SET LOCAL session_replication_role = origin")
 
 
 def written_raw(job: Job, **columns: Any) -> None:

@@ -19,16 +19,8 @@ from jobs.recurring.misfire import catch_up, judge_locked, record_pauses
 from jobs.schedules import due_times
 from jobs.schedules.phases import MINUTE
 from jobs.schedules.spans import schedule_of
-from tests.jobs.recurring.scenes import (
-    OLD,
-    at,
-    recurring,
-    runs_of,
-    tick_of,
-    without_triggers,
-    written_raw,
-)
-from tests.jobs.scenes import at_once, row_held
+from tests.jobs.recurring.scenes import OLD, at, recurring, runs_of, tick_of, written_raw
+from tests.jobs.scenes import at_once, row_held, without_triggers
 
 
 def missed(start: datetime, end: datetime) -> int:

@@ -10,7 +10,8 @@ from jobs import tasks
 from jobs.core.sql import now
 from jobs.models import Job, Missed, Owner, Run
 from jobs.recurring.second_intervals import trigger_second_interval
-from tests.jobs.recurring.scenes import OLD, recurring, runs_of, without_triggers
+from tests.jobs.recurring.scenes import OLD, recurring, runs_of
+from tests.jobs.scenes import without_triggers
 
 
 def every(owner: Owner, seconds: int = 7, **fields: Any) -> Job:

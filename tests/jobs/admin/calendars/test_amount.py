@@ -94,7 +94,7 @@ def test_the_form_says_so_beside_the_rule(as_root: Client, acme: Owner, tenth: N
     assert LIMIT in problem
 
 
-def written_past_all_checks(hours: Calendar, *, count: int = 300) -> None:
+def written_past_all_checks(hours: Calendar, *, count: int = 60) -> None:
     one = {"calendar": hours, "starts": "2026-01-01T00:00:00", "duration_seconds": 60}
     Window.objects.bulk_create([Window(**one, rule=OFTEN) for _ in range(count)])
     Calendar.objects.update(version=99)
@@ -117,10 +117,10 @@ def test_what_is_written_past_all_checks_is_closed_and_stops_no_page(
         f"/calendars/{secret}.ics",
     ]
     assert [as_root.get(page).status_code for page in pages] == [200] * len(pages)
-    assert process_time() - began < 20
+    assert process_time() - began < 5
     assert "20,000 openings" in as_root.get(pages[2]).content.decode()
     remove_window(Window.objects.all()[0])
-    assert Window.objects.count() == 299
+    assert Window.objects.count() == 59
 
 
 @pytest.mark.parametrize(("minutes", "a_day"), [(37, 39), (5, 288)])
