@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from jobs.models import AuditEntry, Backfill, Job, Owner, Run
 from jobs.recurring.backfill import backfill, make_pending_runs
-from tests.jobs.admin.conftest import said
+from tests.jobs.admin.conftest import said, stored_job
 
 Person = Callable[..., Client]
 RANGE = {"start_0": "2026-03-01", "start_1": "00:00:00", "end_0": "2026-03-02", "end_1": "00:00:00"}
@@ -19,10 +19,7 @@ START, END = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC)
 
 
 def stored(owner: Owner, key: str = "hourly", **columns: Any) -> Job:
-    given = {"schedule": "cron", "cron": "@hourly", **columns}
-    return Job.objects.create(
-        owner=owner, key=key, task="tests.add", payload=b'[[], {"x": 1, "y": 2}, {}]', **given
-    )
+    return stored_job(owner, key, **{"schedule": "cron", "cron": "@hourly", **columns})
 
 
 @pytest.fixture

@@ -15,9 +15,10 @@ from django.utils import timezone
 from fleet import Kind
 from jobs.admin.runs.page import RunAdmin
 from jobs.core import counting, sql
-from jobs.models import AuditEntry, Backfill, Job, Missed, Owner, Run, Submission
+from jobs.models import AuditEntry, Backfill, Missed, Owner, Run, Submission
 from jobs.owners.limits import pause_owner
 from tests.bench.rows import fill
+from tests.jobs.admin.conftest import stored_job
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 RUNS = "admin:jobs_run_changelist"
@@ -152,9 +153,7 @@ def more(acme: Owner, number: int) -> None:
         submitted(acme, 2, target=f"sw-{number}-{each}")
         owner = Owner.objects.create(slug=f"more-{number}-{each}")
         [run] = submitted(owner, target="sw", label="again")
-        job = Job.objects.create(
-            owner=owner, key="k", task="tests.add", payload=b"{}", target=run.target
-        )
+        job = stored_job(owner, "k", target=run.target)
         Run.objects.filter(pk=run.pk).update(job=job, state="failed", ended_at=at)
         span = {"job": job, "count": 1}
         Missed.objects.create(owner=owner, first_at=at, last_at=at, reason="outage", **span)
