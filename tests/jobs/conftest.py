@@ -1,7 +1,5 @@
 """The named world: two owners with unlike weights, one stranger; real commits where asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +9,7 @@ from django.db import connection, connections
 
 import tests.tasks  # noqa: F401  registers the tasks that scenes submit
 from fleet.transport import leases
+from jobs.core import sql
 from jobs.models import Owner
 from jobs.runs import dispatch
 from tests.audit import EMPTY_AUDIT
@@ -41,6 +40,7 @@ TABLES = (
     "django_celery_results_chordcounter",
     "django_celery_results_taskresult",
 )
+PARTITIONED = ("jobs_attempt", "jobs_run")
 
 
 @pytest.fixture
@@ -60,15 +60,26 @@ def _real_commits(
     django_db_setup: None, django_db_blocker: Any, broker: redis.Redis
 ) -> Iterator[None]:
     with django_db_blocker.unblock():
-        with connection.cursor() as cursor:
-            # A scene that waits for its own lock fails, where it would hang.
-            cursor.execute("SET lock_timeout = '10s'")
+        # A scene that waits for its own lock fails, where it would hang.
+        sql.query("SET lock_timeout = '10s'")
         yield
-        with connection.cursor() as cursor:
-            for table in TABLES:
-                cursor.execute(f"DELETE FROM {table}")
-            cursor.execute(EMPTY_AUDIT)
+        _delete_rows()
         connections.close_all()
+
+
+def _delete_rows() -> None:
+    """Leave no row; of the partitions of runs, only those that ever held one are touched."""
+    partitions = sql.query(
+        "SELECT relid::text AS name FROM unnest(%s::regclass[]) AS parent, "
+        "pg_partition_tree(parent) WHERE isleaf AND pg_relation_size(relid) > 0",
+        [list(PARTITIONED)],
+    )
+    tables = [*(row["name"] for row in partitions), *TABLES]
+    with connection.cursor() as cursor:
+        for table in tables:
+            if table not in PARTITIONED:
+                cursor.execute(f"DELETE FROM {table}")
+        cursor.execute(EMPTY_AUDIT)
 
 
 @pytest.fixture
@@ -91,14 +102,13 @@ def broker(settings: Any) -> Iterator[redis.Redis]:
 @pytest.fixture
 def no_ticks(db: None) -> None:
     """No ticks, and a cursor at this moment."""
-    with connection.cursor() as cursor:
-        # A scene of processes before this one may have left no row.
-        cursor.execute("DELETE FROM jobs_tick; DELETE FROM jobs_cursor")
-        cursor.execute(
-            "INSERT INTO jobs_cursor (slot, beat_at, again_seen) VALUES "
-            "(floor(extract(epoch FROM clock_timestamp()) * 2), clock_timestamp(), "
-            "pg_current_snapshot())"
-        )
+    # A scene of processes before this one may have left no row.
+    sql.query("DELETE FROM jobs_tick; DELETE FROM jobs_cursor")
+    sql.query(
+        "INSERT INTO jobs_cursor (slot, beat_at, again_seen) VALUES "
+        "(floor(extract(epoch FROM clock_timestamp()) * 2), clock_timestamp(), "
+        "pg_current_snapshot())"
+    )
 
 
 @pytest.fixture

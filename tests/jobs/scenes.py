@@ -1,7 +1,5 @@
 """What scenes of the core are made of: runs, living workers, admissions, reports, threads."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -47,12 +45,11 @@ def living_worker(hostname: str = "w1@here", *, queues: Sequence[str] = ("jobs",
 
 def silence(worker: UUID, *, seconds: float) -> None:
     """Let a worker's last heartbeat be that long ago."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE jobs_worker SET heartbeat_at = heartbeat_at - make_interval(secs => %s) "
-            "WHERE id = %s",
-            [seconds, worker],
-        )
+    sql.query(
+        "UPDATE jobs_worker SET heartbeat_at = heartbeat_at - make_interval(secs => %s) "
+        "WHERE id = %s",
+        [seconds, worker],
+    )
 
 
 def ask(worker: UUID, runs: Iterable[Run]) -> list[Admission | Refusal]:
@@ -144,12 +141,11 @@ def called() -> list[tuple[str, Any]]:
 
 def age(run: Run, column: str, *, seconds: float) -> None:
     """Put one of a run's times that long before now."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"UPDATE jobs_run SET {column} = clock_timestamp() - make_interval(secs => %s) "
-            "WHERE id = %s",
-            [seconds, run.id],
-        )
+    sql.query(
+        f"UPDATE jobs_run SET {column} = clock_timestamp() - make_interval(secs => %s) "
+        "WHERE id = %s",
+        [seconds, run.id],
+    )
     run.refresh_from_db()
 
 
@@ -163,15 +159,30 @@ def held_by_somebody(run: Run) -> Iterator[None]:
 @contextmanager
 def row_held(table: str, key: Any) -> Iterator[None]:
     """Have another connection hold a row of a table."""
+    with open_transaction(f"SELECT FROM {table} WHERE id = %s FOR UPDATE", key):
+        yield
+
+
+@contextmanager
+def open_transaction(statement: str, *parameters: Any) -> Iterator[None]:
+    """Have another connection run a statement in a transaction that ends with the block."""
     somebody = connection.copy()
     try:
         somebody.set_autocommit(False)
-        somebody.cursor().execute(f"SELECT FROM {table} WHERE id = %s FOR UPDATE", [key])
+        somebody.cursor().execute(statement, parameters)
         yield
     finally:
         # Closing alone would release the row at some later moment.
         somebody.rollback()
         somebody.close()
+
+
+@contextmanager
+def without_triggers() -> Iterator[None]:
+    """Write past the tables' own triggers, which know only what is now."""
+    sql.query("SET LOCAL session_replication_role = replica")
+    yield
+    sql.query("SET LOCAL session_replication_role = origin")
 
 
 @contextmanager

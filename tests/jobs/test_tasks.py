@@ -1,7 +1,5 @@
 """jobs/tasks.py: the system's own rounds, each one at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

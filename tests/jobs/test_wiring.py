@@ -1,7 +1,5 @@
 """jobs/wiring.py: what a worker is handed, and connections that a task leaves behind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 

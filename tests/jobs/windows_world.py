@@ -1,7 +1,5 @@
 """Calendars of the named world, with windows and freezes by seconds from now."""
 
-from __future__ import annotations
-
 from datetime import UTC, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Jobs whose runs leave no history, their hints, and what the database has of them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The people of the named world, and runs in the states that pages must show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +9,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from fleet import Kind
-from jobs.models import Membership, Owner, Role, Run
+from jobs.models import Job, Membership, Owner, Role, Run
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 TRACEBACK = (
@@ -79,6 +77,12 @@ def failed_run(acme: Owner) -> Run:
     )
     run.refresh_from_db()
     return run
+
+
+def stored_job(owner: Owner, key: str = "sum", **columns: Any) -> Job:
+    """Store a job that adds 1 and 2, past the form."""
+    given = {"task": "tests.add", "payload": b'[[], {"x": 1, "y": 2}, {}]', **columns}
+    return Job.objects.create(owner=owner, key=key, **given)
 
 
 def confirm(client: Client, url: str, **fields: Any) -> Any:

@@ -1,7 +1,5 @@
 """The people of the scenes about windows."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 

@@ -1,7 +1,5 @@
 """jobs/calendars/approvals.py: who may agree to what, until when, and what it opens."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

@@ -5,17 +5,15 @@ Whatever deletes or changes a calendar, the next promotion judges again what wai
 nothing starts by what the calendar was before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 
 from fleet import Refusal
 from jobs import submit
 from jobs.calendars import changes
+from jobs.core import sql
 from jobs.models import Attachment, Calendar, Opening, Owner, Run, Target, TargetGroup, Window
 from jobs.system import promotion
 from tests.jobs.scenes import ask, living_worker, states
@@ -25,8 +23,7 @@ pytestmark = pytest.mark.usefixtures("committed")
 
 
 def _raw(calendar: Calendar) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM jobs_attachment WHERE calendar_id = %s", [calendar.pk])
+    sql.query("DELETE FROM jobs_attachment WHERE calendar_id = %s", [calendar.pk])
 
 
 RELEASES: dict[str, Callable[[Calendar], object]] = {

@@ -2,8 +2,6 @@
 undone.
 """
 
-from __future__ import annotations
-
 import pytest
 from django.db import transaction
 

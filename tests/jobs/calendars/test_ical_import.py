@@ -1,7 +1,5 @@
 """jobs/calendars/ical_import.py: the windows of one source are what its newest file says."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/calendars/windows.py: asked for, changed, removed: checked, audited, and asked for again."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

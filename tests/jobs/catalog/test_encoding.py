@@ -1,7 +1,5 @@
 """What JSON cannot hold is refused where it is submitted, by the field's name."""
 
-from __future__ import annotations
-
 import enum
 import sys
 from datetime import UTC, date, datetime, time, timedelta

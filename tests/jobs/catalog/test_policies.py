@@ -1,7 +1,5 @@
 """Policies are refused where they are declared, by name and with their limits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

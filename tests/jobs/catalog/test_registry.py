@@ -1,7 +1,5 @@
 """The catalogue: which tasks may be submitted, and which are offered."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """jobs/catalog/retry_policy.py: how often and after which delay a failed attempt is tried again."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """jobs/catalog/retry_policy.py: a run's own policy first, the settings for what it leaves open."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,11 +3,11 @@
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.db.utils import ConnectionHandler
 from pytest_django import Settings
 
 from jobs.checks import database
+from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Calendar, Leader, Owner, Worker
 from tests.jobs.scenes import living_worker, submitted
@@ -73,8 +73,7 @@ def test_a_worker_that_takes_nothing_is_a_warning() -> None:
 @pytest.mark.django_db
 def test_switched_off_durability_is_an_error() -> None:
     """A session that does not wait for the disk could see a token issued twice."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL synchronous_commit = off")
+    sql.query("SET LOCAL synchronous_commit = off")
     (message,) = database.check_database(databases=["default"])
     assert message.id == "fairshift.E104"
     assert "synchronous_commit" in message.msg

@@ -3,8 +3,6 @@
 Whole projects without one of the lines are in tests/flows/test_own_project.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """jobs/core/conf.py: one dict of settings, whose misspelt keys and bad values are refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

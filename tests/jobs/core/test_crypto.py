@@ -1,7 +1,5 @@
 """jobs/core/crypto.py: what the columns hold is opaque but for this module."""
 
-from __future__ import annotations
-
 import pytest
 
 from jobs.core.crypto import UnknownKey, open_bytes, read_body, read_result

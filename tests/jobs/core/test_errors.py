@@ -1,7 +1,5 @@
 """An error keeps its facts wherever it travels."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/core/ids.py: ids sort by time, are unique, and of a due time there is one."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo

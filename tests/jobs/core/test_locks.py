@@ -1,7 +1,5 @@
 """jobs/core/locks.py lists every advisory lock."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """jobs/core/prepared.py: a statement about runs is planned once for the partition of their day."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -61,14 +59,13 @@ def test_runs_of_two_days_and_without_a_partition_are_found_too(acme: Owner) -> 
 
 def copied(run_id: UUID, count: int) -> None:
     """Store so many more runs like this one, of the same moment."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO jobs_run SELECT copy.* FROM jobs_run r, generate_series(1, %s) AS number, "
-            "LATERAL jsonb_populate_record(r, jsonb_build_object("
-            "'id', overlay(r.id::text PLACING lpad(to_hex(number), 12, '0') FROM 25))) AS copy "
-            "WHERE r.id = %s",
-            [count, run_id],
-        )
+    database.query(
+        "INSERT INTO jobs_run SELECT copy.* FROM jobs_run r, generate_series(1, %s) AS number, "
+        "LATERAL jsonb_populate_record(r, jsonb_build_object("
+        "'id', overlay(r.id::text PLACING lpad(to_hex(number), 12, '0') FROM 25))) AS copy "
+        "WHERE r.id = %s",
+        [count, run_id],
+    )
 
 
 def as_at_the_edge() -> str:
@@ -81,8 +78,7 @@ def as_at_the_edge() -> str:
 
 def emptied(table: str) -> str:
     """Have nothing left in a partition, nor the room that others' rows took."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"TRUNCATE {table}")
+    database.query(f"TRUNCATE {table}")
     return table
 
 
@@ -113,8 +109,7 @@ def is_by_id(plan: str, table: str) -> bool:
 
 def look_at(table: str) -> None:
     """Have PostgreSQL learn how large a partition is."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"ANALYZE {table}")
+    database.query(f"ANALYZE {table}")
 
 
 @pytest.mark.parametrize("analysed_at", [None, 0, 60])
@@ -207,9 +202,8 @@ def test_a_partition_that_is_dropped_is_an_error_once(acme: Owner) -> None:
     [run_id] = new_ids(moment, 1)
     name = partition_of(moment)
     assert limits(run_id) == []
-    with connection.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE jobs_run DETACH PARTITION {name}")
-        cursor.execute(f"ALTER TABLE {name} RENAME TO gone")
+    database.query(f"ALTER TABLE jobs_run DETACH PARTITION {name}")
+    database.query(f"ALTER TABLE {name} RENAME TO gone")
     with pytest.raises(ProgrammingError, match=name), transaction.atomic():
         limits(run_id)
     assert limits(run_id) == []

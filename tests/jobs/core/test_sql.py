@@ -1,7 +1,5 @@
 """jobs/core/sql.py: a verb that runs once at a time in the whole installation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/core/states.py: the table of moves is a journey with ways in, ways out and no trap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

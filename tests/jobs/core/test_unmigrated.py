@@ -2,8 +2,6 @@
 run.
 """
 
-from __future__ import annotations
-
 import pytest
 from django.db import ProgrammingError, connection
 

@@ -1,7 +1,5 @@
 """jobs/core/zones.py: what a zone's clock does in a day of UTC."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/definitions/beat_import.py: PeriodicTasks become jobs, or are refused by what keeps them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any

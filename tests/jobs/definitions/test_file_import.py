@@ -2,8 +2,6 @@
 number.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any
@@ -121,24 +119,24 @@ def test_what_cannot_be_read_is_named(
 @pytest.mark.parametrize(
     "text",
     [
-        "key,task," + ",".join(f"column_{number}" for number in range(100_000)),
-        "key,task," + ",".join(["label"] * 100_000),
-        "[{" + "".join(f'"{number}": 1, ' for number in range(100_000)) + '"0": 2}]',
+        "key,task," + ",".join(f"column_{number}" for number in range(30_000)),
+        "key,task," + ",".join(["label"] * 30_000),
+        "[{" + "".join(f'"{number}": 1, ' for number in range(30_000)) + '"0": 2}]',
     ],
 )
 def test_names_without_number_cost_no_time(text: str) -> None:
-    """A file of a megabyte that compares each name with each other would take hours."""
+    """To compare each name with each other would take minutes."""
     began = time.process_time()
     assert problems(text)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 2
 
 
 def test_unknown_fields_without_number_cost_no_time(acme: Owner) -> None:
     """The first are told with what may be meant, the others without."""
-    rows = [{"key": "a", "task": "tests.add", f"intervall_{row}": 1} for row in range(20_000)]
+    rows = [{"key": "a", "task": "tests.add", f"intervall_{row}": 1} for row in range(5_000)]
     began = time.process_time()
     found = preview_import(json.dumps(rows).encode(), owner=acme).problems
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 3
     unknown = [one.problem for one in found if one.field.startswith("intervall")]
     assert len(unknown) == len(rows)
     assert unknown[0].startswith("is unknown; did you mean ") and unknown[-1] == "is unknown"

@@ -1,14 +1,12 @@
 """jobs/definitions/periodic_tasks.py: the PeriodicTask of a job in seconds agrees with it."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 import redis
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import TestCase
 from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
@@ -18,7 +16,7 @@ from jobs.definitions import periodic_tasks
 from jobs.definitions.periodic_tasks import sync_periodic_tasks
 from jobs.models import Job, Owner
 from tests.jobs.recurring.scenes import recurring
-from tests.jobs.scenes import at_once
+from tests.jobs.scenes import at_once, open_transaction
 
 
 def upsert(owner: Owner, *keys: str, **fields: Any) -> None:
@@ -173,12 +171,8 @@ def test_a_sync_that_fails_fails_no_verb(
     committed: None, broker: redis.Redis, acme: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The job is committed; the log says so, and the comparison repairs it."""
-    other = connection.copy()
-    try:
-        other.cursor().execute("SELECT pg_advisory_lock(1723, 0)")
+    with open_transaction("SELECT pg_advisory_xact_lock(1723, 0)"):
         upsert(acme, "a", interval_seconds=4321)
-    finally:
-        other.close()
     assert "lock timeout" in caplog.text and entries() == 0
     assert len(sync_periodic_tasks()) == 1
     delete_jobs(acme, ["a"])

@@ -1,7 +1,5 @@
 """jobs/definitions/spec.py: one job, checked field by field."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

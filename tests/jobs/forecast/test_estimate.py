@@ -1,13 +1,11 @@
 """jobs/forecast/estimate.py: what it tells is what a plain simulation sees, second by second."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from math import inf
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jobs.forecast.estimate import Forecast, forecast
@@ -74,7 +72,6 @@ def kinds(draw: st.DrawFn) -> tuple[Group, Some]:
 
 
 @given(st.lists(kinds(), max_size=4), st.integers(1, 6), st.none() | st.integers(1, 4))
-@settings(max_examples=150, deadline=None)
 def test_it_tells_what_is_seen_second_by_second(
     made: list[tuple[Group, Some]], slots: int, cap: int | None
 ) -> None:
@@ -98,7 +95,6 @@ def test_it_tells_what_is_seen_second_by_second(
     # Of short ones the oracle, which looks each second, would see the fractions too late.
     st.integers(8, 30),
 )
-@settings(max_examples=60, deadline=None)
 def test_beside_other_owners_it_is_near_what_is_seen(
     others: list[tuple[int, int]], slots: int, count: int, seconds: int
 ) -> None:
@@ -118,7 +114,6 @@ def test_beside_other_owners_it_is_near_what_is_seen(
 
 
 @given(st.integers(0, 60), st.integers(1, 20), openings(), st.integers(1, 8))
-@settings(max_examples=100, deadline=None)
 def test_more_slots_never_finish_later(
     count: int, seconds: int, spans: tuple[tuple[int, int], ...], slots: int
 ) -> None:
@@ -131,7 +126,6 @@ def test_more_slots_never_finish_later(
 
 
 @given(st.integers(1, 60), st.integers(1, 20), openings(), st.integers(1, 5), st.integers(1, 9))
-@settings(max_examples=100, deadline=None)
 @example(count=5, seconds=1, spans=((1, 2),), slots=1, weight=9)
 def test_nothing_starts_outside_and_never_more_than_there_are_slots(
     count: int, seconds: int, spans: tuple[tuple[int, int], ...], slots: int, weight: int

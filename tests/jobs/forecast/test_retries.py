@@ -1,7 +1,5 @@
 """jobs/forecast/retries.py: what fails at first needs an opening for its next attempt, too."""
 
-from __future__ import annotations
-
 import pytest
 
 from jobs.forecast.estimate import Forecast, forecast

@@ -4,12 +4,12 @@ One connection's functions of time are hidden behind others of the same names, i
 it searches first: the statements of `jobs` stay as they are.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Final
 
 from django.db import connection
+
+from jobs.core import sql
 
 HIDDEN: Final = ("clock_timestamp", "statement_timestamp", "transaction_timestamp", "now")
 # Runs of this world are in tables of their own, with the indexes of the real ones: to plan over
@@ -40,10 +40,9 @@ class FakeClock:
 
     def remove(self) -> None:
         """Show PostgreSQL's clock again."""
-        with connection.cursor() as cursor:
-            cursor.execute("DROP SCHEMA fake CASCADE")
-            cursor.execute("RESET search_path")
-            cursor.execute("RESET synchronous_commit")
+        sql.query("DROP SCHEMA fake CASCADE")
+        sql.query("RESET search_path")
+        sql.query("RESET synchronous_commit")
 
     def restart(self) -> None:
         """Go back to where it began."""
@@ -51,10 +50,7 @@ class FakeClock:
 
     def advance(self, seconds: float) -> None:
         """Let so much time pass."""
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE fake.clock SET at = at + make_interval(secs => %s)", [float(seconds)]
-            )
+        sql.query("UPDATE fake.clock SET at = at + make_interval(secs => %s)", [float(seconds)])
         before, self.now = self.now, self._read()
         # A connection that was closed behind our back would show the real one.
         assert self.now == before + seconds

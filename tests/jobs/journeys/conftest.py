@@ -1,7 +1,5 @@
 """The fake clock and the way of the hints."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

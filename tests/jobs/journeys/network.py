@@ -1,7 +1,5 @@
 """The way of hints from the broker to a worker, on which everything may happen to them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Somebody else with a connection of their own, who holds the row of a run."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from django.db import connection

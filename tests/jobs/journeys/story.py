@@ -1,7 +1,5 @@
 """What is known of each run from outside: who asked for what, and what workers were told."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from math import inf

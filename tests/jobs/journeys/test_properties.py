@@ -1,7 +1,5 @@
 """Whatever happens in whatever order: every run's history is a path through the table of moves."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -133,7 +131,8 @@ class Journeys:
 
 
 @settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=settings.default.max_examples // 10,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(seed=st.integers(0, 2**32))
 def test_every_history_is_a_path_through_the_table(

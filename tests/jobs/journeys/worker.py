@@ -1,7 +1,5 @@
 """A worker node without processes: what it was given, what runs, and what it has still to say."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

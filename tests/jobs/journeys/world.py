@@ -1,7 +1,5 @@
 """The world of the journeys: every verb that moves a run, and what must be true after each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress

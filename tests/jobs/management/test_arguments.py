@@ -1,7 +1,5 @@
 """What the commands read: numbers within limits."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 
 import pytest

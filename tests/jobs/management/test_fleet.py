@@ -1,7 +1,5 @@
 """manage.py fleet owners: whose work waits, runs and has been done, for people and programs."""
 
-from __future__ import annotations
-
 import json
 import threading
 from io import StringIO

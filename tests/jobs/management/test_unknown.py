@@ -1,7 +1,5 @@
 """manage.py fleet unknown-tasks, move-task and fail-task: what an operator reads and changes."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

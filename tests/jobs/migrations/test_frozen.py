@@ -1,7 +1,5 @@
 """jobs/migrations: what they do does not change with the code."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

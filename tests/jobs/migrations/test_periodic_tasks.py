@@ -1,7 +1,5 @@
 """jobs/migrations/0006_periodic_tasks.py: beat drives Fairshift by ordinary PeriodicTasks."""
 
-from __future__ import annotations
-
 import pytest
 from celery import current_app
 from django_celery_beat.models import IntervalSchedule, PeriodicTask

@@ -1,7 +1,5 @@
 """jobs/migrations: all of them can be taken back."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.management import call_command
 from django.db import connection

@@ -1,12 +1,11 @@
 """jobs/models/audit.py: what operators did is only ever added to."""
 
-from __future__ import annotations
-
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection, transaction
 
+from jobs.core import sql
 from jobs.models import AuditEntry, Owner
 from tests.jobs.scenes import submitted
 
@@ -66,8 +65,7 @@ def test_nor_does_the_model(entry: AuditEntry) -> None:
 
 def test_an_empty_table_may_be_truncated(db: None) -> None:
     """Django's TransactionTestCase truncates every table of a user's test database."""
-    with connection.cursor() as cursor:
-        cursor.execute("TRUNCATE jobs_auditentry")
+    sql.query("TRUNCATE jobs_auditentry")
 
 
 def test_the_database_says_when_and_as_which_role(acme: Owner) -> None:
@@ -92,10 +90,9 @@ def test_a_role_that_owns_nothing_works_and_cannot_touch_the_audit(
     page = (settings.BASE_DIR / "SECURITY.md").read_text()
     grants = page.partition("```sql\n")[2].partition("```")[0]
     assert "GRANT" in grants
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE ROLE fairshift_app")
-        cursor.execute(grants)
-        cursor.execute("SET LOCAL ROLE fairshift_app")
+    sql.query("CREATE ROLE fairshift_app")
+    sql.query(grants)
+    sql.query("SET LOCAL ROLE fairshift_app")
     [run] = submitted(acme)
     AuditEntry.write("cancel", on=run)
     for statement in (

@@ -1,7 +1,5 @@
 """jobs/models/calendar.py: what a calendar may be is said with field and limit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/models/job.py: a job is known by its owner's key, and its policies are bounded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/models/owner.py: what an owner may be is held by the form and by the table."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/models/run.py: runs are found by owner, state and label, and tell their story."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

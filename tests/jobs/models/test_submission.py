@@ -1,7 +1,5 @@
 """jobs/models/submission.py: a submission counts its runs and can be waited for."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

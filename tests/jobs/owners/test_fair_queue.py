@@ -2,8 +2,6 @@
 committed.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from datetime import timedelta

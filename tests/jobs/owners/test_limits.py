@@ -1,7 +1,5 @@
 """jobs/owners/limits.py: a paused owner's queued runs wait, and go on by themselves."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

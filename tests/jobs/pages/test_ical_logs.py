@@ -1,7 +1,5 @@
 """jobs/pages/ical_logs.py: the secret of a feed stands in no log line."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from urllib.error import HTTPError

@@ -1,13 +1,10 @@
 """Jobs that recur, moments of a made-up clock, and ticks over them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import connection
-
 from jobs.catalog.encoding import encode_body
+from jobs.core import sql
 from jobs.models import Job, Owner, Run, Tick
 from jobs.schedules import slot_of
 from tests.jobs.scenes import hinted
@@ -60,7 +57,6 @@ def hinted_of(*jobs: Job) -> int:
 def written_raw(job: Job, **columns: Any) -> None:
     """Write columns of a job as nobody should: nothing is checked, and nothing counts as new."""
     names = ", ".join(f"{name} = %s" for name in columns)
-    with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE jobs_job SET {names} WHERE id = %s", [*columns.values(), job.id])
-        # As it was: the schedule's change has set it to now.
-        cursor.execute("UPDATE jobs_job SET effective_from = %s WHERE id = %s", [OLD, job.id])
+    sql.query(f"UPDATE jobs_job SET {names} WHERE id = %s", [*columns.values(), job.id])
+    # As it was: the schedule's change has set it to now.
+    sql.query("UPDATE jobs_job SET effective_from = %s WHERE id = %s", [OLD, job.id])

@@ -2,8 +2,6 @@
 stopped.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -2,8 +2,6 @@
 once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -12,13 +10,14 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
+from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Cursor, Job, Missed, Owner, Tick
 from jobs.recurring.late_commits import trigger_late_commits
 from jobs.recurring.tick import run_tick
 from jobs.schedules import moment_of, slot_of
 from tests.jobs.recurring.scenes import recurring, runs_of
-from tests.jobs.scenes import known
+from tests.jobs.scenes import known, open_transaction
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
 
@@ -193,25 +192,18 @@ def test_a_tick_that_is_at_work_is_not_relied_on(acme: Owner, first_slot: int) -
 
 def test_a_long_transaction_of_somebody_else_hides_nothing(acme: Owner, first_slot: int) -> None:
     """What commits meanwhile is found, and found once."""
-    other = connection.copy()
-    try:
-        other.set_autocommit(False)
-        other.cursor().execute("SELECT pg_current_xact_id()")
+    with open_transaction("SELECT pg_current_xact_id()"):
         trigger_late_commits()
         with uncommitted(acme, **due_at(first_slot + 3, history_policy="none")):
             pass_by(first_slot)
         assert trigger_late_commits() == 1
         _forget_messages()
         assert trigger_late_commits() == 0
-    finally:
-        other.rollback()
-        other.close()
 
 
 def test_a_restored_database_begins_anew(acme: Owner, first_slot: int) -> None:
     """Its snapshots are of another server, whose transactions were further."""
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE jobs_cursor SET again_seen = '9000000000:9000000000:'")
+    sql.query("UPDATE jobs_cursor SET again_seen = '9000000000:9000000000:'")
     assert trigger_late_commits() == 0
     with uncommitted(acme, **due_at(first_slot + 3)) as [job]:
         pass_by(first_slot)
@@ -229,6 +221,5 @@ def _forget_messages() -> None:
 
 def _as_if_unseen() -> None:
     """The ticks were read, and the jobs last, before anything of this scene was committed."""
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE jobs_tick SET seen = '3:3:'")
-        cursor.execute("UPDATE jobs_cursor SET again_seen = '3:3:'")
+    sql.query("UPDATE jobs_tick SET seen = '3:3:'")
+    sql.query("UPDATE jobs_cursor SET again_seen = '3:3:'")

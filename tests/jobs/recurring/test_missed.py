@@ -1,7 +1,5 @@
 """jobs/recurring/missed.py: what was not run is noted once, and found again."""
 
-from __future__ import annotations
-
 from jobs.models import Missed, Owner
 from jobs.recurring.missed import missed_spans_of, record_missed
 from jobs.schedules.misfire import MissedSpan

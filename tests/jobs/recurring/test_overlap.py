@@ -1,7 +1,5 @@
 """jobs/recurring/overlap.py: what becomes of a due time while an earlier run of its job is open."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """jobs/recurring/pause.py: what an operator pauses makes no runs until a time, or until resumed."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.contrib.auth.models import User

@@ -2,8 +2,6 @@
 done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest
@@ -14,12 +12,13 @@ from django_celery_beat.models import PeriodicTask
 from pytest_django import Settings
 
 from jobs import tasks
+from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Cursor, Owner, Tick
 from jobs.recurring.pulse import make_ticks
 from jobs.schedules import moment_of, slot_of
 from tests.jobs.recurring.scenes import recurring, runs_of
-from tests.jobs.scenes import at_once, messages, row_held
+from tests.jobs.scenes import at_once, messages, open_transaction, row_held
 from tests.periodic import make_periodic_tasks
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
@@ -37,11 +36,10 @@ def slots_of(ticks: Iterable[Tick]) -> list[int]:
 
 
 def silent(tick_id: int, *, seconds: float) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE jobs_tick SET sent_at = sent_at - make_interval(secs => %s) WHERE id = %s",
-            [seconds, tick_id],
-        )
+    sql.query(
+        "UPDATE jobs_tick SET sent_at = sent_at - make_interval(secs => %s) WHERE id = %s",
+        [seconds, tick_id],
+    )
 
 
 def test_the_slots_up_to_now_are_handed_out_once(acme: Owner) -> None:
@@ -81,14 +79,8 @@ def test_pulses_that_meet_hand_every_slot_out_once() -> None:
 def test_a_pulse_that_meets_another_returns(acme: Owner) -> None:
     """A process that is frozen at it keeps nobody waiting."""
     behind(2)
-    other = connection.copy()
-    try:
-        other.set_autocommit(False)
-        other.cursor().execute("SELECT FROM jobs_cursor FOR UPDATE")
+    with open_transaction("SELECT FROM jobs_cursor FOR UPDATE"):
         assert make_ticks() == []
-    finally:
-        other.rollback()
-        other.close()
     assert len(make_ticks()) == 1
 
 

@@ -1,19 +1,17 @@
 """jobs/recurring/second_intervals.py: a job in seconds runs on a grid."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 
 import pytest
 import redis
-from django.db import connection
 
 from jobs import tasks
 from jobs.core.sql import now
 from jobs.models import Job, Missed, Owner, Run
 from jobs.recurring.second_intervals import trigger_second_interval
 from tests.jobs.recurring.scenes import OLD, recurring, runs_of
+from tests.jobs.scenes import without_triggers
 
 
 def every(owner: Owner, seconds: int = 7, **fields: Any) -> Job:
@@ -53,10 +51,8 @@ def test_what_is_off_paused_or_out_of_bounds_does_not_run(
 ) -> None:
     """Nor does what is gone."""
     job = every(acme, effective_from=OLD)
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
+    with without_triggers():
         Job.objects.filter(pk=job.pk).update(**fields)
-        cursor.execute("SET LOCAL session_replication_role = origin")
     assert trigger_second_interval(job.pk) == trigger_second_interval(job.pk + 1) == 0
     assert not Run.objects.exists()
 
@@ -79,10 +75,8 @@ def test_the_system_does_it_by_itself(acme: Owner) -> None:
     """Its own tasks fire jobs, sync their PeriodicTasks, and record pauses that have ended."""
     job = every(acme, 3_601, effective_from=OLD)
     assert tasks.fire(job.pk) == 2
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
+    with without_triggers():
         Job.objects.filter(pk=job.pk).update(paused_from=OLD, paused_until=now())
-        cursor.execute("SET LOCAL session_replication_role = origin")
     assert tasks.settle() == {"pauses": 1, "mended": 1}
     assert tasks.settle() == {"pauses": 0, "mended": 0}
     assert Missed.objects.get(job=job).reason == "paused"

@@ -1,14 +1,11 @@
 """jobs/recurring/tick.py: all that is due in a tick is triggered, whoever dies at it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import redis
-from django.db import connection
 
 from fleet import BrokerUnavailable
 from jobs.core import sql
@@ -139,18 +136,11 @@ def test_who_is_dead_and_not_known_to_be_keeps_a_tick_for_a_while(acme: Owner) -
     """Its connection holds the tick: others leave it, and the server ends a silent one."""
     recurring(acme)
     made = tick_of(at(0), at(1))
-    frozen = connection.copy()
-    try:
-        frozen.set_autocommit(False)
-        frozen.cursor().execute("SELECT FROM jobs_tick WHERE id = %s FOR UPDATE", [made.id])
+    with row_held("jobs_tick", made.id):
         assert run_tick(made.id) == 0
-    finally:
-        frozen.rollback()
-        frozen.close()
     assert run_tick(made.id) == 1
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW idle_in_transaction_session_timeout")
-        assert cursor.fetchone()[0] == "0"
+    [shown] = sql.query("SHOW idle_in_transaction_session_timeout")
+    assert list(shown.values()) == ["0"]
 
 
 def test_while_the_broker_is_away_rows_are_made_and_the_tick_waits(
@@ -231,9 +221,8 @@ def test_a_late_tick_keeps_the_due_times(acme: Owner) -> None:
 
 
 def _seen(made: Tick) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT seen::text FROM jobs_tick WHERE id = %s", [made.id])
-        return str(cursor.fetchone()[0])
+    [row] = sql.query("SELECT seen::text FROM jobs_tick WHERE id = %s", [made.id])
+    return str(row["seen"])
 
 
 def test_a_job_that_somebody_holds_keeps_no_other_waiting(

@@ -1,7 +1,5 @@
 """jobs/recurring/trigger.py: due times of jobs become runs and hints, each once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """jobs/runs/admission.py: a hint becomes an attempt where its row allows it, and only once."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4

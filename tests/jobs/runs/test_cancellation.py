@@ -1,7 +1,5 @@
 """jobs/runs/cancellation.py: what waits ends at once and for good, what runs is stopped."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -2,8 +2,6 @@
 PostgreSQL.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -2,8 +2,6 @@
 there.
 """
 
-from __future__ import annotations
-
 import pytest
 from celery import current_app, states
 from celery.result import AsyncResult

@@ -1,7 +1,5 @@
 """jobs/runs/context.py: what a task may know of its run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime

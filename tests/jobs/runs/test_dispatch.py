@@ -1,7 +1,5 @@
 """jobs/runs/dispatch.py: after a commit its hints are in Redis, or the outbox still lists them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import logging

@@ -1,7 +1,5 @@
 """jobs/runs/manual_retry.py: an operator's retry gives an ended run a fresh set of attempts."""
 
-from __future__ import annotations
-
 import pytest
 from celery.result import AsyncResult
 from django.contrib.auth.models import User

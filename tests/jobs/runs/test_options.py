@@ -1,7 +1,5 @@
 """jobs/runs/options.py: every option out of its limits is refused by name, with the limit."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 

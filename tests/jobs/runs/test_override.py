@@ -1,7 +1,5 @@
 """jobs/runs/override.py: outside its windows, by somebody, for a reason that is kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -2,8 +2,6 @@
 stored.
 """
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 

@@ -2,8 +2,6 @@
 moves.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import timedelta
 from itertools import product

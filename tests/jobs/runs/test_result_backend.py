@@ -1,7 +1,5 @@
 """jobs/runs/result_backend.py: a chord counts who has ended, and calls its body once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,14 +1,11 @@
 """jobs/runs/storage.py: rows by COPY, as hostile as their texts may be."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.core.ids import new_ids
@@ -33,9 +30,7 @@ def shared(acme: Owner) -> RunDefaults:
     )
 
 
-@hypothesis_settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(payload=st.binary(max_size=200), lock=texts, labels=st.dictionaries(texts, texts))
 def test_what_is_stored_is_what_was_given(
     shared: RunDefaults, payload: bytes, lock: str, labels: dict[str, str]

@@ -1,7 +1,5 @@
 """jobs/runs/submission.py: from a call to rows, in the caller's transaction, all or nothing."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """jobs/runs/unblocking.py: what waited for a cap, a lock or a pause gets its hint again."""
 
-from __future__ import annotations
-
 import pytest
 import redis
 from pytest_django import Settings

@@ -2,8 +2,6 @@
 failed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import uuid4
 

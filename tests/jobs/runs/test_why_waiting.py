@@ -1,7 +1,5 @@
 """jobs/runs/why_waiting.py: every run that has not started says why, in one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,12 +7,12 @@ from typing import Any
 import pytest
 import redis
 from django.contrib.auth.models import User
-from django.db import connection
 from pytest_django import Settings
 
 from fleet import Kind, MessagePosition, OwnerSettings
 from jobs import submit
 from jobs.calendars import changes
+from jobs.core import sql
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
@@ -269,12 +267,11 @@ def test_of_strangers_it_tells_nothing(acme: Owner, run: Run, stranger: Owner) -
 def test_it_never_raises(run: Run, state: State) -> None:
     """Also on rows that somebody has broken by raw SQL."""
     living_worker()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE jobs_run SET state = %s, next_at = NULL, queued_at = NULL, owner_id = -1, "
-            "blocked_by = 'cap', lock_key = 'x'",
-            [state],
-        )
+    sql.query(
+        "UPDATE jobs_run SET state = %s, next_at = NULL, queued_at = NULL, owner_id = -1, "
+        "blocked_by = 'cap', lock_key = 'x'",
+        [state],
+    )
     Worker.objects.update(queues={"not": "a list"})
     assert isinstance(why(run), str)
     Run.objects.update(owner=Owner.objects.get())

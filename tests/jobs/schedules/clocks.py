@@ -1,7 +1,5 @@
 """Zones whose clocks are changed, expressions around the changes, and the comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache

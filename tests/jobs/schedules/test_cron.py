@@ -1,7 +1,5 @@
 """jobs/schedules/cron.py: the minutes of an expression, over changes of the clock (G13)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from random import Random
 from time import perf_counter

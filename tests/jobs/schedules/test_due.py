@@ -1,7 +1,5 @@
 """jobs/schedules/due.py: the due times of every kind, and the next ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise

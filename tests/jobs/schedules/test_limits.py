@@ -1,7 +1,5 @@
 """jobs/schedules/limits.py: bad schedules are refused by field, with the limit."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from time import perf_counter

@@ -1,7 +1,5 @@
 """jobs/schedules/misfire.py: every due time is either run or inside exactly one span."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 

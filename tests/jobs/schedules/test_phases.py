@@ -1,7 +1,5 @@
 """jobs/schedules/phases.py: slots, and interval jobs spread evenly over them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta

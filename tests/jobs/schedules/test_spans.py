@@ -1,7 +1,5 @@
 """jobs/schedules/spans.py: due times are counted and cut without being listed."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """jobs/schedules/words.py: a schedule in words, and notes on changes of the clock."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/system/heartbeat.py: workers live in PostgreSQL and on its clock."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4

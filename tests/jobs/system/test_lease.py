@@ -1,7 +1,5 @@
 """jobs/system/lease.py: one holder of a lease at a time, and a ledger that only it writes."""
 
-from __future__ import annotations
-
 import threading
 from datetime import UTC, datetime, timedelta
 

@@ -2,8 +2,6 @@
 one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

@@ -2,8 +2,6 @@
 expire.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from fleet import Kind

@@ -1,7 +1,5 @@
 """jobs/system/rescue.py: what a lost worker held is tried again, or ends as a dead letter."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -46,44 +44,44 @@ def started(worker: UUID, run: Run) -> Admission:
     return at
 
 
-def test_what_a_living_worker_holds_is_its_own(acme: Owner, worker: UUID) -> None:
-    """However long it runs."""
+@pytest.fixture
+def running(acme: Owner, worker: UUID) -> Run:
+    """A run that the worker has started."""
     [run] = submitted(acme)
     started(worker, run)
-    age(run, "started_at", seconds=86_400)
+    return run
+
+
+def test_what_a_living_worker_holds_is_its_own(running: Run) -> None:
+    """However long it runs."""
+    age(running, "started_at", seconds=86_400)
     assert rescue_runs() == 0
 
 
-def test_a_silent_worker_is_gone_after_a_lease(acme: Owner, worker: UUID) -> None:
+def test_a_silent_worker_is_gone_after_a_lease(running: Run, worker: UUID) -> None:
     """Not before."""
-    [run] = submitted(acme)
-    started(worker, run)
     silence(worker, seconds=29)
     assert rescue_runs() == 0
     silence(worker, seconds=2)
     assert rescue_runs() == 1
-    assert states(run) == ["queued", "admitted", "running", "retrying"]
+    assert states(running) == ["queued", "admitted", "running", "retrying"]
     assert rescue_runs() == 0
 
 
-def test_a_worker_that_has_left_is_gone_at_once(acme: Owner, worker: UUID) -> None:
+def test_a_worker_that_has_left_is_gone_at_once(running: Run, worker: UUID) -> None:
     """It need not fall silent first."""
-    [run] = submitted(acme)
-    started(worker, run)
     leave(worker)
-    assert states(run)[-1] == "retrying"
-    attempt = run.attempts.get()
+    assert states(running)[-1] == "retrying"
+    attempt = running.attempts.get()
     assert (attempt.outcome, attempt.error_type) == ("worker lost", "WorkerLostError")
     assert attempt.error_message == "worker w1@here was lost"
 
 
-def test_a_worker_without_a_row_is_gone(acme: Owner, worker: UUID) -> None:
+def test_a_worker_without_a_row_is_gone(running: Run) -> None:
     """Somebody has deleted it."""
-    [run] = submitted(acme)
-    started(worker, run)
     Worker.objects.all().delete()
     assert rescue_runs() == 1
-    assert states(run)[-1] == "retrying"
+    assert states(running)[-1] == "retrying"
 
 
 def test_the_second_attempt_comes_at_once(acme: Owner, worker: UUID) -> None:
@@ -173,13 +171,11 @@ def test_a_last_attempt_after_one_that_started_is_spent(acme: Owner) -> None:
     assert states(run)[-1] == "failed"
 
 
-def test_what_was_being_cancelled_is_cancelled(acme: Owner, worker: UUID) -> None:
+def test_what_was_being_cancelled_is_cancelled(running: Run, worker: UUID) -> None:
     """Its worker can no longer be told."""
-    [run] = submitted(acme)
-    started(worker, run)
-    cancel_runs([run.id])
+    cancel_runs([running.id])
     leave(worker)
-    assert states(run)[-2:] == ["cancelling", "cancelled"]
+    assert states(running)[-2:] == ["cancelling", "cancelled"]
 
 
 def test_what_never_reached_a_living_worker_is_taken_back(acme: Owner, worker: UUID) -> None:
@@ -205,13 +201,13 @@ def test_what_was_taken_back_unstarted_has_a_hint(committed: None, acme: Owner) 
     assert hinted() == [run.id] * 2
 
 
-def test_what_a_living_worker_has_started_and_forgotten_was_lost(acme: Owner, worker: UUID) -> None:
+def test_what_a_living_worker_has_started_and_forgotten_was_lost(
+    running: Run, worker: UUID
+) -> None:
     """It may have done something: that attempt is spent."""
-    [run] = submitted(acme)
-    started(worker, run)
-    age(run, "admitted_at", seconds=31)
+    age(running, "admitted_at", seconds=31)
     assert rescue_runs(worker_id=worker) == 1
-    assert (states(run)[-1], run.attempt_count) == ("retrying", 1)
+    assert (states(running)[-1], running.attempt_count) == ("retrying", 1)
 
 
 @pytest.mark.parametrize("state", ["succeeded", "failed"])
@@ -249,13 +245,11 @@ def test_a_stored_outcome_that_cannot_be_read_stops_no_rescue(
     assert [states(run)[-1] for run in runs] == ["retrying", "succeeded"]
 
 
-def test_another_worker_s_word_is_not_asked_for(acme: Owner, worker: UUID) -> None:
+def test_another_worker_s_word_is_not_asked_for(running: Run) -> None:
     """What a worker does not hold may be held by another."""
-    [run] = submitted(acme)
-    started(worker, run)
-    age(run, "admitted_at", seconds=31)
+    age(running, "admitted_at", seconds=31)
     assert rescue_runs(worker_id=living_worker("w2@here"), held=[]) == 0
-    assert states(run)[-1] == "running"
+    assert states(running)[-1] == "running"
 
 
 def test_many_are_rescued_in_chunks(

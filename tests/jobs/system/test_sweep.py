@@ -1,13 +1,11 @@
 """jobs/system/sweep.py: what is committed and has no hint is found and published."""
 
-from __future__ import annotations
-
 import pytest
 import redis
-from django.db import connection
 from pytest_django import Settings
 
 from fleet import BrokerUnavailable, Refusal
+from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Outbox, Owner, Run
 from jobs.runs import dispatch
@@ -38,12 +36,11 @@ def wait(run: Run, *, seconds: float) -> None:
 
 def put_back_in_outbox(runs: list[Run], *, seconds: float) -> None:
     """Stand where a process died between commit and publish, so long ago."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO jobs_outbox (run_ids, created_at) "
-            "VALUES (%s, clock_timestamp() - make_interval(secs => %s))",
-            [[run.id for run in runs], seconds],
-        )
+    sql.query(
+        "INSERT INTO jobs_outbox (run_ids, created_at) "
+        "VALUES (%s, clock_timestamp() - make_interval(secs => %s))",
+        [[run.id for run in runs], seconds],
+    )
 
 
 def test_where_nothing_is_missing_nothing_is_published(acme: Owner) -> None:

@@ -1,7 +1,5 @@
 """Calendars made by chance around changes of the clock, and the comparison with the oracle."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from random import Random
 

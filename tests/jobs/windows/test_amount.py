@@ -1,7 +1,5 @@
 """jobs/windows/amount.py: a calendar with too many openings is noticed, at a bounded cost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import process_time

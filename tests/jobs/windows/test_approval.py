@@ -1,7 +1,5 @@
 """jobs/windows/approval.py: which occurrences somebody has agreed to, by all that was said."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from jobs.windows import DecisionFact, Effect, Entry, approved_spans, start_of

@@ -1,7 +1,5 @@
 """jobs/windows/cache.py and entries.py: what is kept is bounded, and calendars are values."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

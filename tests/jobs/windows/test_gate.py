@@ -1,7 +1,5 @@
 """jobs/windows/gate.py: queued now, or looked at when, by all calendars that apply."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from jobs.windows import CalendarHours, Effect, Entry, Gate, gate_of

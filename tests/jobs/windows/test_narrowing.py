@@ -1,7 +1,5 @@
 """jobs/windows/narrowing.py: which changes of a window open nothing that was closed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -168,7 +166,7 @@ def _some_approval(draw: st.DrawFn, entry: Entry, near: datetime) -> tuple[Span,
     return approved_spans(draw(st.lists(decisions, min_size=1, max_size=4)))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(narrowings())
 def test_what_narrows_opens_nothing_new(drawn: tuple[Entry, Entry, datetime]) -> None:
     """By the occurrences that count, across changes of the clock, with what was approved."""

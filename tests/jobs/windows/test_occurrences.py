@@ -1,7 +1,5 @@
 """jobs/windows/occurrences.py: which occurrences count, and from when to when."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import perf_counter

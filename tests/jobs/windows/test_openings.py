@@ -1,7 +1,5 @@
 """jobs/windows/openings.py: open, until when, and when next, over all calendars that apply."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from time import perf_counter, process_time
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """jobs/windows/rrule.py: the times of a rule, as dateutil finds them from the beginning."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from itertools import dropwhile, takewhile
 from time import perf_counter

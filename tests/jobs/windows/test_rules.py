@@ -1,7 +1,5 @@
 """jobs/windows/rules.py: a rule's text, and what is refused of it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """jobs/windows/spans.py: union, intersection and cuts, for all spans that there are."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 

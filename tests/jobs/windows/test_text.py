@@ -1,7 +1,5 @@
 """jobs/windows/text.py: what people type of windows, there and back."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/windows/validation.py: what is refused of a window, field by field."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random

@@ -1,7 +1,5 @@
 """jobs/windows/wall_clock.py: when a clock shows a time, beside changes of it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

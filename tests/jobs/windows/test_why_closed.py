@@ -1,7 +1,5 @@
 """jobs/windows/why_closed.py: which window, freeze or approval keeps a run, in one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """jobs/windows/words.py: entries in words, and notes on changes of the clock."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Calendars of others do not exist; shared ones are seen where they apply, and only there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

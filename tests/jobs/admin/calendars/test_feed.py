@@ -1,7 +1,5 @@
 """jobs/admin/calendars/feed.py: an address is shown once, and can be taken back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The form of a window: refused by field, previewed, decided on by who may."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Backfills: asked for by range, counted before they begin, followed and cancelled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +11,7 @@ from pytest_django import Settings
 
 from jobs.models import AuditEntry, Backfill, Job, Owner, Run
 from jobs.recurring.backfill import backfill, make_pending_runs
-from tests.jobs.admin.conftest import said
+from tests.jobs.admin.conftest import said, stored_job
 
 Person = Callable[..., Client]
 RANGE = {"start_0": "2026-03-01", "start_1": "00:00:00", "end_0": "2026-03-02", "end_1": "00:00:00"}
@@ -21,10 +19,7 @@ START, END = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC)
 
 
 def stored(owner: Owner, key: str = "hourly", **columns: Any) -> Job:
-    given = {"schedule": "cron", "cron": "@hourly", **columns}
-    return Job.objects.create(
-        owner=owner, key=key, task="tests.add", payload=b'[[], {"x": 1, "y": 2}, {}]', **given
-    )
+    return stored_job(owner, key, **{"schedule": "cron", "cron": "@hourly", **columns})
 
 
 @pytest.fixture
@@ -44,6 +39,12 @@ def sent(answer: Any, **fields: Any) -> dict[str, Any]:
     return {**answer.context["hidden"], **kept, **fields}
 
 
+def looked(client: Client, job: Job, **changes: str) -> Any:
+    """Return the answer to a page that was filled in with a range."""
+    url = address(job)
+    return client.post(url, sent(client.get(url), **RANGE | changes))
+
+
 def test_a_backfill_is_counted_and_then_confirmed(as_root: Client, hourly: Job) -> None:
     """The first answer says how many runs it makes and makes none; the second begins it."""
     url = address(hourly)
@@ -60,17 +61,15 @@ def test_a_backfill_is_counted_and_then_confirmed(as_root: Client, hourly: Job) 
 
 def test_a_double_click_begins_one_backfill(as_root: Client, hourly: Job) -> None:
     """The second click finds that the form has been obeyed."""
-    url = address(hourly)
-    form = sent(as_root.post(url, sent(as_root.get(url), **RANGE)), **RANGE)
-    as_root.post(url, form)
-    as_root.post(url, form)
+    form = sent(looked(as_root, hourly), **RANGE)
+    for _ in range(2):
+        as_root.post(address(hourly), form)
     assert Backfill.objects.count() == 1
 
 
 def test_another_range_or_schedule_is_counted_again(as_root: Client, hourly: Job) -> None:
     """What was confirmed is what was shown."""
-    url = address(hourly)
-    counted = as_root.post(url, sent(as_root.get(url), **RANGE))
+    url, counted = address(hourly), looked(as_root, hourly)
     other = as_root.post(url, sent(counted, **{**RANGE, "end_0": "2026-03-03"}))
     assert "This makes 48 runs" in other.content.decode()
     Job.objects.update(cron="0 */2 * * *")
@@ -94,8 +93,7 @@ def test_a_bad_range_is_refused_with_the_limit(
     as_root: Client, hourly: Job, changes: dict[str, str], problem: str
 ) -> None:
     """At its field, and nothing begins."""
-    url = address(hourly)
-    answer = as_root.post(url, sent(as_root.get(url), **{**RANGE, **changes}))
+    answer = looked(as_root, hourly, **changes)
     assert problem in answer.content.decode()
     assert not Backfill.objects.exists()
 
@@ -116,9 +114,7 @@ def test_a_job_that_cannot_be_backfilled_says_so(
 
 def test_a_broken_schedule_is_no_error_of_the_page(as_root: Client, acme: Owner) -> None:
     """The form says what is wrong with it."""
-    job = stored(acme, cron="nonsense")
-    url = address(job)
-    answer = as_root.post(url, sent(as_root.get(url), **RANGE))
+    answer = looked(as_root, stored(acme, cron="nonsense"))
     assert answer.status_code == 200 and "five are wanted" in answer.content.decode()
 
 
@@ -128,9 +124,8 @@ def test_the_range_is_read_by_the_readers_clock(
     """And the form says which that is."""
     settings.TIME_ZONE = "Asia/Tokyo"
     url = address(hourly)
-    asked = as_root.get(url)
-    assert "Asia/Tokyo" in asked.content.decode()
-    as_root.post(url, sent(as_root.post(url, sent(asked, **RANGE)), **RANGE))
+    assert "Asia/Tokyo" in as_root.get(url).content.decode()
+    as_root.post(url, sent(looked(as_root, hourly), **RANGE))
     assert Backfill.objects.get().start_at == datetime(2026, 2, 28, 15, tzinfo=UTC)
 
 

@@ -1,7 +1,5 @@
 """jobs/admin/jobs/file_import.py: looked at first, then confirmed, by those who may."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -11,12 +9,12 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs.admin.jobs.file_import import neutral
+from jobs.core import sql
 from jobs.models import AuditEntry, Job, JobImport, Owner
 from tests.jobs.admin.conftest import said
 
@@ -143,8 +141,7 @@ def test_only_who_may_make_and_change_jobs_may_import(
 def test_what_nobody_confirms_does_not_stay(as_root: Client, acme: Owner) -> None:
     """A day long."""
     old = address(look(as_root, acme, GOOD))
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE jobs_jobimport SET created_at = now() - interval '25 hours'")
+    sql.query("UPDATE jobs_jobimport SET created_at = now() - interval '25 hours'")
     look(as_root, acme, GOOD)
     assert as_root.get(old).status_code == 404
 
@@ -170,8 +167,7 @@ def test_a_person_has_one_open_import(as_root: Client, acme: Owner) -> None:
     assert refused.status_code == 400
     assert "is being read" in refused.content.decode()
     assert as_root.get(second).status_code == 404
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE jobs_jobimport SET created_at = now() - interval '11 minutes'")
+    sql.query("UPDATE jobs_jobimport SET created_at = now() - interval '11 minutes'")
     assert as_root.get(address(look(as_root, acme, GOOD))).status_code == 200
     assert JobImport.objects.count() == 1
 

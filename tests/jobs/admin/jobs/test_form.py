@@ -1,7 +1,5 @@
 """The form of a job: arguments checked by the task's signature, kept as bytes, shown to few."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +9,7 @@ from django.urls import reverse
 
 from jobs.core.crypto import read_body
 from jobs.models import AuditEntry, Job, Owner, Target
+from tests.jobs.admin.conftest import stored_job
 
 pytestmark = pytest.mark.usefixtures("offered")
 
@@ -117,9 +116,7 @@ def test_arguments_are_hidden_and_kept_without_the_permission(
     person: Callable[..., Client], acme: Owner
 ) -> None:
     """An editor who may not see them changes the rest; they stay as they are."""
-    job = Job.objects.create(
-        owner=acme, key="sum", task="tests.add", payload=b'[[], {"x": 4711, "y": 2}, {}]'
-    )
+    job = stored_job(acme, payload=b'[[], {"x": 4711, "y": 2}, {}]')
     client = person("ann", *EDITS, acme="admin")
     url = reverse("admin:jobs_job_change", args=[job.pk])
     assert "4711" not in client.get(url).content.decode()
@@ -133,9 +130,7 @@ def test_arguments_are_shown_with_the_permission(
     person: Callable[..., Client], acme: Owner
 ) -> None:
     """To a viewer as text, to an editor in the form."""
-    job = Job.objects.create(
-        owner=acme, key="sum", task="tests.add", payload=b'[[], {"x": 4711, "y": 2}, {}]'
-    )
+    job = stored_job(acme, payload=b'[[], {"x": 4711, "y": 2}, {}]')
     url = reverse("admin:jobs_job_change", args=[job.pk])
     for name, role in (("ann", "admin"), ("ben", "viewer")):
         client = person(name, *EDITS, "view_arguments", acme=role)

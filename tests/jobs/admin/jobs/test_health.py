@@ -1,18 +1,16 @@
 """Jobs found by what needs somebody: late, failing, paused, broken; each by index."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from jobs.admin.jobs import health_filter
+from jobs.core import sql
 from jobs.core.ids import scheduled_id
 from jobs.models import Cursor, Job, Missed, Owner, Run, Tick
 from jobs.recurring import health as health_module
@@ -49,11 +47,10 @@ def ended(of: Job, state: str, *, at: datetime) -> None:
 
 def held_since_long(*jobs: Job) -> None:
     """Let schedules have been written long ago."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE jobs_job SET effective_from = now() - interval '1 day' WHERE id = ANY(%s)",
-            [[of.pk for of in jobs]],
-        )
+    sql.query(
+        "UPDATE jobs_job SET effective_from = now() - interval '1 day' WHERE id = ANY(%s)",
+        [[of.pk for of in jobs]],
+    )
 
 
 def handed_out(until: datetime) -> None:

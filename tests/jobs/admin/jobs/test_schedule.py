@@ -1,7 +1,5 @@
 """The schedule of a job: refused by field, given its place, told in words and times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +14,7 @@ from pytest_django import Settings
 from jobs.admin.jobs.schedule import next_due, timetable_of, timetable_of_job
 from jobs.models import Job, Missed, Owner
 from jobs.schedules import Schedule
-from tests.jobs.admin.conftest import confirm
+from tests.jobs.admin.conftest import confirm, stored_job
 from tests.jobs.admin.jobs.test_form import EDITS, errors, fields
 
 pytestmark = pytest.mark.usefixtures("offered")
@@ -29,13 +27,6 @@ def made(client: Client, owner: Owner, **changes: Any) -> Job:
     answer = client.post(reverse(ADD), fields(owner, **changes))
     assert answer.status_code == 302, errors(answer)
     return Job.objects.get(owner=owner, key=changes.get("key", "sum"))
-
-
-def stored(owner: Owner, key: str = "sum", **columns: Any) -> Job:
-    """Return a job that was written past the form."""
-    return Job.objects.create(
-        owner=owner, key=key, task="tests.add", payload=b'[[], {"x": 1, "y": 2}, {}]', **columns
-    )
 
 
 def page(client: Client, job: Job) -> str:
@@ -184,7 +175,7 @@ def test_a_page_tells_the_schedule_and_its_next_times_by_two_clocks(
 ) -> None:
     """Ten of them: by the job's clock and by the reader's."""
     settings.TIME_ZONE = "America/New_York"
-    job = stored(acme, schedule="cron", cron="5 4 * * *", zone="Europe/Berlin")
+    job = stored_job(acme, schedule="cron", cron="5 4 * * *", zone="Europe/Berlin")
     text = page(as_root, job)
     assert "At 04:05 every day, Europe/Berlin" in text
     assert text.count("04:05 CE") == 10
@@ -202,7 +193,7 @@ def test_next_times_carry_notes_where_clocks_are_changed() -> None:
 
 def test_an_interval_job_shows_its_place(as_root: Client, acme: Owner) -> None:
     """And its times to the half second of it."""
-    job = stored(acme, schedule="interval", interval_minutes=60, phase=17, shard=25)
+    job = stored_job(acme, schedule="interval", interval_minutes=60, phase=17, shard=25)
     text = page(as_root, job)
     assert "minute 17 of 60, second 12.5" in text
     assert text.count(":17:12.5 UTC") == 10
@@ -212,10 +203,10 @@ def test_a_job_that_stands_still_says_so(acme: Owner) -> None:
     """Disabled: no times. Paused: none before the pause is over."""
     now = timezone.now()
     columns = {"schedule": "interval", "interval_minutes": 1, "phase": 0, "shard": 0}
-    off = timetable_of_job(stored(acme, "off", enabled=False, **columns), now=now)
+    off = timetable_of_job(stored_job(acme, "off", enabled=False, **columns), now=now)
     assert "not enabled" in off.remark and not off.occurrences
     until = now + timedelta(days=3)
-    paused = timetable_of_job(stored(acme, "paused", paused_until=until, **columns), now=now)
+    paused = timetable_of_job(stored_job(acme, "paused", paused_until=until, **columns), now=now)
     assert "Paused" in paused.remark and paused.occurrences[0].at >= until
 
 
@@ -234,8 +225,8 @@ def test_a_schedule_that_cannot_be_read_says_so_on_its_page_and_in_the_list(
     as_root: Client, acme: Owner, columns: dict[str, Any], problem: str
 ) -> None:
     """Its row is marked as broken, the others are as ever, and the form opens to repair it."""
-    job = stored(acme, **columns)
-    stored(acme, "sound", schedule="cron", cron="@daily")
+    job = stored_job(acme, **columns)
+    stored_job(acme, "sound", schedule="cron", cron="@daily")
     text = page(as_root, job)
     assert problem in text and "broken" in text and "<b>nonsense" not in text
     listed = as_root.get(reverse("admin:jobs_job_changelist")).content.decode()
@@ -244,7 +235,7 @@ def test_a_schedule_that_cannot_be_read_says_so_on_its_page_and_in_the_list(
 
 def test_the_list_shows_words_and_the_next_time(as_root: Client, acme: Owner) -> None:
     """Both at a glance."""
-    job = stored(acme, schedule="interval", interval_minutes=525_600, phase=3, shard=7)
+    job = stored_job(acme, schedule="interval", interval_minutes=525_600, phase=3, shard=7)
     due = next_due(job, now=timezone.now())
     assert due is not None
     listed = as_root.get(reverse("admin:jobs_job_changelist")).content.decode()
@@ -254,7 +245,7 @@ def test_the_list_shows_words_and_the_next_time(as_root: Client, acme: Owner) ->
 
 def test_a_page_lists_the_latest_missed_spans(as_root: Client, acme: Owner) -> None:
     """Ten of them with count and reason, and a link to all."""
-    job = stored(acme, schedule="interval", interval_minutes=1, phase=0, shard=0)
+    job = stored_job(acme, schedule="interval", interval_minutes=1, phase=0, shard=0)
     for day in range(1, 13):
         at = datetime(2026, 1, day, tzinfo=UTC)
         Missed.objects.create(
@@ -273,7 +264,7 @@ def test_what_a_pause_kept_from_running_is_recorded_when_it_is_resumed(
     now = timezone.now()
     # Due half an hour ago, and an hour before that: no boundary is near.
     phase = (now - timedelta(minutes=30)).minute
-    job = stored(acme, schedule="interval", interval_minutes=60, phase=phase, shard=0)
+    job = stored_job(acme, schedule="interval", interval_minutes=60, phase=phase, shard=0)
     Job.objects.filter(pk=job.pk).update(paused_until=now + timedelta(hours=1))
     Job.objects.filter(pk=job.pk).update(paused_from=now - timedelta(hours=2))
     confirm(as_root, reverse("admin:jobs_job_actions", args=[job.pk, "resume"]))
@@ -317,7 +308,7 @@ def test_a_preview_keeps_the_place_of_its_own_job_only(
     person: Callable[..., Client], acme: Owner, stranger: Owner
 ) -> None:
     """An interval that stays keeps its place; of a stranger's job the place is not told."""
-    job = stored(acme, schedule="interval", interval_minutes=60, phase=17, shard=0)
+    job = stored_job(acme, schedule="interval", interval_minutes=60, phase=17, shard=0)
     client = person("ann", *EDITS, acme="admin")
     given = {"schedule": "interval", "job": job.pk}
     assert ":17 UTC" in previewed(client, **given, interval_minutes=60)

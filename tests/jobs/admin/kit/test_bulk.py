@@ -1,7 +1,5 @@
 """Verbs on many rows: by the filter, in chunks, audited as one act."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test import Client
@@ -10,7 +8,7 @@ from django.urls import reverse
 
 from jobs.admin.kit import bulk
 from jobs.models import AuditEntry, Job, Owner, Run
-from tests.jobs.admin.conftest import confirm_bulk, said
+from tests.jobs.admin.conftest import confirm_bulk, said, stored_job
 from tests.jobs.scenes import submitted
 
 RUNS = "admin:jobs_run_changelist"
@@ -18,11 +16,7 @@ UNTIL = {"until_0": "2100-01-01", "until_1": "00:00"}
 
 
 def jobs_of(owner: Owner, count: int, *, prefix: str = "j") -> list[Job]:
-    payload = b'[[], {"x": 1, "y": 2}, {}]'
-    return [
-        Job.objects.create(owner=owner, key=f"{prefix}{n}", task="tests.add", payload=payload)
-        for n in range(count)
-    ]
+    return [stored_job(owner, f"{prefix}{n}") for n in range(count)]
 
 
 def states(owner: Owner) -> set[str]:

@@ -1,7 +1,5 @@
 """jobs/admin/kit/celery_pages.py: rows of results and PeriodicTasks are for superusers only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

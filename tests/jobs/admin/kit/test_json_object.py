@@ -1,7 +1,5 @@
 """jobs/admin/kit/json_object.py: a JSON object as a person types it."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Verbs on one row: asked first, done once, refused clearly, audited."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.core import signing
@@ -11,7 +9,7 @@ from django.urls import reverse
 from fleet import Kind
 from jobs.admin.kit import verbs
 from jobs.models import AuditEntry, Job, Owner, Run
-from tests.jobs.admin.conftest import confirm, said
+from tests.jobs.admin.conftest import confirm, said, stored_job
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 
@@ -21,9 +19,7 @@ def run_url(run: Run, verb: str) -> str:
 
 @pytest.fixture
 def job(acme: Owner) -> Job:
-    return Job.objects.create(
-        owner=acme, key="sum", task="tests.add", payload=b'[[], {"x": 1, "y": 2}, {}]'
-    )
+    return stored_job(acme)
 
 
 def job_url(job: Job, verb: str) -> str:

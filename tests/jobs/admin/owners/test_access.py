@@ -1,15 +1,15 @@
 """Another owner's rows do not exist: in no list, count, filter, search, page or action."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from jobs.models import AuditEntry, Job, Owner, Run, Submission
 from jobs.owners.limits import pause_owner
+from tests.jobs.admin.conftest import confirm_bulk, stored_job
 from tests.jobs.scenes import submitted
 
 VIEW = ("view_owner", "view_job", "view_submission", "view_run", "view_target", "view_auditentry")
@@ -26,9 +26,7 @@ def both(acme: Owner, stranger: Owner) -> tuple[Run, Run]:
     runs = []
     for owner in (acme, stranger):
         runs += submitted(owner, target=f"{owner.slug}-sw", label=f"{owner.slug}-label")
-        Job.objects.create(
-            owner=owner, key=f"{owner.slug}-job", task="tests.add", payload=b"[[], {}, {}]"
-        )
+        stored_job(owner, f"{owner.slug}-job")
         pause_owner(owner, reason=f"{owner.slug}-reason")
     return runs[0], runs[1]
 
@@ -154,8 +152,6 @@ def test_a_bulk_leaves_out_owners_for_whom_one_only_sees(
     person: Person, both: tuple[Run, Run], acme: Owner
 ) -> None:
     """Viewer of one owner and operator of another: the bulk takes the second's rows only."""
-    from tests.jobs.admin.conftest import confirm_bulk
-
     client = person("ann", *VIEW, *ACT, acme="operator", stranger="viewer")
     url = reverse("admin:jobs_run_changelist")
     confirm_bulk(client, url, "cancel", [str(run.id) for run in both])
@@ -189,7 +185,5 @@ def test_nobody_records_by_hand(as_root: Client, both: tuple[Run, Run]) -> None:
 
 def test_an_inactive_superuser_sees_nothing(as_root: Client, both: tuple[Run, Run]) -> None:
     """A session of an account that was shut ends at once."""
-    from django.contrib.auth.models import User
-
     User.objects.update(is_active=False)
     assert as_root.get(reverse("admin:jobs_run_changelist")).status_code == 302

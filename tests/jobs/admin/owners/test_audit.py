@@ -1,7 +1,5 @@
 """jobs/admin/owners/audit.py: what was done is found by its action."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

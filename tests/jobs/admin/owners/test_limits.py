@@ -1,7 +1,5 @@
 """The page of an owner: what it may have acts on what waits, once it is saved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/admin/owners/target.py: the form of a target."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

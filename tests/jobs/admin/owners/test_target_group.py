@@ -1,7 +1,5 @@
 """Groups of targets: chosen or named, and gated again when they change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

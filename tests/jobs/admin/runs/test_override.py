@@ -1,7 +1,5 @@
 """Runs let start outside their windows: with permission and a reason, told on their page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

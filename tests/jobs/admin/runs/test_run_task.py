@@ -1,7 +1,5 @@
 """Runs of a task that no worker knows: found in the lists, moved to another task, or failed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

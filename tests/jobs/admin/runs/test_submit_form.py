@@ -1,7 +1,5 @@
 """jobs/admin/runs/submit_form.py and submit_page.py: foreseen, then submitted once, by who may."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

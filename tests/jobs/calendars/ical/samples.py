@@ -1,7 +1,5 @@
 """iCalendar files as the programs write them that people use; made up, line by line."""
 
-from __future__ import annotations
-
 from jobs.calendars.ical import Reading, read
 from jobs.windows import Effect
 

@@ -1,7 +1,5 @@
 """jobs/ical and bytes by chance: a reading or an IcalError, and soon."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -47,7 +45,7 @@ def soon(data: bytes) -> None:
     assert time.process_time() - began < 1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(sample=st.sampled_from(sorted(SAMPLES)), cuts=st.lists(cuts, min_size=1, max_size=8))
 def test_files_that_are_mutilated(sample: str, cuts: list[tuple[int, int, bytes]]) -> None:
     """Parts are cut out, others are put in."""
@@ -58,7 +56,6 @@ def test_files_that_are_mutilated(sample: str, cuts: list[tuple[int, int, bytes]
     soon(data)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_bytes_by_chance(data: bytes) -> None:
     """Alone, and as lines of an event."""

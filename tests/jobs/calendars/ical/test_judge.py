@@ -4,14 +4,12 @@ It reads DTSTART beside its rule, a time in a gap of the clock and elapsed lengt
 here are files in which all agree.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import icalendar
 import recurring_ical_events
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from jobs.calendars.ical import IcalError
@@ -80,7 +78,6 @@ def test_samples_are_read_alike() -> None:
         assert ours(data)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     start=starts,
     hours=st.integers(1, 30),

@@ -1,7 +1,5 @@
 """jobs/ical: what a file means, and what is refused of it with the line."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 

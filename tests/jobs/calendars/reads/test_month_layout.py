@@ -1,7 +1,5 @@
 """jobs/calendars/reads/month_layout.py: a month in weeks, by the clock of a zone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Only ordinary public addresses may be reached."""
 
-from __future__ import annotations
-
 import pytest
 
 from jobs.catalog.builtin.addresses import is_allowed, is_odd_address, why_not_public

@@ -1,7 +1,5 @@
 """The management command task: what is allowed, what is kept, how it fails."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The HTTP request task over real sockets."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -1,7 +1,5 @@
 """A request is checked before anything is looked up."""
 
-from __future__ import annotations
-
 import pytest
 
 from jobs.catalog.builtin.request import checked_header, checked_statuses, is_expected, parsed_url
