@@ -42,7 +42,7 @@ def main() -> int:
 
 def lanes() -> dict[str, list[str]]:
     """Return what each lane takes, by its name; nobody lists the files of a new test."""
-    waiting = sorted(file for name in WAITING for file in (ROOT / name).glob("test_*.py"))
+    waiting = sorted(file for name in WAITING for file in (ROOT / name).glob("**/test_*.py"))
     folders = sorted(path for path in ROOT.iterdir() if any(path.glob("**/test_*.py")))
     return {
         "odd": [_named(file) for file in waiting[1::2]],

@@ -7,7 +7,6 @@ consumer anew, for which Redis must answer some 60 times in a row.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from time import monotonic
 from typing import Any, Final
 
@@ -56,25 +55,23 @@ class Poller(redis.MultiChannelPoller):
         self._lost_since = None
 
     def on_readable(self, fileno: int) -> Any:
-        """Have a reply read, if there is one and this is the connection that brings it.
+        """Read a reply, if there is one on the connection of this descriptor.
 
-        What came before in the same batch of events may have read it, or opened connections again,
-        one with the number of another: the loop would stand still in a read that brings nothing.
+        An earlier event of the same batch may have read it, or may have opened connections again,
+        one with the descriptor of another. The loop would then wait in a read for nothing.
         """
-        if self._fd_to_chan.get(fileno) in self._with_replies(fileno):
-            return super().on_readable(fileno)
-        return None
+        return super().on_readable(fileno) if self._has_reply(fileno) else None
 
-    def _with_replies(self, fileno: int) -> Iterator[tuple[Any, str]]:
-        """Yield whose this descriptor is, of the open connections that have something to read."""
+    def _has_reply(self, fileno: int) -> bool:
+        known = self._fd_to_chan.get(fileno)
         for (channel, client, kind), sock in self._chan_to_sock.items():
-            connection = client.connection
-            if sock.fileno() == fileno and connection is not None and connection._sock is sock:
+            if (channel, kind) == known and sock.fileno() == fileno:
+                connection = client.connection
                 try:
-                    if connection.can_read(timeout=0):
-                        yield channel, kind
+                    return connection._sock is sock and connection.can_read(timeout=0)
                 except self._connection_errors():
-                    yield channel, kind  # a loss, which whoever reads deals with
+                    return True  # whoever reads deals with the loss
+        return False
 
     def _client_registered(self, channel: Any, client: Any, cmd: str) -> bool:
         """Say whether what is polled is the open connection, and not one from before a loss."""
