@@ -3,17 +3,17 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.commands import Done, ran
 from tests.docs.pages import PROJECT, code_words, read, table
 from tests.lanes import lanes
 
-# The first one stands beside the table, the second is for readers of README.md.
+# The first one is told beside the table, the second is for readers of README.md.
 TOLD_ELSEWHERE = {"help", "demo"}
 # Variables that make hands down to what it starts.
 FROM_MAKE = {"ARGS", "DJANGO", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "PYTHON", "VENV"}
@@ -30,9 +30,8 @@ def test_table_names_the_targets() -> None:
 
 def test_each_test_file_is_in_one_lane() -> None:
     """`make test` forgets none, in whatever folder it stands."""
-    taken = [
-        path for paths in lanes().values() for name in paths for path in _files(PROJECT / name)
-    ]
+    names = [name for paths in lanes().values() for name in paths]
+    taken = [path for name in names for path in _files(PROJECT / name)]
     assert sorted(taken) == sorted((PROJECT / "tests").glob("**/test_*.py"))
 
 
@@ -74,14 +73,17 @@ def test_a_python_that_is_too_old_is_refused(
 
 
 def _posing_as(minor: int, path: Path) -> None:
-    """Write a Python that reports 3.`minor`. It checks versions and makes no environment."""
+    """Write a Python that says it is 3.`minor`. It checks versions and makes no environment."""
     code = f"import sys; sys.version_info = (3, {minor}, 0); exec(sys.argv[2])"
     path.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{code}' \"$@\"\n")
     path.chmod(0o755)
 
 
-def _make(*arguments: str, folder: Path = PROJECT, path: str = os.environ["PATH"]) -> Done:
+def _make(
+    *arguments: str, folder: Path = PROJECT, path: str = os.environ["PATH"]
+) -> subprocess.CompletedProcess[str]:
     """Run make as in a new shell, also when these tests were started by make."""
     env = {name: word for name, word in os.environ.items() if name not in FROM_MAKE}
-    make = shutil.which("make") or "make"
-    return ran(make, *arguments, folder=folder, environ=env | {"PATH": path})
+    command = [shutil.which("make") or "make", *arguments]
+    env |= {"PATH": path}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
