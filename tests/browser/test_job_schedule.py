@@ -53,7 +53,7 @@ def test_a_schedule_is_told_while_it_is_typed(browse: Browse, acme: Owner) -> No
     assert (job.schedule, job.cron, job.zone) == ("cron", "5 4 * * 1-5", "Asia/Tokyo")
     page.select_option("#id_schedule", "interval")
     page.fill("#id_interval_minutes", "90")
-    page.locator(BOX, has_text="given when it is saved").wait_for()
+    page.locator(BOX, has_text="chosen when it is saved").wait_for()
     page.goto(page.url)
     page.select_option("#id_schedule", "interval")
     page.fill("#id_interval_minutes", "90")

@@ -116,7 +116,7 @@ def test_only_what_was_looked_at_is_imported(as_root: Client, hours: Calendar) -
     forged = signing.dumps({"data": "", "of": [hours.pk, root().pk]}, salt=SALT, key="another")
     for place, value in ((other, kept), (hours, kept[:-1]), (hours, forged), (hours, "")):
         answer = as_root.post(at(place), {"kept": value}, follow=True)
-        assert "once more" in said(answer)[0]
+        assert "Upload the file again" in said(answer)[0]
     assert not Window.objects.exists()
 
 

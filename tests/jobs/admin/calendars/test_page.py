@@ -97,7 +97,7 @@ def test_what_it_applies_to_is_changed_and_waiting_runs_are_gated_again(
     assert calendar.name == "days" and [one.to for one in calendar.attachments.all()] == [job]
     assert Owner.objects.get(pk=acme.pk).calendar_version > version
     answer = as_root.post(url, {**sent, "jobs": []})
-    assert "changed this meanwhile" in str(answer.context["adminform"].form.errors)
+    assert "changed this since" in str(answer.context["adminform"].form.errors)
     assert calendar.attachments.count() == 1
 
 

@@ -177,7 +177,7 @@ def test_a_form_that_has_grown_old_is_refused(as_root: Client, calendar: Calenda
     sent = form_of(as_root, window)
     Window.objects.update(reason="of somebody else")
     answer = as_root.post(change(window), sent)
-    assert answer.status_code == 200 and "changed this meanwhile" in str(errors(answer))
+    assert answer.status_code == 200 and "changed this since" in str(errors(answer))
     window.refresh_from_db()
     assert (window.revision, window.reason) == (1, "of somebody else")
 

@@ -312,9 +312,9 @@ def test_a_preview_keeps_the_place_of_its_own_job_only(
     client = person("ann", *EDITS, acme="admin")
     given = {"schedule": "interval", "job": job.pk}
     assert ":17 UTC" in previewed(client, **given, interval_minutes=60)
-    assert "given when it is saved" in previewed(client, **given, interval_minutes=61)
+    assert "chosen when it is saved" in previewed(client, **given, interval_minutes=61)
     other = person("eve", *EDITS, stranger="admin")
-    assert "given when it is saved" in previewed(other, **given, interval_minutes=60)
+    assert "chosen when it is saved" in previewed(other, **given, interval_minutes=60)
 
 
 def test_a_preview_is_for_those_who_see_jobs(person: Callable[..., Client], acme: Owner) -> None:

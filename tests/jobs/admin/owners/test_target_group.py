@@ -38,7 +38,7 @@ def test_targets_are_chosen_and_pasted(as_root: Client, acme: Owner, targets: li
     assert set(group.targets.all()) == {third}
     assert Owner.objects.get(pk=acme.pk).calendar_version > before
     again = as_root.post(url, {"name": "all", "targets": [first.pk], "names": "", "seen": seen})
-    assert "changed this meanwhile" in errors(again) and set(group.targets.all()) == {third}
+    assert "changed this since" in errors(again) and set(group.targets.all()) == {third}
     assert (
         as_root.post(
             reverse("admin:jobs_targetgroup_delete", args=[group.pk]), {"post": "yes"}
