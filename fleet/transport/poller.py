@@ -65,7 +65,9 @@ class Poller(redis.MultiChannelPoller):
     def _is_current(self, fileno: int) -> bool:
         known = self._fd_to_chan.get(fileno)
         return any(
-            (channel, kind) == known and sock.fileno() == fileno and client.connection._sock is sock
+            (channel, kind) == known
+            and sock.fileno() == fileno
+            and getattr(client.connection, "_sock", None) is sock
             for (channel, client, kind), sock in self._chan_to_sock.items()
         )
 
