@@ -8,6 +8,7 @@ runs.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -41,11 +42,14 @@ class Heartbeat(threading.Thread):
         self._held = held
         self._cancel = cancel
         self._watch_loop = watch_loop
-        self._loop_turned_at = time.monotonic()
+        self._loop_turned_at = math.inf
         self._stopped = threading.Event()
 
     def loop_turns(self) -> None:
-        """Called by the event loop, every now and then."""
+        """Called by the event loop, every now and then, and first when it is about to turn.
+
+        A worker that boots holds nothing: however long that takes, it is no hang.
+        """
         self._loop_turned_at = time.monotonic()
 
     def loop_ends(self) -> None:
