@@ -55,21 +55,23 @@ class Poller(redis.MultiChannelPoller):
         self._lost_since = None
 
     def on_readable(self, fileno: int) -> Any:
-        """Read a reply, if this descriptor is still the connection's.
+        """Read a reply, if there is one on the connection of this descriptor.
 
-        An earlier event of the same batch may have opened connections again, one with the
-        descriptor of another. The loop would then wait in a read for nothing.
+        An earlier event of the same batch may have read it, or may have opened connections again,
+        one with the descriptor of another. The loop would then wait in a read for nothing.
         """
-        return super().on_readable(fileno) if self._is_current(fileno) else None
+        return super().on_readable(fileno) if self._has_reply(fileno) else None
 
-    def _is_current(self, fileno: int) -> bool:
+    def _has_reply(self, fileno: int) -> bool:
         known = self._fd_to_chan.get(fileno)
-        return any(
-            (channel, kind) == known
-            and sock.fileno() == fileno
-            and getattr(client.connection, "_sock", None) is sock
-            for (channel, client, kind), sock in self._chan_to_sock.items()
-        )
+        for (channel, client, kind), sock in self._chan_to_sock.items():
+            if (channel, kind) == known and sock.fileno() == fileno:
+                connection = client.connection
+                try:
+                    return connection._sock is sock and connection.can_read(timeout=0)
+                except self._connection_errors():
+                    return True  # whoever reads deals with the loss
+        return False
 
     def _client_registered(self, channel: Any, client: Any, cmd: str) -> bool:
         """Say whether what is polled is the open connection, and not one from before a loss."""

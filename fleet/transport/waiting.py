@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from queue import Empty
 from time import monotonic
 from typing import Any, Final
 
 from kombu.exceptions import OperationalError
+from kombu.utils.objects import cached_property
 from redis.exceptions import ResponseError
 
 from fleet.keys import queue_key
@@ -88,6 +90,17 @@ class Waiting(ChannelPart):
             # A wake-up that somebody else has made, or junk in a stock queue: it is gone there.
             logger.error("what came was no message: %.500r", error)  # noqa: TRY400  their bytes
             raise Empty from error
+
+    @cached_property
+    def subclient(self) -> Any:
+        """The connection that hears what is said to all; a read from it never waits.
+
+        redis-py opens a lost one again in the middle of a read, and would then wait for a message
+        without any limit, while the loop stands still.
+        """
+        listener = self._create_client(asynchronous=True).pubsub()  # type: ignore[attr-defined]
+        listener.parse_response = partial(listener.parse_response, block=False)
+        return listener
 
     def _receive_one(self, client: Any) -> Any:
         try:

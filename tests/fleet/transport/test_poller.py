@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from queue import Empty
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from celery import current_app
 from kombu import Consumer, Exchange, Queue
+from kombu.utils.eventio import READ
 from redis import Redis
 
 from fleet.transport import poller
@@ -155,4 +157,16 @@ def test_connections_that_come_back_are_read_by_their_own_descriptors(
     until = time.monotonic() + 5
     while not broker.pubsub_numpat() and time.monotonic() < until:
         listening.turn()
+    assert listening.hears("hello")
+
+
+@pytest.mark.parametrize("kind", ["BRPOP", "LISTEN"])
+def test_a_reply_that_is_not_there_is_not_waited_for(listening: Listening, kind: str) -> None:
+    """An event may tell of what has been read since; the loop would stand still meanwhile."""
+    began_at = time.monotonic()
+    event = [(listening.number(kind), READ)]
+    read = Thread(target=listening.handle, args=[event], daemon=True)
+    read.start()
+    read.join(timeout=5)
+    assert time.monotonic() - began_at < 1
     assert listening.hears("hello")
