@@ -1,7 +1,7 @@
-"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in four processes, side by side.
+"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in three processes, side by side.
 
-More than half of it waits (for leases, time limits, processes that start): three lanes take turns
-at the files of that, the fourth takes all others. Each lane has servers of its own. With a path
+More than half of it waits (for leases, time limits, processes that start): two lanes take turns
+at the files of that, the third takes all others. Each lane has servers of its own. With a path
 among the options, or servers given by URL, there is one lane.
 """
 
@@ -45,7 +45,8 @@ def lanes() -> dict[str, list[str]]:
     waiting = sorted(file for name in WAITING for file in (ROOT / name).glob("**/test_*.py"))
     folders = sorted(path for path in ROOT.iterdir() if any(path.glob("**/test_*.py")))
     return {
-        **{f"waiting-{n + 1}": [_named(file) for file in waiting[n::3]] for n in range(3)},
+        "odd": [_named(file) for file in waiting[1::2]],
+        "even": [_named(file) for file in waiting[::2]],
         "others": [_named(folder) for folder in folders if folder.name not in WAITING],
     }
 

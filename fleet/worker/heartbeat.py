@@ -7,6 +7,7 @@ event loop has not turned for a lease: a worker that hangs must lose its runs.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -40,11 +41,14 @@ class Heartbeat(threading.Thread):
         self._held = held
         self._cancel = cancel
         self._watch_loop = watch_loop
-        self._loop_turned_at = time.monotonic()
+        self._loop_turned_at = math.inf
         self._stopped = threading.Event()
 
     def loop_turns(self) -> None:
-        """Note that the event loop turns; called by a timer."""
+        """Note that the event loop turns, or is about to turn for the first time.
+
+        A worker that boots holds nothing: however long that takes, it is no hang.
+        """
         self._loop_turned_at = time.monotonic()
 
     def loop_ends(self) -> None:

@@ -107,10 +107,14 @@ class DurableRuns(bootsteps.StartStopStep):
         self.io_thread.start()
         self.heartbeat.start()
         set_primer(self.io_thread.prime)
+        signals.worker_ready.connect(self._ready, sender=worker.consumer, weak=False)
         signals.worker_shutting_down.connect(
             partial(_wake, worker), sender=worker.hostname, weak=False
         )
         signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
+
+    def _ready(self, **_signal: Any) -> None:
+        self.heartbeat.loop_turns()
 
     def _cancel(self, run_ids: Sequence[str]) -> None:
         for run_id in run_ids:

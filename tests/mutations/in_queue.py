@@ -36,7 +36,7 @@ ROWS: Final = (
         (f"{REJECTED}a_message_that_comes_again_says_so",),
     ),
     Mutation(
-        "what is said twice in one call counts once",
+        "an operation that is sent twice in one call counts once",
         "leases",
         "local lease = packed and read_lease(worker, id, packed)",
         (f"{QUEUE}a_finish_counts_once[lua]",),

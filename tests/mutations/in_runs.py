@@ -77,7 +77,7 @@ ROWS: Final = (
         (f"{ADMISSION}a_deadline_that_passes_behind_a_cap_is_kept",),
     ),
     Mutation(
-        "a lock that somebody holds is taken",
+        "a run waits for a lock that another run holds",
         "G16",
         "false",
         (f"{ADMISSION}a_lock_lets_one_run_at_a_time",),
@@ -195,7 +195,7 @@ ROWS: Final = (
         ),
     ),
     Mutation(
-        "an attempt is stopped only earlier than it was told",
+        "the stop time of an attempt only moves earlier",
         "end behaviour",
         "SELECT a.id, ends.at AS stop_at",
         (f"{CLOSING}a_change_that_takes_nothing_from_it_stops_nothing",),

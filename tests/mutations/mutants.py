@@ -44,7 +44,7 @@ def copied(folder: Path) -> Path:
 
 def guards(folder: Path) -> Iterator[tuple[str, Path, int]]:
     """Find each comment `-- guard: …`: its words, its file, the index of the guarded line."""
-    for path in sorted((*folder.rglob("jobs/*/sql/*.sql"), *folder.rglob("fleet/**/*.lua"))):
+    for path in sorted((*folder.glob("jobs/*/sql/*.sql"), *folder.glob("fleet/**/*.lua"))):
         lines = path.read_text().splitlines()
         for at, line in enumerate(lines):
             if line.lstrip().startswith(MARK):

@@ -47,7 +47,7 @@ WITH hint AS (
             WHEN NOT coalesce(now.at <= gate.until - jobs_needed(l.policy), applying.ids IS NULL)
               OR l.window_policy = 'required' AND coalesce(applying.ids, '{}') = '{}' THEN 'window'
             WHEN l.lock_key <> '' AND (
-                -- guard: a lock that somebody holds is taken
+                -- guard: a run waits for a lock that another run holds
                 l.lock_key = ANY(%(held_locks)s::text[])
                 -- guard: of one batch one run gets a lock
                 OR row_number() OVER (PARTITION BY l.lock_key ORDER BY l.priority DESC, l.id) > 1

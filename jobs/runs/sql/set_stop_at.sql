@@ -12,7 +12,7 @@ WITH active AS MATERIALIZED (
 ), now AS MATERIALIZED (
     SELECT clock_timestamp() AS at FROM (SELECT count(*) FROM active) AS after_the_locks
 ), judged AS (
-    -- guard: an attempt is stopped only earlier than it was told
+    -- guard: the stop time of an attempt only moves earlier
     SELECT a.id, CASE WHEN ends.at < coalesce(a.closes_at, 'infinity') THEN ends.at END AS stop_at
     FROM active a
     CROSS JOIN now

@@ -68,8 +68,16 @@ def beats() -> Iterator[Beats]:
     beats.heart.join(10)
 
 
+def test_a_worker_that_boots_for_long_goes_on_beating(beats: Beats) -> None:
+    """Its loop does not turn yet. Without beats, its first runs were taken for lost."""
+    wait_for(lambda: beats.at[-1] - beats.at[0] > 3 * LEASE, what="beats for longer than a lease")
+
+
 def test_a_loop_that_stands_still_silences_it(beats: Beats) -> None:
     """After a lease, and until the loop turns again."""
+    beats.heart.loop_turns()
+    beats.at.clear()
+    beats.more()
     wait_for(lambda: time.monotonic() - beats.at[-1] > LEASE, what="silence")
     assert beats.at[-1] - beats.at[0] < 2 * LEASE
     beats.heart.loop_turns()

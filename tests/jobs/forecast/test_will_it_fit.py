@@ -359,5 +359,7 @@ def test_thousands_of_targets_are_told_in_seconds(acme: Owner) -> None:
     begun = now()
     found = told(Owner.objects.get(slug="acme"), [row.name for row in rows], expected_seconds=0.05)
     assert (found.windows, found.never) == (10, 0)
-    assert now() - begun < timedelta(seconds=4)
-    assert seconds_to(found.finishes_at) == pytest.approx(60 + 45 + 300 * 0.05 / 4, abs=2)
+    assert now() - begun < timedelta(seconds=10)
+    assert found.finishes_at is not None
+    finish = (found.finishes_at - begun).total_seconds()
+    assert finish == pytest.approx(60 + 45 + 300 * 0.05 / 4, abs=2)

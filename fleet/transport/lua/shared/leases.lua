@@ -33,7 +33,7 @@ local function leases_named(worker, width)
     local named, seen = {}, {}
     for index, packed in ipairs(fields_of(key.held .. worker, ids)) do
         local id, at = ids[index], 3 + (index - 1) * width
-        -- guard: what is said twice in one call counts once
+        -- guard: an operation that is sent twice in one call counts once
         local lease = packed and not seen[id] and read_lease(worker, id, packed)
         if lease and lease.number == tonumber(ARGV[at + 1]) then
             seen[id] = true
