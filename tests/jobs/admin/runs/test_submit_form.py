@@ -142,9 +142,9 @@ def test_the_forecast_tells_what_the_windows_leave(as_root: Client, acme: Owner)
         ("task", "tests.nothing", "Select a valid choice"),
         ("priority", "10", "0 to 9"),
         ("deadline_seconds", "-1", "0.1"),
-        ("names", "", "exactly one"),
+        ("names", "", "Give exactly one"),
         ("names", "x" * 201, "200 characters"),
-        ("filter", "fw", "one of them"),
+        ("filter", "fw", "Give exactly one"),
         ("owner", "0", "Select a valid choice"),
         ("label", "x" * 201, "at most 200"),
     ],
@@ -155,7 +155,7 @@ def test_what_is_wrong_is_said_at_its_field(
     """And there is no button that submits."""
     fields = typed(acme) | {field: value}
     answer = as_root.post(URL, {**fields, "submit": "Submit"})
-    at = "group" if problem == "one of them" else field
+    at = "group" if problem == "Give exactly one" else field
     assert problem in str(answer.context["form"].errors[at])
     assert 'name="submit"' not in answer.content.decode()
     assert not Submission.objects.exists() and not Target.objects.exists()
