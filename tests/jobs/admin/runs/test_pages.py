@@ -224,10 +224,10 @@ def test_no_question_of_the_run_list_reads_a_whole_partition(as_root: Client) ->
 
     Right after midnight the day's partition is small, and a scan of it is the best plan.
     """
-    fill(10_000)
+    fill(30_000)
     sql.query("ANALYZE jobs_owner, jobs_submission, jobs_target, jobs_job")
     rows = sql.query(
-        "SELECT relname FROM pg_class WHERE relname ~ '^jobs_run_' AND reltuples > 2000"
+        "SELECT relname FROM pg_class WHERE relname ~ '^jobs_run_' AND reltuples > 5000"
     )
     large = [row["relname"] for row in rows]
     assert large
