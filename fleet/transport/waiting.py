@@ -21,6 +21,8 @@ from fleet.transport.quarantine import SHAPE_ERRORS
 logger = logging.getLogger(__name__)
 
 STOCK_WAIT_SECONDS: Final = 1.0
+BROADCAST_READ_SECONDS: Final = 1.0
+"""For the rest of a message; the loop calls only when its beginning is there."""
 
 
 class Waiting(ChannelPart):
@@ -92,14 +94,15 @@ class Waiting(ChannelPart):
 
     @cached_property
     def subclient(self) -> Any:
-        """The connection that hears what is said to all; a read from it never waits.
+        """The connection for broadcast messages; a read from it has a time limit.
 
         redis-py opens a lost one again in the middle of a read, and would then wait for a message
         without any limit, while the loop stands still.
         """
-        listener = self._create_client(asynchronous=True).pubsub()  # type: ignore[attr-defined]
-        listener.parse_response = partial(listener.parse_response, block=False)
-        return listener
+        pubsub = self._create_client(asynchronous=True).pubsub()  # type: ignore[attr-defined]
+        read = partial(pubsub.parse_response, block=False, timeout=BROADCAST_READ_SECONDS)
+        pubsub.parse_response = read
+        return pubsub
 
     def _receive_one(self, client: Any) -> Any:
         try:

@@ -170,3 +170,11 @@ def test_a_reply_that_is_not_there_is_not_waited_for(listening: Listening, kind:
     read.join(timeout=5)
     assert time.monotonic() - began_at < 1
     assert listening.hears("hello")
+
+
+def test_a_message_that_comes_in_parts_is_heard(broker: Redis, listening: Listening) -> None:
+    """Its rest is waited for, and the connection stays open."""
+    [before] = broker.client_list(_type="pubsub")
+    assert all(listening.hears(f"{n}" * 3_000_000) for n in range(3))
+    [after] = broker.client_list(_type="pubsub")
+    assert after["id"] == before["id"]
