@@ -38,6 +38,12 @@ class Leases(LeaseTaking):
         if lease is not None:
             lease.is_started = True
 
+    def withdraw(self, tag: str) -> None:
+        """Note that it was taken back from the pool: no end of its run will be reported."""
+        lease = self._held.get(tag)
+        if lease is not None:
+            lease.is_started = False
+
     def expected_seconds(self, tag: str) -> float:
         """Return how long its run is expected to take; infinite if unknown."""
         lease = self._held.get(tag)

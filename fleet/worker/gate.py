@@ -272,5 +272,8 @@ class Gate:
             return False
         waiting.remove(held.job)
         held.job.discard()
+        # Without `on_withdrawn`, it is from a stock queue.
+        if hasattr(held.job, "on_withdrawn"):
+            held.job.on_withdrawn()
         self._release_slot()
         return True

@@ -17,6 +17,7 @@ from kombu.asynchronous import Hub, set_event_loop
 
 from fleet.pool.pipes import has_read
 from fleet.pool.pool import Pool
+from fleet.transport.held_leases import Load
 from fleet.worker.admitted import AdmittedRun
 from jobs import submit
 from jobs.models import Owner, Run
@@ -113,6 +114,7 @@ def test_what_no_child_takes_in_time_is_withdrawn(node: PreforkNode, acme: Owner
     assert states(run) == ["queued", "admitted", "queued"]
     assert (hinted(), node.released_count) == ([run.id], 1)
     assert not node.pool._pool.outbound_buffer and not node.pool._pool._cache
+    assert node.channel.leases.load(node.channel.holder) == Load()
 
 
 def test_what_no_child_was_sent_is_handed_back_when_the_broker_is_lost(
