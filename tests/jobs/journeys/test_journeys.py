@@ -250,7 +250,7 @@ def play(
 
 def test_journeys(clock: FakeClock, network: Network) -> None:
     """Runs end, each outcome under the newest token, in caps and locks, by the table of moves."""
-    play(clock, network, examples=15, steps=30)
+    play(clock, network, examples=40, steps=30)
 
 
 @pytest.mark.chaos
