@@ -26,7 +26,7 @@ class OwnerSnapshot:
     """One owner at one moment, summed over fair queues.
 
     `running` counts leases that have not finished; `worker_seconds` is the run time of all that
-    have. None means no limit, no message that waits, or no rest.
+    have. None means no limit, no waiting message, or an owner within its rate.
     """
 
     name: str
