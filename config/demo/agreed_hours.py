@@ -48,7 +48,7 @@ class Customer:
 
 
 def make_customers(*, devices: int, now: float, seconds: float) -> list[Customer]:
-    """Return the customers, with about `devices` in all and windows for so many seconds.
+    """Return customers with about `devices` devices in all, and windows for the next `seconds`.
 
     Each has its own phase: they are not open at the same time.
     """

@@ -252,7 +252,7 @@ async def serve(
     port = await server.listen(port)
     print(f"{len(devices)} devices at http://127.0.0.1:{port}", flush=True)  # noqa: T201  its log
     if port_file:
-        # Renamed into place, so that nobody reads a partial file.
+        # Whoever waits for the file must not read a partly written one: a rename is atomic.
         partial = port_file.with_name(f"{port_file.name}.{os.getpid()}")
         partial.write_text(str(port))
         partial.replace(port_file)

@@ -38,7 +38,7 @@ class Leases(LeaseTaking):
         if lease is not None:
             lease.is_started = True
 
-    def withdraw(self, tag: str) -> None:
+    def undo_start(self, tag: str) -> None:
         """Note that it was taken back from the pool: no end of its run will be reported."""
         lease = self._held.get(tag)
         if lease is not None:

@@ -41,7 +41,7 @@ class Entrance:
         if hasattr(job, "_write_to"):
             # See `fleet.pool.losses.Losses.flush`.
             job.give_back = partial(qos.leases.give_back, message.delivery_tag)
-            job.on_withdrawn = partial(qos.leases.withdraw, message.delivery_tag)
+            job.on_withdrawn = partial(qos.leases.undo_start, message.delivery_tag)
         return job
 
 

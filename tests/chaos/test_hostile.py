@@ -80,7 +80,7 @@ def test_a_hand_in_every_key_and_channel(tmp_path: Path, acts: int) -> None:
         for number in range(acts // AT_ONCE):
             _feed(scene, chance)
             wrong = [hand.spoil() for _ in range(AT_ONCE)]
-            # `make test` has four lanes on two cores; the promise is measured by `make chaos`.
+            # `make test` runs other tests beside this one; `make chaos` measures the promise.
             seconds = MENDED_SECONDS if acts > SHORT_ACTS else 4 * MENDED_SECONDS
             is_on = _goes_on(scene, seconds=seconds)
             assert is_on, "\n".join([*wrong, *_standing(client)])

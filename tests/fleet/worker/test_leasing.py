@@ -261,7 +261,7 @@ def test_a_worker_of_celery_s_test_kit_renews_its_leases(app: Celery, broker: re
     @app.task(name="tests.step.long", acks_late=True, shared=False)
     def long() -> None:
         ran.append(time.monotonic())
-        time.sleep(1.5)
+        time.sleep(1.5)  # longer than a lease
 
     app.finalize()
     app.conf.worker_prefetch_multiplier = 1  # a worker with room would renew by taking
