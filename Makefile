@@ -34,7 +34,7 @@ quick: lint ## Run lint and the tests of pure code: the inner loop, under 90 sec
 test: $(READY) ## Run the tests that need nothing but the wheels
 	@$(BIN)/python -m tests.lanes -m "not proof and not chaos and not contrast" $(ARGS)
 
-proof: $(READY) ## Run the proofs that need Debian's packages (see .ci/run)
+proof: $(READY) ## Run the tests of whole installations, and with Debian's packages (see .ci/run)
 	@$(BIN)/python -m pytest -m proof $(ARGS)
 
 contrast: $(READY) ## Play the same scenes on stock Celery and on Fairshift

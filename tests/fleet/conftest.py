@@ -8,12 +8,13 @@ import redis
 from celery import Celery, current_app
 from celery.concurrency.solo import TaskPool
 
+from tests.few_partitions import django_db_setup
 from tests.fleet.children import Child
 from tests.fleet.nodes import Node
 from tests.flows.world import broker_client
 from tests.jobs.conftest import _real_commits, acme, broker, committed, db
 
-__all__ = ["_real_commits", "acme", "broker", "committed", "db"]
+__all__ = ["_real_commits", "acme", "broker", "committed", "db", "django_db_setup"]
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from jobs.core.states import ACTIVE
 from jobs.models import Owner, Run, Submission
 from jobs.system.partitions import make_partitions
 from tests.audit import EMPTY_AUDIT
+from tests.few_partitions import django_db_setup
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import QUICK, Layout, Processes, database_url
 from tests.flows.world import broker_client, make_owner
@@ -27,6 +28,8 @@ from tests.judge.sqlreader import read_rows
 from tests.periodic import make_periodic_tasks
 from tests.proxy import Proxy
 from tests.waiting import wait_for
+
+__all__ = ["django_db_setup"]
 
 OURS = ("jobs", "django_celery_beat", "django_celery_results")
 HERE = Path(__file__).parent

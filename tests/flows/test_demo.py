@@ -19,6 +19,8 @@ import pytest
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 PROJECT = Path(__file__).resolve().parents[2]
 DEMO_SECONDS = 150.0
 # The supervisor of the embedded servers waits a few seconds for another client.

@@ -27,7 +27,7 @@ WORKERS, SLOTS = 2, 4
         pytest.param(200, True, False, id="kill", marks=pytest.mark.chaos),
         pytest.param(200, False, True, id="flush", marks=pytest.mark.chaos),
         pytest.param(200, True, True, id="many", marks=pytest.mark.chaos),
-        pytest.param(100, True, True, id="both"),
+        pytest.param(100, True, True, id="both", marks=pytest.mark.proof),
     ],
 )
 def test_every_device_is_verified_all_the_same(

@@ -15,6 +15,8 @@ from tests.waiting import wait_for
 
 __all__ = ["servers", "shop"]
 
+pytestmark = pytest.mark.proof
+
 PAGE = read("docs/start/from-celery.md")
 
 ENTRIES = """

@@ -25,6 +25,8 @@ from tests.docs.pages import PROJECT, blocks, read
 from tests.flows.servers import Servers, own_servers
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 PAGE = read("docs/start/own-project.md")
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
 BIN = Path(sys.executable).parent

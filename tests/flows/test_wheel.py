@@ -23,6 +23,8 @@ import jobs
 from tests.commands import Done, ran
 from tests.docs.pages import PROJECT
 
+pytestmark = pytest.mark.proof
+
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
 EXTRAS = {"flower", "tornado", "rich", "structlog", "whitenoise"}
 NEED_EXTRAS = {"fleet.flower", "jobs.demo"}

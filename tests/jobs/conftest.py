@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import redis
-from django.db import connection, connections
+from django.db import connection
 
 import tests.tasks  # noqa: F401  registers the tasks that scenes submit
 from fleet.transport import leases
@@ -13,7 +13,10 @@ from jobs.core import sql
 from jobs.models import Owner
 from jobs.runs import dispatch
 from tests.audit import EMPTY_AUDIT
+from tests.few_partitions import django_db_setup
 from tests.flows.world import broker_client
+
+__all__ = ["django_db_setup"]
 
 # In the order of their keys. Deleting is faster than TRUNCATE over a hundred partitions.
 TABLES = (
@@ -64,7 +67,8 @@ def _real_commits(
         sql.query("SET lock_timeout = '10s'")
         yield
         _delete_rows()
-        connections.close_all()
+        # Not closed: the next scene need not read the catalogue anew.
+        sql.query("RESET lock_timeout")
 
 
 def _delete_rows() -> None:

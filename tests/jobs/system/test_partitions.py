@@ -4,6 +4,7 @@ one.
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -18,9 +19,11 @@ from jobs.models import Owner, Run
 from jobs.runs.recording import move
 from jobs.runs.storage import NewRun, RunDefaults, store
 from jobs.system.partitions import days_left, make_partitions
+from tests.few_partitions import KEPT_DAYS, drop_partitions
 from tests.jobs.scenes import admitted, at_once, behind, living_worker, recorded
 
-AHEAD = 33  # days; migrations and settings make 30
+AHEAD = KEPT_DAYS + 3  # days
+MIGRATION = Path("jobs/migrations/sql/0004_partitions.sql")
 
 
 def homes() -> dict[UUID, str]:
@@ -33,12 +36,6 @@ def midnight(*, days: int) -> datetime:
     return now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(
         days
     )
-
-
-def days_since_migration() -> int:
-    """Return how many midnights the test database has seen: the suite may run over one."""
-    [row] = sql.query("SELECT min(applied) AS at FROM django_migrations WHERE app = 'jobs'")
-    return int((now().astimezone(UTC).date() - row["at"].astimezone(UTC).date()).days)
 
 
 def stored_at(owner: Owner, moment: datetime) -> UUID:
@@ -73,19 +70,20 @@ def test_the_index_of_owners_is_older_than_that_of_ids() -> None:
 
 @pytest.mark.django_db
 def test_partitions_are_made_30_days_ahead() -> None:
-    """By the migration already; making them again makes none but for the days since."""
-    passed = days_since_migration()
-    assert days_left() >= 30 - passed
-    assert make_partitions() == [] or passed
+    """By the migration; making them again makes none."""
+    drop_partitions(after_days=-2)
+    assert days_left() == -1
+    with connection.cursor() as cursor:
+        cursor.execute(MIGRATION.read_text())
     assert days_left() == 30
+    assert make_partitions() == []
 
 
 @pytest.mark.django_db
 def test_each_new_day_gets_one_of_runs_and_one_of_attempts() -> None:
     """Named by its day, up to the last one asked for."""
-    make_partitions()
     made = make_partitions(days_ahead=AHEAD)
-    days = [f"{midnight(days=day):%Y%m%d}" for day in range(31, AHEAD + 1)]
+    days = [f"{midnight(days=day):%Y%m%d}" for day in range(KEPT_DAYS + 1, AHEAD + 1)]
     assert made == [f"jobs_{kind}_{day}" for day in days for kind in ("run", "attempt")]
     assert days_left() == AHEAD
     assert make_partitions(days_ahead=AHEAD) == []
@@ -102,7 +100,7 @@ def test_a_run_lies_in_the_partition_of_its_day(acme: Owner) -> None:
 
 def test_rows_without_a_partition_are_moved_when_it_is_made(acme: Owner) -> None:
     """Runs and attempts alike; those of other days stay."""
-    day = midnight(days=32)
+    day = midnight(days=AHEAD)
     early, late = stored_at(acme, day), stored_at(acme, day + timedelta(days=90))
     for run_id in (early, late):
         sql.query(
@@ -123,7 +121,7 @@ def test_rows_without_a_partition_are_moved_when_it_is_made(acme: Owner) -> None
 def test_a_new_partition_keeps_the_table_s_rules(acme: Owner) -> None:
     """Its key, its defaults and its checks."""
     make_partitions(days_ahead=AHEAD)
-    run_id = stored_at(acme, midnight(days=32))
+    run_id = stored_at(acme, midnight(days=AHEAD))
     name = homes()[run_id]
     indexes = "SELECT count(*) FROM pg_indexes WHERE tablename = %s"
     with connection.cursor() as cursor:
@@ -138,10 +136,7 @@ def test_a_new_partition_keeps_the_table_s_rules(acme: Owner) -> None:
 def removed(committed: None) -> Iterator[None]:
     """Partitions that a scene commits are removed after it."""
     yield
-    with connection.cursor() as cursor:
-        for day in range(31, AHEAD + 1):
-            for kind in ("run", "attempt"):
-                cursor.execute(f"DROP TABLE IF EXISTS jobs_{kind}_{midnight(days=day):%Y%m%d}")
+    drop_partitions(after_days=KEPT_DAYS)
 
 
 def test_two_at_once_make_each_partition_once(removed: None) -> None:
@@ -155,7 +150,7 @@ def test_two_at_once_make_each_partition_once(removed: None) -> None:
 
 def test_a_move_to_its_partition_loses_no_outcome(acme: Owner, removed: None) -> None:
     """An outcome that comes meanwhile waits, and finds the row in its new home."""
-    run_id = stored_at(acme, midnight(days=32))
+    run_id = stored_at(acme, midnight(days=AHEAD))
     with transaction.atomic():
         move([run_id], to=State.QUEUED)
     at = admitted(living_worker(), Run.objects.get(id=run_id))
@@ -163,7 +158,7 @@ def test_a_move_to_its_partition_loses_no_outcome(acme: Owner, removed: None) ->
         make_partitions(days_ahead=AHEAD)
         begin()
     assert outcomes == ["succeeded"]
-    assert homes() == {run_id: f"jobs_run_{midnight(days=32):%Y%m%d}"}
+    assert homes() == {run_id: f"jobs_run_{midnight(days=AHEAD):%Y%m%d}"}
 
 
 def test_ids_and_bounds_agree() -> None:
