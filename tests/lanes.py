@@ -1,8 +1,8 @@
-"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in three processes, side by side.
+"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in four processes, side by side.
 
 More than half of it waits (for leases, time limits, processes that start): two lanes take turns
-at the files of that, the third takes all others. Each lane has servers of its own. With a path
-among the options, or servers given by URL, there is one lane.
+at the files of that, one has the tests of jobs, the last one all others. Each lane has servers of
+its own. With a path among the options, or servers given by URL, there is one lane.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def lanes() -> dict[str, list[str]]:
     return {
         "odd": [_named(file) for file in waiting[1::2]],
         "even": [_named(file) for file in waiting[::2]],
-        "others": [_named(folder) for folder in folders if folder.name not in WAITING],
+        "jobs": ["tests/jobs"],
+        "others": [_named(folder) for folder in folders if folder.name not in (*WAITING, "jobs")],
     }
 
 

@@ -9,11 +9,11 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Protocol, Self
 
 from fleet.stack.tether import die_with_parent
 
@@ -41,10 +41,43 @@ class Program:
     ready_text: str = ""
 
 
+class Running(Protocol):
+    """A process that was started, as `subprocess.Popen` is one; it leads its own group."""
+
+    pid: int
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status; None while it runs."""
+
+    def poll(self) -> int | None:
+        """Look whether it has ended; return its exit status."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit status; raise `subprocess.TimeoutExpired` after so many seconds."""
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+
+
+def start(program: Program, output: BinaryIO) -> Running:
+    """Start a program in a group of its own, which this process's end ends."""
+    return subprocess.Popen(
+        program.command,
+        env=os.environ | dict(program.environment),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+        preexec_fn=die_with_parent(signal.SIGTERM),
+    )
+
+
 class Stack:
     """Programs as running processes; their output goes to `<log_folder>/<name>.log`.
 
     `restart_seconds` are the pauses before a restart; each early death uses the next one.
+    `starter` starts a program; its output goes to the open file.
     """
 
     def __init__(
@@ -54,11 +87,15 @@ class Stack:
         log_folder: Path,
         restart: bool = False,
         restart_seconds: Sequence[float] = RESTART_SECONDS,
+        starter: Callable[[Program, BinaryIO], Running] = start,
     ) -> None:
         log_folder.mkdir(parents=True, exist_ok=True)
         self._running = {
-            program.name: _Running(
-                program, log=log_folder / f"{program.name}.log", restart_seconds=restart_seconds
+            program.name: _Watched(
+                program,
+                log=log_folder / f"{program.name}.log",
+                restart_seconds=restart_seconds,
+                starter=starter,
             )
             for program in programs
         }
@@ -130,14 +167,22 @@ class Stack:
             running.kill()
 
 
-class _Running:
+class _Watched:
     """One program and its current process."""
 
-    def __init__(self, program: Program, *, log: Path, restart_seconds: Sequence[float]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        log: Path,
+        restart_seconds: Sequence[float],
+        starter: Callable[[Program, BinaryIO], Running],
+    ) -> None:
         self.log = log
         self._restart_seconds = restart_seconds
         self._program = program
-        self._process: subprocess.Popen[bytes] | None = None
+        self._starter = starter
+        self._process: Running | None = None
         self._started_at = 0.0
         self._due_at: float | None = None
         self.failures = 0
@@ -164,15 +209,7 @@ class _Running:
 
     def spawn(self) -> None:
         with self.log.open("ab") as output:
-            self._process = subprocess.Popen(
-                self._program.command,
-                env=os.environ | dict(self._program.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                preexec_fn=die_with_parent(signal.SIGTERM),
-            )
+            self._process = self._starter(self._program, output)
         self._started_at = time.monotonic()
         self._due_at = None
 

@@ -14,6 +14,7 @@ from django.db import connection
 from fleet.stack import programs
 from fleet.stack.stack import Program, Stack
 from tests.judge import TaskLog
+from tests.preloaded import start_preloaded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -164,8 +165,9 @@ class Processes:
             command=[*program.command, *options],
             environment={**environment(self.tasks.path), **program.environment, **environ},
         )
-        stack = Stack([program], log_folder=self.folder / str(len(self.started)))
-        log = self.folder / str(len(self.started)) / f"{program.name}.log"
+        folder = self.folder / str(len(self.started))
+        stack = Stack([program], log_folder=folder, starter=start_preloaded)
+        log = folder / f"{program.name}.log"
         process = Process(program.name, stack, log, self.tasks)
         self.started.append(process)
         stack.start()

@@ -10,8 +10,15 @@ from jobs.checks import database
 from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Calendar, Leader, Owner, Worker
+from jobs.system.partitions import make_partitions
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of
+
+
+@pytest.fixture
+def week_ahead(db: None) -> None:
+    """As many partitions as the checks ask for."""
+    make_partitions(days_ahead=database.ALARM_DAYS)
 
 
 def driven() -> None:
@@ -22,7 +29,7 @@ def driven() -> None:
     )
 
 
-@pytest.mark.django_db
+@pytest.mark.usefixtures("week_ahead")
 def test_what_drives_the_system_is_missed_when_it_is_gone() -> None:
     """Not before the first worker was ever started: the check is run before that, too."""
     assert database.check_deployed_database() == []
@@ -37,14 +44,14 @@ def test_what_drives_the_system_is_missed_when_it_is_gone() -> None:
     assert [one.id for one in database.check_deployed_database()] == ["fairshift.W111"]
 
 
-@pytest.mark.django_db
+@pytest.mark.usefixtures("week_ahead")
 def test_embedded_postgresql_passes() -> None:
     """The server that starts by itself keeps what it commits, and tests are migrated."""
     assert database.check_database(databases=["default"]) == []
     assert database.check_deployed_database() == []
 
 
-@pytest.mark.django_db
+@pytest.mark.usefixtures("week_ahead")
 def test_runs_whose_task_no_worker_knows_are_a_warning() -> None:
     """By queue and task, with the number of runs and both ways out."""
     driven()
@@ -59,7 +66,7 @@ def test_runs_whose_task_no_worker_knows_are_a_warning() -> None:
     assert "fleet fail-task" in str(message.hint)
 
 
-@pytest.mark.django_db
+@pytest.mark.usefixtures("week_ahead")
 def test_a_worker_that_takes_nothing_is_a_warning() -> None:
     """Each by its name, with what it lacks."""
     driven()
@@ -113,7 +120,7 @@ def test_no_postgresql_is_an_error_without_a_traceback(
     assert message.hint
 
 
-@pytest.mark.django_db
+@pytest.mark.usefixtures("week_ahead")
 def test_openings_that_end_within_a_day_are_a_warning(acme: Owner) -> None:
     """Of calendars that apply to something: nothing would start there from then on."""
     calendar = calendar_of(acme)
