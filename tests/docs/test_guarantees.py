@@ -25,6 +25,22 @@ def test_tests_are_there() -> None:
     assert [path for path in missing if not (TESTS / f"{path}.py").is_file()] == []
 
 
+def test_make_test_plays_them() -> None:
+    """A file of which it plays no scene is said to be for `make proof`."""
+    named = [re.findall(r"`([\w/]+)`( \(`make proof`\))?", row[2]) for row in ROWS]
+    files = {path: not elsewhere for row in named for path, elsewhere in row if "/" in path}
+    found = {path: TESTS / f"{path}.py" for path in files if (TESTS / f"{path}.py").is_file()}
+    played = {path: not _only_in_proof(file.read_text()) for path, file in found.items()}
+    assert played == {path: files[path] for path in found}
+
+
+def _only_in_proof(text: str) -> bool:
+    """Say whether the file, or each of its scenes that chaos does not play, is marked."""
+    return "pytestmark = pytest.mark.proof" in text or (
+        text.count("\ndef test_") == 1 and "marks=pytest.mark.proof" in text
+    )
+
+
 def test_plays_are_there() -> None:
     """`make chaos WHAT=` finds every play that a promise names: a file or a function."""
     files = [path for path in TESTS.rglob("test_*.py") if "mark.chaos" in path.read_text()]
