@@ -1,12 +1,14 @@
 """Workers and beats of scenes, forked from a process that has imported the libraries.
 
-Imports of libraries are half of a boot. Here Python's own fork server has done them; settings, apps
-and our own code each process still loads for itself, from its own environment.
+Imports of libraries are half of a boot. Here Python's own fork server has done them. Each process
+still loads settings, apps and our code for itself, from its own environment: nothing of ours is
+imported here.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import multiprocessing
 import os
 import runpy
@@ -19,8 +21,6 @@ from contextlib import suppress
 from multiprocessing.context import ForkServerProcess
 from typing import BinaryIO, Final
 
-from fleet.stack.stack import Program, Running, start
-
 LIBRARIES: Final = (
     *("celery.__main__", "celery.bin.celery", "celery.apps.worker", "celery.apps.beat"),
     *("celery.worker.consumer", "celery.concurrency.prefork", "celery.fixups.django"),
@@ -30,16 +30,6 @@ LIBRARIES: Final = (
     *("django.contrib.admin", "django.forms", "django.views.generic", "django.template.loader"),
 )
 PR_SET_PDEATHSIG: Final = 1
-
-
-def start_preloaded(program: Program, output: BinaryIO) -> Running:
-    """Start a program as `start` does; one of Celery's command line is forked, not executed."""
-    python, *options = program.command
-    environment = os.environ | dict(program.environment)
-    # What is loaded before Python is needs a process from nothing.
-    if python != sys.executable or options[:2] != ["-m", "celery"] or "LD_PRELOAD" in environment:
-        return start(program, output)
-    return Preloaded(options[1:], environment, output)
 
 
 class Preloaded:
@@ -86,6 +76,7 @@ class Preloaded:
 
 def _become(command: list[str], environment: dict[str, str], output: str) -> None:
     """Run a module as `python -m` does, in a session and an environment of its own."""
+    gc.freeze()  # else the collector would visit, and so copy, what the fork shares
     os.setsid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
     os.environ.clear()

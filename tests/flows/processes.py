@@ -6,15 +6,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db import connection
 
 from fleet.stack import programs
-from fleet.stack.stack import Program, Stack
+from fleet.stack.stack import Program, Running, Stack, start
 from tests.judge import TaskLog
-from tests.preloaded import start_preloaded
+from tests.preloaded import Preloaded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -119,6 +120,15 @@ class Layout:
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
+def _start(program: Program, output: BinaryIO) -> Running:
+    """Start a program; Celery's are forked from a process that has imported the libraries."""
+    environment = os.environ | dict(program.environment)
+    # A library that is loaded before Python needs a process from nothing.
+    if program.command[1:3] != ["-m", "celery"] or "LD_PRELOAD" in environment:
+        return start(program, output)
+    return Preloaded(program.command[2:], environment, output)
+
+
 class Processes:
     """Starts processes for one scene. `start_...` returns at once; `ready` waits for all."""
 
@@ -166,7 +176,7 @@ class Processes:
             environment={**environment(self.tasks.path), **program.environment, **environ},
         )
         folder = self.folder / str(len(self.started))
-        stack = Stack([program], log_folder=folder, starter=start_preloaded)
+        stack = Stack([program], log_folder=folder, starter=_start)
         log = folder / f"{program.name}.log"
         process = Process(program.name, stack, log, self.tasks)
         self.started.append(process)
