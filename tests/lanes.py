@@ -1,8 +1,9 @@
 """python -m tests.lanes [PYTEST OPTIONS]: the whole suite in four processes, side by side.
 
-More than half of it waits (for leases, time limits, processes that start): two lanes take turns
-at the files of that, one has the tests of jobs, the last one all others. Each lane has servers of
-its own. With a path among the options, or servers given by URL, there is one lane.
+Half of it waits (for leases, time limits, processes that start), half of it computes. Each half has
+two lanes: one begins at its first file, the other at its last, and they meet where they meet. Each
+lane has servers of its own. With a path among the options, or servers given by URL, there is one
+lane.
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 ROOT: Final = Path(__file__).parent
 WAITING: Final = ("config", "flows", "mutations")
 NO_TESTS: Final = 5
+TAKEN: Final = "LANE_TAKEN"
+"""The variable with the folder in which the lanes of a half note what they have taken."""
 
 
 def main() -> int:
@@ -24,46 +33,81 @@ def main() -> int:
     given = sys.argv[1:]
     if any(_is_path(word) for word in given) or os.environ.get("DATABASE_URL"):
         return subprocess.call([sys.executable, "-m", "pytest", *given])
-    (shown, first), *others = lanes().items()
-    running = [_start(name, paths, given) for name, paths in others]
-    try:
-        codes = [_start(shown, first, given, is_shown=True).wait()]
-        printed = [lane.communicate()[0] for lane in running]
-    except BaseException:
-        for lane in running:
-            lane.terminate()
-            lane.wait()
-        raise
-    sys.stdout.write("".join(printed))
-    codes += [lane.returncode for lane in running]
+    with tempfile.TemporaryDirectory(prefix="fairshift-lanes-") as taken:
+        running = [
+            _start(half, paths, given, end=end, taken=Path(taken), is_shown=is_shown)
+            for (half, paths), is_first in zip(halves().items(), (True, False), strict=True)
+            for end, is_shown in (("first", is_first), ("last", False))
+        ]
+        try:
+            printed = [lane.communicate()[0] for lane in running]
+        except BaseException:
+            for lane in running:
+                lane.terminate()
+                lane.wait()
+            raise
+    sys.stdout.write("".join(text for text in printed if text))
+    codes = [lane.returncode for lane in running]
     bad = [code for code in codes if code not in (0, NO_TESTS)]
     return max(bad, default=NO_TESTS if set(codes) == {NO_TESTS} else 0)
 
 
-def lanes() -> dict[str, list[str]]:
-    """Return what each lane takes, by its name; nobody lists the files of a new test."""
-    waiting = sorted(file for name in WAITING for file in (ROOT / name).glob("**/test_*.py"))
-    folders = sorted(path for path in ROOT.iterdir() if any(path.glob("**/test_*.py")))
+def halves() -> dict[str, list[str]]:
+    """Return the folders of each half, by its name; nobody lists the files of a new test."""
+    folders = sorted(path.name for path in ROOT.iterdir() if any(path.glob("**/test_*.py")))
     return {
-        "odd": [_named(file) for file in waiting[1::2]],
-        "even": [_named(file) for file in waiting[::2]],
-        "jobs": ["tests/jobs"],
-        "others": [_named(folder) for folder in folders if folder.name not in (*WAITING, "jobs")],
+        "waiting": [f"tests/{name}" for name in folders if name in WAITING],
+        "computing": [f"tests/{name}" for name in folders if name not in WAITING],
     }
 
 
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Run what no other lane has taken; without lanes, pytest's own loop runs all."""
+    taken = os.environ.get(TAKEN)
+    if not taken or session.testsfailed or session.config.option.collectonly:
+        return None
+    # The next item says which fixtures outlive this one: it is taken before this one runs.
+    for item, following in pairwise(chain(_taken(session.items, Path(taken)), [None])):
+        assert item is not None
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+    return True
+
+
+def _taken(items: Sequence[pytest.Item], taken: Path) -> Iterator[pytest.Item]:
+    """Yield the items of each file that this lane is the first to take.
+
+    Items of one file that are not side by side count as several files.
+    """
+    seen: Counter[str] = Counter()
+    files = []
+    for path, group in groupby(items, key=lambda item: item.path):
+        name = str(path.relative_to(ROOT)).replace("/", ".")
+        seen[name] += 1
+        files.append((taken.parent / f"{name}-{seen[name]}", list(group)))
+    for mark, found in files if taken.name == "first" else reversed(files):
+        with suppress(FileExistsError):
+            mark.touch(exist_ok=False)
+            yield from found
+
+
 def _start(
-    name: str, paths: Sequence[str], given: Sequence[str], *, is_shown: bool = False
+    half: str, paths: Sequence[str], given: Sequence[str], *, end: str, taken: Path, is_shown: bool
 ) -> subprocess.Popen[str]:
     # Each lane remembers its own failures, for --last-failed.
-    cache = f"cache_dir=.pytest_cache/{name}"
-    command = [sys.executable, "-m", "pytest", *paths, "-o", cache, *given]
-    output = None if is_shown else subprocess.PIPE
-    return subprocess.Popen(command, stdout=output, stderr=output and subprocess.STDOUT, text=True)
-
-
-def _named(path: Path) -> str:
-    return f"tests/{path.relative_to(ROOT)}"
+    cache = f"cache_dir=.pytest_cache/{half}-{end}"
+    command = [sys.executable, "-m", "pytest", *paths, "-p", "tests.lanes", "-o", cache, *given]
+    (taken / half).mkdir(exist_ok=True)
+    return subprocess.Popen(
+        command,
+        env=os.environ | {TAKEN: str(taken / half / end)},
+        stdout=None if is_shown else subprocess.PIPE,
+        stderr=None if is_shown else subprocess.STDOUT,
+        text=True,
+    )
 
 
 def _is_path(word: str) -> bool:

@@ -5,13 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import PROJECT, code_words, read, table
-from tests.lanes import lanes
+from tests.lanes import halves
 
 # The first one is told beside the table, the second is for readers of README.md.
 TOLD_ELSEWHERE = {"help", "demo"}
@@ -28,15 +27,11 @@ def test_table_names_the_targets() -> None:
     assert set(listed) == {f"make {name}" for name in set(targets) - TOLD_ELSEWHERE}
 
 
-def test_each_test_file_is_in_one_lane() -> None:
+def test_each_test_file_is_in_one_half() -> None:
     """`make test` forgets none, in whatever folder it stands."""
-    names = [name for paths in lanes().values() for name in paths]
-    taken = [path for name in names for path in _files(PROJECT / name)]
+    names = [name for paths in halves().values() for name in paths]
+    taken = [path for name in names for path in (PROJECT / name).glob("**/test_*.py")]
     assert sorted(taken) == sorted((PROJECT / "tests").glob("**/test_*.py"))
-
-
-def _files(path: Path) -> Iterable[Path]:
-    return path.glob("**/test_*.py") if path.is_dir() else [path]
 
 
 def test_the_version_of_django_is_a_parameter() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fleet.stack.stack import Program, Stack
 from jobs.core.states import ENDED
 from jobs.models import Run
-from tests.flows.processes import ALONE, Processes, environment
+from tests.flows.processes import ALONE, Processes, environment, start_program
 from tests.waiting import wait_for
 
 RESTART_SECONDS = (0.2,)
@@ -26,6 +26,7 @@ def kept(
         log_folder=scene.folder / "kept",
         restart=restart,
         restart_seconds=RESTART_SECONDS,
+        starter=start_program,
     )
     try:
         stack.start()

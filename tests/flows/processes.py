@@ -120,7 +120,7 @@ class Layout:
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
-def _start(program: Program, output: BinaryIO) -> Running:
+def start_program(program: Program, output: BinaryIO) -> Running:
     """Start a program; Celery's are forked from a process that has imported the libraries."""
     environment = os.environ | dict(program.environment)
     # A library that is loaded before Python needs a process from nothing.
@@ -176,7 +176,7 @@ class Processes:
             environment={**environment(self.tasks.path), **program.environment, **environ},
         )
         folder = self.folder / str(len(self.started))
-        stack = Stack([program], log_folder=folder, starter=_start)
+        stack = Stack([program], log_folder=folder, starter=start_program)
         log = folder / f"{program.name}.log"
         process = Process(program.name, stack, log, self.tasks)
         self.started.append(process)
