@@ -60,7 +60,8 @@ def install(app: Celery, application: Application) -> None:
 
     # Also without use_fair_transport(): this step raises a better error than Celery.
     app.steps["worker"].add(FairQueues)
-    app.steps["worker"].add(type("DurableRuns", (DurableRuns,), {"application": application}))
+    ours = {"application": application, "__module__": __name__}  # else it would be Celery's
+    app.steps["worker"].add(type("DurableRuns", (DurableRuns,), ours))
     app.events.dispatcher_cls = "fleet.worker.events:EventDispatcher"
 
 
