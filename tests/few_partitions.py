@@ -9,9 +9,13 @@ from typing import Any, Final
 import pytest
 
 from jobs.core import sql
-from jobs.core.sql import now
 
 KEPT_DAYS: Final = 2  # after today, as `PARTITION_DAYS_AHEAD`
+LATER: Final = """
+SELECT relname AS name FROM pg_class WHERE relkind = 'r'
+AND relname ~ '^jobs_(run|attempt)_[0-9]{{8}}$' AND to_date(right(relname, 8), 'YYYYMMDD') >
+(clock_timestamp() AT TIME ZONE 'UTC')::date + {after_days}
+"""
 
 
 @pytest.fixture(scope="session")
@@ -23,11 +27,5 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
 
 def drop_partitions(*, after_days: int) -> None:
     """Drop the partitions of days that are later than so many after today (UTC)."""
-    rows = sql.query(
-        "SELECT relname AS name FROM pg_class WHERE relkind = 'r' "
-        "AND relname ~ '^jobs_(run|attempt)_[0-9]{8}$' "
-        "AND to_date(right(relname, 8), 'YYYYMMDD') > (%s AT TIME ZONE 'UTC')::date + %s::int",
-        [now(), after_days],
-    )
-    for row in rows:
+    for row in sql.query(LATER.format(after_days=after_days)):
         sql.query(f"DROP TABLE {row['name']}")

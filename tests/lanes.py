@@ -1,9 +1,10 @@
 """python -m tests.lanes [PYTEST OPTIONS]: the whole suite in four processes, side by side.
 
 Half of it waits (for leases, time limits, processes that start), half of it computes. Each half has
-two lanes: one begins at its first file, the other at its last, and they meet where they meet. Each
-lane has servers of its own. With a path among the options, or servers given by URL, there is one
-lane.
+two lanes: one begins at its first file, the other in the middle, and each takes files as long as
+some are left. Each lane has servers of its own.
+
+With a path among the options, or servers given by URL, there is one lane.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ import pytest
 ROOT: Final = Path(__file__).parent
 WAITING: Final = ("config", "flows", "mutations")
 NO_TESTS: Final = 5
-TAKEN: Final = "LANE_TAKEN"
-"""The variable with the folder in which the lanes of a half note what they have taken."""
+LANE: Final = "TEST_LANE"
+"""The variable with the path of a lane; in its folder the lanes of a half note what they took."""
 
 
 def main() -> int:
@@ -33,21 +34,25 @@ def main() -> int:
     given = sys.argv[1:]
     if any(_is_path(word) for word in given) or os.environ.get("DATABASE_URL"):
         return subprocess.call([sys.executable, "-m", "pytest", *given])
-    with tempfile.TemporaryDirectory(prefix="fairshift-lanes-") as taken:
+    with tempfile.TemporaryDirectory(prefix="fairshift-lanes-") as folder:
+        lanes = [
+            (Path(folder, half, lane), paths)
+            for half, paths in halves().items()
+            for lane in ("first", "second")
+        ]
         running = [
-            _start(half, paths, given, end=end, taken=Path(taken), is_shown=is_shown)
-            for (half, paths), is_first in zip(halves().items(), (True, False), strict=True)
-            for end, is_shown in (("first", is_first), ("last", False))
+            _start(lane, paths, given, is_shown=number == 0)
+            for number, (lane, paths) in enumerate(lanes)
         ]
         try:
-            printed = [lane.communicate()[0] for lane in running]
+            codes = [lane.wait() for lane in running]
         except BaseException:
-            for lane in running:
-                lane.terminate()
-                lane.wait()
+            for process in running:
+                process.terminate()
+                process.wait()
             raise
-    sys.stdout.write("".join(text for text in printed if text))
-    codes = [lane.returncode for lane in running]
+        for lane, _ in lanes[1:]:
+            sys.stdout.write(lane.with_suffix(".log").read_text())
     bad = [code for code in codes if code not in (0, NO_TESTS)]
     return max(bad, default=NO_TESTS if set(codes) == {NO_TESTS} else 0)
 
@@ -63,11 +68,11 @@ def halves() -> dict[str, list[str]]:
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Run what no other lane has taken; without lanes, pytest's own loop runs all."""
-    taken = os.environ.get(TAKEN)
-    if not taken or session.testsfailed or session.config.option.collectonly:
+    lane = os.environ.get(LANE)
+    if not lane or session.testsfailed or session.config.option.collectonly:
         return None
     # The next item says which fixtures outlive this one: it is taken before this one runs.
-    for item, following in pairwise(chain(_taken(session.items, Path(taken)), [None])):
+    for item, following in pairwise(chain(_taken(session.items, Path(lane)), [None])):
         assert item is not None
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if session.shouldfail:
@@ -77,7 +82,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
-def _taken(items: Sequence[pytest.Item], taken: Path) -> Iterator[pytest.Item]:
+def _taken(items: Sequence[pytest.Item], lane: Path) -> Iterator[pytest.Item]:
     """Yield the items of each file that this lane is the first to take.
 
     Items of one file that are not side by side count as several files.
@@ -87,27 +92,26 @@ def _taken(items: Sequence[pytest.Item], taken: Path) -> Iterator[pytest.Item]:
     for path, group in groupby(items, key=lambda item: item.path):
         name = str(path.relative_to(ROOT)).replace("/", ".")
         seen[name] += 1
-        files.append((taken.parent / f"{name}-{seen[name]}", list(group)))
-    for mark, found in files if taken.name == "first" else reversed(files):
+        files.append((lane.parent / f"{name}-{seen[name]}", list(group)))
+    begin = 0 if lane.name == "first" else len(files) // 2
+    for mark, found in files[begin:] + files[:begin]:
         with suppress(FileExistsError):
             mark.touch(exist_ok=False)
             yield from found
 
 
 def _start(
-    half: str, paths: Sequence[str], given: Sequence[str], *, end: str, taken: Path, is_shown: bool
-) -> subprocess.Popen[str]:
+    lane: Path, paths: Sequence[str], given: Sequence[str], *, is_shown: bool
+) -> subprocess.Popen[bytes]:
+    """Start a lane; its output goes to a file beside, unless it is shown as it comes."""
+    lane.parent.mkdir(exist_ok=True)
     # Each lane remembers its own failures, for --last-failed.
-    cache = f"cache_dir=.pytest_cache/{half}-{end}"
+    cache = f"cache_dir=.pytest_cache/{lane.parent.name}-{lane.name}"
     command = [sys.executable, "-m", "pytest", *paths, "-p", "tests.lanes", "-o", cache, *given]
-    (taken / half).mkdir(exist_ok=True)
-    return subprocess.Popen(
-        command,
-        env=os.environ | {TAKEN: str(taken / half / end)},
-        stdout=None if is_shown else subprocess.PIPE,
-        stderr=None if is_shown else subprocess.STDOUT,
-        text=True,
-    )
+    with lane.with_suffix(".log").open("wb") as log:
+        output = None if is_shown else log
+        environment = os.environ | {LANE: str(lane)}
+        return subprocess.Popen(command, env=environment, stdout=output, stderr=output)
 
 
 def _is_path(word: str) -> bool:

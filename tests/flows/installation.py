@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from fleet.stack.programs import beat, job_worker, system_worker
+from tests.few_partitions import KEPT_DAYS, LATER
 from tests.flows.kept import kept
 from tests.flows.processes import Processes
 from tests.flows.servers import Servers, own_servers
@@ -106,6 +107,9 @@ def installed(folder: Path, *, runs: bool = True) -> Iterator[Installation]:
     """Set an installation up and, with `runs`, start it; afterwards nothing of it is left."""
     with own_servers() as servers:
         installation = Installation(folder, servers)
+        if runs:
+            for [name] in servers.sql(LATER.format(after_days=KEPT_DAYS)):
+                servers.sql(f"DROP TABLE {name}")
         with installation.running() if runs else nullcontext():
             yield installation
 
