@@ -1,8 +1,8 @@
 """python -m tests.lanes [PYTEST OPTIONS]: the whole suite in four processes, side by side.
 
-Half of it waits (for leases, time limits, processes that start), half of it computes. Each half has
-two lanes: one begins at its first file, the other in the middle, and each takes files as long as
-some are left. Each lane has servers of its own.
+Two lanes play the flows, which wait for much (leases, time limits, processes that start), two run
+all other tests. Of two, one begins with the first file and the other in the middle, and each takes
+files as long as some are left. Each lane has servers of its own.
 
 With a path among the options, or servers given by URL, there is one lane.
 """
@@ -23,10 +23,9 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parent
-WAITING: Final = ("config", "flows", "mutations")
 NO_TESTS: Final = 5
 LANE: Final = "TEST_LANE"
-"""The variable with the path of a lane; in its folder the lanes of a half note what they took."""
+"""The variable with the path of a lane; in its folder two lanes note what they took."""
 
 
 def main() -> int:
@@ -36,8 +35,8 @@ def main() -> int:
         return subprocess.call([sys.executable, "-m", "pytest", *given])
     with tempfile.TemporaryDirectory(prefix="fairshift-lanes-") as folder:
         lanes = [
-            (Path(folder, half, lane), paths)
-            for half, paths in halves().items()
+            (Path(folder, pair, lane), paths)
+            for pair, paths in pairs().items()
             for lane in ("first", "second")
         ]
         running = [
@@ -57,13 +56,11 @@ def main() -> int:
     return max(bad, default=NO_TESTS if set(codes) == {NO_TESTS} else 0)
 
 
-def halves() -> dict[str, list[str]]:
-    """Return the folders of each half, by its name; nobody lists the files of a new test."""
+def pairs() -> dict[str, list[str]]:
+    """Return the folders of each pair of lanes, by its name; nobody lists the files of a new test."""
     folders = sorted(path.name for path in ROOT.iterdir() if any(path.glob("**/test_*.py")))
-    return {
-        "waiting": [f"tests/{name}" for name in folders if name in WAITING],
-        "computing": [f"tests/{name}" for name in folders if name not in WAITING],
-    }
+    others = [f"tests/{name}" for name in folders if name != "flows"]
+    return {"flows": ["tests/flows"], "others": others}
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
