@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def pairs() -> dict[str, list[str]]:
-    """Return the folders of each pair of lanes, by its name; nobody lists the files of a new test."""
+    """Return the folders of each pair of lanes; nobody lists the files of a new test."""
     folders = sorted(path.name for path in ROOT.iterdir() if any(path.glob("**/test_*.py")))
     others = [f"tests/{name}" for name in folders if name != "flows"]
     return {"flows": ["tests/flows"], "others": others}
