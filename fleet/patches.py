@@ -65,7 +65,7 @@ PATCHES: Final = (
         " on_soft_timeout",
         overrides="_create_process_handlers _create_worker_process _create_write_handlers"
         " _event_process_exit _repopulate_pool apply_async close create_result_handler"
-        " did_start_ok flush on_job_process_lost on_job_ready on_process_alive"
+        " did_start_ok flush on_job_process_down on_job_process_lost on_job_ready on_process_alive"
         " process_flush_queues terminate_job timers",
         uses="_active_writes _all_inqueues _busy_workers _cache _create_payload _fileno_to_inq"
         " _maxtasksperchild _payload _pool _process_by_pid _result_handler _state maintain_pool"

@@ -44,9 +44,20 @@ class Losses(Lookahead, Booting, Reconciling):
         if proc in self._pool and looks:
             hub.call_later(REAP_SECONDS, self._event_process_exit, hub, proc, looks - 1)
 
+    def on_job_process_down(self, job: Any, pid_gone: int) -> None:
+        """Leave a job alone whose child has ended since the pool looked: it looks again.
+
+        Celery would close the child's pipes, with a result that nobody has read, and give their
+        numbers to the next child, which would then seem to have the job.
+        """
+        child = job._write_to or job._scheduled_for
+        if child not in self._pool:
+            super().on_job_process_down(job, pid_gone)
+
     def on_job_process_lost(self, job: Any, pid: int, exitcode: int) -> None:
         """Give a job to another child if the one that has ended never read it."""
-        is_read = has_reached(job._write_to, job) or not hasattr(job, "call")
+        child = job._write_to
+        is_read = child.pid != pid or has_reached(child, job) or not hasattr(job, "call")
         if is_read or self._state != RUN:
             super().on_job_process_lost(job, pid, exitcode)
             return
