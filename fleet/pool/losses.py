@@ -57,7 +57,8 @@ class Losses(Lookahead, Booting, Reconciling):
     def on_job_process_lost(self, job: Any, pid: int, exitcode: int) -> None:
         """Give a job to another child if the one that has ended never read it."""
         child = job._write_to
-        is_read = child.pid != pid or has_reached(child, job) or not hasattr(job, "call")
+        is_its_child = child is not None and child.pid == pid
+        is_read = not is_its_child or has_reached(child, job) or not hasattr(job, "call")
         if is_read or self._state != RUN:
             super().on_job_process_lost(job, pid, exitcode)
             return
