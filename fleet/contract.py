@@ -166,7 +166,7 @@ class Report(NamedTuple):
     """An event of an admitted run, to be recorded under its token.
 
     `at` is this process's `time.monotonic()`; `delay` is seconds until the next attempt;
-    `cause` says more than the kind does ("worker process lost", "time limit").
+    `cause` says more than the kind does ("child lost", "time limit").
     """
 
     run_id: str
