@@ -2,7 +2,7 @@
 
 Real Django, real transactions. With FAULT set it dies at the named crash point. Each submit
 prints its key and the seconds that the caller waited; "open" means that it stands inside an
-open transaction and waits for a line of input.
+open transaction and waits for a line of input. After a SIGTERM it submits nothing more.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Any
 
 import django
@@ -57,7 +58,11 @@ def _fork(chosen: argparse.Namespace, fault: str) -> int:
 def _submit(chosen: argparse.Namespace) -> None:
     """Submit `--count` times: alone, in a caller's block, in bulk, and rolled back, in turn."""
     log = SubmitLog(chosen.log)
+    is_asked_to_end = Event()
+    signal.signal(signal.SIGTERM, lambda *_: is_asked_to_end.set())
     for number in range(1, chosen.count + 1):
+        if is_asked_to_end.is_set():
+            break
         key = f"{chosen.prefix}-{number}"
         is_held = number == chosen.hold_at
         close_old_connections()  # as Django does before each request

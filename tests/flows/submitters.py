@@ -49,6 +49,10 @@ class Submitter:
         self._process.kill()
         assert self.wait() == -signal.SIGKILL
 
+    def stop(self) -> None:
+        """Ask it to submit nothing more."""
+        self._process.terminate()
+
     def end(self) -> None:
         """End it like `kill`, if it has not ended by itself."""
         self._process.kill()

@@ -14,7 +14,7 @@ MENDED_SECONDS = 10.0
 def test_runs_go_on_past_keys_of_the_wrong_type(installation: Installation) -> None:
     """Each run succeeds, with one start; the queue repairs itself, and no worker ends."""
     client = installation.servers.client()
-    steady = installation.submitter("--count", "100", "--pause", "0.1")
+    steady = installation.submitter("--count", "10000", "--pause", "0.1")
     wait_for(lambda: installation.count(ENDED) > 5, seconds=30)
     for name in SPOILT:
         _spoil(client, name)
@@ -25,6 +25,8 @@ def test_runs_go_on_past_keys_of_the_wrong_type(installation: Installation) -> N
             what=f"work to go on after {name}",
         )
         installation.stack.watch()
+    # Only now: had it ended before, no run would end after the last key, however healthy the queue.
+    steady.stop()
     assert max(steady.waits()) < 1.0
     installation.caught_up()
     installation.drained()
