@@ -18,8 +18,10 @@ from typing import Any, Final
 from celery import Celery
 from kombu import Connection
 from redis import Redis
+from redis.exceptions import ConnectionError as LostConnection
 
 from fleet.broker.sender import Sender
+from fleet.broker.unawaited import Receipt, Unawaited
 from fleet.contract import Hint
 from fleet.transport import scripts
 from fleet.transport.envelope import hint_id
@@ -46,6 +48,7 @@ class Broker:
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
+        self._unawaited: Unawaited | None = None
         self._resume_at = 0.0
 
     def publish(self, hints: Sequence[Hint], *, timeout: float) -> None:
@@ -53,6 +56,35 @@ class Broker:
         deadline = time.monotonic() + timeout
         with self._channel(timeout=timeout) as channel:
             self._sender.send(channel, hints, until=deadline)
+
+    def post(self, hints: Sequence[Hint], receipt: Receipt, *, timeout: float) -> Sequence[Receipt]:
+        """Send hints without waiting for the reply; return receipts of what has arrived by now.
+
+        This receipt comes with a later call, or never. Raises BrokerUnavailable when Redis is away,
+        or has not answered an earlier call within `timeout` seconds.
+        """
+        with self._channel(timeout=timeout) as channel:
+            arrived = self._collect(timeout=timeout)
+            calls = self._sender.calls(channel, hints)
+            if calls is None:
+                self._sender.send(channel, hints, until=time.monotonic() + timeout)
+                return [*arrived, receipt]
+            if self._unawaited is None:
+                with channel.conn_or_acquire() as client:
+                    self._unawaited = Unawaited(client)
+            self._unawaited.send(calls, receipt)
+            return arrived
+
+    def _collect(self, *, timeout: float) -> Sequence[Receipt]:
+        if self._unawaited is None:
+            return ()
+        try:
+            return self._unawaited.collect(timeout=timeout)
+        except (LostConnection, ConnectionError):
+            # A new one is opened at once. What was sent over this one may not have arrived.
+            self._unawaited.close()
+            self._unawaited = None
+            return ()
 
     def withdraw(self, queue: str, hints: Sequence[tuple[str, int]], *, timeout: float) -> None:
         """Remove unleased hints, by run and token, from a fair queue; do nothing on a stock queue.
@@ -126,6 +158,7 @@ class Broker:
 
     def _drop(self, *, pause: float) -> None:
         connection, self._connection = self._connection, None
+        self._unawaited = None
         self._resume_at = time.monotonic() + pause
         if connection is not None:
             connection.release()

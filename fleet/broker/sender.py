@@ -45,6 +45,12 @@ class Sender:
                 for hint in others:
                     self._publish(producer, hint)
 
+    def calls(self, channel: Any, hints: Sequence[Hint]) -> list[tuple[str, scripts.Call]] | None:
+        """Return calls that send these hints; None if one of them must go through Celery."""
+        others: list[Hint] = []
+        calls = list(self._calls(channel, hints, others, until=math.inf))
+        return None if others else calls
+
     def _calls(
         self, channel: Any, hints: Sequence[Hint], others: list[Hint], *, until: float
     ) -> Iterator[tuple[str, scripts.Call]]:

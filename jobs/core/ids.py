@@ -34,6 +34,11 @@ def new_ids(moment: datetime, count: int) -> Iterator[UUID]:
         yield _assemble(milliseconds, version=7, tail=start + offset)
 
 
+def new_tail() -> str:
+    """Return the hex digits of a new UUIDv7 after its time; insert_one.sql adds that."""
+    return _assemble(0, version=7, tail=int.from_bytes(os.urandom(10)) & _RANDOM_BITS).hex[12:]
+
+
 def scheduled_id(job_id: int, due_at: datetime, *, salt: str = "") -> UUID:
     """Return the id of a job's run at a due time: a UUIDv8.
 

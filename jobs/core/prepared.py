@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -30,6 +30,8 @@ _ONLY_WHEN_ASKED: Final = 2**31
 SLOW_SECONDS: Final = 0.05
 """A statement that took longer is planned again, in 1–2 ms."""
 _known: set[str] = set()
+_names: Final[dict[str, list[str]]] = {}
+"""The names of the columns of each statement."""
 
 
 def run(
@@ -54,6 +56,16 @@ def run_over_all(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any
 
 def _run(sql: str, parameters: Mapping[str, Any], *, waits: bool) -> list[dict[str, Any]]:
     connection.ensure_connection()
+    execute = partial(_execute, waits=waits)
+    # As Django's cursor does: wrappers count queries, and explain errors.
+    for wrapper in reversed(connection.execute_wrappers):
+        execute = partial(wrapper, execute)
+    return execute(sql, parameters, False, {"connection": connection})
+
+
+def _execute(
+    sql: str, parameters: Mapping[str, Any], _many: bool, _context: Any, *, waits: bool
+) -> list[dict[str, Any]]:
     with connection.wrap_database_errors:
         raw: Any = connection.connection
         # Django's None means never, even with prepare=True.
@@ -63,7 +75,10 @@ def _run(sql: str, parameters: Mapping[str, Any], *, waits: bool) -> list[dict[s
             began_at = time.monotonic()
             cursor.execute(sql, parameters, prepare=True)
             is_slow = time.monotonic() - began_at > SLOW_SECONDS
-            names = [column.name for column in cursor.description or ()]
+            names = _names.get(sql)
+            if names is None:
+                # Stored: psycopg makes an object of each column every time.
+                names = _names[sql] = [column.name for column in cursor.description or ()]
             rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
             if is_slow and not waits:
                 cursor.execute("DISCARD PLANS")

@@ -10,14 +10,16 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
+from itertools import chain
 from typing import Any, Final
 from uuid import UUID
 
 from celery import current_app
-from django.db import transaction
+from django.db import connection, transaction
 
 from fleet import Broker, BrokerUnavailable, Hint, Owners, counted, crash_point, fair_queues
 from jobs.core import sql
@@ -26,6 +28,14 @@ from jobs.core.conf import setting
 logger = logging.getLogger(__name__)
 
 SLICE: Final = 1_000
+_DELETE: Final = """
+DELETE FROM jobs_outbox USING (SELECT set_config('synchronous_commit', 'off', true)) AS unsynced
+WHERE id = %s
+"""
+_SHRINK: Final = """
+UPDATE jobs_outbox SET run_ids = %s
+FROM (SELECT set_config('synchronous_commit', 'off', true)) AS unsynced WHERE id = %s
+"""
 
 Read = Callable[[Sequence[UUID]], list[Hint]]
 
@@ -56,6 +66,60 @@ def publish_on_commit(run_ids: Sequence[UUID], read: Read | None = None) -> None
     # Robust: an error here must not look as if the caller's commit had failed.
     # No `partial`: Django logs the callback's `__qualname__`, which a partial lacks.
     transaction.on_commit(lambda: _publish_committed(run_ids, row["id"], read), robust=True)
+
+
+def publish_hint_on_commit(hint: Hint, outbox_id: int) -> None:
+    """Publish the hint of a run that is in the outbox, once the transaction commits; else now."""
+    if not connection.in_atomic_block:
+        _publish_singles([(hint, outbox_id)])
+        return
+    # The submits of a transaction are published together. Django drops the callbacks of a savepoint
+    # that is rolled back: only hints of the same savepoints may share one.
+    savepoints = set(connection.savepoint_ids)
+    last = connection.run_on_commit[-1] if connection.run_on_commit else None
+    singles = last[1] if last is not None and last[0] == savepoints else None
+    if not isinstance(singles, _Singles):
+        singles = _Singles()
+        transaction.on_commit(singles, robust=True)
+    singles.each.append((hint, outbox_id))
+
+
+class _Singles:
+    """The callback that publishes hints of single submits, with their outbox rows."""
+
+    def __init__(self) -> None:
+        self.each: list[tuple[Hint, int]] = []
+        self.__qualname__ = type(self).__qualname__  # Django logs it
+
+    def __call__(self) -> None:
+        _publish_singles(self.each)
+
+
+def _publish_singles(singles: Sequence[tuple[Hint, int]]) -> None:
+    crash_point("dispatch.after_commit")
+    hints = [hint for hint, _ in singles]
+    crash_point("dispatch.before_publish")
+    receipt = tuple(outbox_id for _, outbox_id in singles)
+    try:
+        arrived = broker().post(hints, receipt, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+    except BrokerUnavailable as error:
+        logger.warning("%s left in the outbox: %s", counted(len(hints), "hint"), error)
+        return
+    crash_point("dispatch.after_publish")
+    _published.extend(chain.from_iterable(arrived))
+
+
+_published: Final[deque[int]] = deque()
+"""Outbox rows of this process whose hints are in the broker."""
+
+
+def take_published() -> list[int]:
+    """Return the outbox rows that the next submit may delete; what it leaves, the sweep deletes."""
+    taken = []
+    with suppress(IndexError):
+        while True:
+            taken.append(_published.popleft())
+    return taken
 
 
 def _publish_committed(run_ids: Sequence[UUID], outbox_id: int, read: Read | None) -> None:
@@ -118,11 +182,7 @@ def _withdraw(by_queue: Mapping[str, Sequence[tuple[str, int]]]) -> None:
 
 def shrink_outbox(batch_id: int, run_ids: Sequence[UUID], *, rest: Sequence[UUID]) -> None:
     """Keep what is not published of an outbox batch; not synced, as a repeat is harmless."""
-    if len(rest) == len(run_ids):
-        return
-    with transaction.atomic():
-        sql.query("SET LOCAL synchronous_commit = off")
-        if rest:
-            sql.query("UPDATE jobs_outbox SET run_ids = %s WHERE id = %s", [list(rest), batch_id])
-        else:
-            sql.query("DELETE FROM jobs_outbox WHERE id = %s", [batch_id])
+    if not rest:
+        sql.query(_DELETE, [batch_id])
+    elif len(rest) < len(run_ids):
+        sql.query(_SHRINK, [list(rest), batch_id])

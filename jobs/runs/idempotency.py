@@ -37,8 +37,7 @@ def claim(
     """
     if key is None:
         return Claim()
-    kind = b"bulk" if is_bulk else b"run"
-    print_ = _fingerprint((kind, task.encode(), *payloads))
+    print_ = fingerprint(task, payloads, is_bulk=is_bulk)
     made = sql.query(
         "INSERT INTO jobs_idempotencykey (owner_id, key, fingerprint, created_at) "
         "VALUES (%s, %s, %s, clock_timestamp()) ON CONFLICT (owner_id, key) DO NOTHING "
@@ -53,10 +52,10 @@ def claim(
     return Claim(kept.id, kept.run_id, kept.submission_id)
 
 
-def _fingerprint(parts: Iterable[bytes]) -> bytes:
-    """Return a digest of a submit; each part is preceded by its length."""
+def fingerprint(task: str, payloads: Iterable[bytes], *, is_bulk: bool = False) -> bytes:
+    """Return a digest of a submit; each part of it is preceded by its length."""
     digest = hashlib.sha256()
-    for part in parts:
+    for part in (b"bulk" if is_bulk else b"run", task.encode(), *payloads):
         digest.update(len(part).to_bytes(8))
         digest.update(part)
     return digest.digest()

@@ -24,13 +24,14 @@ from jobs.core.sql import now
 from jobs.models import Owner, Target
 from jobs.models.fields import OWNER_LIMIT
 from jobs.runs.options import NAMES, POLICY_OPTIONS, Options, refuse_far
-from jobs.runs.storage import RunDefaults, needed_of
+from jobs.runs.storage import RunDefaults, RunPlan, needed_of
 from jobs.runs.targets import targets_of
 from jobs.windows import Gate
 
 DEFAULT_PRIORITY: Final = 5
 BATCH_LIMIT: Final = 100_000
 LABEL_LIMIT: Final = 200
+_NO_OPTIONS: Final = Options()
 
 
 def split_options(
@@ -76,6 +77,8 @@ def refuse_replaced(name: str) -> None:
 
 def checked_options(given: Mapping[str, Any]) -> Options:
     """Return checked options; raise OptionError for an unknown one, with the nearest name."""
+    if not given:
+        return _NO_OPTIONS
     for name in given:
         refuse_replaced(name)
     refuse_unknown(given, known=NAMES)
@@ -209,6 +212,24 @@ def priority_of(task: Task, given: int | None) -> int:
     return declared if given is None else given
 
 
+def run_plan(task: Task, chosen: Options) -> RunPlan:
+    """Return what a submit says of its runs: option, else the task's policy, else setting."""
+    policy = with_task_policy(task, chosen.policy)
+    return RunPlan(
+        task=task.name,
+        queue=queue_name(chosen),
+        priority=priority_of(task, chosen.priority),
+        max_attempts=policy.pop("max_attempts"),
+        policy=policy,
+        window_policy=chosen.window,
+    )
+
+
+def deadline_seconds_of(task: Task, chosen: Options) -> float | None:
+    """Return the seconds from the due time to the deadline, given or else the task's."""
+    return chosen.deadline_seconds or offer_of(task).policy.get("deadline_seconds")
+
+
 def run_defaults(
     task: Task,
     owner: Owner,
@@ -217,29 +238,24 @@ def run_defaults(
     submission_id: int | None = None,
     job_id: int | None = None,
 ) -> RunDefaults:
-    """Return what all runs of a submit share: option, else the task's policy, else setting."""
-    policy = with_task_policy(task, chosen.policy)
+    """Return what all runs of a submit share, from this moment on."""
     created_at = now()
     due_at = chosen.eta
     if chosen.countdown:
         due_at = created_at + timedelta(seconds=chosen.countdown)
     if due_at is not None:
         refuse_far(due_at, now=created_at)
-    deadline = chosen.deadline_seconds or offer_of(task).policy.get("deadline_seconds")
+    deadline = deadline_seconds_of(task, chosen)
+    plan = run_plan(task, chosen)
     return RunDefaults(
+        **{name: getattr(plan, name) for name in RunPlan.__dataclass_fields__},
         owner_id=owner.pk,
         owner=owner.slug,
-        task=task.name,
-        queue=queue_name(chosen),
-        priority=priority_of(task, chosen.priority),
-        max_attempts=policy.pop("max_attempts"),
         job_id=job_id,
         submission_id=submission_id,
-        policy=policy,
         created_at=created_at,
         due_at=due_at,
         deadline_at=(due_at or created_at) + timedelta(seconds=deadline) if deadline else None,
-        window_policy=chosen.window,
     )
 
 

@@ -21,22 +21,28 @@ from jobs.windows import Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunDefaults:
-    """What all runs of one submit share."""
+class RunPlan:
+    """What task and options say of each run of a submit, of any owner and at any time."""
 
-    owner_id: int
-    owner: str
     task: str
     queue: str
     priority: int
     max_attempts: int
+    policy: dict[str, Any] = field(default_factory=dict)
+    window_policy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDefaults(RunPlan):
+    """What all runs of one submit share."""
+
+    owner_id: int
+    owner: str
     job_id: int | None = None
     submission_id: int | None = None
-    policy: dict[str, Any] = field(default_factory=dict)
     created_at: datetime
     due_at: datetime | None = None
     deadline_at: datetime | None = None
-    window_policy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from jobs.models.verbs import Actor
 from jobs.runs import idempotency, preparation
 from jobs.runs.celery_callbacks import begin_chord, embed_of
 from jobs.runs.options import POLICY_OPTIONS, Options, own_policy
+from jobs.runs.single import submit_one
 from jobs.runs.storage import NewRun, store
 
 
@@ -52,6 +53,8 @@ def submit(
     options, keywords = preparation.split_options(task, options_and_arguments, arguments)
     _refuse_templates(task, options)
     payload = preparation.encode_payload(task, args, keywords, embed=embed_of(options))
+    if (made := submit_one(task, options, payload, owner=owner)) is not None:
+        return made
     checked = _Checked(task, options, [payload], [options.target], [options.lock])
     with transaction.atomic():
         owner = preparation.load_owner(owner)

@@ -190,7 +190,20 @@ def test_the_hint_follows_the_commit(committed: None, acme: Owner, broker: redis
         submission = submit_many("tests.add", [{"x": 1, "y": 2}] * 10, owner=acme)
         assert hinted() == []
     assert hinted() == [run.id, *submission.runs.order_by("id").values_list("id", flat=True)]
-    assert not Outbox.objects.exists()
+    assert [batch.run_ids for batch in Outbox.objects.all()] == [[run.id]]
+
+
+def test_the_next_submit_deletes_the_outbox_row_of_a_published_run(
+    committed: None, acme: Owner, broker: redis.Redis
+) -> None:
+    """Once Redis has confirmed the hint; no submit waits for that."""
+    runs = [submit("tests.add", 1, 2, owner=acme) for _ in range(5)]
+    assert hinted() == [run.id for run in runs]
+    last = submit("tests.add", 1, 2, owner=acme)
+    assert [batch.run_ids for batch in Outbox.objects.all()] in (
+        [[last.id]],
+        [[runs[-1].id], [last.id]],
+    )
 
 
 def test_trouble_after_the_commit_does_not_reach_the_caller(
