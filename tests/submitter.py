@@ -77,7 +77,8 @@ def _submit(chosen: argparse.Namespace) -> None:
             # Whether it was committed is not known: the log says no more.
             print("unknown", key, type(error).__name__, flush=True)
             time.sleep(AFTER_ERROR_SECONDS)
-        print(key, f"{time.monotonic() - began_at:.3f}", flush=True)
+        # One write: the submitters of `--end-at` share the output.
+        print(f"{key} {time.monotonic() - began_at:.3f}\n", end="", flush=True)
         time.sleep(chosen.pause)
 
 

@@ -60,7 +60,11 @@ class Poller(redis.MultiChannelPoller):
         An earlier event of the same batch may have read it, or may have opened connections again,
         one with the descriptor of another. The loop would then wait in a read for nothing.
         """
-        return super().on_readable(fileno) if self._has_reply(fileno) else None
+        if not self._has_reply(fileno):
+            return None
+        found = super().on_readable(fileno)
+        self.on_poll_start()
+        return found
 
     def _has_reply(self, fileno: int) -> bool:
         known = self._fd_to_chan.get(fileno)

@@ -41,12 +41,16 @@ _REFUSALS: Final = {
 
 def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
     """Admit runs that may start now to one worker; return the answer to each request, by run id."""
-    ids = [UUID(request.run_id) for request in requests]
-    # Without limits, one statement that commits by itself: BEGIN and COMMIT would double the waits.
-    if not _Limits.are_expected and not _Limits.lock(ids):
-        return _admit(worker_id, requests, ids, [])
-    with transaction.atomic():
-        return _admit(worker_id, requests, ids, _Limits.lock(ids))
+    answers: dict[str, Admission | Refusal] = {}
+    if not _Limits.are_expected:
+        # One statement that commits by itself: BEGIN and COMMIT would double the waits.
+        answers, requests = _admit(worker_id, requests)
+        _Limits.are_expected = bool(requests)
+    if requests:
+        with transaction.atomic():
+            limits = _Limits.lock([UUID(request.run_id) for request in requests])
+            answers |= _admit(worker_id, requests, limits)[0]
+    return answers
 
 
 def refuse_unknown(requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
@@ -83,30 +87,34 @@ class _Limits:
 def _admit(
     worker_id: UUID,
     requests: Sequence[AdmissionRequest],
-    ids: Sequence[UUID],
-    limits: Sequence[Mapping[str, Any]],
-) -> dict[str, Admission | Refusal]:
-    rows = prepared.run(
+    limits: Sequence[Mapping[str, Any]] | None = None,
+) -> tuple[dict[str, Admission | Refusal], list[AdmissionRequest]]:
+    """Return answers by run id, and the requests that need limits, which must be locked."""
+    found = prepared.run(
         "runs/admit",
-        ids,
+        [UUID(request.run_id) for request in requests],
         {
             "ids": sql.array(request.run_id for request in requests),
             "tasks": [request.task for request in requests],
             "worker": worker_id,
             "lease": setting("LEASE_SECONDS"),
-            **_room(limits),
+            "are_locked": limits is not None,
+            **_room(limits or ()),
         },
     )
+    limited = {str(row["id"]) for row in found if row["verdict"] == "limited"}
+    rows = [row for row in found if row["verdict"] != "limited"]
     answers = {str(row["id"]): _answer(row) for row in rows}
     # An unreadable payload fails its own run; the others of the batch are admitted.
     failed = _fail([answer for answer in answers.values() if isinstance(answer, Report)])
     ended = [row["id"] for row in rows if row["verdict"] == "expired"]
     ended += [row["id"] for row in failed]
     transaction.on_commit(lambda: notify_celery(ended), robust=True)
-    return {
+    decided = {
         run_id: Refusal.GONE if isinstance(answer, Report) else answer
         for run_id, answer in answers.items()
     }
+    return decided, [request for request in requests if request.run_id in limited]
 
 
 def _fail(unreadable: Sequence[Report]) -> list[dict[str, Any]]:

@@ -39,7 +39,8 @@ def submit_one(task: Task, options: Options, payload: bytes, *, owner: Owner | s
     row = _insert(task, options, payload, plan, owner=owner)
     if row is None:
         return None
-    crash_point("submit.after_insert")
+    if connection.in_atomic_block:
+        crash_point("submit.after_insert")
     outbox_id, slug = row.pop("outbox_id"), row.pop("slug")
     hint = Hint(str(row["id"]), plan.task, plan.queue, slug, priority=plan.priority)
     dispatch.publish_hint_on_commit(hint, outbox_id)

@@ -20,7 +20,8 @@ from tests.judge import Verdict
 
 SUBMIT_POINTS = [name for name in KNOWN if name.startswith("submit.")]
 DISPATCH_POINTS = [name for name in KNOWN if name.startswith("dispatch.")]
-# The first submit is alone, the second in a caller's block, the fourth will be rolled back.
+# The first submit is alone, and commits with its statement; the second is in a caller's block, the
+# fourth will be rolled back.
 SUBMITTER_FAULTS = [
     *(f"{name}:{number}" for name in SUBMIT_POINTS for number in (1, 2, 4)),
     *(f"{name}:{number}" for name in DISPATCH_POINTS for number in (1, 2)),
@@ -55,7 +56,8 @@ def test_a_submitter_may_end_anywhere(stack: Processes, verdict: Judge) -> None:
     verdict()
     for fault in SUBMITTER_FAULTS:
         name, _, number = fault.partition(":")
-        last = Run.objects.filter(labels={"judge_key": f"{fault}-{number}"})
+        ended_at = int(number) if name in DISPATCH_POINTS else 2 * int(number)
+        last = Run.objects.filter(labels={"judge_key": f"{fault}-{ended_at}"})
         assert last.exists() == (name in DISPATCH_POINTS), fault
     assert not Run.objects.filter(labels={"judge_key": "held-2"}).exists()
 
@@ -74,7 +76,7 @@ def test_a_submitter_may_end_at_every_pass(stack: Processes, verdict: Judge, num
     """The n-th pass of each of its points."""
     make_owner("globex")
     points = [*SUBMIT_POINTS, *DISPATCH_POINTS]
-    _end_submitters(stack, [f"{name}:{number}" for name in points], "--count", "40")
+    _end_submitters(stack, [f"{name}:{number}" for name in points], "--count", "100")
     drained()
     verdict()
 

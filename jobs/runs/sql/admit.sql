@@ -1,8 +1,9 @@
 -- Admit queued runs to one worker: the first of the two doors.
 -- Parameters: ids uuid[], tasks text[] (each hint's run and task), worker uuid, lease seconds; owners
--- bigint[] and rooms bigint[] (how many more runs of a capped owner may run), held_locks text[].
+-- bigint[] and rooms bigint[] (how many more runs of a capped owner may run), held_locks text[];
+-- are_locked (whether this transaction has taken the locks of lock_limits.sql).
 -- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'busy', 'gone',
--- 'stale'); for an admitted run what the worker needs: start_within, soft_close, hard_close (seconds in
+-- 'stale'; 'limited' and unchanged without the locks that it needs); for an admitted run what the worker needs: start_within, soft_close, hard_close (seconds in
 -- which it must start, and until its calendars end it), has_started (an earlier attempt did something).
 -- Keeps true: rows are locked in id order, locked ones are skipped; one moment, clock_timestamp() after
 -- the locks, decides and is written; a token is issued once; caps, lock keys (count_room.sql) and
@@ -38,6 +39,10 @@ WITH hint AS (
     SELECT l.id, l.place, l.owner_id, o.slug, l.lock_key, l.priority, room.most,
         nullif(gate.until, 'infinity') - jobs_needed(l.policy) AS not_after, gate.soft_at, gate.hard_at,
         CASE
+            -- guard: what is limited is decided under its locks
+            WHEN NOT %(are_locked)s::bool AND (
+                o.max_running IS NOT NULL OR l.lock_key <> '' OR o.calendar_version > 0
+            ) THEN 'limited'
             -- guard: past its deadline a run expires
             WHEN l.deadline_at <= now.at AND l.attempt_count = 0 THEN 'expired'
             -- guard: a paused owner's runs wait
@@ -57,7 +62,7 @@ WITH hint AS (
     FROM locked l
     CROSS JOIN now
     CROSS JOIN LATERAL (
-        SELECT slug, paused_at, paused_until, calendar_version FROM jobs_owner
+        SELECT slug, paused_at, paused_until, calendar_version, max_running FROM jobs_owner
         WHERE id = l.owner_id OFFSET 0
     ) AS o
     CROSS JOIN LATERAL (SELECT
@@ -102,7 +107,7 @@ WITH hint AS (
         ('', 'admitted', ''), ('expired', 'expired', 'deadline passed'),
         ('window', 'held', 'window closed')
     ) AS next (verdict, state, cause) ON next.verdict = j.verdict
-    WHERE r.ctid = j.place
+    WHERE r.ctid = j.place AND j.verdict <> 'limited'
       AND ({is_one_day} OR r.id = j.id AND r.id = ANY(%(ids)s))
     RETURNING r.id, j.verdict, j.is_limited,
         extract(epoch FROM j.not_after - now.at)::float8 AS start_within,
@@ -121,6 +126,7 @@ UNION ALL
 SELECT l.id,
     CASE
         WHEN NOT EXISTS (SELECT FROM node) THEN 'stale'
+        WHEN (SELECT true FROM judged j WHERE j.id = l.id AND j.verdict = 'limited') THEN 'limited'
         -- Not EXISTS, for which a plan may read all queued runs: this is evaluated for few rows.
         WHEN (
             SELECT true FROM {runs} q
