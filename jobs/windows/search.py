@@ -14,7 +14,7 @@ Walk = Callable[[datetime, datetime], Iterator[Span]]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """No long enough opening starts from `since` until before `until`, where `found` starts."""
+    """A search result: `found` is the first long enough opening from `since` on, at `until`."""
 
     since: datetime
     until: datetime
