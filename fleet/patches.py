@@ -1,7 +1,8 @@
 """What Fairshift replaces in Celery, billiard and Kombu, and the private names it uses. Pure data.
 
-`tests/fleet/test_patches.py` fails for a name that an installed version lacks, and for a private
-name in our code without a row.
+A worker boots only on the versions in `fleet/versions.py`. With a new version,
+`tests/fleet/test_patches.py` fails for a name that it lacks; the test also fails for a private name
+in our code without a row.
 """
 
 from __future__ import annotations

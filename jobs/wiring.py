@@ -1,4 +1,4 @@
-"""What `fleet` gets of jobs. `config/celery.py` calls `application` once."""
+"""The functions and settings of jobs that `fleet` uses; `config/celery.py` passes them once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ R = TypeVar("R")
 SESSION: Final = {
     "lock_timeout": "5s",
     "statement_timeout": "20s",
-    # Plans are kept: just after midnight, a plan for a small partition would read all of it.
+    # PostgreSQL keeps the plan of a statement. One that was made just after midnight, for a small
+    # partition, would read the whole partition when it has grown.
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
 }
@@ -75,7 +76,7 @@ def _admit(
 
 
 def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
-    """Run a verb on a connection with SESSION's limits; the I/O thread repeats on errors."""
+    """Run a verb on a connection with SESSION's limits; the I/O thread repeats failed calls."""
 
     @wraps(verb)
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:

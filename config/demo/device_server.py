@@ -252,7 +252,7 @@ async def serve(
     port = await server.listen(port)
     print(f"{len(devices)} devices at http://127.0.0.1:{port}", flush=True)  # noqa: T201  its log
     if port_file:
-        # Whoever waits for the file must not read a partly written one: a rename is atomic.
+        # A process that waits for the file must not read half of it: a rename is atomic.
         partial = port_file.with_name(f"{port_file.name}.{os.getpid()}")
         partial.write_text(str(port))
         partial.replace(port_file)
@@ -268,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lab-devices", type=int, default=4, help="lab-1 and up")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--failing-share", type=float, default=0.02, help="of devices, 0 to 1")
-    parser.add_argument("--customers", type=Path, help="whose devices keep hours: see agreed_hours")
+    parser.add_argument("--customers", type=Path, help="JSON of agreed_hours.py")
     parser.add_argument("--port-file", type=Path, help="where to write the port once it listens")
     options = parser.parse_args(arguments)
     if not 0 <= options.port <= 65535:

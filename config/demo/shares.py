@@ -36,7 +36,7 @@ class Shares:
 def parts_of(snapshots: Sequence[Snapshot], /) -> list[Part]:
     """Return the owners' parts between the first and the last snapshot, by name.
 
-    None if no owner had work in that time, or for a single snapshot.
+    The list is empty if no owner had work in that time, and for a single snapshot.
     """
     first, now = snapshots[0], snapshots[-1]
     entitled, received = _entitled_over(snapshots), now.received(since=first)
@@ -62,7 +62,7 @@ def _entitled_over(snapshots: Sequence[Snapshot]) -> Mapping[str, float]:
 
 
 def entitled_now(snapshot: Snapshot, /) -> Mapping[str, float]:
-    """Return each owner's share by weight; without a backlog, it is at most what the owner runs.
+    """Return each owner's share by weight; an owner without a backlog gets at most what it uses.
 
     The others share the rest: max-min fairness, as in Bertsekas and Gallager, "Data Networks".
     """

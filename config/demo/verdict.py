@@ -22,7 +22,8 @@ REPORT_SECONDS = 10.0
 class UpgradeVerdict:
     """The result of the upgrade; `outside` counts upgrades outside of the agreed hours.
 
-    `upgraded` devices have it, of `asked` whose customers agreed; the other runs stayed held.
+    `asked` devices have customers that agreed; `upgraded` of them have the new version. The runs of
+    the other customers stayed held.
     `openings` is the number of windows that opened meanwhile, `seconds` the duration, and
     `foreseen_seconds` the forecast that was made 2 s after the first submit.
     """
@@ -41,7 +42,7 @@ class UpgradeVerdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether exactly the agreed devices have it, within their hours, and the rest is held."""
+        """Whether exactly the agreed devices were upgraded, in their hours; the rest is held."""
         held = (self.held_for_approval, self.held_by_freeze)
         is_held = held == (self.not_approved, self.frozen)
         return self.upgraded == self.asked and self.outside == self.doubled == 0 and is_held

@@ -20,7 +20,7 @@ from config.embedded.postgres import forget_variables
 from config.state import PROJECT
 
 ENSURE_SECONDS = 120.0
-# Open as long as the process lives: the supervisor counts them. Not inherited over exec.
+# These stay open as long as the process lives: the supervisor counts them. An exec closes them.
 _held: list[socket.socket] = []
 
 

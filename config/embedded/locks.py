@@ -1,4 +1,4 @@
-"""A lock on a file that its holder removes."""
+"""A lock on a file, which the holder of the lock may remove."""
 
 import fcntl
 import os

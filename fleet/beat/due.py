@@ -13,7 +13,7 @@ from celery.schedules import schedule as interval
 def due_after(schedule: Any, last: datetime) -> datetime:
     """Return the first due time after `last` of any Celery schedule, in UTC.
 
-    A schedule with one time only has that one, or `last` when it is past.
+    For a schedule with a single time: that time, or `last` when it has passed.
     """
     last = last.astimezone(UTC)
     # A schedule counts from `now`: set its clock to `last` for the nominal due time.
@@ -28,7 +28,7 @@ def due_after(schedule: Any, last: datetime) -> datetime:
 def last_due(schedule: Any, *, after: datetime, now: datetime) -> datetime:
     """Return the last due time up to `now`, in UTC; the first one after `after` if that is later.
 
-    It stands for all that were missed before. Cost: O(log of the span).
+    One send at that time stands for all missed due times before it. Cost: O(log of the span).
     """
     first = due_after(schedule, after)
     if first >= now:

@@ -1,4 +1,4 @@
-"""What several celery-beats share: a lease, by which one of them leads, and a ledger of sends."""
+"""The lease and the ledger of sends that several celery-beats share; the lease's holder leads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """One send of an entry: which, when it was due, and its task id."""
+    """One send of an entry: the entry's name, its due time, and the task id."""
 
     name: str
     due_at: datetime
@@ -25,7 +25,7 @@ class Ledger(Protocol):
     """A record of sends, which the next leader reads."""
 
     def unsent(self) -> Iterable[Sending]:
-        """Return the sends that were noted and may not be published."""
+        """Return the noted sends whose publish is not noted: it may have failed."""
 
     def note(self, sending: Sending, *, holder: str) -> bool:
         """Note a send before its publish; False if it is published already.
@@ -41,8 +41,8 @@ class Ledger(Protocol):
 class Lead:
     """The lease and the ledger that beats share.
 
-    `acquire(name, holder, seconds)` takes or renews a lease and says whether it is the holder's
-    now; `release(name, holder)` gives it up.
+    `acquire(name, holder, seconds)` takes or renews the lease, and returns whether this holder has
+    it now; `release(name, holder)` gives it up.
     """
 
     acquire: Callable[[str, str, float], bool]

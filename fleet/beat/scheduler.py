@@ -1,13 +1,13 @@
 """A scheduler for several celery-beats, of which one sends.
 
-`LeaseScheduler` is mixed in before a scheduler of Celery's. A lease makes the leader. It counts
-from before the request, on a monotonic clock, and is checked before each send, so a beat that was
-frozen sends nothing.
+`LeaseScheduler` is mixed in before a scheduler of Celery's. The holder of the lease leads. A lease
+counts from before the request for it, on a monotonic clock, and is checked before each send, so a
+beat that was frozen sends nothing.
 
 Each send has an id made from its entry and due time, and the schedule continues from the due time,
-not from the time of the send. A ledger notes a send before and after its publish. A send that may
-not be published is published again with the same id, also by the next leader. A fair queue drops
-the second message; a stock queue may get both.
+not from the time of the send. A ledger notes a send before and after its publish. If the second
+note is missing, the message is published again with the same id, also by the next leader. A fair
+queue drops the second message; a stock queue may get both.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class LeaseScheduler(Scheduler):
         self._ask_at = asked_at + RENEW_SECONDS
         if not self.lead.acquire(self.lead.name, self._holder, LEASE_SECONDS):
             self.forget()
-            self._log_role("stands by, another one leads")
+            self._log_role("stands by: another beat leads")
             return
         # The old lease has ended: another beat may have led meanwhile.
         if time.monotonic() >= self._led_until:
@@ -223,7 +223,7 @@ class LeaseScheduler(Scheduler):
             if isinstance(error.__context__, BrokerError | OSError):
                 raise error.__context__ from error
             # As in Celery: an entry that cannot be sent must not delay the others.
-            log.exception("beat: %s is not sent: it cannot be", entry.name)
+            log.exception("beat: %s is not sent: the entry is invalid", entry.name)
             return False
         self._lost_at = 0.0
         return True

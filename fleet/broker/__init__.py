@@ -1,1 +1,1 @@
-"""What web processes and commands do in Redis: publish hints, look at queues, set limits."""
+"""Redis for web processes and commands: publish hints, look at queues, set owners' limits."""

@@ -26,7 +26,7 @@ _LOOK: Final = Path(__file__).with_suffix(".lua").read_text()
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A task call as it was sent; `problem` says why it cannot be made."""
+    """A task call as it was sent; `problem` says why it cannot be handled."""
 
     id: str = ""
     task: str = ""
@@ -94,15 +94,15 @@ def _complete(
     if properties.get("body_encoding") == "base64":
         body = base64.b64decode(body)
     if headers.get("compression"):
-        raise ValueError("is compressed; send it as it is")
+        raise ValueError("is compressed; send it uncompressed")
     args, kwargs, embed = loads(
         body, message["content-type"], message["content-encoding"], accept={"application/json"}
     )
     if not isinstance(args, list) or not isinstance(kwargs, dict):
-        raise TypeError("its arguments are no list and no mapping")
+        raise TypeError("its arguments are not a list and a mapping")
     odd = [name for name in ("eta", "expires", "group") if headers.get(name)]
     odd += [name for name, value in (embed or {}).items() if value]
     if odd:
         # Ignoring them would break what Celery promises to the sender.
-        raise ValueError(f"carries {', '.join(odd)}, which this queue does not know")
+        raise ValueError(f"carries {', '.join(odd)}, which this queue does not support")
     return Call(known.id, known.task, args, kwargs, known.wants_result)

@@ -1,5 +1,6 @@
 """Owners in the fair queues: sets their settings, and reads their state.
 
+`fleet/transport/lua/shared/accounts.lua` applies the settings.
 Uses the connection of `Broker`: every call has a deadline and may raise BrokerUnavailable.
 """
 

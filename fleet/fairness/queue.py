@@ -34,8 +34,8 @@ UNKNOWN_SECONDS: Final = 0.1
 BUFFER_SECONDS: Final = 0.1
 """The expected run time for each slot that a worker holds beyond its slots.
 
-Such messages count as started that much later: otherwise they would be charged for their wait, and
-a newcomer would start behind runs that have not happened.
+Such a message counts as started only after this time: otherwise its wait would be charged as run
+time, and a newcomer would start behind runs that have not happened.
 """
 
 MOST_LOOKS: Final = 64

@@ -32,7 +32,7 @@ class Losses(Lookahead, Booting, Reconciling):
             # or still needed.
             self._putlock.early += job is not None and (job.is_slot_free or not job.ready())
             if not child.has_booted:
-                self._putlock.early += 1  # it had none
+                self._putlock.early += 1  # a child that has not booted had no slot
                 self._note_failed_boot(child)
             on_process_down(child)
 
@@ -45,10 +45,10 @@ class Losses(Lookahead, Booting, Reconciling):
             hub.call_later(REAP_SECONDS, self._event_process_exit, hub, proc, looks - 1)
 
     def on_job_process_down(self, job: Any, pid_gone: int) -> None:
-        """Leave a job alone whose child has ended since the pool looked: it looks again.
+        """Do nothing if the job's child has ended since the pool's last look: it looks again.
 
-        Celery would close the child's pipes, with a result that nobody has read, and give their
-        numbers to the next child, which would then seem to have the job.
+        Celery would close the child's pipes, with a result that was not read, and the next child
+        would get pipes with the same numbers: it would seem to have the job.
         """
         child = job._write_to or job._scheduled_for
         if child not in self._pool:

@@ -24,7 +24,8 @@ from fleet.transport.held_leases import Lease
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 0.1
-"""Longest wait of an operation: an end and its acknowledgement within it are sent as one."""
+"""Longest wait of an operation. The end of a run and its acknowledgement are sent as one if both
+come within this time."""
 FLUSH_AT: Final = 200
 MAX_UNCONFIRMED: Final = 16
 """At most this many batches are unanswered; the next one waits."""
@@ -134,8 +135,8 @@ class PendingOps:
     def _collect(self, client: Redis, *, is_to_wait: bool = True) -> None:
         """Read the replies: all of them, or those that have arrived.
 
-        What may not have arrived is pending again. Raises the server's refusal, and a timeout;
-        a lost connection is only logged.
+        Operations without a reply are pending again: it is unknown whether they arrived. Raises the
+        server's refusal, and a timeout; a lost connection is only logged.
         """
         try:
             while self._unconfirmed and self._connection is not None:

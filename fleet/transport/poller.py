@@ -57,8 +57,8 @@ class Poller(redis.MultiChannelPoller):
     def on_readable(self, fileno: int) -> Any:
         """Read a reply, if there is one on the connection of this descriptor.
 
-        An earlier event of the same batch may have read it, or may have opened connections again,
-        one with the descriptor of another. The loop would then wait in a read for nothing.
+        An earlier event of the same batch may have read the reply, or may have reopened
+        connections, so that the descriptor is another connection's. A read would block the loop.
         """
         if not self._has_reply(fileno):
             return None
@@ -74,7 +74,7 @@ class Poller(redis.MultiChannelPoller):
                 try:
                     return connection._sock is sock and connection.can_read(timeout=0)
                 except self._connection_errors():
-                    return True  # whoever reads deals with the loss
+                    return True  # the read raises the error, and its caller handles the loss
         return False
 
     def _client_registered(self, channel: Any, client: Any, cmd: str) -> bool:

@@ -109,8 +109,8 @@ class RefusedCalls(NamedTuple):
 
 
 def run_again(client: Redis, refused: Iterable[RefusedCalls]) -> None:
-    """Run again what was refused, which may be repeated; raise what it is refused for now."""
-    # First: a script that failed halfway would find that it had been done.
+    """Repair the queues, and run the refused calls again; raise the error of a second refusal."""
+    # Repair first: otherwise a script that failed halfway would find its act done already.
     refused = list(refused)
     for queue in {each.queue for each in refused if each.errors}:
         quarantine_wrong_keys(client, queue, [error for each in refused for error in each.errors])

@@ -152,7 +152,7 @@ class Taking(Waiting):
         except Empty:
             return STOCK_WAIT_SECONDS
         except SHAPE_ERRORS as error:
-            logger.error("what came was no message: %.500r", error)  # noqa: TRY400  their bytes
+            logger.error("dropped bytes that are no message: %.500r", error)  # noqa: TRY400
         return None
 
     def _take(self, queue: str, room: Room, *, most: int) -> Taken:

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 STOCK_WAIT_SECONDS: Final = 1.0
 BROADCAST_READ_SECONDS: Final = 1.0
-"""For the rest of a message; the loop calls only when its beginning is there."""
+"""How long a read waits for the rest of a message: the loop reads when its beginning is there."""
 
 
 class Waiting(ChannelPart):
@@ -89,7 +89,7 @@ class Waiting(ChannelPart):
             raise Empty from error
         except SHAPE_ERRORS as error:
             # A wake-up or a message that other software wrote. BRPOP has removed it.
-            logger.error("what came was no message: %.500r", error)  # noqa: TRY400  their bytes
+            logger.error("dropped bytes that are no message: %.500r", error)  # noqa: TRY400
             raise Empty from error
 
     @cached_property
@@ -115,7 +115,7 @@ class Waiting(ChannelPart):
             if isinstance(error, lost) and not isinstance(error, SHAPE_ERRORS):
                 raise
             # Any client can publish to a fanout exchange, and Celery's listeners raise any error.
-            logger.error("what was said to all was not understood: %.500r", error)  # noqa: TRY400
+            logger.error("a broadcast message is invalid: %.500r", error)  # noqa: TRY400
             return None
 
 

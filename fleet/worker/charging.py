@@ -32,8 +32,8 @@ class Entrance:
         if message is None or not hasattr(qos, "finished"):
             return self._apply_async(*args, **options)
         options.update(_Watch(qos, message.delivery_tag).around(options))
-        # From here on, not from the pool's own report: a pool that ends, or whose worker has lost
-        # its connection, still runs what it was handed.
+        # The lease counts as started from here on, not from the pool's report: a pool that ends, or
+        # whose worker has lost its connection, still executes the tasks that it has.
         qos.leases.start(message.delivery_tag)
         if children_of(self._pool):
             options["expected"] = qos.leases.expected_seconds(message.delivery_tag)

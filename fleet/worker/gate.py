@@ -90,7 +90,8 @@ class Gate:
         elif admission_request.key in self._held or not self._io_thread.request_admission(
             admission_request, answer, is_urgent=is_urgent
         ):
-            # The same message again, after its lease expired. Dropped, it would be lost.
+            # The same message was delivered again, after its lease expired. It is the only copy of
+            # a run without a row, so it must not be dropped.
             self._requeue_later(request)
 
     def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:
@@ -151,8 +152,8 @@ class Gate:
         if held.cancelled or held.is_late:
             self._hand_back(held)
             raise TaskRevokedError(facts["run"])
-        # The child checks again, as it may be slow or frozen; unless no row would bring the run
-        # again.
+        # The child checks this time again, as it may be slow or frozen. A run without a row has no
+        # such limit: if the child refused it, no row would publish it again.
         begins_by = held.begins_by if held.admission.is_kept else None
         args[2][HEADER] = {**facts, "closes_at": held.closes_at, "begins_by": begins_by}
         held.in_pool = True

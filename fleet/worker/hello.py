@@ -56,4 +56,4 @@ class _Brief:
         try:
             return self._connection.drain_events(timeout=timeout)
         except (*SHAPE_ERRORS, DecodeError, ContentDisallowed) as error:
-            logger.error("what came was no reply: %.500r", error)  # noqa: TRY400  their bytes
+            logger.error("dropped bytes that are no reply: %.500r", error)  # noqa: TRY400

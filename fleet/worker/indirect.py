@@ -22,7 +22,7 @@ class RunsOnlyWithRow(Exception):
 
 
 def close(tasks: Mapping[str, Task], requires_row: Callable[[str], bool]) -> None:
-    """Have `map` and `starmap` call no task that requires a row, and no errback of one inline."""
+    """Keep `map`, `starmap` and errbacks in place from calling tasks that require a row."""
     for name, task in tasks.items():
         if name in CALLING:
             task.run = _guarded(task, task.run, requires_row)
@@ -36,7 +36,7 @@ def _guarded(
 ) -> Callable[..., Any]:
     @functools.wraps(run)
     def guarded(called: Any, elements: Any) -> Any:
-        # As the task itself finds it.
+        # Find the task in the same way as `map` does.
         name = signature(called, app=task.app).type.name
         if requires_row(name):
             raise RunsOnlyWithRow(f"{task.name} would call {name}, which runs only with a row")

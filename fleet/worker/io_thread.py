@@ -60,7 +60,7 @@ class IOThread(threading.Thread):
         self._requests: dict[str, tuple[AdmissionRequest, Answer]] = {}
         self._reports: Reports = []
         self._starts: dict[tuple[str, int], float] = {}
-        """When attempts began whose start is not recorded yet, the oldest first."""
+        """The begin of each attempt whose start is not recorded yet, the oldest first."""
         self._hints: Hints = []
         self._due_at = math.inf
         self._idle = True
@@ -96,7 +96,7 @@ class IOThread(threading.Thread):
     def note_start(self, run_id: str, token: int, at: float) -> None:
         """Note when an attempt began: recorded with its end, or after `START_SECONDS`."""
         with self._ready:
-            # For a revoked job, Celery's pool gives the time of day.
+            # For a revoked job, Celery's pool passes the time of day, which is larger.
             self._starts[run_id, token] = min(at, time.monotonic())
             self._wake_within(START_SECONDS)
 

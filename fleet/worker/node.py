@@ -210,7 +210,7 @@ def _run_callback(callback: Callable[[], None]) -> None:
     try:
         callback()
     except Exception:
-        logger.exception("a run's answer was not dealt with")
+        logger.exception("the result of an admission or a report was not handled")
 
 
 def _pool_of(worker: Any) -> str:
@@ -226,7 +226,7 @@ def _refuse_other_pools(worker: Any, application: Application) -> None:
         f"this worker's pool is {_pool_of(worker)}, and it takes durable runs of "
         f"{', '.join(sorted(queues))}: only on prefork does a task end at its time limit, at the "
         "end of its service window, or when it is cancelled. Start it with --pool prefork; or set "
-        "FAIRSHIFT_ALLOW_OTHER_POOLS=on, and do without (docs/operate/pools.md)"
+        "FAIRSHIFT_ALLOW_OTHER_POOLS=on to accept tasks without these ends (docs/operate/pools.md)"
     )
 
 

@@ -78,7 +78,7 @@ class Outcomes:
         def then(state: str | None) -> None:
             self._forget(held)
             if celery_next is None or (state == "cancelled" and report.kind is not Kind.FAILED):
-                # Also if a retry was to follow, and a cancel came first.
+                # The row is cancelled also if the report asks for a retry: the cancel came first.
                 _announce_cancelled(held.request)
             elif _has_ended_otherwise(report, state):
                 # Celery has stored its end, before its child was lost.
@@ -189,7 +189,7 @@ class Outcomes:
                 self.settle(held, held.report(Kind.CANCELLED, cause="terminated"))
                 return
             # A cold shutdown terminates runs that were not cancelled.
-            error = WorkerLostError("the worker was told to stop at once")
+            error = WorkerLostError("the worker was stopped at once")
         cause = TIME_LIMIT if isinstance(error, TimeLimitExceeded) else CHILD_LOST
         shown = _exit_of(error)
         delay = self._application.retry_delay(

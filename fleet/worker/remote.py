@@ -1,4 +1,4 @@
-"""Celery's remote control, limited: a worker follows reading commands, and those a setting names.
+"""Celery's remote control, limited to commands that only read, and those that a setting names.
 
 Every client of the broker can send any command. Answers go through Redis to Flower, so passwords
 are masked.
@@ -97,7 +97,7 @@ def masked(value: Any) -> Any:
         return _IN_QUERY.sub(rf"\g<1>{MASK}", _IN_URL.sub(f"://{MASK}@", value))
     if isinstance(value, Mapping):
         if {"id", "args", "kwargs"} <= value.keys() and not _is_plain(value["id"]):
-            # They need the permission to view arguments.
+            # A user of Flower needs no permission to view arguments; the admin requires one.
             value = {**value, "args": "", "kwargs": ""}
         return {
             masked(key): MASK if _is_secret(key) and item else masked(item)

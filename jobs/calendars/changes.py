@@ -1,9 +1,9 @@
 """Changes of calendars, of their windows, and of what they apply to.
 
-Each verb is one transaction, which also makes anew the openings that admission reads: all that is
-admitted after its commit has seen the change. The caller waits for no run: the next promotion,
-within a second, gates waiting runs again and stops active ones (`jobs/runs/gate.py`). It also makes
-openings anew after other changes, which triggers note (0005_calendar_changes.sql).
+Each verb is one transaction, which also recomputes the openings that admission reads: every
+admission after its commit sees the change. The caller waits for no run: the next promotion, within
+a second, gates waiting runs again and stops active ones (`jobs/runs/gate.py`). It also recomputes
+openings after other changes, which triggers note (0005_calendar_changes.sql).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jobs.models import Attachment, Calendar, Job, Opening, Owner, Target, Targe
 from jobs.windows import MOST_OPENINGS, open_spans
 
 AHEAD: Final = timedelta(days=62)
-"""How far ahead the table has openings; they are made anew when half of that is left."""
+"""How far ahead the table has openings; they are recomputed when half of that is left."""
 BEHIND: Final = timedelta(days=1)
 
 _open: ContextVar[Mapping[int, Calendar]] = ContextVar("open", default=MappingProxyType({}))
@@ -60,8 +60,8 @@ def changing(calendar: Calendar) -> Iterator[Calendar]:
     """Change a calendar's rows, or those of its windows, in this block; see the module.
 
     Yields the calendar as it is now, locked; the caller saves it. A block inside another one of the
-    same calendar is a part of that. Changes nothing and raises OptionError if no window would be
-    left, which would always open the calendar, and WindowError for too many openings.
+    same calendar is a part of that. Raises OptionError if no window would be left, as the calendar
+    would then be always open, and WindowError for too many openings; nothing is changed then.
     """
     if (open_one := _open.get().get(calendar.pk)) is not None:
         yield open_one
@@ -170,7 +170,7 @@ def make_openings(calendar: Calendar) -> int:
 
 
 def renew_stale() -> int:
-    """Make openings anew of calendars that changed outside of `changing`; return how many.
+    """Recompute openings of calendars that changed outside of `changing`; return how many.
 
     The triggers of 0005_calendar_changes.sql note these calendars, and nothing starts in them until
     this is done.
@@ -184,7 +184,7 @@ def renew_stale() -> int:
 
 
 def extend_openings() -> int:
-    """Make openings anew of calendars that have them for less than half of `AHEAD`."""
+    """Recompute openings of calendars that have them for less than half of `AHEAD`."""
     soon = now() + AHEAD / 2
     known = Calendar.objects.filter(computed_until__lt=soon).order_by("pk")
     for calendar in known:
@@ -209,7 +209,7 @@ def _locked(calendar: Calendar) -> Calendar:
 
 
 def _renew(calendar: Calendar) -> None:
-    """Give a locked calendar a new version: what processes have cached of it is then outdated."""
+    """Give a locked calendar a new version, so that processes ignore what they cached of it."""
     calendar.version += 1
     Calendar.objects.filter(pk=calendar.pk).update(version=calendar.version)
 

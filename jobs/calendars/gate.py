@@ -16,7 +16,7 @@ from jobs.windows import CalendarHours, Gate, gate_of
 from jobs.windows.gate import OPEN
 
 AGAIN: Final = timedelta(hours=1)
-"""How often a run is gated again that has no opening within a year."""
+"""A run without an opening within a year is gated again after this time."""
 _CALENDARS_OF: Final = """
 SELECT target, jobs_calendars(%s, %s, target) AS ids FROM unnest(%s::bigint[]) AS of (target)
 """
@@ -57,7 +57,7 @@ def _gate(
 
 
 def spread_of(known: Collection[int]) -> dict[int, int]:
-    """Return for how many seconds starts are spread, by calendar, for those that spread them."""
+    """Return the spread of starts in seconds, by the ids of the calendars that have one."""
     rows = Calendar.objects.filter(id__in=known, spread_seconds__gt=0)
     return dict(rows.values_list("id", "spread_seconds"))
 
@@ -70,7 +70,7 @@ def _start_delay(run_id: UUID, calendars: Sequence[int], spread: dict[int, int])
 
 
 def longest_spread(calendars: Sequence[int], spread: dict[int, int]) -> timedelta:
-    """Return over how long starts are spread by these calendars together."""
+    """Return the longest spread of starts of these calendars."""
     return timedelta(seconds=max((spread.get(one, 0) for one in calendars), default=0))
 
 

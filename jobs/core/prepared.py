@@ -37,7 +37,10 @@ _names: Final[dict[str, list[str]]] = {}
 def run(
     name: str, ids: Collection[UUID], parameters: Mapping[str, Any], *, waits: bool = False
 ) -> list[dict[str, Any]]:
-    """Run a statement file about these runs. `waits`: if it is slow, it waits for locks."""
+    """Run a statement file about these runs; with `waits`, a slow one is not planned again.
+
+    It may be slow because it waits for locks.
+    """
     partition = _partition(ids)
     if partition is None:
         return database.query(_statement(name), parameters)

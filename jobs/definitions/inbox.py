@@ -125,7 +125,7 @@ def _apply(calls: Sequence[Call]) -> list[Refused]:
             tasks = (spec.columns["task"] for spec in jobs.values() if spec is not None)
             inbox_allowed.refuse_tasks(slug, tasks, patterns)
             changes.append(Change(call, slug, jobs))
-        # Anybody may send a call: it must not stop the others.
+        # Any client may send a call: a bad one must not stop the others.
         except Exception as error:
             refused.append(Refused(call, slug, error))
     foreign = _foreign(changes)
@@ -196,9 +196,9 @@ def _written(changes: Sequence[Change]) -> list[Refused]:
 
 
 def _merged(changes: Iterable[Change]) -> Iterable[dict[JobKey, JobSpec | None]]:
-    """Yield the jobs to write, in few steps: of several changes of a job the last counts.
+    """Yield the jobs to write, in few steps: the last of several changes of a job counts.
 
-    A job that is deleted and then upserted is made anew, in a later step.
+    A job that is deleted and then upserted is a new job, in a later step.
     """
     jobs: dict[JobKey, JobSpec | None] = {}
     for change in changes:

@@ -81,7 +81,7 @@ def fault_of(error: FairshiftError) -> tuple[str, str]:
 
 
 class JobSpecs:
-    """`job_spec` for a bulk: what jobs have in common is checked once."""
+    """`job_spec` for a bulk: values that several jobs share are checked once."""
 
     def __init__(self) -> None:
         self._known: dict[Any, _Common] = {}

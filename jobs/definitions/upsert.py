@@ -1,7 +1,7 @@
 """Upsert: make, change and delete jobs by their keys, any number in a few statements.
 
-All or nothing, within the caller's transaction. A job that is equal is not written: its schedule
-keeps its `effective_from`.
+All or nothing, within the caller's transaction. A job that would not change is not written, so its
+schedule keeps its `effective_from`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def delete_jobs(owner: Owner | str, keys: Iterable[str]) -> int:
 def checked(elements: Sequence[Any], *, specs: JobSpecs | None = None) -> list[JobSpec]:
     """Return the jobs of a bulk; raise BatchError with every fault, also for a key given twice.
 
-    Several bulks that have much in common may share `specs`.
+    `specs` caches checks of common values; several bulks may share it.
     """
     check = specs or JobSpecs()
     jobs: list[JobSpec] = []

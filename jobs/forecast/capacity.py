@@ -30,8 +30,8 @@ RECENT: Final = timedelta(days=30)
 BUSY: Final = 0.6
 """If runs of a sample used this part of the slots, we assume that no slot was free."""
 MOST_OVERHEAD: Final = 4.0
-"""The largest factor from the run time to the time in a slot, for runs that waited for a slot. We
-assume that other owners used the slots for the rest."""
+"""The largest assumed ratio of the time in a slot to the run time, for runs that waited for a slot.
+If the measured ratio is larger, we assume that other owners used the slots too."""
 
 
 def slots_of(queue: str) -> int:

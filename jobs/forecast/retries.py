@@ -1,4 +1,4 @@
-"""When the last run ends that fails at first; each attempt needs an opening. Pure.
+"""The end of the last run that needs a retry; each attempt needs an opening. Pure.
 
 All runs are equally likely to fail. Retries take no slots: a run's time includes all attempts.
 """
@@ -14,9 +14,10 @@ from jobs.forecast.simulation import Course, Group, Openings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """The part of attempts that fails, and what follows, for as many failures as are likely.
+    """How often attempts fail (`part`, from 0 to 1), and when the next attempt follows.
 
-    `waits` has the seconds from each failure to the next attempt, which takes `seconds`.
+    `waits` has the seconds from each failure to the next attempt, which takes `seconds`; its length
+    is the largest number of failures that is likely.
     """
 
     part: float
@@ -30,13 +31,13 @@ def end_of_retries(
     retries: Retries,
     openings: Openings,
 ) -> float:
-    """Return when the last run ends that has failed, in seconds; inf: it has no opening left.
+    """Return the end in seconds of the last run with a failure; inf if it has no opening left.
 
-    It is the median: with a probability of a half, a run that fails ends then or later.
+    The median: with a probability of a half, a run with a failure ends then or later.
     """
     last, count = 0.0, course.starts.total()
     for failures in range(1, len(retries.waits) + 1):
-        # Among `enough` runs, one fails this often with a probability of a half.
+        # With a probability of a half, one of `enough` runs fails this many times.
         enough = min(log(2) / retries.part**failures, count / 2)
         ends = sorted(_ends(groups, course, retries, failures, openings), reverse=True)
         for end, starts in ends:

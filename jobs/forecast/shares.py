@@ -1,7 +1,7 @@
 """How many slots an owner's runs have over time, beside the work of others. Pure.
 
-The work of others is not simulated run by run: it has its part of the slots, also of a single one,
-until its worker seconds are used up.
+The work of others is not simulated run by run: it uses its part of the slots, which may be less
+than one slot, until its worker seconds are used up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A simulation of runs that start and end in their openings, from event to event. Pure.
 
-Time is in seconds from now. An owner's part of the slots is some whole slots, which run one run
-after the other, and a fraction of a slot, which rests after each run.
+Time is in seconds from now. An owner has a number of whole slots, which execute one run after the
+other, and a fraction of a slot, which rests after each run.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Group:
     priority: int = 5
     delay: timedelta = timedelta(0)
     wait: timedelta = timedelta(0)
-    """From now; none of them may start before its end."""
+    """None of the runs may start before this time from now."""
     names: tuple[str, ...] = ()
     """The names of a few targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An opening, and from when until when runs may start in it."""
+    """An opening from `opens` to `closes`; runs may start in it from `begins` to `last`."""
 
     opens: float
     closes: float

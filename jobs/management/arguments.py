@@ -1,4 +1,4 @@
-"""Parts of commands: numbers within limits, and the end on a signal."""
+"""Shared by commands: readers of numbers within limits, and the handler of SIGTERM."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 RUNNING: Final = "running"
-"""The state of an owner without waiting messages, with leased ones."""
+"""The state of an owner that has leased messages, and none that wait."""
 
 COLOURS: Final = {
     OwnerState.ELIGIBLE: "green",
@@ -75,7 +75,7 @@ def as_table(
     for row in rows[:most]:
         cap = f" / {row['max_running']:,}" if row["max_running"] else ""
         table.add_row(
-            # As Text: a name is no markup. Only this column may wrap, and so is the one to shrink.
+            # Text: rich must not read a name as markup. Rich shrinks the column that may wrap.
             Text(row["owner"], no_wrap=True, overflow="ellipsis"),
             f"{row['weight']:g}",
             f"{row['backlog']:,}",

@@ -1,7 +1,7 @@
 """The models, one file for each idea.
 
-`access` decides who may see and do what; `verbs` connects methods such as `run.cancel()` with the
-packages above.
+`access` decides who may see and do what; `verbs` connects methods such as `run.cancel()` with
+functions of higher packages such as `jobs/runs`.
 """
 
 from jobs.models.audit import AuditEntry as AuditEntry

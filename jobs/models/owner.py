@@ -77,7 +77,7 @@ class Owner(models.Model):
     calendar_version = models.PositiveIntegerField(db_default=0, editable=False)
     # The calendar version by which its waiting runs were gated last.
     gated_version = models.PositiveIntegerField(db_default=0, editable=False)
-    # The version by which they are being gated, and the last run of that; null: no gating now.
+    # The version by which they are being gated now, and the last run that is done; null: no gating.
     gating_version = models.PositiveIntegerField(db_default=0, editable=False)
     gated_to = models.UUIDField(null=True, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)

@@ -1,6 +1,7 @@
 """Owners: `limits` sets weights, limits and pauses.
 
-`fair_queue` reads them from the rows and sends them to the fair queues.
+`fair_queue` reads them from the rows and sends them to the fair queues in Redis, where
+`fleet/transport/lua/shared/accounts.lua` applies them.
 """
 
 from typing import TYPE_CHECKING

@@ -37,15 +37,15 @@ CHUNK: Final = 5_000
 IN_TIME: Final = MisfireRule(policy="all", cap=CHUNK)
 """The rule within the grace: all are run."""
 RUNS: Final = 20_000
-"""Runs of one chunk, about; the other jobs wait for the next chunk."""
+"""About how many runs one chunk makes; the other jobs wait for the next chunk."""
 
 
 def catch_up(tick: Tick) -> int:
     """Judge the due times in a tick of kind `catch_up` by each job's policy; return the runs made.
 
     The jobs are judged by id, and each chunk is committed: after a kill the next worker continues.
-    Of two workers at one tick, one leaves it to the other. Raises BrokerUnavailable while hints of
-    jobs without history cannot be published: their chunk is then judged again.
+    If another worker has the tick, this returns. Raises BrokerUnavailable while hints of jobs
+    without history cannot be published: their chunk is then judged again.
     """
     total = 0
     while (count := _catch_up_chunk(tick.pk)) is not None:
@@ -154,7 +154,8 @@ def _of_job(
 ) -> tuple[list[datetime], list[MissedSpan]]:
     schedule = schedule_of(job)
     delay = delay_of(schedule)
-    # A tick has the slots in which jobs are triggered; a smooth one was due up to a minute before.
+    # A tick has the slots in which jobs are triggered. A job that smooths its starts was due up to
+    # a minute before its slot.
     since = max(job["effective_from"], start - delay)
     due = due_in(schedule, start=start - MINUTE, end=end, since=since)
     due = due[: bisect_left(due, end - delay)]

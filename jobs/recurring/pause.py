@@ -28,7 +28,7 @@ def pause_jobs(
     rows = Job.objects.select_related("owner").select_for_update(of=("self",))
     jobs = list(rows.filter(pk__in=job_ids).order_by("pk"))
     locked = [job.pk for job in jobs]
-    # Once for a pause that was over before, and once for a pause that ends here.
+    # Before the update for a pause that is over already, after it for a pause that ends now.
     record_pauses(locked)
     Job.objects.filter(pk__in=locked).update(paused_until=until, changed_at=Now())
     record_pauses(locked)

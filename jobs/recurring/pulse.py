@@ -1,6 +1,7 @@
 """The pulse: once a second, the slots that have passed are handed out as ticks.
 
-Of two pulses at once, one does nothing. A later pulse sends a tick again whose message was lost.
+If two pulses run at once, one of them returns. If a tick's message was lost, a later pulse sends it
+again.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from jobs.recurring.trigger import make_runs, publish_due_hints
 from jobs.schedules.phases import SLOTS
 
 CHUNK: Final = 10_000
-"""Due times in one transaction, about: those of one job stay together."""
+"""About how many due times one transaction handles; those of one job stay together."""
 ROWS: Final = 5_000
 """Runs made in one statement. Their hints are published within PUBLISH_TIMEOUT_SECONDS."""
 

@@ -1,8 +1,9 @@
 """Triggering: from due times of jobs to queued runs and their hints, thousands in one statement.
 
 With history `full` one statement inserts the rows that a submit would store, and hints are
-published after the commit. With history `none` only the hint is published. It can be repeated: a
-run's id is made of its job and due time, so that PostgreSQL has the row or the broker the message.
+published after the commit. With history `none` only the hint is published. Both can be repeated: a
+run's id is made of its job and due time, so PostgreSQL refuses a second row, and the fair queue
+drops a second message.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def make_runs(
 ) -> int:
     """Make the runs of these (job, slot of the due time), for jobs with history; return how many.
 
-    `salt` tells the runs of a backfill, whose id is `submission`, from those that were due. Runs
+    `salt` is for the backfill with the id `submission`: its runs get other ids than due runs. Runs
     that exist already are not counted. Hints are published after the commit; those that cannot be
-    stay in the outbox.
+    published stay in the outbox.
     """
     if not due:
         return 0

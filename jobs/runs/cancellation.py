@@ -1,4 +1,8 @@
-"""Cancel: a waiting run ends at once; the worker of an active run is asked to stop it."""
+"""Cancel: a waiting run ends at once; the worker of an active run is asked to stop it.
+
+The worker gets the request in the reply to its next heartbeat (`jobs/system/heartbeat.py`), and
+`Outcomes.stop` in `fleet/worker/outcomes.py` signals the process that executes the task.
+"""
 
 from __future__ import annotations
 

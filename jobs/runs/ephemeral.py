@@ -102,7 +102,7 @@ def _answer(known: _DueRun, row: Mapping[str, Any]) -> Admission | Refusal:
     if row["verdict"]:
         return _REFUSALS[row["verdict"]]
     if row["owner"] != request.owner:
-        # It would be charged to the wrong owner, whose limits would apply.
+        # Otherwise the hint's owner would be charged, and its limits would apply.
         facts = {"run": request.run_id, "job": request.job, "owner": request.owner}
         log_event(logger, logging.WARNING, "hint_of_another_owner", facts)
         return Refusal.GONE

@@ -25,7 +25,8 @@ CHUNK: Final = 1_000
 GATING_SECONDS: Final = 1.0
 """Seconds for which one promotion gates waiting runs of owners whose calendars changed."""
 
-# In the row, so that any process can continue. A later change is gated when this one is done.
+# The owner's row has the progress, so that any process can continue. If calendars change again, the
+# owner's runs are gated once more, after this pass.
 _BEGIN: Final = """
 UPDATE jobs_owner SET gating_version = %s, gated_to = %s
 WHERE id = %s AND gated_to IS NULL AND gated_version < %s
@@ -50,7 +51,7 @@ def gate_runs(run_ids: Sequence[UUID], *, cause: str) -> int:
     asked = [
         GateInput(tuple(row["calendars"]), row["needed"], row["window_policy"]) for row in rows
     ]
-    # One moment for all: two would disagree about a calendar that opens between them.
+    # The same `now` for all runs: a calendar may open between two readings of the clock.
     now = rows[-1]["now"]
     found = gates(asked, now=now, ids=[row["id"] for row in rows])
     moved = write_gates(

@@ -142,7 +142,7 @@ def as_owner(given: Owner | str) -> Owner:
 
 
 def load_owner(given: Owner | str) -> Owner:
-    """Load an owner, by its slug or anew; raise UnknownOwner if there is none."""
+    """Load an owner by its slug, or reload the given one; raise UnknownOwner if there is none."""
     if not isinstance(given, Owner | str):
         raise OptionError("owner", f"is an Owner or its name, not {given!r:.80}")
     found: Owner | None = None
@@ -186,7 +186,7 @@ def queue_name(chosen: Options) -> str:
         raise OptionError("queue", f"is one of: {listed}")
     raise OptionError(
         "queue",
-        f"is {name!r} where none is given, and this Celery app has: {listed}; add it to "
+        f"defaults to {name!r}, and this Celery app has only: {listed}; add it to "
         f"CELERY_TASK_QUEUES, or name another in {how_to_set('JOBS_QUEUE')}",
     )
 

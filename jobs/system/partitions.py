@@ -66,8 +66,9 @@ def _make(table: str, column: str, *, day: datetime) -> str:
             [low, high],
         )
         if cursor.fetchone()[0]:
-            # Else an outcome that waits for a moved row would not find it. The table, not only its
-            # default partition: statements that wait are planned with the new one.
+            # Without the lock, an outcome that waits for a row would not find it after its move.
+            # Lock the whole table, not only its default partition: PostgreSQL then plans the
+            # statements that wait with the new partition.
             cursor.execute(f"LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE")
         cursor.execute(
             f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"

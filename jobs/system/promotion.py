@@ -1,8 +1,8 @@
 """Promotion: due runs are queued, and runs whose deadline has passed expire.
 
-Where calendars apply, due runs are queued while they are open, else held. Queued runs that were not
-started while they were open are held again. An active run whose window has changed is stopped
-within about a second, even in a long round.
+A due run with calendars is queued if they are open, else held. A queued run that has not started
+when they close is held again. An active run whose window has changed is stopped within about a
+second, even in a long round.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The sweep: publishes hints of queued runs that are missing in the broker.
 
 A hint is missing if it never reached Redis (it is in the outbox), if Redis was emptied or restored
-from an older copy (its queues have a new epoch), if a worker died with it (overdue), or if the
-process died that was to publish it at the end of a cap, lock or pause (blocked). A hint that is
-published twice costs one read of its row.
+from an older copy (its queues have a new epoch), or if a worker died with it (overdue). A run that
+waited for a cap, lock or pause (blocked) has no hint if the process that had to publish one died.
+A hint that is published twice costs one read of its row.
 
 The sweep also reports missed ends to Celery, and sends owners' settings to the fair queues.
 """
@@ -40,8 +40,8 @@ PRIME_SECONDS: Final = 1.0
 """Seconds for which a worker that finds an emptied queue fills it, before it admits runs."""
 
 WITH_BACKLOG: Final = 25
-"""Most overdue runs that one sweep publishes again for a queue that has messages: runs with lost
-hints are soon the oldest, because a queue delivers its oldest messages first."""
+"""How many overdue runs one sweep may publish again for a queue that has messages. The queue
+delivers its oldest messages first, so runs with lost hints are soon the oldest."""
 
 _OUTBOX = """
 SELECT id, run_ids FROM jobs_outbox

@@ -1,7 +1,7 @@
 """The wall times of a rule that is daily or slower, with dateutil.
 
 dateutil expands only periods (years, months, weeks, days) near the requested span, so that an old
-rule costs no more than a new one. Without a time, it would not end by COUNT and UNTIL.
+rule costs no more than a new one. It gets no COUNT and no UNTIL: `wall_starts` applies them.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def counted_end(text: str, starts: datetime) -> datetime:
 def first_two(text: str, starts: datetime) -> tuple[datetime, ...]:
     """Return the first two times from `starts` on, or fewer if there are not two within 8 years.
 
-    They are searched in a year with the same calendar near the last one that Python knows: dateutil
-    does not notice that a rule has no date, and ends there.
+    The search is in a late year with the same calendar: if a rule has no date, dateutil searches
+    until the last year that Python knows.
     """
     rule = read_rule(text)
     twin = next((year for year in range(9_964, 9_992) if _is_twin(year, starts.year)), None)

@@ -14,7 +14,10 @@ Walk = Callable[[datetime, datetime], Iterator[Span]]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """No long enough opening starts from `since` until before `until`, where `found` starts."""
+    """The result of a search: no long enough opening starts in `since <= time < until`.
+
+    `found` starts at `until`, or is None if the search ended there.
+    """
 
     since: datetime
     until: datetime

@@ -25,7 +25,7 @@ MONOTONOUS = ("beat", "system")
 class Command(BaseCommand):
     help = (
         "Migrate, then run the site, the workers, beat and Flower until Ctrl-C. "
-        "What dies is started again. Nothing is left behind at the end."
+        "A process that dies is restarted. At the end, no process is left."
     )
     # The database may not be migrated yet; the checks run after that.
     requires_system_checks = ()

@@ -24,7 +24,7 @@ READING_TIME: Final = timedelta(minutes=10)
 def opened(content: bytes, *, owner: Owner, user: Any, name: str) -> JobImport | None:
     """Store a file with its report; it replaces the person's earlier import.
 
-    None while another file of this person is being read, so that one person keeps one process busy.
+    None while another file of this person is being read: a person can keep only one process busy.
     """
     over = Q(created_at__lt=Now() - MAX_AGE)
     mine = Q(user=user) & (Q(report__isnull=False) | Q(created_at__lt=Now() - READING_TIME))

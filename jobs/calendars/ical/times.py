@@ -23,7 +23,7 @@ _TIME: Final = re.compile(r"[0-9]{8}T[0-9]{6}Z?")
 _LENGTH: Final = re.compile(r"\+?P[0-9WDTHMS]{2,40}")
 DAY: Final = timedelta(days=1)
 NAME_LIMIT: Final = 255
-"""Characters of a zone name at whose end an IANA name is looked for."""
+"""Characters: a longer zone name is not searched for an IANA name at its end."""
 _LONGEST: Final = 36_500 * DAY
 """No sum of a start and such a length overflows; the limit of a window is lower."""
 

@@ -96,7 +96,7 @@ def _status(
         return Status(problem=_("never open: no window is approved") if is_unapproved else _far())
     if opening.start > now:
         return Status(opens_at=opening.start)
-    # The last known opening may go on beyond `until`.
+    # The last known opening may end later than `until`.
     return Status(is_open=True, closes_at=opening.end if opening.end < until else None)
 
 

@@ -235,7 +235,7 @@ def test_a_default_queue_that_no_worker_knows_is_named(
 ) -> None:
     """Who has passed none is told what to set, and not which to choose."""
     monkeypatch.setattr(current_app.amqp, "queues", [Queue("celery")])
-    with pytest.raises(OptionError, match=r"'jobs' where none is given.*CELERY_TASK_QUEUES"):
+    with pytest.raises(OptionError, match=r"defaults to 'jobs', .*CELERY_TASK_QUEUES"):
         preparation.queue_name(Options())
 
 
