@@ -40,7 +40,9 @@ def trigger_late_commits() -> int:
             _missed(due_rows("recurring/late_commit_due", {**given, "kind": Tick.Kind.CATCH_UP}))
         )
         total = _trigger(due_rows("recurring/late_commit_due", {**given, "kind": Tick.Kind.DUE}))
-    sql.query("UPDATE jobs_cursor SET again_seen = %s::pg_snapshot", [round_["seen"]])
+    if round_["any"] or round_["begins"]:
+        # If no job has become visible, the next round may as well begin from the old snapshot.
+        sql.query("UPDATE jobs_cursor SET again_seen = %s::pg_snapshot", [round_["seen"]])
     return total
 
 

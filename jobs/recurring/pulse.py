@@ -1,5 +1,7 @@
 """The pulse: once a second, the slots that have passed are handed out as ticks.
 
+While no job is enabled, it makes a tick every 8 s.
+
 If two pulses run at once, one of them returns. If a tick's message was lost, a later pulse sends it
 again.
 """
@@ -15,6 +17,8 @@ from jobs.core.conf import setting
 
 TICK_SLOTS: Final = 20
 """Slots of one tick at most: after an outage of beat several ticks run side by side."""
+REST_SLOTS: Final = 16
+"""Slots between two ticks while no job is enabled: 8 s, in which the pulse writes nothing."""
 PATIENCE_SECONDS: Final = 5.0
 """Time without progress after which a tick is sent again."""
 _BEGIN: Final = """
@@ -34,6 +38,7 @@ def make_ticks() -> list[int]:
             "span": TICK_SLOTS,
             "patience": PATIENCE_SECONDS,
             "keep": round(2 * setting("LATE_COMMIT_SECONDS")),
+            "rest": REST_SLOTS,
         },
     )
     if not rows:

@@ -14,14 +14,21 @@ from pytest_django import Settings
 from jobs import tasks
 from jobs.core import sql
 from jobs.core.sql import now
-from jobs.models import Cursor, Owner, Tick
-from jobs.recurring.pulse import make_ticks
+from jobs.models import Cursor, Job, Owner, Tick
+from jobs.recurring.late_commits import trigger_late_commits
+from jobs.recurring.pulse import REST_SLOTS, make_ticks
 from jobs.schedules import moment_of, slot_of
-from tests.jobs.recurring.scenes import recurring, runs_of
+from tests.jobs.recurring.scenes import at, recurring, runs_of
 from tests.jobs.scenes import at_once, messages, open_transaction, row_held
 from tests.periodic import make_periodic_tasks
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
+
+
+@pytest.fixture(autouse=True)
+def far(acme: Owner, committed: None, no_ticks: None) -> Job:
+    """A job that is due in a year: without an enabled one, the pulse rests."""
+    return recurring(acme, "far", schedule="once", once_at=at(366 * 24 * 60))
 
 
 def behind(slots: int) -> int:
@@ -110,6 +117,30 @@ def test_ticks_that_are_done_are_forgotten_after_a_while(settings: Settings) -> 
     assert {tick.first_slot for tick in kept} == {ages[90], old.first_slot}
 
 
+def test_nothing_is_written_each_second_for_no_job(far: Job) -> None:
+    """The slots are in one tick after a rest, and it is done as it is made."""
+    Job.objects.update(enabled=False)
+    start = behind(REST_SLOTS - 4)
+    assert make_ticks() == []
+    assert (Cursor.objects.get().slot, Tick.objects.count()) == (start, 0)
+    start = behind(REST_SLOTS)
+    assert make_ticks() == []
+    [tick] = Tick.objects.all()
+    assert (tick.first_slot, tick.end_slot) == (start, Cursor.objects.get().slot)
+    assert tick.done_at is not None
+
+
+def test_a_job_that_is_committed_after_a_rest_is_not_missed(far: Job, acme: Owner) -> None:
+    """Its due time was in slots of a tick that no worker has read."""
+    Job.objects.update(enabled=False)
+    trigger_late_commits()
+    start = behind(REST_SLOTS)
+    make_ticks()
+    job = recurring(acme, shard=start % 120, effective_from=moment_of(start - 5))
+    assert trigger_late_commits() == 1
+    assert runs_of(job) == [moment_of(start)]
+
+
 def test_a_clock_that_was_set_back_hands_nothing_out_again() -> None:
     """What has been handed out stays so, until the clock is there again."""
     ahead = behind(-100)
@@ -127,12 +158,13 @@ def test_an_emptied_table_begins_anew() -> None:
 
 def test_a_pulse_is_cheap() -> None:
     """One statement hands out and finds what is silent; one looks for jobs that were written."""
+    trigger_late_commits()
     behind(2)
     with CaptureQueriesContext(connection) as queries:
         tasks.pulse()
     kinds = [query["sql"].split(None, 1)[0] for query in queries]
     # The lock of the second round, and its release, are two.
-    assert len(queries) == 5, kinds
+    assert len(queries) == 4, kinds
 
 
 def test_the_task_sends_ticks_to_the_systems_workers(acme: Owner) -> None:
