@@ -10,6 +10,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from celery import Celery, signals
@@ -55,7 +56,7 @@ class Sender:
         self, channel: Any, hints: Sequence[Hint], others: list[Hint], *, until: float
     ) -> Iterator[tuple[str, scripts.Call]]:
         """Yield the calls for hints of fair queues; add the other hints to `others`."""
-        fair = fair_queues(self._app) if self._is_alone() else ()
+        fair = self._fair if self._is_alone() else ()
         for start in range(0, len(hints), CHUNK):
             if time.monotonic() > until:
                 raise TimeoutError(f"{start:,} of {counted(len(hints), 'hint')} went out in time")
@@ -70,8 +71,17 @@ class Sender:
 
     def _is_alone(self) -> bool:
         """Say whether no other code receives a signal or event about sent messages."""
-        is_heard = signals.after_task_publish.receivers or self._app.conf.task_send_sent_event
+        is_heard = signals.after_task_publish.receivers or self._has_events
         return is_sole_receiver() and not is_heard
+
+    # Read once: Celery's settings take longer to read than a hint to send.
+    @cached_property
+    def _fair(self) -> tuple[str, ...]:
+        return fair_queues(self._app)
+
+    @cached_property
+    def _has_events(self) -> bool:
+        return bool(self._app.conf.task_send_sent_event)
 
     def _template(self, channel: Any, hint: Hint) -> Template:
         alike = kind(hint)

@@ -29,6 +29,7 @@ from fleet.worker.outcomes import Outcomes, drop, requeue
 logger = logging.getLogger(__name__)
 
 BUSY_SECONDS: Final = 0.5
+LOOK_SECONDS: Final = 1.0
 
 
 class Gate:
@@ -43,6 +44,7 @@ class Gate:
         self._outcomes = Outcomes(application, io_thread, self._held)
         self._closing = False
         self._pool_is_closed = False
+        self._is_looking = False
 
     # --- in: from the consumer ---------------------------------------------------------
 
@@ -119,6 +121,7 @@ class Gate:
             held = AdmittedRun(verdict, request, asked_at)
             self._held[verdict.key] = held
             self._outcomes.open_count += 1
+            self._look_later()
             if self._closing:
                 self._hand_back(held)
             else:
@@ -203,6 +206,17 @@ class Gate:
         held.cancelled = True
         if held.started_at is not None:
             self._outcomes.stop(held)
+
+    def _look_later(self) -> None:
+        """Look each second for runs that did not start in time; without runs, nothing wakes."""
+        if self._held and not self._is_looking:
+            self._is_looking = True
+            self._later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._is_looking = False
+        self.hand_back_late()
+        self._look_later()
 
     def hand_back_late(self) -> None:
         """Hand back the runs that did not start in time."""

@@ -29,7 +29,7 @@ from fleet.worker.unknown_tasks import UnknownTasks
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 10.0
-LOOK_SECONDS: Final = 1.0
+LOOKS_A_LEASE: Final = 6
 TURN_SECONDS: Final = 0.05
 CALLBACKS_A_TURN: Final = 32
 """Most callbacks in one turn of the loop; meanwhile, children get no work."""
@@ -101,8 +101,9 @@ class DurableRuns(bootsteps.StartStopStep):
         )
         worker.pool.close = partial(self._before_pool_closes, worker.pool.close)
         self.node = node
-        worker.timer.call_repeatedly(LOOK_SECONDS, self.heartbeat.loop_turns)
-        worker.timer.call_repeatedly(LOOK_SECONDS, self.gate.hand_back_late)
+        # Each wake-up of an idle worker costs half a millisecond.
+        pause = self.application.lease_seconds / LOOKS_A_LEASE
+        worker.timer.call_repeatedly(pause, self.heartbeat.loop_turns)
         # After the pool has forked: a thread would not survive it, and a held lock would.
         self.io_thread.start()
         self.heartbeat.start()
