@@ -147,6 +147,18 @@ class UnknownOwner(FairshiftError):
         return f"there is no owner {self.slug!r}; create it in the admin first"
 
 
+class AccessDenied(FairshiftError):
+    """The user or the API token lacks a scope that this needs, for this owner."""
+
+    def __init__(self, scope: str, owner: str) -> None:
+        super().__init__(scope, owner)
+        self.scope = scope
+        self.owner = owner
+
+    def __str__(self) -> str:
+        return f"this needs the scope {self.scope!r} for {self.owner}"
+
+
 class IdempotencyConflict(FairshiftError):
     """The owner has used this idempotency key for another submit."""
 

@@ -38,6 +38,17 @@ OWNER_RULE = _("1 to 100 letters, digits, “.”, “_” and “-”, beginnin
 OWNER_LIMIT = 100
 owner_name = RegexValidator(rf"^{OWNER_NAME.pattern}\Z", OWNER_RULE)
 
+SCOPES = ("read", "submit", "operate", "approve", "admin")
+
+
+def validate_scopes(value: object) -> None:
+    """Raise ValidationError unless the value is a list of scopes, at least one, each once."""
+    is_known = isinstance(value, list) and all(one in SCOPES for one in value)
+    if not is_known or not value or len(set(value)) != len(value):
+        raise ValidationError(
+            _("Choose at least one of: %(scopes)s."), params={"scopes": ", ".join(SCOPES)}
+        )
+
 
 def validate_zone(value: str) -> None:
     """Raise ValidationError for a name that is no IANA time zone."""

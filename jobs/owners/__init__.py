@@ -1,6 +1,7 @@
 """Owners: `limits` sets weights, limits and pauses.
 
-`fair_queue` reads them from the rows and sends them to the fair queues.
+`fair_queue` reads them from the rows and sends them to the fair queues. `tokens` makes and revokes
+the tokens with which programs use the API.
 """
 
 from typing import TYPE_CHECKING

@@ -93,7 +93,7 @@ class JobImportAdmin(OwnedAdmin):
         status = 200
         form = ImportForm(request.POST or None, request.FILES or None)
         owners = Owner.objects.order_by("slug")
-        owners = access.narrowed(owners, request.user, path="pk", roles=access.EDITS)
+        owners = access.narrowed(owners, request.user, path="pk", scope=Scope.ADMIN)
         form.fields["owner"].queryset = owners  # type: ignore[attr-defined]
         if request.method == "POST" and form.is_valid():
             job_import = _open(form, request.user)
@@ -155,7 +155,7 @@ class JobImportAdmin(OwnedAdmin):
         job_import = rows.filter(pk=pk, user=user).first()
         if job_import is None:
             raise Http404(_("This import is done or too old. Begin again."))
-        if not access.has_role(user, job_import.owner_id, access.EDITS):
+        if not access.has_scope(user, job_import.owner_id, Scope.ADMIN):
             raise PermissionDenied
         return job_import
 
