@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
-from django.db import DatabaseError, connection
+from django.db import connection
+from psycopg import Error
 
 from jobs.core import sql
 
@@ -102,7 +103,7 @@ def lower() -> None:
     try:
         # Past Django's cursor, which refuses every statement of a broken transaction.
         connection.connection.execute(_LOWER)
-    except (DatabaseError, connection.Database.Error):
+    except Error:
         # The rollback of a transaction takes back the role that was set in it.
         if not connection.in_atomic_block:
             connection.close()

@@ -58,6 +58,12 @@ class Access:
         """Say whether Django's permissions allow it. A token has scopes only."""
         return isinstance(self.actor, ApiToken) or bool(self.actor.has_perm(permission))
 
+    def sees_arguments(self, owner_id: int) -> bool:
+        """Say whether the caller sees arguments and results of an owner's runs: often secrets."""
+        if isinstance(self.actor, ApiToken):
+            return self.has(Scope.OPERATE, owner_id)
+        return self.has(Scope.READ, owner_id) and self.permits("jobs.view_arguments")
+
     def owner_ids(self, scope: Scope = Scope.READ) -> frozenset[int]:
         """Return the ids of the owners for which the caller has a scope; empty if it is for all."""
         return frozenset(owner for owner, had in self.by_owner.items() if scope in had)

@@ -43,8 +43,8 @@ SCOPES = ("read", "submit", "operate", "approve", "admin")
 
 def validate_scopes(value: object) -> None:
     """Raise ValidationError unless the value is a list of scopes, at least one, each once."""
-    is_known = isinstance(value, list) and all(one in SCOPES for one in value)
-    if not is_known or not value or len(set(value)) != len(value):
+    given = value if isinstance(value, list) else []
+    if not given or any(given.count(one) > 1 or one not in SCOPES for one in given):
         raise ValidationError(
             _("Choose at least one of: %(scopes)s."), params={"scopes": ", ".join(SCOPES)}
         )

@@ -1,6 +1,7 @@
 """The verbs behind methods of models, such as `run.cancel()`; `jobs.apps` installs them.
 
-Models with verbs import this module, so it names none of them: `jobs.apps` says which types a verb takes.
+Models with verbs import this module, so it names none of them: `jobs.apps` says which types a verb
+takes.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import json
 import secrets
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -63,6 +63,7 @@ def make_token(
         _refuse_wider(actor, owner, {Scope.ADMIN, *chosen})
     prefix = MARK + "".join(secrets.choice(_LETTERS) for _ in range(_PREFIX_LENGTH))
     secret = f"{prefix}_{secrets.token_urlsafe(32)}"
+    user: Any = None if isinstance(actor, ApiToken) else actor
     with transaction.atomic():
         token = ApiToken.objects.create(
             name=name,
@@ -71,9 +72,9 @@ def make_token(
             digest=_digest(secret),
             scopes=[scope.value for scope in Scope if scope in chosen],
             expires_at=expires_at,
-            created_by=None if isinstance(actor, ApiToken) else actor,
+            created_by=user,
         )
-        AuditEntry.write("make", on=token, actor=actor, name=str(token), scopes=token.scopes)
+        AuditEntry.write("make token", on=token, actor=actor, name=str(token), scopes=token.scopes)
     token.refresh_from_db()
     return MadeToken(token, secret)
 
@@ -89,7 +90,7 @@ def revoke_token(token: ApiToken, *, actor: Actor = None, reason: str = "") -> b
     with transaction.atomic():
         revoked = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=Now())
         if revoked:
-            AuditEntry.write("revoke", on=token, actor=actor, reason=reason, name=str(token))
+            AuditEntry.write("revoke token", on=token, actor=actor, reason=reason, name=str(token))
     token.refresh_from_db()
     return bool(revoked)
 

@@ -56,6 +56,11 @@ def _limits(key: str, rule: Rule) -> str:
         "ATTEMPTS": "attempts",
         "AHEAD": "days",
         "NICENESS": "steps of `nice`",
+        "BATCH": "runs",
+        "DEPTH": "levels",
+        "MINUTE": "requests a minute",
+        "RUNS": "runs",
+        "JOBS": "jobs",
     }
     return f"{unit.get(key.rpartition('_')[2], 'seconds')}, {rule.least:,} to {rule.most:,}"
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.admin.jobs.open_import import content_of, opened, report_of, store
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.definitions.file_import import COLUMNS, Report, import_jobs
-from jobs.models import Job, JobImport, Owner, access
+from jobs.models import Job, JobImport, Owner, Scope, access
 from jobs.models.fields import no_nul
 
 BYTES_LIMIT: Final = 64 * 2**20

@@ -92,8 +92,10 @@ class TokenAdmin(VerbAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return () if obj is None else self.get_fields(request, obj)
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, **kwargs)
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change, **kwargs)
         form.user = request.user
         return form
 
@@ -107,12 +109,13 @@ class TokenAdmin(VerbAdmin):
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         given = form.cleaned_data
+        user: Any = request.user
         made = make_token(
             given["name"],
             scopes=given["scopes"],
             owner=given["owner"],
             expires_at=given["expires_at"],
-            actor=request.user,
+            actor=user,
         )
         obj.__dict__.update(made.token.__dict__)
         request.fairshift_secret = made.secret  # type: ignore[attr-defined]

@@ -1,5 +1,7 @@
 """jobs/core/barrier.py: while it is raised, rows of other owners do not exist, in raw SQL too."""
 
+from collections.abc import Iterator
+
 import pytest
 from django.db import DatabaseError, transaction
 
@@ -29,7 +31,7 @@ def _rows(acme: Owner, stranger: Owner) -> None:
 
 
 @pytest.fixture
-def raised(acme: Owner, _rows: None):
+def raised(acme: Owner, _rows: None) -> Iterator[None]:
     """The barrier of a request of acme."""
     barrier.raise_for([acme.pk])
     yield
