@@ -56,11 +56,9 @@ def make_api() -> NinjaAPI:
     return api
 
 
-def document(*, tasks: Iterable[OfferedTask], prefix: str = "") -> dict[str, Any]:
-    """Return the OpenAPI document, with typed bodies for these tasks."""
-    return complete(
-        dict(api.get_openapi_schema(path_prefix=prefix or None)), tasks=tasks, scopes=_scopes()
-    )
+def document(*, tasks: Iterable[OfferedTask], prefix: str) -> dict[str, Any]:
+    """Return the OpenAPI document, with typed bodies for these tasks; `prefix` is the API's path."""
+    return complete(dict(api.get_openapi_schema(path_prefix=prefix)), tasks=tasks, scopes=_scopes())
 
 
 _document: Final = Router()
@@ -69,7 +67,7 @@ _document: Final = Router()
 @_document.get("/openapi.json", auth=needs(Scope.READ, "jobs.view_run"), include_in_schema=False)
 def openapi(request: HttpRequest) -> dict[str, Any]:
     """Return the OpenAPI document, with the tasks that are on offer here."""
-    return document(tasks=offered())
+    return document(tasks=offered(), prefix=request.path.removesuffix("openapi.json"))
 
 
 def _scopes() -> dict[str, str]:

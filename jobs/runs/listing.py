@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -69,9 +69,9 @@ def narrow(runs: RunQuerySet, wanted: RunFilter, *, access: Access) -> RunQueryS
     if wanted.labels:
         runs = runs.labelled(**wanted.labels)
     if wanted.after is not None:
-        runs = runs.filter(id__gte=first_id_of(wanted.after))
+        runs = runs.filter(id__gte=_first_id(wanted.after))
     if wanted.before is not None:
-        runs = runs.filter(id__lt=first_id_of(wanted.before))
+        runs = runs.filter(id__lt=_first_id(wanted.before))
     return runs.filter(_unindexed(wanted))
 
 
@@ -103,6 +103,11 @@ def _scan(runs: RunQuerySet, wanted: RunFilter, *, after: UUID | None, limit: in
         if len(rows) < CHUNK:
             return Found(ids, None)
     return Found(ids, last)
+
+
+def _first_id(moment: datetime) -> UUID:
+    # No id is of a time before 1970.
+    return first_id_of(max(moment, datetime(1970, 1, 1, tzinfo=UTC)))
 
 
 def _next(runs: RunQuerySet, after: UUID | None) -> RunQuerySet:
