@@ -57,7 +57,10 @@ def make_api() -> NinjaAPI:
 
 
 def document(*, tasks: Iterable[OfferedTask], prefix: str) -> dict[str, Any]:
-    """Return the OpenAPI document, with typed bodies for these tasks; `prefix` is the API's path."""
+    """Return the OpenAPI document, with typed bodies for these tasks.
+
+    `prefix` is the path of the API.
+    """
     return complete(dict(api.get_openapi_schema(path_prefix=prefix)), tasks=tasks, scopes=_scopes())
 
 

@@ -1,4 +1,4 @@
-"""Requests made from the OpenAPI document, as four callers: `make chaos WHAT=api`, with REQUESTS."""
+"""Requests from the OpenAPI document, as four callers: `make chaos WHAT=api`, with REQUESTS."""
 
 from math import ceil
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, UnreadablePostError
 from ninja.parser import Parser
@@ -11,26 +11,29 @@ from jobs.api.kit.problems import Problem
 from jobs.core.conf import setting
 from jobs.core.strict_json import parse
 
+WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose requests have a body."""
+
 
 class StrictParser(Parser):
-    """Reads bodies for every operation that has one."""
+    """Reads the JSON of every operation that has a body."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        """Return the value of the body; raise Problem or JsonError."""
-        return parse(_content(request), max_depth=setting("API_MAX_DEPTH"))
+        """Return the value of the body; raise JsonError, which django-ninja hides in its own."""
+        return parse(request.body, max_depth=setting("API_MAX_DEPTH"))
 
 
-def _content(request: HttpRequest) -> bytes:
-    """Return the bytes of the body, and read no more than one beyond the limit."""
+def read_body(request: HttpRequest) -> None:
+    """Read the body of a caller that is known; raise Problem if it is over the limit."""
     limit: int = setting("API_MAX_BODY_BYTES")
     try:
-        # Not request.body: Django's limit of 2.5 MB is for forms.
         data = request.read(limit + 1)
     except UnreadablePostError:
         raise Problem(400, "incomplete_body", "The connection ended before the body.") from None
     if len(data) > limit:
         raise too_large(limit)
-    return data
+    # What request.body returns; it would refuse more than 2.5 MB, a limit that is for forms.
+    request._body = data  # type: ignore[attr-defined]
 
 
 def too_large(limit: int) -> Problem:

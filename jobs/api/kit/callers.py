@@ -1,7 +1,8 @@
 """Who calls: an API token in the Authorization header, or a session of the admin.
 
-`needs(scope, permission)` is the `auth` of an operation. It finds the caller, refuses a caller that
-has the scope for no owner, and raises the barrier. Afterwards `caller(request)` says who it is.
+`needs(scope, permission)` is the `auth` of an operation. It finds the caller, raises the barrier,
+refuses a caller that has the scope for no owner, and reads the body. Afterwards `caller(request)`
+says who it is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja.security import HttpBearer, SessionAuth
 
+from jobs.api.kit.bodies import WITH_BODY, read_body
 from jobs.api.kit.problems import Problem
 from jobs.core import barrier
 from jobs.models import Scope
@@ -28,7 +30,7 @@ class Token(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> Access | None:
         found = use_token(token)
-        return None if found is None else _admitted(access_of(found), self.scope)
+        return None if found is None else _admitted(request, access_of(found), self.scope)
 
 
 class Session(SessionAuth):
@@ -54,7 +56,7 @@ class Session(SessionAuth):
             raise forbidden(f"the permission {self.permission}")
         if not access.sees_all:
             barrier.raise_for(access.owner_ids())
-        return _admitted(access, self.scope)
+        return _admitted(request, access, self.scope)
 
 
 def needs(scope: Scope, permission: str) -> list[Token | Session]:
@@ -79,8 +81,10 @@ def refuse_other_scope(request: HttpRequest, scope: Scope, owner_id: int) -> Non
         raise forbidden(f"the scope {scope.value!r} for this owner")
 
 
-def _admitted(access: Access, scope: Scope) -> Access:
+def _admitted(request: HttpRequest, access: Access, scope: Scope) -> Access:
     refuse_fast_caller(access)
     if not access.has_somewhere(scope):
         raise forbidden(f"the scope {scope.value!r}")
+    if request.method in WITH_BODY:
+        read_body(request)
     return access

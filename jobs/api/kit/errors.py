@@ -48,7 +48,7 @@ def handle_errors(api: NinjaAPI) -> None:
     answered(FairshiftError, of_error)
     answered(ValidationError, _of_validation)
     answered(AuthenticationError, lambda _error: unauthorized())
-    answered(HttpError, lambda error: Problem(error.status_code, "refused", str(error)))
+    answered(HttpError, _of_http)
     answered(Http404, lambda _error: not_found())
     answered(JsonError, of_json)
     answered(OperationalError, lambda _error: _away())
@@ -140,6 +140,13 @@ def _of_batch(error: BatchError) -> Iterator[dict[str, Any]]:
         problem = of_error(one)
         path = ".".join(part for part in ("arguments", str(index), problem.field) if part)
         yield {"index": index, "field": path, "detail": problem.detail}
+
+
+def _of_http(error: HttpError) -> Problem:
+    """Return the answer to an error of django-ninja; of a body, the answer to what it hides."""
+    if isinstance(error.__cause__, JsonError):
+        return of_json(error.__cause__)
+    return Problem(error.status_code, "refused", str(error))
 
 
 def _of_validation(error: ValidationError) -> Problem:

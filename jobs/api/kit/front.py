@@ -6,18 +6,17 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern
 from django.utils.cache import patch_cache_control
 from django.views.decorators.csrf import csrf_exempt
 
-from jobs.api.kit.bodies import too_large
+from jobs.api.kit.bodies import WITH_BODY, too_large
 from jobs.api.kit.problems import MEDIA_TYPE, Problem, as_response, not_found
 from jobs.core import barrier
 from jobs.core.conf import setting
 
-WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 SENT: Final = (
     *("application/json", MEDIA_TYPE, "application/x-ndjson", "text/csv"),
     *("text/event-stream", "text/calendar", "text/html"),
@@ -41,6 +40,8 @@ def _front(view: View) -> View:
             response = view(request, *args, **kwargs)
         except Problem as problem:
             return as_response(problem)
+        except Http404:
+            return as_response(not_found())
         finally:
             # Whatever happened: the connection is used again for other owners.
             barrier.lower()

@@ -1,4 +1,4 @@
-"""Rates of requests: one algorithm, in plain Python and in Redis, and what happens without Redis."""
+"""Rates of requests: one algorithm in plain Python and in Redis; caps; Redis away."""
 
 import time
 from collections.abc import Callable
@@ -59,9 +59,10 @@ def test_buckets_in_redis_expire(broker: redis.Redis) -> None:
 
 
 def test_a_fast_caller_is_told_the_limit(
-    acme: Owner, broker: redis.Redis, settings: Settings
+    acme: Owner, broker: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of its token, or of its owner, whose tokens share one rate."""
+    monkeypatch.setattr(request_rates, "TIMEOUT_SECONDS", 5.0)
     request_rates._shared.cache_clear()
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_TOKEN_PER_MINUTE": 2}
     first, second = (

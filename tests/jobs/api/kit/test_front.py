@@ -1,4 +1,4 @@
-"""jobs/api/kit: bodies, media types and addresses that no operation could use, and their answers."""
+"""jobs/api/kit: bodies, media types and addresses that no operation takes, and their answers."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ def send(client: Client, data: bytes, content_type: str = "application/json") ->
 @pytest.mark.parametrize(
     ("data", "status", "code", "field"),
     [
-        (b"", 400, "malformed_json", None),
+        (b"", 422, "invalid", "body"),
         (b"{", 400, "malformed_json", None),
         (b"[]", 422, "invalid", None),
         (b"null", 422, "invalid", None),
@@ -41,7 +41,7 @@ def send(client: Client, data: bytes, content_type: str = "application/json") ->
     ],
 )
 def test_a_body_that_other_readers_take_differently_is_refused(
-    caller: Caller, acme: Owner, data: bytes, status: int, code: str, field: str | None
+    caller: Caller, acme: Owner, *, data: bytes, status: int, code: str, field: str | None
 ) -> None:
     """With the field, and nothing stored."""
     refused = problem(send(caller(acme), data), status, code)
@@ -71,10 +71,8 @@ def test_arguments_over_the_limit_are_refused_with_the_limit(
 ) -> None:
     """As in every other submit; the limit is a setting."""
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PAYLOAD_MAX_BYTES": 1024}
-    body = {
-        "task": "fairshift.http_request",
-        "arguments": {"url": "http://a/", "body": "x" * 2_000},
-    }
+    arguments = {"method": "POST", "url": "https://edge-7.example.com/", "body": "x" * 2_000}
+    body = {"task": "fairshift.http_request", "arguments": arguments}
     answer = post(caller(acme), "/runs", body)
     assert problem(answer, 413, "payload_too_large")["limit"] == 1024
 
