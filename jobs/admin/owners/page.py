@@ -19,7 +19,7 @@ from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, Scope, access
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.owners.limits import LIMITS, pause_owner, resume_owner
-from jobs.runs.counts import states_by
+from jobs.runs.reads.counts import states_by
 
 COUNTED = {"page_active": ACTIVE, "page_others": frozenset({State.QUEUED, State.FAILED})}
 """States that are counted in one query, by the attribute of an owner that has the counts."""

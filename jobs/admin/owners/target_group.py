@@ -21,7 +21,7 @@ from jobs.admin.kit.stale_form import StaleCheckForm, digest
 from jobs.calendars import changes
 from jobs.models import Scope, Target, TargetGroup, access
 from jobs.models.fields import no_nul
-from jobs.runs.search import search_beginnings
+from jobs.runs.reads.search import search_beginnings
 
 NAMED: Final = 10
 """Names that an error lists."""

@@ -33,7 +33,7 @@ def read_body(request: HttpRequest) -> None:
     if len(data) > limit:
         raise too_large(limit)
     # What request.body returns; it would refuse more than 2.5 MB, a limit that is for forms.
-    request._body = data  # type: ignore[attr-defined]
+    request._body = data
 
 
 def too_large(limit: int) -> Problem:

@@ -23,8 +23,8 @@ from jobs.core.states import State
 from jobs.models import Run, Scope
 from jobs.models.access import Access
 from jobs.runs import bulk
-from jobs.runs.listing import narrow
 from jobs.runs.manual_retry import retry_run as retry
+from jobs.runs.reads.listing import narrow
 
 CANCELS = needs(Scope.OPERATE, "jobs.cancel_run")
 RETRIES = needs(Scope.OPERATE, "jobs.retry_run")

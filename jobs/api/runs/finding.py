@@ -15,7 +15,7 @@ from jobs.core.states import State
 from jobs.models import Run
 from jobs.models.access import Access
 from jobs.models.run import RunQuerySet
-from jobs.runs.listing import RunFilter
+from jobs.runs.reads.listing import RunFilter
 
 WITH: Final = ("owner", "job", "target")
 NUMBER_LIMIT: Final = 2**63 - 1

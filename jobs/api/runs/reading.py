@@ -23,7 +23,7 @@ from jobs.api.runs.schemas import (
 from jobs.core import barrier
 from jobs.core.states import State
 from jobs.models import Run, Scope
-from jobs.runs.listing import newest
+from jobs.runs.reads.listing import newest
 from jobs.runs.why_waiting import why_waiting
 
 READS = needs(Scope.READ, "jobs.view_run")

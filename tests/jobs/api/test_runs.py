@@ -189,7 +189,7 @@ def test_a_filter_without_an_index_looks_at_a_bounded_number_of_runs(
     caller: Caller, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page may be short and have a next one; all pages together have every run."""
-    from jobs.runs import listing
+    from jobs.runs.reads import listing
 
     monkeypatch.setattr(listing, "SCANNED", 4)
     monkeypatch.setattr(listing, "CHUNK", 2)
