@@ -27,11 +27,11 @@ def add_part(parts: Any) -> None:
     )
     make.add_argument("name", metavar="NAME", help="the program that uses it")
     make.add_argument(
-        "--scope",
-        action="append",
+        "--scopes",
+        nargs="+",
         required=True,
-        dest="scopes",
-        help="read, submit, operate, approve or admin; repeat it for several",
+        metavar="SCOPE",
+        help="read, submit, operate, approve or admin; one or several",
     )
     whose = make.add_mutually_exclusive_group(required=True)
     whose.add_argument("--owner", help="the slug of its owner")
