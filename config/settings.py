@@ -91,6 +91,7 @@ INSTALLED_APPS = [
     "django_celery_beat",
     "django_celery_results",
     "django_object_actions",
+    "ninja",  # static files of the Swagger page
     "axes",
 ]
 MIDDLEWARE = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 from fleet.broker.broker import Broker, BrokerUnavailable
 from fleet.broker.inbox import Call
 from fleet.broker.owners import Owners, OwnerSettings
+from fleet.broker.request_rates import SharedRequestRates
 from fleet.broker.snapshot import MessagePosition, OwnerSnapshot, OwnerState, Snapshot
 from fleet.contract import (
     HEADER,
@@ -24,6 +25,7 @@ from fleet.contract import (
     is_hint,
 )
 from fleet.crash_points import crash_point
+from fleet.fairness.request_rate import Bucket, RequestRates, Verdict
 from fleet.keys import installation_key
 from fleet.plural import counted
 from fleet.refusal import Refused
@@ -50,6 +52,7 @@ __all__ = [
     "Application",
     "Broker",
     "BrokerUnavailable",
+    "Bucket",
     "Call",
     "Hint",
     "Kind",
@@ -62,8 +65,11 @@ __all__ = [
     "Refusal",
     "Refused",
     "Report",
+    "RequestRates",
     "RouteError",
+    "SharedRequestRates",
     "Snapshot",
+    "Verdict",
     "acting_as",
     "acting_for",
     "counted",

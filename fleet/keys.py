@@ -85,6 +85,11 @@ def mended_key(queue: str) -> str:
     return _base(queue) + _MENDED
 
 
+def rate_key(queue: str, bucket: str) -> str:
+    """A string: the time in seconds until which a bucket of requests is full; it expires then."""
+    return _base(queue) + f"rate:{bucket}"
+
+
 def epoch_channel(queue: str) -> str:
     """The channel on which a fair queue announces a new epoch."""
     return _base(queue) + "epoch"

@@ -17,6 +17,7 @@ for _page in (
     "jobs.admin.owners.page",
     "jobs.admin.owners.target",
     "jobs.admin.owners.target_group",
+    "jobs.admin.owners.token",
     "jobs.admin.owners.worker",
     "jobs.admin.runs.page",
     "jobs.admin.runs.submission_page",

@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 
 from fleet import counted
 from jobs.calendars import changes
+from jobs.core import barrier
 from jobs.core.conf import setting, unknown_settings
 from jobs.models import Leader, Worker
 from jobs.runs.unknown_tasks import unknown_tasks
@@ -43,7 +44,15 @@ def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
 def _warnings() -> Iterator[CheckMessage]:
     # With wrong settings (E001, E009) these cannot be read.
     if not unknown_settings() and settings.USE_TZ:
-        for check in (_partitions, _openings, _idle_workers, _system_workers, _unknown_tasks):
+        for check in (
+            _partitions,
+            _openings,
+            _policies,
+            _barrier,
+            _idle_workers,
+            _system_workers,
+            _unknown_tasks,
+        ):
             yield from check()
 
 
@@ -117,6 +126,31 @@ def _openings() -> Iterator[CheckMessage]:
             hint="See why fairshift.system.extend_openings does not run; later, no run starts to"
             " which such a calendar applies.",
             id="fairshift.W107",
+        )
+
+
+def _policies() -> Iterator[CheckMessage]:
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SELECT row_security_active('jobs_run'), current_user")
+        is_active, user = cursor.fetchone()
+    if is_active:
+        yield Error(
+            f"The database user {user} does not own Fairshift's tables and is subject to their"
+            " policies: it cannot store runs, because COPY does not work under policies.",
+            hint=f"As a superuser: ALTER ROLE {user} BYPASSRLS (SECURITY.md).",
+            id="fairshift.E106",
+        )
+
+
+def _barrier() -> Iterator[CheckMessage]:
+    if not barrier.role():
+        yield checks.Warning(
+            f"Requests of the API have no second barrier between owners: the database user may not"
+            f" act as the role {barrier.ROLE}.",
+            hint="As an administrator of PostgreSQL: CREATE ROLE fairshift_tenant NOLOGIN; GRANT"
+            " fairshift_tenant TO the user; then as the owner of the tables: SELECT"
+            " jobs_grant_tenant(); and restart the web processes.",
+            id="fairshift.W112",
         )
 
 

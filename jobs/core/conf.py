@@ -94,6 +94,13 @@ RULES: Final[dict[str, Rule]] = {
     "OFFERED_TASKS": Rule((), Kind.WORDS),
     "HTTP_ALLOWED_HOSTS": Rule((), Kind.WORDS),
     "MANAGEMENT_COMMANDS": Rule((), Kind.WORDS),
+    "API_MAX_BODY_BYTES": Rule(16 * 2**20, Kind.WHOLE, 1024, 256 * 2**20),
+    "API_MAX_BATCH": Rule(10_000, Kind.WHOLE, 1, 100_000),
+    "API_MAX_DEPTH": Rule(64, Kind.WHOLE, 4, 200),
+    "API_TOKEN_PER_MINUTE": Rule(60_000, Kind.WHOLE, 1, 10_000_000),
+    "API_OWNER_PER_MINUTE": Rule(120_000, Kind.WHOLE, 1, 10_000_000),
+    "API_OWNER_WAITING_RUNS": Rule(1_000_000, Kind.WHOLE, 1, 100_000_000),
+    "API_OWNER_JOBS": Rule(1_000_000, Kind.WHOLE, 1, 100_000_000),
 }
 DEFAULTS: Final[dict[str, Any]] = {key: rule.default for key, rule in RULES.items()}
 

@@ -147,6 +147,32 @@ class UnknownOwner(FairshiftError):
         return f"there is no owner {self.slug!r}; create it in the admin first"
 
 
+class AccessDenied(FairshiftError):
+    """The user or the API token lacks a scope that this needs, for this owner."""
+
+    def __init__(self, scope: str, owner: str) -> None:
+        super().__init__(scope, owner)
+        self.scope = scope
+        self.owner = owner
+
+    def __str__(self) -> str:
+        return f"this needs the scope {self.scope!r} for {self.owner}"
+
+
+class LimitExceeded(FairshiftError):
+    """A caller or an owner has reached a limit for now; nothing was stored."""
+
+    def __init__(self, name: str, problem: str, limit: float, retry_after_seconds: int) -> None:
+        super().__init__(name, problem, limit, retry_after_seconds)
+        self.name = name
+        self.problem = problem
+        self.limit = limit
+        self.retry_after_seconds = retry_after_seconds
+
+    def __str__(self) -> str:
+        return f"{self.problem}; try again in {self.retry_after_seconds} s"
+
+
 class IdempotencyConflict(FairshiftError):
     """The owner has used this idempotency key for another submit."""
 

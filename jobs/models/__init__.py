@@ -40,4 +40,6 @@ from jobs.models.submission import Progress as Progress
 from jobs.models.submission import Submission as Submission
 from jobs.models.target import Target as Target
 from jobs.models.target import TargetGroup as TargetGroup
+from jobs.models.token import ApiToken as ApiToken
+from jobs.models.token import Scope as Scope
 from jobs.models.worker import Worker as Worker

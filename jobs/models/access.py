@@ -1,55 +1,132 @@
-"""Who may see and do what: Django's permissions, narrowed by membership of owners.
+"""Who may see and do what: one caller, and the owners for which the caller has which scopes.
 
-Superusers have access to all owners. Other users see the rows of owners of which they are members,
-and act on those that their role allows. Rows of other owners do not exist for them.
+Callers are users and API tokens. Superusers have access to all owners. Other users see the rows of
+owners of which they are members, and act on those that their role allows, as far as Django's
+permissions allow it, too. A token has its own scopes, for its owner or for all owners. Rows of
+other owners do not exist for a caller.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from django.db import models
 
-from jobs.models import Membership, Role
+from jobs.models.owner import Membership, Role
+from jobs.models.token import ApiToken, Scope
 
-SEES: Final = frozenset(Role)
-OPERATES: Final = frozenset({Role.OPERATOR, Role.ADMIN})
-EDITS: Final = frozenset({Role.ADMIN})
+SCOPES_OF_ROLE: Final[Mapping[str, frozenset[Scope]]] = {
+    Role.VIEWER: frozenset({Scope.READ}),
+    Role.OPERATOR: frozenset({Scope.READ, Scope.SUBMIT, Scope.OPERATE}),
+    Role.APPROVER: frozenset({Scope.READ, Scope.APPROVE}),
+    Role.ADMIN: frozenset(Scope),
+}
+"""What a member may do in each role."""
 
 Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
 
 
-def sees_all(user: Any) -> bool:
-    """Say whether a user has access to all owners."""
-    return bool(user.is_active and user.is_superuser)
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one caller may do. Get it with `access_of`."""
+
+    actor: Any
+    """The user or the token, for the audit."""
+    everywhere: frozenset[Scope] = frozenset()
+    """What the caller may do for all owners."""
+    by_owner: Mapping[int, frozenset[Scope]] = field(default_factory=dict)
+    """What the caller may do for some owners, by their ids."""
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether the caller sees the rows of all owners."""
+        return Scope.READ in self.everywhere
+
+    def has(self, scope: Scope, owner_id: int | None = None) -> bool:
+        """Say whether the caller has a scope for an owner; None: for the whole installation."""
+        return scope in self.everywhere or (
+            owner_id is not None and scope in self.by_owner.get(owner_id, ())
+        )
+
+    def has_somewhere(self, scope: Scope) -> bool:
+        """Say whether the caller has a scope for any owner."""
+        return scope in self.everywhere or any(scope in had for had in self.by_owner.values())
+
+    def permits(self, permission: str) -> bool:
+        """Say whether Django's permissions allow it. A token has scopes only."""
+        return isinstance(self.actor, ApiToken) or bool(self.actor.has_perm(permission))
+
+    def sees_arguments(self, owner_id: int) -> bool:
+        """Say whether the caller sees arguments and results of an owner's runs: often secrets."""
+        if isinstance(self.actor, ApiToken):
+            return self.has(Scope.OPERATE, owner_id)
+        return self.has(Scope.READ, owner_id) and self.permits("jobs.view_arguments")
+
+    def owner_ids(self, scope: Scope = Scope.READ) -> frozenset[int]:
+        """Return the ids of the owners for which the caller has a scope; empty if it is for all."""
+        return frozenset(owner for owner, had in self.by_owner.items() if scope in had)
+
+    def narrowed(self, rows: Rows, *, path: str = "owner", scope: Scope = Scope.READ) -> Rows:
+        """Return the rows for whose owner (at `path` from the row) the caller has a scope."""
+        if scope in self.everywhere:
+            return rows
+        return rows.filter(**{f"{path}__in": self.owner_ids(scope)})
 
 
-def owner_ids(user: Any, roles: frozenset[Role] = SEES) -> frozenset[int]:
-    """Return the ids of owners of which a user is a member in one of the roles."""
-    return frozenset(owner for owner, role in _memberships(user).items() if role in roles)
+def access_of(caller: Any) -> Access:
+    """Return what a user or a token may do; an Access is returned as it is.
 
-
-def narrowed(rows: Rows, user: Any, *, path: str, roles: frozenset[Role] = SEES) -> Rows:
-    """Return the rows for whose owner (at `path` from the row) a user has one of the roles."""
-    if sees_all(user):
-        return rows
-    return rows.filter(**{f"{path}__in": owner_ids(user, roles)})
-
-
-def has_role(user: Any, owner_id: int | None, roles: frozenset[Role]) -> bool:
-    """Say whether a user has one of the roles for an owner."""
-    return sees_all(user) or owner_id in owner_ids(user, roles)
-
-
-def has_some_role(user: Any, roles: frozenset[Role]) -> bool:
-    """Say whether a user has one of the roles for any owner."""
-    return sees_all(user) or bool(owner_ids(user, roles))
-
-
-def _memberships(user: Any) -> dict[int, str]:
+    The memberships of a user are read once for each request.
+    """
+    if isinstance(caller, Access):
+        return caller
+    if isinstance(caller, ApiToken):
+        return _of_token(caller)
     # Cached on the user, whom Django loads for each request.
-    kept: dict[int, str] | None = getattr(user, "_fairshift_roles", None)
+    kept: Access | None = getattr(caller, "_fairshift_access", None)
     if kept is None:
-        rows = Membership.objects.filter(user_id=user.pk).values_list("owner_id", "role")
-        kept = user._fairshift_roles = dict(rows) if user.is_active else {}
+        kept = caller._fairshift_access = _of_user(caller)
     return kept
+
+
+def sees_all(caller: Any) -> bool:
+    """Say whether a caller sees the rows of all owners."""
+    return access_of(caller).sees_all
+
+
+def owner_ids(caller: Any, scope: Scope = Scope.READ) -> frozenset[int]:
+    """Return the ids of the owners for which a caller has a scope, if not for all."""
+    return access_of(caller).owner_ids(scope)
+
+
+def narrowed(rows: Rows, caller: Any, *, path: str, scope: Scope = Scope.READ) -> Rows:
+    """Return the rows for whose owner (at `path` from the row) a caller has a scope."""
+    return access_of(caller).narrowed(rows, path=path, scope=scope)
+
+
+def has_scope(caller: Any, owner_id: int | None, scope: Scope) -> bool:
+    """Say whether a caller has a scope for an owner; None: for the whole installation."""
+    return access_of(caller).has(scope, owner_id)
+
+
+def has_scope_somewhere(caller: Any, scope: Scope) -> bool:
+    """Say whether a caller has a scope for any owner."""
+    return access_of(caller).has_somewhere(scope)
+
+
+def _of_user(user: Any) -> Access:
+    if not user.is_active:
+        return Access(user)
+    if user.is_superuser:
+        return Access(user, everywhere=frozenset(Scope))
+    rows = Membership.objects.filter(user_id=user.pk).values_list("owner_id", "role")
+    return Access(user, by_owner={owner: SCOPES_OF_ROLE[role] for owner, role in rows})
+
+
+def _of_token(token: ApiToken) -> Access:
+    scopes = frozenset(Scope(scope) for scope in token.scopes)
+    if token.owner_id is None:
+        return Access(token, everywhere=scopes)
+    return Access(token, by_owner={token.owner_id: scopes})

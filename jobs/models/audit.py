@@ -11,10 +11,11 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from jobs.models.owner import Owner
+from jobs.models.token import ApiToken
 
 
 class AuditEntry(models.Model):
-    """One action of one user: its object, reason and details."""
+    """One action of a user or an API token: its object, reason and details."""
 
     # A trigger overwrites both at insert.
     at = models.DateTimeField(_("at"), db_default=Now())
@@ -28,6 +29,16 @@ class AuditEntry(models.Model):
         related_name="+",
         db_constraint=False,
         verbose_name=_("actor"),
+    )
+    # Who acted, if it was a program.
+    token = models.ForeignKey(
+        ApiToken,
+        models.DO_NOTHING,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_constraint=False,
+        verbose_name=_("API token"),
     )
     # The name remains when the account is deleted.
     actor_name = models.CharField(_("actor"), max_length=150)
@@ -77,9 +88,11 @@ class AuditEntry(models.Model):
         **details: Any,
     ) -> list[AuditEntry]:
         """Add an entry for each object, in one statement; select the objects with their owners."""
+        is_token = isinstance(actor, ApiToken)
         return AuditEntry.objects.bulk_create(
             AuditEntry(
-                actor=actor,
+                actor=None if is_token else actor,
+                token=actor if is_token else None,
                 actor_name=actor.get_username() if actor else "",
                 action=action,
                 object_type=str(each._meta.model_name),

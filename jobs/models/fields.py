@@ -38,6 +38,17 @@ OWNER_RULE = _("1 to 100 letters, digits, “.”, “_” and “-”, beginnin
 OWNER_LIMIT = 100
 owner_name = RegexValidator(rf"^{OWNER_NAME.pattern}\Z", OWNER_RULE)
 
+SCOPES = ("read", "submit", "operate", "approve", "admin")
+
+
+def validate_scopes(value: object) -> None:
+    """Raise ValidationError unless the value is a list of scopes, at least one, each once."""
+    given = value if isinstance(value, list) else []
+    if not given or any(given.count(one) > 1 or one not in SCOPES for one in given):
+        raise ValidationError(
+            _("Choose at least one of: %(scopes)s."), params={"scopes": ", ".join(SCOPES)}
+        )
+
 
 def validate_zone(value: str) -> None:
     """Raise ValidationError for a name that is no IANA time zone."""

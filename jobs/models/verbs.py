@@ -1,6 +1,7 @@
 """The verbs behind methods of models, such as `run.cancel()`; `jobs.apps` installs them.
 
-Models import this module, so it names none of them: `jobs.apps` says which types a verb takes.
+Models with verbs import this module, so it names none of them: `jobs.apps` says which types a verb
+takes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
 
+from jobs.models.token import ApiToken
+
 Job = TypeVar("Job")
 Run = TypeVar("Run")
 Submission = TypeVar("Submission")
@@ -20,8 +23,8 @@ Backfill = TypeVar("Backfill")
 _Given_contra = TypeVar("_Given_contra", contravariant=True)
 _Made_co = TypeVar("_Made_co", covariant=True)
 
-Actor = AbstractBaseUser | None
-"""The user who acts; None for code."""
+Actor = AbstractBaseUser | ApiToken | None
+"""The user or the API token that acts; None for code."""
 
 
 class Cancelled(NamedTuple):

@@ -1,7 +1,8 @@
 """Owners: `limits` sets weights, limits and pauses.
 
 `fair_queue` reads them from the rows and sends them to the fair queues in Redis, where
-`fleet/transport/lua/shared/accounts.lua` applies them.
+`fleet/transport/lua/shared/accounts.lua` applies them. `tokens` makes and revokes the tokens with
+which programs use the API.
 """
 
 from typing import TYPE_CHECKING

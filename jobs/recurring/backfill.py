@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
@@ -23,6 +22,7 @@ from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Backfill, HistoryPolicy, Job, Submission
+from jobs.models.verbs import Actor
 from jobs.recurring.trigger import make_runs
 from jobs.runs.preparation import LABEL_LIMIT
 from jobs.schedules import due_times, slot_of
@@ -66,7 +66,7 @@ def backfill(
     start: datetime,
     end: datetime,
     *,
-    actor: AbstractBaseUser | None = None,
+    actor: Actor = None,
     reason: str = "",
 ) -> Backfill:
     """Run a job's due times from `start` until before `end` once more; return the backfill.

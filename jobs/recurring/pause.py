@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.models import AuditEntry, Job
+from jobs.models.verbs import Actor
 from jobs.recurring.misfire import record_pauses
 
 
@@ -18,7 +18,7 @@ def pause_jobs(
     job_ids: Sequence[int],
     *,
     until: datetime | None,
-    actor: AbstractBaseUser | None = None,
+    actor: Actor = None,
     reason: str = "",
 ) -> int:
     """Pause jobs until a time, or resume them (None); return how many there are.

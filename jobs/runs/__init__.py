@@ -3,7 +3,8 @@
 `submission` takes the call, `preparation` checks it, `storage` writes the rows, `dispatch`
 publishes the hints after the commit. A worker asks `admission` (the statement is `sql/admit.sql`)
 before it starts a run, and reports the outcome to `recording`. `gate` and `unblocking` move waiting
-runs. `cancellation`, `manual_retry` and `override` are the actions of an operator. A chord is
+runs. `cancellation`, `manual_retry`, `bulk` and `override` are the actions of an operator; `reads`
+has what faces show. A chord is
 opened in `celery_callbacks`; `result_backend` starts its body. Retries are decided in
 `jobs/catalog/retry_policy.py`.
 """

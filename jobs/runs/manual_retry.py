@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
 
+from jobs.catalog.registry import resolve
+from jobs.core.crypto import CLEAR, read_message
 from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
 from jobs.models import AuditEntry, Run, Submission
 from jobs.models.verbs import Actor
-from jobs.runs import gate
+from jobs.runs import gate, preparation
 from jobs.runs.recording import move
 from jobs.runs.result_backend import forget
 
@@ -51,6 +53,31 @@ def reopen_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "
             for run in Run.objects.filter(id__in=moved).select_related("owner"):
                 AuditEntry.write("retry", on=run, actor=actor, reason=reason)
     return moved
+
+
+def retry_run(
+    run: Run, *, arguments: Mapping[str, Any] | None = None, actor: Actor = None, reason: str = ""
+) -> None:
+    """Queue an ended run again, with other arguments if they are given; by name, all of them.
+
+    Raises as `reopen_runs` does, and ArgumentError, PayloadTooLarge or UnknownTask for the
+    arguments; nothing has changed then.
+    """
+    with transaction.atomic():
+        if arguments is not None:
+            _edit_arguments(run, arguments)
+            if actor is not None:
+                AuditEntry.write("edit arguments", on=run, actor=actor, reason=reason)
+        reopen_runs([run.id], actor=actor, reason=reason)
+    run.refresh_from_db()
+
+
+def _edit_arguments(run: Run, arguments: Mapping[str, Any]) -> None:
+    *_before, embed = read_message(run.payload, key=run.payload_key)
+    payload = preparation.encode_payload(resolve(run.task), (), arguments, embed=embed)
+    # Only of a run that no worker has: one that has it was given the earlier arguments.
+    editable = Run.objects.filter(id=run.id, state__in=REOPENABLE)
+    editable.update(payload=payload, payload_key=CLEAR)
 
 
 def reopen_failed(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from jobs.core.states import FIRST, MOVES
 from tests.docs.pages import PROJECT, code_words, read
 
 _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
+OPENAPI: Final = "docs/use/openapi.json"
 UNSAID: Final = "(say here what it is for)"
 PAGES: Final = ("docs/operate/settings.md", "docs/understand/states.md", "docs/use/errors.md")
 
@@ -56,6 +59,11 @@ def _limits(key: str, rule: Rule) -> str:
         "ATTEMPTS": "attempts",
         "AHEAD": "days",
         "NICENESS": "steps of `nice`",
+        "BATCH": "runs",
+        "DEPTH": "levels",
+        "MINUTE": "requests a minute",
+        "RUNS": "runs",
+        "JOBS": "jobs",
     }
     return f"{unit.get(key.rpartition('_')[2], 'seconds')}, {rule.least:,} to {rule.most:,}"
 
@@ -137,6 +145,15 @@ def _named(path: Path) -> dict[str, str]:
     return found
 
 
+def openapi() -> str:
+    """Return the OpenAPI document of the API, with the tasks that every installation has."""
+    from jobs.api.site import document
+    from jobs.catalog.registry import offered
+
+    own = [item for item in offered() if item.name.startswith("fairshift.")]
+    return json.dumps(document(tasks=own, prefix="/api/v1/"), indent=1, ensure_ascii=False) + "\n"
+
+
 PARTS: Final[dict[str, Callable[[str], str]]] = {
     "settings": settings,
     "states": states,
@@ -149,6 +166,18 @@ def main() -> None:
     """Write every page anew."""
     for page in PAGES:
         (PROJECT / page).write_text(generated(page), encoding="utf-8")
+    _set_up_django()
+    (PROJECT / OPENAPI).write_text(openapi(), encoding="utf-8")
+
+
+def _set_up_django() -> None:
+    """Load the project without its servers: the document needs neither."""
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = "postgresql:///none", "redis://none"
+    os.environ["SECRET_KEY"] = "none"
+    django.setup()
 
 
 if __name__ == "__main__":

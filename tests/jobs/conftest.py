@@ -37,6 +37,7 @@ TABLES = (
     "jobs_targetgroup",
     "jobs_job",
     "jobs_target",
+    "jobs_apitoken",
     "jobs_membership",
     "jobs_owner",
     "jobs_worker",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from django.db import models
 from django.http import HttpRequest
@@ -10,11 +10,8 @@ from django.utils.translation import gettext as _
 
 from jobs.admin.kit import html
 from jobs.admin.kit.verb_pages import VerbAdmin
-from jobs.calendars.approvals import ROLES
 from jobs.calendars.visibility import visible_rows
-from jobs.models import Calendar, Owner, access
-
-APPROVES: Final = frozenset(ROLES)
+from jobs.models import Calendar, Owner, Scope
 
 
 def owner_or_shared(owner: Owner | None) -> str:
@@ -26,7 +23,7 @@ class CalendarPages(VerbAdmin):
     """Pages of calendars, or of rows that belong to one. Mix in before other admin classes."""
 
     owner_path: ClassVar[str] = "owner"
-    verb_roles = access.EDITS
+    verb_scope = Scope.ADMIN
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         # Not by owner only, as on other pages: a shared calendar has no owner.

@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.calendars.access import APPROVES, CalendarPages, owner_or_shared
+from jobs.admin.calendars.access import CalendarPages, owner_or_shared
 from jobs.admin.calendars.filters import CalendarOwnerFilter, DecisionFilter, EffectFilter
 from jobs.admin.calendars.window_decisions import APPROVE, REJECT, REVOKE
 from jobs.admin.calendars.window_form import EXCEPTIONS, REPEATS_OF, TIMES, WindowForm
@@ -27,13 +27,13 @@ from jobs.admin.kit.verbs import Verb
 from jobs.calendars import windows
 from jobs.calendars.reads.window_state import asked_by
 from jobs.core.zones import zone_names
-from jobs.models import Calendar, Window, WindowEffect
+from jobs.models import Calendar, Scope, Window, WindowEffect
 
 
 @admin.register(Window)
 class WindowAdmin(CalendarPages):
     owner_path = "calendar__owner"
-    verb_roles = APPROVES
+    verb_scope = Scope.APPROVE
     verbs = (APPROVE, REJECT, REVOKE)
     form = WindowForm
     change_form_template = "admin/jobs/window/change_form.html"

@@ -17,7 +17,7 @@ from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
 from jobs.admin.runs.submission_page import CANCELLABLE, cancelled_in_words, progress_of
 from jobs.models import Backfill, Job, Run
-from jobs.runs.counts import states_by
+from jobs.runs.reads.counts import states_by
 
 
 def _cancel(keys: Sequence[int], act: Act) -> int:

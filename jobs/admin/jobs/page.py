@@ -37,8 +37,8 @@ from jobs.core.errors import ScheduleError
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.models import Job, Missed, ScheduleKind
-from jobs.runs.counts import last_results
-from jobs.runs.search import search_beginnings
+from jobs.runs.reads.counts import last_results
+from jobs.runs.reads.search import search_beginnings
 from jobs.schedules import in_words
 
 MISSED_SHOWN = 10

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit import html
 from jobs.core.counting import EstimatingPaginator, RoundCount
-from jobs.models import AuditEntry, Owner, Run, access
+from jobs.models import AuditEntry, Owner, Run, Scope, access
 
 
 class PageChangeList(ChangeList):
@@ -129,8 +129,8 @@ class OwnedAdmin(admin.ModelAdmin):
         return row.pk if isinstance(row, Owner) else row.owner_id
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        return super().has_add_permission(request, *args) and access.has_some_role(
-            request.user, access.EDITS
+        return super().has_add_permission(request, *args) and access.has_scope_somewhere(
+            request.user, Scope.ADMIN
         )
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -141,8 +141,8 @@ class OwnedAdmin(admin.ModelAdmin):
 
     def _may_edit(self, request: HttpRequest, obj: Any) -> bool:
         if obj is None or self.owner_path is None:
-            return access.has_some_role(request.user, access.EDITS)
-        return access.has_role(request.user, self.owner_of(obj), access.EDITS)
+            return access.has_scope_somewhere(request.user, Scope.ADMIN)
+        return access.has_scope(request.user, self.owner_of(obj), Scope.ADMIN)
 
     def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> Any:
         """Offer only owners for whom the person may edit, and rows of these owners."""
@@ -150,7 +150,7 @@ class OwnedAdmin(admin.ModelAdmin):
         if to is not Owner and not hasattr(to, "owner"):
             return super().get_field_queryset(db, db_field, request)
         rows, path = to._default_manager.all(), "pk" if to is Owner else "owner"
-        return access.narrowed(rows, request.user, path=path, roles=access.EDITS)
+        return access.narrowed(rows, request.user, path=path, scope=Scope.ADMIN)
 
     def audit(self, action: str, row: Any, request: HttpRequest, **details: Any) -> None:
         """Write an edit of a row to the audit."""

@@ -23,7 +23,7 @@ from jobs.admin.kit.bulk import act_on_many
 from jobs.admin.kit.verbs import Act, Verb, fresh, sign, unsign
 from jobs.core.counting import CAP, RoundCount, within
 from jobs.core.errors import FairshiftError
-from jobs.models import Role, access
+from jobs.models import Scope, access
 
 SAMPLE: Final = 10
 """Rows that a confirmation page lists."""
@@ -34,7 +34,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
     """Pages of rows that verbs act on. Mix in before other admin classes."""
 
     verbs: ClassVar[tuple[Verb, ...]] = ()
-    verb_roles: ClassVar[frozenset[Role]] = access.OPERATES
+    verb_scope: ClassVar[Scope] = Scope.OPERATE
 
     class Media:
         # In place of the style sheet of DjangoObjectActions.
@@ -48,12 +48,12 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
         if not user.has_perm(verb.permission):
             return False
         if row is None:
-            return access.has_some_role(user, self.verb_roles)
-        return access.has_role(user, self.owner_of(row), self.verb_roles)
+            return access.has_scope_somewhere(user, self.verb_scope)
+        return access.has_scope(user, self.owner_of(row), self.verb_scope)
 
     def _ready(self, verb: Verb, rows: models.QuerySet[Any], request: HttpRequest) -> Any:
         mine = access.narrowed(
-            rows, request.user, path=self.owner_path or "owner", roles=self.verb_roles
+            rows, request.user, path=self.owner_path or "owner", scope=self.verb_scope
         )
         return verb.applies(mine)
 

@@ -25,6 +25,7 @@ class ActionFilter(ChoiceFilter):
         "retry",
         "retry runs",
         "retry failed runs",
+        "edit arguments",
         "run now",
         "backfill",
         "pause",
@@ -46,6 +47,8 @@ class ActionFilter(ChoiceFilter):
         "import windows",
         "new feed address",
         "no feed address",
+        "make token",
+        "revoke token",
         "import jobs",
         "refuse jobs",
     )

@@ -16,10 +16,10 @@ from jobs.admin.kit.filters import PausedFilter
 from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, UntilForm, Verb, always
 from jobs.core.states import ACTIVE, State
-from jobs.models import Membership, Owner, access
+from jobs.models import Membership, Owner, Scope, access
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.owners.limits import LIMITS, pause_owner, resume_owner
-from jobs.runs.counts import states_by
+from jobs.runs.reads.counts import states_by
 
 COUNTED = {"page_active": ACTIVE, "page_others": frozenset({State.QUEUED, State.FAILED})}
 """States that are counted in one query, by the attribute of an owner that has the counts."""
@@ -77,7 +77,7 @@ class MembershipInline(admin.TabularInline):
 
 
 def _edits(request: HttpRequest, owner: Owner | None) -> bool:
-    return access.has_role(request.user, owner.pk if owner else None, access.EDITS)
+    return access.has_scope(request.user, owner.pk if owner else None, Scope.ADMIN)
 
 
 @admin.register(Owner)

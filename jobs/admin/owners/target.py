@@ -16,7 +16,7 @@ from jobs.admin.kit.filters import OwnerFilter
 from jobs.core.errors import OptionError
 from jobs.core.inputs import refuse_labels
 from jobs.models import Target
-from jobs.runs.search import search_beginnings
+from jobs.runs.reads.search import search_beginnings
 
 
 class TargetForm(forms.ModelForm):

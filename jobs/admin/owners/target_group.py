@@ -19,9 +19,9 @@ from jobs.admin.kit.base import OwnedAdmin
 from jobs.admin.kit.filters import OwnerFilter
 from jobs.admin.kit.stale_form import StaleCheckForm, digest
 from jobs.calendars import changes
-from jobs.models import Target, TargetGroup, access
+from jobs.models import Scope, Target, TargetGroup, access
 from jobs.models.fields import no_nul
-from jobs.runs.search import search_beginnings
+from jobs.runs.reads.search import search_beginnings
 
 NAMED: Final = 10
 """Names that an error lists."""
@@ -57,7 +57,7 @@ class TargetGroupForm(StaleCheckForm):
         if owner is None or not {"targets", "names"} <= cleaned.keys():
             return cleaned
         of_owner = Target.objects.filter(owner=owner)
-        mine = access.narrowed(of_owner, self.user, path="owner", roles=access.EDITS)
+        mine = access.narrowed(of_owner, self.user, path="owner", scope=Scope.ADMIN)
         chosen = cleaned["targets"]
         wanted = {line.strip() for line in cleaned["names"].splitlines()} - {""}
         if others := [one for one in chosen if one.owner_id != owner.pk]:

@@ -22,7 +22,7 @@ from jobs.core.states import ENDED, REOPENABLE
 from jobs.models import Job, Run, Submission, Target, Worker
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
-from jobs.runs.search import HELP, search_runs
+from jobs.runs.reads.search import HELP, search_runs
 
 
 def _cancel(keys: Sequence[UUID], act: Act) -> int:

@@ -24,7 +24,7 @@ from jobs.admin.runs.submit_page import SubmitPage
 from jobs.core.sql import now
 from jobs.core.states import ENDED, State
 from jobs.models import Run, Submission
-from jobs.runs.counts import states_by
+from jobs.runs.reads.counts import states_by
 
 CANCELLABLE = sorted(set(State) - ENDED - {State.CANCELLING})
 

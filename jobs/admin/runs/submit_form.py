@@ -18,7 +18,7 @@ from jobs.catalog.placeholders import TARGET_LIMIT
 from jobs.catalog.registry import offered, resolve
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError
 from jobs.core.inputs import refuse_labels, refuse_text
-from jobs.models import Owner, Target, TargetGroup, WindowPolicy, access
+from jobs.models import Owner, Scope, Target, TargetGroup, WindowPolicy, access
 from jobs.models.fields import no_nul
 from jobs.runs import preparation
 from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT
@@ -129,9 +129,9 @@ class SubmitForm(forms.Form):
         fields: Any = self.fields
         owners = Owner.objects.order_by("slug")
         groups = TargetGroup.objects.select_related("owner").order_by("owner__slug", "name")
-        roles = access.OPERATES
-        fields["owner"].queryset = access.narrowed(owners, user, path="pk", roles=roles)
-        fields["group"].queryset = access.narrowed(groups, user, path="owner", roles=roles)
+        scope = Scope.SUBMIT
+        fields["owner"].queryset = access.narrowed(owners, user, path="pk", scope=scope)
+        fields["group"].queryset = access.narrowed(groups, user, path="owner", scope=scope)
         fields["task"].choices = [NO_CHOICE, *map(choice_of, offers.values())]
         text = _("A JSON object of argument names and values; %s in a text is the target's name.")
         fields["arguments"].help_text = f"{text % TARGET} {hint_of(offers, self.data.get('task'))}"

@@ -21,7 +21,7 @@ from jobs.admin.runs.forecast import facts_of
 from jobs.admin.runs.submit_form import Bulk, SubmitForm
 from jobs.core.errors import FairshiftError
 from jobs.forecast.estimate import Forecast
-from jobs.models import AuditEntry, access
+from jobs.models import AuditEntry, Scope, access
 from jobs.runs.submission import submit_on
 
 
@@ -37,7 +37,9 @@ class SubmitPage(OwnedAdmin):
     def has_submit_permission(self, request: HttpRequest) -> bool:
         """Say whether the person may submit for any owner."""
         user: Any = request.user
-        return user.has_perm("jobs.add_submission") and access.has_some_role(user, access.OPERATES)
+        return user.has_perm("jobs.add_submission") and access.has_scope_somewhere(
+            user, Scope.SUBMIT
+        )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         may = {"has_submit_permission": self.has_submit_permission(request)}

@@ -1,4 +1,4 @@
-"""`manage.py fleet`: owners' shares of the workers, unknown tasks, import of PeriodicTasks."""
+"""`manage.py fleet`: owners' shares, unknown tasks, API tokens, import of PeriodicTasks."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from fleet import BrokerUnavailable, Snapshot
 from jobs.core.conf import setting
-from jobs.management import unknown
+from jobs.management import tokens, unknown
 from jobs.management.arguments import number, whole
 
 PIPE_WIDTH: Final = 200
@@ -20,8 +20,8 @@ PIPE_WIDTH: Final = 200
 
 class Command(BaseCommand):
     help = (
-        "See how the workers are shared; find runs whose task no worker knows; take over "
-        "PeriodicTasks as jobs."
+        "See how the workers are shared; find runs whose task no worker knows; make and revoke "
+        "API tokens; take over PeriodicTasks as jobs."
     )
     # Owners are read from Redis only, also when other parts are broken.
     requires_system_checks = ()
@@ -72,11 +72,15 @@ class Command(BaseCommand):
         beat.add_argument("--dry-run", action="store_true", help="report only, change nothing")
         beat.add_argument("--json", action="store_true", help="one JSON object")
         unknown.add_parts(parts)
+        tokens.add_part(parts)
 
     def handle(self, *_args: Any, **given: Any) -> None:
         """Run a part. The exit status is 1 if the broker does not answer, or lacks a name."""
         if given["part"] == "import-beat":
             _import_beat(given)
+            return
+        if given["part"] == tokens.PART:
+            tokens.handle(given)
             return
         if given["part"] in unknown.PARTS:
             unknown.handle(given)

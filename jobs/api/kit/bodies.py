@@ -1,0 +1,41 @@
+"""Read the body of a request: within the limit of bytes, and as strict JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpRequest, UnreadablePostError
+from ninja.parser import Parser
+
+from jobs.api.kit.problems import Problem
+from jobs.core.conf import setting
+from jobs.core.strict_json import parse
+
+WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose requests have a body."""
+
+
+class StrictParser(Parser):
+    """Reads the JSON of every operation that has a body."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        """Return the value of the body; raise JsonError, which django-ninja hides in its own."""
+        return parse(request.body, max_depth=setting("API_MAX_DEPTH"))
+
+
+def read_body(request: HttpRequest) -> None:
+    """Read the body of a caller that is known; raise Problem if it is over the limit."""
+    limit: int = setting("API_MAX_BODY_BYTES")
+    try:
+        data = request.read(limit + 1)
+    except UnreadablePostError:
+        raise Problem(400, "incomplete_body", "The connection ended before the body.") from None
+    if len(data) > limit:
+        raise too_large(limit)
+    # What request.body returns; it would refuse more than 2.5 MB, a limit that is for forms.
+    request._body = data
+
+
+def too_large(limit: int) -> Problem:
+    """Return the answer to a body over the limit of bytes."""
+    return Problem(413, "body_too_large", f"The body has more than {limit:,} bytes.", limit=limit)

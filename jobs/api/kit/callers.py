@@ -1,0 +1,90 @@
+"""Who calls: an API token in the Authorization header, or a session of the admin.
+
+`needs(scope, permission)` is the `auth` of an operation. It finds the caller, raises the barrier,
+refuses a caller that has the scope for no owner, and reads the body. Afterwards `caller(request)`
+says who it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja.security import HttpBearer, SessionAuth
+
+from jobs.api.kit.bodies import WITH_BODY, read_body
+from jobs.api.kit.problems import Problem
+from jobs.core import barrier
+from jobs.models import Scope
+from jobs.models.access import Access, access_of
+from jobs.owners.request_rates import refuse_fast_caller
+from jobs.owners.tokens import use_token
+
+
+class Token(HttpBearer):
+    """A token, sent as `Authorization: Bearer …`."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__()
+        self.scope = scope
+
+    def authenticate(self, request: HttpRequest, token: str) -> Access | None:
+        found = use_token(token)
+        return None if found is None else _admitted(request, access_of(found), self.scope)
+
+
+class Session(SessionAuth):
+    """The session of a user of the admin; a change needs Django's CSRF token, too."""
+
+    def __init__(self, scope: Scope, permission: str) -> None:
+        super().__init__()
+        self.scope = scope
+        self.permission = permission
+
+    def __call__(self, request: HttpRequest) -> Access | None:
+        # A program with a token sends no cookie, and is not asked for a CSRF token.
+        if "Authorization" in request.headers or self.param_name not in request.COOKIES:
+            return None
+        return super().__call__(request)
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> Access | None:
+        user: Any = request.user
+        if not user.is_authenticated or not user.is_active:
+            return None
+        access = access_of(user)
+        if not access.permits(self.permission):
+            raise forbidden(f"the permission {self.permission}")
+        if not access.sees_all:
+            barrier.raise_for(access.owner_ids())
+        return _admitted(request, access, self.scope)
+
+
+def needs(scope: Scope, permission: str) -> list[Token | Session]:
+    """Return the `auth` of an operation: the scope it needs, and Django's permission for users."""
+    return [Token(scope), Session(scope, permission)]
+
+
+def caller(request: HttpRequest) -> Access:
+    """Return who calls, as `needs` has found."""
+    access: Access = request.auth  # type: ignore[attr-defined]
+    return access
+
+
+def forbidden(needed: str) -> Problem:
+    """Return the answer to a known caller that may not do this."""
+    return Problem(403, "forbidden", f"This needs {needed}.")
+
+
+def refuse_other_scope(request: HttpRequest, scope: Scope, owner_id: int) -> None:
+    """Raise Problem unless the caller has a scope for the owner of a row that it may see."""
+    if not caller(request).has(scope, owner_id):
+        raise forbidden(f"the scope {scope.value!r} for this owner")
+
+
+def _admitted(request: HttpRequest, access: Access, scope: Scope) -> Access:
+    refuse_fast_caller(access)
+    if not access.has_somewhere(scope):
+        raise forbidden(f"the scope {scope.value!r}")
+    if request.method in WITH_BODY:
+        read_body(request)
+    return access

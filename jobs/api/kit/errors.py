@@ -1,0 +1,180 @@
+"""Which answer each error gets, in one place."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import singledispatch
+from typing import Any, Final
+
+from django.core.signals import got_request_exception
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from jobs.api.kit.problems import Problem, as_response, not_found
+from jobs.core.errors import (
+    AccessDenied,
+    BatchError,
+    FairshiftError,
+    FieldError,
+    IdempotencyConflict,
+    LimitExceeded,
+    OptionError,
+    PayloadTooLarge,
+    StateConflict,
+    UnknownOwner,
+    UnknownTask,
+)
+from jobs.core.strict_json import JsonError
+
+logger = logging.getLogger(__name__)
+
+AWAY_SECONDS: Final = 2
+"""Retry-After when PostgreSQL does not answer."""
+
+
+def handle_errors(api: NinjaAPI) -> None:
+    """Make an API answer every error with problem details."""
+
+    def answered(error_class: type[Exception], problem_of: Callable[[Any], Problem]) -> None:
+        def handle(_request: HttpRequest, error: Any) -> HttpResponse:
+            return as_response(problem_of(error))
+
+        api.add_exception_handler(error_class, handle)
+
+    answered(Problem, lambda problem: problem)
+    answered(FairshiftError, of_error)
+    answered(ValidationError, _of_validation)
+    answered(AuthenticationError, lambda _error: unauthorized())
+    answered(HttpError, _of_http)
+    answered(Http404, lambda _error: not_found())
+    answered(JsonError, of_json)
+    answered(OperationalError, lambda _error: _away())
+    answered(InterfaceError, lambda _error: _away())
+    api.add_exception_handler(Exception, _unexpected)
+
+
+def unauthorized() -> Problem:
+    """Return the answer to a caller without a usable token or session."""
+    return Problem(
+        401,
+        "unauthorized",
+        "Send a token that is neither revoked nor expired: Authorization: Bearer …",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def of_json(error: JsonError) -> Problem:
+    """Return the answer to a body that is not accepted as JSON."""
+    return Problem(400, error.code, error.problem, field=error.field, limit=error.limit)
+
+
+@singledispatch
+def of_error(error: FairshiftError) -> Problem:
+    """Return the answer to one of our errors; it names the field where there is one."""
+    return Problem(422, "invalid", str(error))
+
+
+@of_error.register
+def _(error: FieldError) -> Problem:
+    return Problem(422, "invalid", str(error), field=error.field)
+
+
+@of_error.register
+def _(error: OptionError) -> Problem:
+    return Problem(422, "invalid", str(error), field=error.option)
+
+
+@of_error.register
+def _(error: UnknownTask) -> Problem:
+    return Problem(422, "unknown_task", str(error), field="task")
+
+
+@of_error.register
+def _(error: UnknownOwner) -> Problem:
+    # The caller's text only: whether an owner of that name exists is not said.
+    return Problem(422, "unknown_owner", f"there is no owner {error.slug!r}", field="owner")
+
+
+@of_error.register
+def _(error: PayloadTooLarge) -> Problem:
+    return Problem(413, "payload_too_large", str(error), field="arguments", limit=error.limit)
+
+
+@of_error.register
+def _(error: LimitExceeded) -> Problem:
+    return Problem(
+        429,
+        error.name,
+        str(error),
+        limit=error.limit,
+        headers={"Retry-After": str(error.retry_after_seconds)},
+    )
+
+
+@of_error.register
+def _(error: AccessDenied) -> Problem:
+    return Problem(403, "forbidden", str(error))
+
+
+@of_error.register
+def _(error: IdempotencyConflict) -> Problem:
+    return Problem(409, "idempotency_conflict", str(error), field="Idempotency-Key")
+
+
+@of_error.register
+def _(error: StateConflict) -> Problem:
+    return Problem(409, "state_conflict", str(error))
+
+
+@of_error.register
+def _(error: BatchError) -> Problem:
+    errors = list(_of_batch(error))
+    return Problem(422, "invalid", str(error), field=errors[0]["field"], errors=errors)
+
+
+def _of_batch(error: BatchError) -> Iterator[dict[str, Any]]:
+    for index, one in error.problems:
+        problem = of_error(one)
+        path = ".".join(part for part in ("arguments", str(index), problem.field) if part)
+        yield {"index": index, "field": path, "detail": problem.detail}
+
+
+def _of_http(error: HttpError) -> Problem:
+    """Return the answer to an error of django-ninja; of a body, the answer to what it hides."""
+    if isinstance(error.__cause__, JsonError):
+        return of_json(error.__cause__)
+    return Problem(error.status_code, "refused", str(error))
+
+
+def _of_validation(error: ValidationError) -> Problem:
+    errors = [_of_fault(fault) for fault in error.errors]
+    detail = f"{errors[0]['field']}: {errors[0]['detail']}"
+    return Problem(422, "invalid", detail, field=errors[0]["field"], errors=errors)
+
+
+def _of_fault(fault: dict[str, Any]) -> dict[str, Any]:
+    source, *path = fault["loc"]
+    # A body is one model, whose parameter's name is no part of what the caller wrote.
+    steps = path[1:] if source == "body" and len(path) > 1 else path
+    field = ".".join(str(step) for step in steps) or str(source)
+    # Half a character in a caller's name cannot be sent back.
+    return {"field": field.encode(errors="backslashreplace").decode()[:200], "detail": fault["msg"]}
+
+
+def _away() -> Problem:
+    return Problem(
+        503,
+        "database_away",
+        "PostgreSQL does not answer; nothing was stored. Repeat the request.",
+        headers={"Retry-After": str(AWAY_SECONDS)},
+    )
+
+
+def _unexpected(request: HttpRequest, error: Any) -> HttpResponse:
+    """Answer a fault of ours without its text, and log it as Django does."""
+    logger.error("%s %s failed", request.method, request.path, exc_info=error)
+    got_request_exception.send(sender=None, request=request)
+    return as_response(Problem(500, "internal", "This is a fault of the server; it was logged."))

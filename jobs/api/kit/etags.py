@@ -1,0 +1,48 @@
+"""ETags: a caller reads a row again only if it has changed, and changes only what it has read."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response
+from django.utils.http import parse_etags, quote_etag
+
+from jobs.api.kit.problems import Problem
+
+
+def etag_of(*facts: Any) -> str:
+    """Return the ETag of a row, from the facts that change with it."""
+    return quote_etag(hashlib.sha256(repr(facts).encode()).hexdigest()[:32])
+
+
+def unchanged(request: HttpRequest, response: HttpResponse, etag: str) -> HttpResponse | None:
+    """Set a row's ETag on its answer; return the answer 304 if the caller has this row already."""
+    response["ETag"] = etag
+    found: HttpResponse | None = get_conditional_response(request, etag=etag)
+    return found if found is not None and found.status_code == 304 else None
+
+
+def refuse_stale(request: HttpRequest, etag: str, *, is_required: bool = False) -> None:
+    """Raise Problem if the caller's If-Match names another version: 412, or 428 without one.
+
+    `*` matches every version. Call it in the transaction that has locked the row.
+    """
+    given = request.headers.get("If-Match")
+    if given is None:
+        if is_required:
+            raise Problem(
+                428,
+                "precondition_required",
+                "Send If-Match with the ETag of the version that you change.",
+                field="If-Match",
+            )
+        return
+    if not {"*", etag} & set(parse_etags(given)):
+        raise Problem(
+            412,
+            "precondition_failed",
+            "This has changed since you read it. Read it again.",
+            field="If-Match",
+        )

@@ -1,0 +1,86 @@
+"""Pages of lists: a cursor says after which row the next page begins.
+
+A cursor is signed, and holds the list that it is of: one of another list, caller or filter is
+refused. New rows do not move the rows of later pages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Generic, TypeVar
+
+from django.core import signing
+from ninja import Query, Schema
+from pydantic import Field
+
+from jobs.api.kit.problems import Problem
+
+PAGE_LIMIT: Final = 500
+PAGE_DEFAULT: Final = 50
+CURSOR_LIMIT: Final = 300
+SALT: Final = "fairshift.api.cursor"
+
+Row = TypeVar("Row")
+
+
+class PageQuery(Schema):
+    """Which page of a list is asked for. Lists take this as `Query[PageQuery]`."""
+
+    limit: int = Field(PAGE_DEFAULT, ge=1, le=PAGE_LIMIT, description="Most rows of the page.")
+    cursor: str = Field(
+        "", max_length=CURSOR_LIMIT, description="`next` of the page before; empty: the first."
+    )
+
+
+Page = Annotated[PageQuery, Query()]
+
+
+class PageOf(Schema, Generic[Row]):
+    """One page of a list, newest first."""
+
+    items: list[Row]
+    next: str | None = Field(description="The cursor of the next page; null: this is the last.")
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The place in one list after which a page begins."""
+
+    mark: str
+    """A digest of the list: its name, its caller and its filters."""
+    after: str
+    """The key of the last row before the page; empty: the first page."""
+    limit: int
+
+    @classmethod
+    def read(cls, page: PageQuery, *, of: str, caller: Any, filters: Any = None) -> Cursor:
+        """Return the place that a page's query names; raise Problem for a foreign cursor."""
+        facts = repr((of, type(caller).__name__, caller.pk, filters))
+        mark = hashlib.sha256(facts.encode(errors="backslashreplace")).hexdigest()[:16]
+        if not page.cursor:
+            return cls(mark, "", page.limit)
+        try:
+            found, after = signing.loads(page.cursor, salt=SALT)
+        except (signing.BadSignature, ValueError, TypeError):
+            raise _refused() from None
+        if found != mark:
+            raise _refused()
+        return cls(mark, after, page.limit)
+
+    def next(self, keys: Sequence[Any]) -> str | None:
+        """Return the cursor of the next page, from the keys of one row more than this page has."""
+        if len(keys) <= self.limit:
+            return None
+        return self.after_key(keys[self.limit - 1])
+
+    def after_key(self, key: Any) -> str:
+        """Return the cursor of the page after the row with this key."""
+        return signing.dumps([self.mark, str(key)], salt=SALT)
+
+
+def _refused() -> Problem:
+    return Problem(
+        422, "invalid_cursor", "cursor: is not `next` of a page of this list", field="cursor"
+    )

@@ -1,0 +1,69 @@
+"""Find runs for a caller: one by its id, many by filters."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from ninja import Query, Schema
+from pydantic import Field, field_validator
+
+from jobs.api.kit.problems import not_found
+from jobs.api.kit.texts import Moment, Name, Slug, TaskName, Text
+from jobs.core.inputs import LABELS_LIMIT
+from jobs.core.states import State
+from jobs.models import Run
+from jobs.models.access import Access
+from jobs.models.run import RunQuerySet
+from jobs.runs.reads.listing import RunFilter
+
+WITH: Final = ("owner", "job", "target")
+NUMBER_LIMIT: Final = 2**63 - 1
+
+
+class RunQuery(Schema):
+    """Which runs are asked for; several filters narrow each other."""
+
+    state: list[State] = Field([], max_length=len(State), description="One of these states.")
+    owner: Slug | None = None
+    job: Name | None = Field(None, description="The key of a job.")
+    task: TaskName | None = None
+    target: Name | None = Field(None, description="The whole name of a target.")
+    submission: int | None = Field(None, ge=1, le=NUMBER_LIMIT)
+    label: list[Text] = Field(
+        [], max_length=LABELS_LIMIT, description="`name:value`; repeat it for several."
+    )
+    error: Name | None = Field(None, description="The class of the last error, in full.")
+    after: Moment | None = Field(None, description="Submitted, or due, at this time or later.")
+    before: Moment | None = Field(None, description="Submitted, or due, before this time.")
+
+    @field_validator("label")
+    @classmethod
+    def _has_a_name(cls, labels: list[str]) -> list[str]:
+        if not all(name for name, _, _ in (label.partition(":") for label in labels)):
+            raise ValueError("each is name:value")
+        return labels
+
+    @property
+    def wanted(self) -> RunFilter:
+        """The filter of the list."""
+        labels = dict(label.partition(":")[::2] for label in self.label)
+        given = self.model_dump(exclude={"state", "label"})
+        return RunFilter(states=self.state, labels=labels, **given)
+
+
+Filters = Annotated[RunQuery, Query()]
+
+
+def visible_runs(access: Access) -> RunQuerySet:
+    """Return the runs that a caller sees."""
+    return access.narrowed(Run.objects.all())
+
+
+def find_run(access: Access, run_id: UUID) -> Run:
+    """Return a run that the caller sees, with its owner, job and target; raise Problem if none."""
+    rows: Any = visible_runs(access).select_related(*WITH)
+    run: Run | None = rows.filter(id=run_id).first()
+    if run is None:
+        raise not_found()
+    return run

@@ -1,0 +1,92 @@
+"""Runs: list, get, timeline, why waiting."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.etags import etag_of, unchanged
+from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.runs.finding import WITH, Filters, find_run, visible_runs
+from jobs.api.runs.router import router
+from jobs.api.runs.schemas import (
+    AttemptDetails,
+    Move,
+    RunDetails,
+    RunSummary,
+    Timeline,
+    Why,
+)
+from jobs.core import barrier
+from jobs.core.states import State
+from jobs.models import Run, Scope
+from jobs.runs.reads.listing import newest
+from jobs.runs.why_waiting import why_waiting
+
+READS = needs(Scope.READ, "jobs.view_run")
+ATTEMPTS_LIMIT: Final = 100
+# These may be long, and a list does not show them.
+UNLISTED: Final = ("payload", "result", "history", "policy", "options")
+
+
+@router.get("", auth=READS, response=PageOf[RunSummary], operation_id="list_runs")
+def list_runs(request: HttpRequest, filters: Filters, page: Page) -> PageOf[RunSummary]:
+    """Return runs, newest first.
+
+    With `task` or `error` a page may be short, even empty, and have a `next` nevertheless.
+    """
+    access = caller(request)
+    cursor = Cursor.read(page, of="runs", caller=access.actor, filters=filters.model_dump_json())
+    runs = visible_runs(access)
+    found = newest(
+        runs,
+        filters.wanted,
+        access=access,
+        after=UUID(cursor.after) if cursor.after else None,
+        limit=cursor.limit,
+    )
+    rows: Any = runs.filter(id__in=found.ids).select_related(*WITH).defer(*UNLISTED)
+    return PageOf[RunSummary](
+        items=[RunSummary.of(run) for run in rows.order_by("-id")],
+        next=cursor.after_key(found.last) if found.last else None,
+    )
+
+
+@router.get("/{uuid:run_id}", auth=READS, response=RunDetails, operation_id="get_run")
+def get_run(request: HttpRequest, response: HttpResponse, run_id: UUID) -> Any:
+    """Return one run. Its ETag changes with each move."""
+    run = find_run(access := caller(request), run_id)
+    with_arguments = access.sees_arguments(run.owner_id)
+    if not_modified := unchanged(request, response, etag_of_run(run, with_arguments)):
+        return not_modified
+    return RunDetails.of_run(run, with_arguments=with_arguments)
+
+
+@router.get(
+    "/{uuid:run_id}/timeline", auth=READS, response=Timeline, operation_id="get_run_timeline"
+)
+def get_run_timeline(request: HttpRequest, run_id: UUID) -> Timeline:
+    """Return every move of a run with its cause, and its 100 newest ended attempts."""
+    run = find_run(caller(request), run_id)
+    attempts = list(run.attempts.order_by("-token")[:ATTEMPTS_LIMIT])
+    return Timeline(
+        moves=[Move(state=state, at=at, cause=cause) for state, at, cause in run.moves],
+        attempts=[AttemptDetails.of(attempt) for attempt in reversed(attempts)],
+    )
+
+
+@router.get("/{uuid:run_id}/why", auth=READS, response=Why, operation_id="get_run_why")
+def get_run_why(request: HttpRequest, run_id: UUID) -> Why:
+    """Say in one sentence why a run has not started."""
+    run = find_run(caller(request), run_id)
+    # It counts other owners' runs before this one, and names no other owner.
+    with barrier.lifted():
+        return Why(state=State(run.state), why=why_waiting(run))
+
+
+def etag_of_run(run: Run, with_arguments: bool) -> str:
+    """Return the ETag of a run as this caller sees it."""
+    return etag_of(run.id, run.state, run.token, len(run.history), with_arguments)

@@ -1,0 +1,152 @@
+"""How runs look in answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import Field
+
+from jobs.core.states import State
+from jobs.models import Attempt, Run
+
+
+class RunError(Schema):
+    """The last error of a run."""
+
+    type: str
+    message: str
+
+
+class RunSummary(Schema):
+    """A run in a list."""
+
+    id: UUID
+    owner: str
+    task: str
+    state: State
+    queue: str
+    priority: int
+    job: str | None = Field(description="The key of its job.")
+    submission: int | None
+    target: str | None
+    labels: dict[str, str]
+    attempt: int = Field(description="The number of the newest attempt; 0: none began.")
+    last_attempt: int = Field(description="The highest number that an attempt may have.")
+    created_at: datetime
+    due_at: datetime | None
+    next_at: datetime | None = Field(description="When a waiting run is looked at next.")
+    deadline_at: datetime | None = Field(description="The last moment of a start.")
+    started_at: datetime | None
+    ended_at: datetime | None
+    error: RunError | None
+
+    @classmethod
+    def facts(cls, run: Run) -> dict[str, Any]:
+        """Return the fields of a run that was loaded with its owner, job and target."""
+        return {
+            "id": run.id,
+            "owner": run.owner.slug,
+            "task": run.task,
+            "state": State(run.state),
+            "queue": run.queue,
+            "priority": run.priority,
+            "job": run.job.key if run.job else None,
+            "submission": run.submission_id,
+            "target": run.target.name if run.target else None,
+            "labels": run.labels,
+            "attempt": run.attempt_number,
+            "last_attempt": run.last_attempt_number,
+            "created_at": run.created_at,
+            "due_at": run.due_at,
+            "next_at": run.next_at,
+            "deadline_at": run.deadline_at,
+            "started_at": run.started_at,
+            "ended_at": run.ended_at,
+            "error": RunError(type=run.error_type, message=run.error_message)
+            if run.error_type
+            else None,
+        }
+
+    @classmethod
+    def of(cls, run: Run) -> RunSummary:
+        return cls(**cls.facts(run))
+
+
+class Arguments(Schema):
+    """The arguments with which a task is called."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+
+class RunDetails(RunSummary):
+    """One run."""
+
+    arguments: Arguments | None = Field(description="Null for callers that may not see them.")
+    result: Any = Field(None, description="What the task returned; null for such callers.")
+
+    @classmethod
+    def of_run(cls, run: Run, *, with_arguments: bool) -> RunDetails:
+        """Return a run; its arguments and its result only if the caller may see them."""
+        if not with_arguments:
+            return cls(**cls.facts(run), arguments=None, result=None)
+        args, kwargs = run.arguments
+        return cls(
+            **cls.facts(run),
+            arguments=Arguments(args=args, kwargs=kwargs),
+            result=run.result_value,
+        )
+
+
+class Move(Schema):
+    """One state in the history of a run."""
+
+    state: State
+    at: datetime
+    cause: str
+
+
+class AttemptDetails(Schema):
+    """One ended attempt."""
+
+    number: int
+    token: int
+    outcome: str
+    worker: UUID | None
+    admitted_at: datetime
+    started_at: datetime | None
+    ended_at: datetime
+    error: RunError | None
+    traceback: str
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> AttemptDetails:
+        error = RunError(type=attempt.error_type, message=attempt.error_message)
+        return cls(
+            number=attempt.number,
+            token=attempt.token,
+            outcome=attempt.outcome,
+            worker=attempt.worker_id,
+            admitted_at=attempt.admitted_at,
+            started_at=attempt.started_at,
+            ended_at=attempt.ended_at,
+            error=error if attempt.error_type else None,
+            traceback=attempt.traceback,
+        )
+
+
+class Timeline(Schema):
+    """The history of a run, oldest first, and its newest ended attempts."""
+
+    moves: list[Move]
+    attempts: list[AttemptDetails]
+
+
+class Why(Schema):
+    """Why a run has not started."""
+
+    state: State
+    why: str = Field(description="One sentence; empty once it has started.")

@@ -1,0 +1,175 @@
+"""Submit: one run, or many of one task."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Header, Router, Schema
+from pydantic import ConfigDict, Field
+
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.owning import owner_of_request
+from jobs.api.kit.problems import Problem
+from jobs.api.kit.texts import Key, Moment, Name, Slug, TaskName, Text
+from jobs.api.runs.router import router
+from jobs.api.runs.schemas import RunDetails
+from jobs.catalog.policies import MONTH_SECONDS
+from jobs.catalog.registry import offered
+from jobs.core import barrier
+from jobs.core.conf import setting
+from jobs.core.errors import UnknownTask
+from jobs.core.inputs import LABELS_LIMIT
+from jobs.models import Scope, Submission
+from jobs.owners.caps import refuse_more_runs
+from jobs.runs.options import FARTHEST
+from jobs.runs.submission import submit, submit_many
+
+submissions = Router(tags=["submissions"])
+SUBMITS = needs(Scope.SUBMIT, "jobs.add_submission")
+
+IdempotencyKey = Annotated[
+    Key | None,
+    Header(
+        alias="Idempotency-Key",
+        description="The same key of the same owner makes one run; repeat a request with it.",
+    ),
+]
+Seconds = Annotated[float, Field(ge=0.1, le=MONTH_SECONDS)]
+
+
+class SubmitOptions(Schema):
+    """How the runs differ from the task's defaults."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    owner: Slug | None = Field(None, description="Needed by callers with several owners.")
+    queue: Annotated[Text, Field(max_length=100)] = ""
+    priority: int | None = Field(None, ge=0, le=9, description="Higher first.")
+    countdown: float | None = Field(
+        None, ge=0, le=FARTHEST.total_seconds(), description="Seconds until the start; not with eta"
+    )
+    eta: Moment | None = Field(None, description="The earliest start; not with countdown.")
+    deadline_seconds: Seconds | None = Field(None, description="Start within, else expire.")
+    labels: dict[Name, Name] = Field({}, max_length=LABELS_LIMIT)
+    target: Name = ""
+    lock: Name = Field("", description="Runs of the owner with the same lock do not overlap.")
+    window: str = Field("", pattern="^(required)?$", description="`required`: only in a window.")
+    max_attempts: int | None = Field(None, ge=1, le=100)
+    backoff_seconds: float | None = Field(None, ge=0, le=MONTH_SECONDS)
+    backoff_cap_seconds: float | None = Field(None, ge=0, le=MONTH_SECONDS)
+    soft_time_limit_seconds: Seconds | None = None
+    time_limit_seconds: Seconds | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options for `submit`."""
+        others = {"owner", "task", "arguments", "label"}
+        return self.model_dump(exclude=others, exclude_none=True)
+
+
+class RunToSubmit(SubmitOptions):
+    """One run of a task."""
+
+    task: TaskName
+    arguments: dict[str, Any] = Field({}, description="The task's arguments, by name.")
+
+
+class RunsToSubmit(SubmitOptions):
+    """Many runs of one task: all are stored, or none."""
+
+    task: TaskName
+    arguments: list[dict[str, Any]] = Field(min_length=1, description="Those of each run.")
+    label: Name = Field("", description="For people.")
+
+
+class SubmissionMade(Schema):
+    """A submission that was stored."""
+
+    id: int
+    owner: str
+    label: str
+    task: str
+    queue: str
+    run_count: int
+    created_at: datetime
+
+
+@router.post("", auth=SUBMITS, response={202: RunDetails}, operation_id="submit_run")
+def submit_run(
+    request: HttpRequest,
+    response: HttpResponse,
+    body: RunToSubmit,
+    idempotency_key: IdempotencyKey = None,
+) -> RunDetails:
+    """Store one run, which starts as soon as a worker is free for its owner."""
+    access = caller(request)
+    owner = owner_of_request(access, body.owner, Scope.SUBMIT)
+    refuse_unoffered(body.task)
+    refuse_more_runs(owner.pk, adding=1)
+    with barrier.lifted():
+        run = submit(
+            body.task,
+            owner=owner,
+            arguments=body.arguments,
+            idempotency_key=idempotency_key,
+            **body.options,
+        )
+        response["Location"] = f"{request.path}/{run.id}"
+        return RunDetails.of_run(run, with_arguments=access.sees_arguments(owner.pk))
+
+
+@submissions.post("", auth=SUBMITS, response={202: SubmissionMade}, operation_id="submit_many_runs")
+def submit_many_runs(
+    request: HttpRequest,
+    response: HttpResponse,
+    body: RunsToSubmit,
+    idempotency_key: IdempotencyKey = None,
+) -> SubmissionMade:
+    """Store many runs at once: all, or none and every wrong element with its index.
+
+    `target` and `lock` may name an argument, as `"{host}"`.
+    """
+    access = caller(request)
+    most: int = setting("API_MAX_BATCH")
+    if len(body.arguments) > most:
+        raise Problem(
+            413,
+            "batch_too_large",
+            f"One request submits {most:,} runs at most.",
+            field="arguments",
+            limit=most,
+        )
+    owner = owner_of_request(access, body.owner, Scope.SUBMIT)
+    refuse_unoffered(body.task)
+    refuse_more_runs(owner.pk, adding=len(body.arguments))
+    with barrier.lifted():
+        made = submit_many(
+            body.task,
+            body.arguments,
+            owner=owner,
+            label=body.label,
+            idempotency_key=idempotency_key,
+            **body.options,
+        )
+        response["Location"] = f"{request.path}/{made.id}"
+        return _made(made)
+
+
+def refuse_unoffered(task: str) -> None:
+    """Raise UnknownTask unless the task is on offer: other registered ones are for code only."""
+    if not any(item.name == task for item in offered()):
+        raise UnknownTask(task)
+
+
+def _made(submission: Submission) -> SubmissionMade:
+    return SubmissionMade(
+        id=submission.pk,
+        owner=submission.owner.slug,
+        label=submission.label,
+        task=submission.task,
+        queue=submission.queue,
+        run_count=submission.run_count,
+        created_at=submission.created_at,
+    )

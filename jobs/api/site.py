@@ -1,0 +1,99 @@
+"""The API as a whole: its resources, its errors, its document and their addresses.
+
+A new resource is a module with a Router, and a line in RESOURCES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.urls import URLPattern, path, re_path
+from ninja import NinjaAPI, Router
+
+from jobs import __version__
+from jobs.api import runs, tasks, tokens
+from jobs.api.kit.bodies import StrictParser
+from jobs.api.kit.callers import Token, needs
+from jobs.api.kit.document import complete
+from jobs.api.kit.errors import handle_errors
+from jobs.api.kit.front import fronted, unknown_address
+from jobs.api.kit.swagger import swagger
+from jobs.catalog.registry import OfferedTask, offered
+from jobs.models import Scope
+
+RESOURCES: Final = (
+    ("/tasks", tasks.router),
+    ("/runs", runs.router),
+    ("/submissions", runs.submitting.submissions),
+    ("/tokens", tokens.router),
+)
+"""Each resource by its path, with a router."""
+
+DESCRIPTION: Final = """
+Runs jobs for many owners, fairly. Rows of other owners do not exist for a caller. Every answer that
+is no success is a problem (RFC 9457) with a stable `code`.
+"""
+
+
+def make_api() -> NinjaAPI:
+    """Return the API with all resources."""
+    api = NinjaAPI(
+        title="Fairshift",
+        version=__version__,
+        description=DESCRIPTION.strip(),
+        urls_namespace="api",
+        # Its own pages load scripts from elsewhere; ours are below.
+        docs_url=None,
+        openapi_url=None,
+        parser=StrictParser(),
+    )
+    handle_errors(api)
+    for prefix, router in RESOURCES:
+        api.add_router(prefix, router)
+    api.add_router("", _document)
+    return api
+
+
+def document(*, tasks: Iterable[OfferedTask], prefix: str) -> dict[str, Any]:
+    """Return the OpenAPI document, with typed bodies for these tasks.
+
+    `prefix` is the path of the API.
+    """
+    return complete(dict(api.get_openapi_schema(path_prefix=prefix)), tasks=tasks, scopes=_scopes())
+
+
+_document: Final = Router()
+
+
+@_document.get("/openapi.json", auth=needs(Scope.READ, "jobs.view_run"), include_in_schema=False)
+def openapi(request: HttpRequest) -> dict[str, Any]:
+    """Return the OpenAPI document, with the tasks that are on offer here."""
+    return document(tasks=offered(), prefix=request.path.removesuffix("openapi.json"))
+
+
+def _scopes() -> dict[str, str]:
+    """Return the scope that each operation needs, by the operation's id."""
+    found = {}
+    for router in api._get_bound_routers():
+        for view in router.path_operations.values():
+            for operation in view.operations:
+                [token] = [one for one in operation.auth_callbacks if isinstance(one, Token)]
+                found[api.get_openapi_operation_id(operation)] = token.scope.value
+                if operation.operation_id:
+                    found[operation.operation_id] = token.scope.value
+    return found
+
+
+api: Final = make_api()
+
+
+def urlpatterns() -> list[URLPattern]:
+    """Return the addresses of all operations, of the Swagger page, and of all that is neither."""
+    operations = [fronted(pattern) for pattern in api.urls[0] if isinstance(pattern, URLPattern)]
+    return [
+        *operations,
+        path("docs", swagger, name="docs"),
+        re_path(r"", unknown_address, name="unknown"),
+    ]

@@ -1,0 +1,86 @@
+"""Tokens of the API: what a program may do, for one owner or for the whole installation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from jobs.models.fields import no_nul, validate_scopes
+from jobs.models.owner import Owner
+
+NAME_LIMIT: Final = 100
+PREFIX_LIMIT: Final = 16
+
+
+class Scope(models.TextChoices):
+    """What a caller may do. No scope includes another one."""
+
+    READ = "read", _("read: see runs, jobs, calendars and owners")
+    SUBMIT = "submit", _("submit: make runs")
+    OPERATE = "operate", _("operate: cancel, retry, pause; see arguments and results")
+    APPROVE = "approve", _("approve: decide on windows")
+    ADMIN = "admin", _("admin: change jobs, calendars, members and tokens")
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def usable(self) -> ApiTokenQuerySet:
+        """Tokens that are neither revoked nor expired, by PostgreSQL's clock."""
+        lasting = models.Q(expires_at=None) | models.Q(expires_at__gt=Now())
+        return self.filter(lasting, revoked_at=None)
+
+
+class ApiToken(models.Model):
+    """The hash of a token's secret, and what it allows. The secret is shown once and not stored."""
+
+    owner = models.ForeignKey(
+        Owner,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="tokens",
+        verbose_name=_("owner"),
+        help_text=_("Empty: a token for all owners of the installation."),
+    )
+    name = models.CharField(
+        _("name"),
+        max_length=NAME_LIMIT,
+        validators=[no_nul],
+        help_text=_("The program that uses it, for the audit."),
+    )
+    prefix = models.CharField(_("prefix"), max_length=PREFIX_LIMIT, unique=True, editable=False)
+    digest = models.BinaryField(max_length=32, unique=True, editable=False)
+    scopes = models.JSONField(_("scopes"), validators=[validate_scopes])
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        verbose_name=_("made by"),
+    )
+    created_at = models.DateTimeField(_("made at"), db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(
+        _("expires at"), null=True, blank=True, help_text=_("Empty: it does not expire.")
+    )
+    revoked_at = models.DateTimeField(_("revoked at"), null=True, editable=False)
+    # To the minute: a write with each request would cost more than the request.
+    last_used_at = models.DateTimeField(_("last used at"), null=True, editable=False)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("API token")
+        verbose_name_plural = _("API tokens")
+        ordering = ("-id",)
+        indexes = [models.Index(name="token_of_owner", fields=("owner", "-id"))]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    def get_username(self) -> str:
+        """Return the actor's name for the audit; users have the same method."""
+        return f"token {self}"

@@ -1,0 +1,82 @@
+"""Caps of what an owner may have waiting: checked before a request stores more.
+
+Counting is costly, so a count is used for a few seconds, with what this process has added since. A
+cap may be passed by what other processes store in that time; it protects, it does not account.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import QuerySet
+
+from jobs.core.conf import setting
+from jobs.core.counting import within
+from jobs.core.errors import LimitExceeded
+from jobs.core.states import WAITING
+from jobs.models import Job, Run
+
+KNOWN_SECONDS: Final = 5.0
+COUNT_MILLISECONDS: Final = 250
+RETRY_AFTER_SECONDS: Final = 5
+
+
+@dataclass(slots=True)
+class _Count:
+    """How many rows an owner has, and when that is counted again."""
+
+    rows: int
+    until: float
+
+
+_counts: Final[dict[tuple[str, int], _Count]] = {}
+_lock: Final = threading.Lock()
+
+
+def refuse_more_runs(owner_id: int, *, adding: int) -> None:
+    """Raise LimitExceeded if an owner would have too many waiting runs."""
+    waiting = Run.objects.filter(owner_id=owner_id, state__in=sorted(WAITING))
+    _refuse(
+        "waiting_runs",
+        key="API_OWNER_WAITING_RUNS",
+        owner_id=owner_id,
+        rows=waiting,
+        adding=adding,
+    )
+
+
+def refuse_more_jobs(owner_id: int, *, adding: int) -> None:
+    """Raise LimitExceeded if an owner would have too many jobs."""
+    jobs = Job.objects.filter(owner_id=owner_id)
+    _refuse("jobs", key="API_OWNER_JOBS", owner_id=owner_id, rows=jobs, adding=adding)
+
+
+def _refuse(name: str, *, key: str, owner_id: int, rows: QuerySet[Any], adding: int) -> None:
+    limit: int = setting(key)
+    with _lock:
+        count = _counted((name, owner_id), rows.order_by().values("pk")[: limit + 1].count)
+        if count.rows + adding > limit:
+            # Counted anew for the next request: rows may have gone meanwhile.
+            count.until = 0.0
+            raise LimitExceeded(
+                name,
+                f"this owner may have {limit:,} {name.replace('_', ' ')}",
+                limit,
+                RETRY_AFTER_SECONDS,
+            )
+        count.rows += adding
+
+
+def _counted(key: tuple[str, int], ask: Callable[[], int]) -> _Count:
+    known, now = _counts.get(key), time.monotonic()
+    if known is not None and now < known.until:
+        return known
+    found = within(COUNT_MILLISECONDS, ask)
+    if found is None:
+        found = known.rows if known is not None else 0
+    counted = _counts[key] = _Count(found, now + KNOWN_SECONDS)
+    return counted

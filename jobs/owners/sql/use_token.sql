@@ -1,0 +1,29 @@
+-- Return the usable token with a digest, note its use, and raise the barrier for its owner.
+-- Parameters: digest; role: the barrier's role, empty if there is none.
+-- Result: the token's columns, and hidden_but: the array for which the barrier is raised, null for
+--     a token of all owners. No row: there is no usable token.
+-- Keeps true: a revoked or expired token finds nothing from the commit on; last_used_at is written
+--     at most once a minute, and no request waits for another one that writes it.
+WITH due AS (
+    SELECT id FROM jobs_apitoken
+    WHERE digest = %(digest)s
+        AND (last_used_at IS NULL OR last_used_at < statement_timestamp() - interval '1 minute')
+    FOR UPDATE SKIP LOCKED
+), used AS (
+    UPDATE jobs_apitoken SET last_used_at = statement_timestamp()
+    WHERE id = (SELECT id FROM due)
+        AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > statement_timestamp())
+)
+SELECT id, owner_id, name, prefix, digest, scopes, created_by_id, created_at, expires_at,
+    revoked_at, last_used_at,
+    CASE WHEN owner_id IS NOT NULL AND %(role)s <> '' THEN
+        -- The role last: it may not read this table's other rows any more.
+        left(
+            set_config('fairshift.owner_ids', format('{%%s}', owner_id), false)
+            || set_config('role', %(role)s, false),
+            length(format('{%%s}', owner_id))
+        )
+    END AS hidden_but
+FROM jobs_apitoken
+WHERE digest = %(digest)s
+    AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > statement_timestamp())

@@ -1,0 +1,56 @@
+"""The callers of the named world: tokens with scopes, and clients that send them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from jobs.core import barrier
+from jobs.models import Owner
+from jobs.owners import caps, request_rates
+from jobs.owners.tokens import make_token
+
+ROOT = "/api/v1"
+ALL = ("read", "submit", "operate", "approve", "admin")
+
+Caller = Callable[..., Client]
+
+
+@pytest.fixture(autouse=True)
+def _own_limits(settings: Settings) -> None:
+    """The tasks of scenes are on offer; counts of scenes before are forgotten."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
+    caps._counts.clear()
+    request_rates._here._full_until.clear()
+    request_rates._shared.cache_clear()
+
+
+@pytest.fixture
+def caller(db: None) -> Caller:
+    """Make a client whose requests have a token of an owner; without one, of all owners."""
+
+    def made(owner: Owner | None = None, *scopes: str, **options: Any) -> Client:
+        barrier.lower()
+        _, secret = make_token("scene", scopes=scopes or ALL, owner=owner, **options)
+        return client_of(secret)
+
+    return made
+
+
+def client_of(secret: str) -> Client:
+    """Return a client that sends a token with each request."""
+    return Client(headers={"Authorization": f"Bearer {secret}"})
+
+
+def post(client: Client, path: str, body: Any, **headers: str) -> Any:
+    """Send a body as JSON."""
+    return client.post(f"{ROOT}{path}", body, content_type="application/json", headers=headers)
+
+
+def problem(response: Any, status: int, code: str) -> dict[str, Any]:
+    """Return the problem of an answer, which has this status and code."""
+    assert (response.status_code, response.json()["code"]) == (status, code), response.content
+    assert response["Content-Type"] == "application/problem+json"
+    return response.json()

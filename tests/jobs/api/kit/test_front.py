@@ -1,0 +1,133 @@
+"""jobs/api/kit: bodies, media types and addresses that no operation takes, and their answers."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from jobs.core import barrier, sql
+from jobs.models import Owner, Run
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.scenes import submitted
+
+ADD = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
+
+
+def send(client: Client, data: bytes, content_type: str = "application/json") -> Any:
+    return client.generic("POST", f"{ROOT}/runs", data, content_type=content_type)
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "code", "field"),
+    [
+        (b"", 422, "invalid", "body"),
+        (b"{", 400, "malformed_json", None),
+        (b"[]", 422, "invalid", None),
+        (b"null", 422, "invalid", None),
+        (b'{"task": NaN}', 400, "malformed_json", None),
+        (b'{"task": "a", "task": "b"}', 400, "duplicate_key", "task"),
+        (b'{"arguments": {"x": 1, "x": 2}}', 400, "duplicate_key", "x"),
+        (b"[" * 20_000, 400, "too_deep", None),
+        (b'{"a":' * 65 + b"1" + b"}" * 65, 400, "too_deep", None),
+        (b'{"task": "\xff"}', 400, "invalid_utf8", None),
+        (b'{"task": "a\\u0000"}', 400, "unstorable_text", "task"),
+        (b'{"arguments": {"x": ["\\ud800"]}}', 400, "unstorable_text", "arguments.x.0"),
+        (b'{"arguments": {"\\udfff": 1}}', 400, "unstorable_text", "arguments.\\udfff"),
+        (b'{"arguments": {"x": 9223372036854775808}}', 400, "number_too_large", "arguments.x"),
+        (b'{"arguments": {"x": ' + b"9" * 5_000 + b"}}", 400, "number_too_large", None),
+        (b'{"arguments": {"x": 1e999}}', 400, "number_too_large", "arguments.x"),
+    ],
+)
+def test_a_body_that_other_readers_take_differently_is_refused(
+    caller: Caller, acme: Owner, *, data: bytes, status: int, code: str, field: str | None
+) -> None:
+    """With the field, and nothing stored."""
+    refused = problem(send(caller(acme), data), status, code)
+    if field is not None:
+        assert refused["field"] == field
+    assert not Run.objects.exists()
+
+
+def test_large_whole_numbers_within_64_bits_are_kept(caller: Caller, acme: Owner) -> None:
+    """The limit is that of PostgreSQL's and most clients' whole numbers."""
+    data = b'{"task": "tests.add", "arguments": {"x": 9223372036854775807, "y": -1}}'
+    assert send(caller(acme), data).status_code == 202
+    assert Run.objects.get().arguments[1]["x"] == 2**63 - 1
+
+
+def test_a_body_over_the_limit_is_refused_with_the_limit(
+    caller: Caller, acme: Owner, settings: Settings
+) -> None:
+    """By its length, before it is read."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BODY_BYTES": 1024}
+    data = json.dumps({**ADD, "target": "x" * 1024}).encode()
+    assert problem(send(caller(acme), data), 413, "body_too_large")["limit"] == 1024
+
+
+def test_arguments_over_the_limit_are_refused_with_the_limit(
+    caller: Caller, acme: Owner, settings: Settings
+) -> None:
+    """As in every other submit; the limit is a setting."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PAYLOAD_MAX_BYTES": 1024}
+    arguments = {"method": "POST", "url": "https://edge-7.example.com/", "body": "x" * 2_000}
+    body = {"task": "fairshift.http_request", "arguments": arguments}
+    answer = post(caller(acme), "/runs", body)
+    assert problem(answer, 413, "payload_too_large")["limit"] == 1024
+
+
+def test_other_media_types_are_refused(caller: Caller, acme: Owner) -> None:
+    client = caller(acme)
+    problem(
+        send(client, b"x=1", "application/x-www-form-urlencoded"), 415, "unsupported_media_type"
+    )
+    problem(send(client, b"<x/>", "text/xml"), 415, "unsupported_media_type")
+    problem(client.get(f"{ROOT}/runs", headers={"Accept": "image/png"}), 406, "not_acceptable")
+
+
+def test_every_address_answers_with_problem_details(caller: Caller, acme: Owner) -> None:
+    """Also one that no operation has, and one that has no such method."""
+    client = caller(acme)
+    for path in ("/", "/nothing", "/runs/not-an-id", "/runs/%00", "/runs/"):
+        problem(client.get(f"{ROOT}{path}"), 404, "not_found")
+    refused = client.delete(f"{ROOT}/runs")
+    problem(refused, 405, "method_not_allowed")
+    assert set(refused["Allow"].split(", ")) == {"GET", "POST"}
+
+
+def test_a_fault_of_ours_is_told_without_its_text(
+    caller: Caller, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the next request of the connection is not the last one's owner."""
+    client = caller(acme)
+    client.raise_request_exception = False
+    [run] = submitted(acme)
+
+    def fail(*_args: Any, **_kwargs: Any) -> None:
+        assert barrier.is_raised()
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("jobs.api.runs.reading.find_run", fail)
+    answer = client.get(f"{ROOT}/runs/{run.id}")
+    problem(answer, 500, "internal")
+    assert b"secret" not in answer.content
+    assert not barrier.is_raised()
+    assert sql.query("SELECT current_user = session_user AS same")[0]["same"]
+
+
+def test_without_postgresql_the_answer_is_503(
+    caller: Caller, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With Retry-After: the caller repeats the request."""
+    from django.db import OperationalError
+
+    client = caller(acme)
+
+    def gone(*_args: Any, **_kwargs: Any) -> None:
+        raise OperationalError("the connection is closed")
+
+    monkeypatch.setattr("jobs.api.kit.callers.use_token", gone)
+    answer = client.get(f"{ROOT}/runs")
+    problem(answer, 503, "database_away")
+    assert answer["Retry-After"] == "2"

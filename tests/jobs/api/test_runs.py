@@ -1,0 +1,355 @@
+"""jobs/api/runs: submitted, listed, read, cancelled and retried, by callers of one owner."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from fleet import Kind
+from jobs.core.ids import new_ids
+from jobs.core.sql import now
+from jobs.models import AuditEntry, IdempotencyKey, Owner, Run, Submission
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+
+ADD = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
+
+
+def failed(owner: Owner, **options: Any) -> Run:
+    """Return a run that failed in its only attempt."""
+    [run] = submitted(owner, max_attempts=1, **options)
+    admission = admitted(living_worker(), run)
+    recorded(admission, Kind.STARTED)
+    recorded(admission, Kind.FAILED, error_type="builtins.ValueError", error_message="no")
+    run.refresh_from_db()
+    return run
+
+
+# --- submit ---------------------------------------------------------------------------------
+
+
+def test_a_submit_stores_a_run_and_says_where_it_is(caller: Caller, acme: Owner) -> None:
+    """202: it is stored, and starts later. The address in Location is the run's."""
+    client = caller(acme)
+    response = post(client, "/runs", {**ADD, "priority": 7, "labels": {"site": "berlin"}})
+    assert response.status_code == 202, response.content
+    shown = response.json()
+    run = Run.objects.get()
+    assert response["Location"] == f"{ROOT}/runs/{run.id}"
+    assert (shown["id"], shown["owner"], shown["state"]) == (str(run.id), "acme", "queued")
+    assert (run.priority, run.labels, run.owner) == (7, {"site": "berlin"}, acme)
+    assert client.get(response["Location"]).json()["arguments"] == {
+        "args": [],
+        "kwargs": {"x": 1, "y": 2},
+    }
+
+
+def test_the_same_key_makes_one_run(caller: Caller, acme: Owner, stranger: Owner) -> None:
+    """A repeated request gets the same run; another body 409; another owner's key is unrelated."""
+    client = caller(acme)
+    key = {"Idempotency-Key": "order-7"}
+    first, second = (post(client, "/runs", ADD, **key) for _ in range(2))
+    assert first.json()["id"] == second.json()["id"]
+    other = post(client, "/runs", {**ADD, "arguments": {"x": 9, "y": 9}}, **key)
+    problem(other, 409, "idempotency_conflict")
+    assert post(caller(stranger), "/runs", ADD, **key).json()["id"] != first.json()["id"]
+    assert Run.objects.count() == IdempotencyKey.objects.count() == 2
+
+
+def test_many_runs_are_stored_at_once(caller: Caller, acme: Owner) -> None:
+    """One request, one submission."""
+    calls = [{"x": number, "y": 1} for number in range(300)]
+    response = post(caller(acme), "/submissions", {**ADD, "arguments": calls, "label": "sums"})
+    assert response.status_code == 202, response.content
+    assert response.json()["run_count"] == Run.objects.count() == 300
+    assert response["Location"] == f"{ROOT}/submissions/{Submission.objects.get().pk}"
+
+
+def test_a_bulk_with_wrong_elements_stores_nothing_and_names_each(
+    caller: Caller, acme: Owner
+) -> None:
+    """With its index, and the field as the caller wrote it."""
+    calls: list[dict[str, Any]] = [{"x": number, "y": 1} for number in range(1_000)]
+    calls[7], calls[900] = {"x": "seven", "y": 1}, {"x": 1, "z": 1}
+    refused = problem(
+        post(caller(acme), "/submissions", {**ADD, "arguments": calls}), 422, "invalid"
+    )
+    assert [(one["index"], one["field"]) for one in refused["errors"]] == [
+        (7, "arguments.7.x"),
+        (900, "arguments.900.z"),
+    ]
+    assert not Run.objects.exists() and not Submission.objects.exists()
+
+
+def test_a_bulk_over_the_limit_is_refused_with_the_limit(
+    caller: Caller, acme: Owner, settings: Any
+) -> None:
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BATCH": 2}
+    body = {**ADD, "arguments": [ADD["arguments"]] * 3}
+    refused = problem(post(caller(acme), "/submissions", body), 413, "batch_too_large")
+    assert (refused["field"], refused["limit"]) == ("arguments", 2)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"task": "tests.nothing"}, "task"),
+        ({"task": "os.system"}, "task"),
+        ({"task": "fairshift.system.sweep"}, "task"),
+        ({"priority": 10}, "priority"),
+        ({"priority": -1}, "priority"),
+        ({"countdown": -1}, "countdown"),
+        ({"countdown": 1e18}, "countdown"),
+        ({"eta": "2026-01-01T00:00:00"}, "eta"),
+        ({"eta": "2026-02-30T00:00:00Z"}, "eta"),
+        ({"max_attempts": 0}, "max_attempts"),
+        ({"max_attempts": 10**9}, "max_attempts"),
+        ({"state": "succeeded"}, "state"),
+        ({"token": 7}, "token"),
+        ({"id": str(uuid4())}, "id"),
+        ({"owner": "stranger"}, "owner"),
+        ({"owner": "nobody"}, "owner"),
+        ({"arguments": {"x": 1}}, "y"),
+        ({"arguments": {"x": 1, "y": 2, "z": 3}}, "z"),
+        ({"arguments": []}, "arguments"),
+        ({"labels": {"a": 7}}, "labels.a"),
+        ({"queue": "nowhere"}, "queue"),
+        ({"target": "{x}"}, "target"),
+        ({"window": "maybe"}, "window"),
+    ],
+)
+def test_a_wrong_field_is_named_and_nothing_is_stored(
+    caller: Caller, acme: Owner, stranger: Owner, changed: dict[str, Any], field: str
+) -> None:
+    """Also fields that only the system sets."""
+    refused = post(caller(acme), "/runs", {**ADD, **changed})
+    assert refused.status_code == 422 and refused.json()["field"] == field, refused.content
+    assert not Run.objects.exists() and not IdempotencyKey.objects.exists()
+
+
+# --- read -----------------------------------------------------------------------------------
+
+
+def test_pages_do_not_move_when_runs_are_added(caller: Caller, acme: Owner) -> None:
+    """A cursor names the last run of its page, and not a number of runs to skip."""
+    client = caller(acme)
+    old = [str(run.id) for run in submitted(acme, 5)][::-1]
+    first = client.get(f"{ROOT}/runs?limit=2").json()
+    submitted(acme, 3)
+    second = client.get(f"{ROOT}/runs?limit=2&cursor={first['next']}").json()
+    third = client.get(f"{ROOT}/runs?limit=2&cursor={second['next']}").json()
+    assert [run["id"] for page in (first, second, third) for run in page["items"]] == old
+    assert third["next"] is None
+
+
+def test_a_cursor_of_another_list_is_refused(caller: Caller, acme: Owner, northwind: Owner) -> None:
+    """Of another caller, of other filters, or made by hand."""
+    submitted(acme, 3)
+    submitted(northwind, 3)
+    client = caller(acme)
+    cursor = client.get(f"{ROOT}/runs?limit=1").json()["next"]
+    for other, query in (
+        (caller(northwind), f"cursor={cursor}"),
+        (client, f"state=queued&cursor={cursor}"),
+        (client, f"cursor={cursor}x"),
+        (client, "cursor=-1"),
+    ):
+        problem(other.get(f"{ROOT}/runs?{query}"), 422, "invalid_cursor")
+    for limit in ("0", "501", "-1", "x"):
+        assert client.get(f"{ROOT}/runs?limit={limit}").json()["field"] == "limit"
+
+
+def test_filters_narrow_the_list(caller: Caller, acme: Owner, stranger: Owner) -> None:
+    """Each one alone finds its run; names of another owner find nothing."""
+    [labelled] = submitted(acme, labels={"site": "berlin"}, target="sw-1")
+    broken = failed(acme)
+    [other] = submitted(stranger, labels={"site": "berlin"}, target="sw-1")
+    client = caller(acme)
+
+    def ids(query: str) -> set[str]:
+        answer = client.get(f"{ROOT}/runs?{query}")
+        assert answer.status_code == 200, answer.content
+        return {run["id"] for run in answer.json()["items"]}
+
+    both = {str(labelled.id), str(broken.id)}
+    assert ids("") == ids("owner=acme") == ids("task=tests.add") == both
+    assert ids("label=site:berlin") == ids("target=sw-1") == {str(labelled.id)}
+    assert ids("state=failed") == ids("error=builtins.ValueError") == {str(broken.id)}
+    assert ids("state=failed&state=queued") == both
+    assert ids(f"submission={labelled.submission_id}") == {str(labelled.id)}
+    assert ids(f"submission={other.submission_id}") == ids("owner=stranger") == set()
+    assert ids("before=2020-01-01T00:00:00Z") == set()
+    assert ids("after=2020-01-01T00:00:00%2B02:00") == both
+    assert ids("job=nothing") == ids("task=tests.nothing") == set()
+
+
+def test_a_filter_without_an_index_looks_at_a_bounded_number_of_runs(
+    caller: Caller, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page may be short and have a next one; all pages together have every run."""
+    from jobs.runs.reads import listing
+
+    monkeypatch.setattr(listing, "SCANNED", 4)
+    monkeypatch.setattr(listing, "CHUNK", 2)
+    broken = failed(acme)
+    submitted(acme, 9)
+    client, cursor, found, pages = caller(acme), "", [], 0
+    while cursor is not None:
+        page = client.get(f"{ROOT}/runs?error=builtins.ValueError&cursor={cursor}").json()
+        found += [run["id"] for run in page["items"]]
+        cursor, pages = page["next"], pages + 1
+    assert found == [str(broken.id)] and pages == 3
+
+
+def test_a_run_tells_its_story(caller: Caller, acme: Owner) -> None:
+    """Moves with causes, attempts with errors, and why it waits."""
+    run = failed(acme)
+    client = caller(acme)
+    story = client.get(f"{ROOT}/runs/{run.id}/timeline").json()
+    assert [move["state"] for move in story["moves"]] == [
+        "queued",
+        "admitted",
+        "running",
+        "failed",
+    ]
+    [attempt] = story["attempts"]
+    assert (attempt["number"], attempt["error"]["message"]) == (1, "no")
+    [waiting] = submitted(acme)
+    why = client.get(f"{ROOT}/runs/{waiting.id}/why").json()
+    assert why["state"] == "queued" and why["why"]
+
+
+def test_a_run_that_has_not_changed_is_not_sent_again(caller: Caller, acme: Owner) -> None:
+    """Its ETag changes with each move."""
+    [run] = submitted(acme)
+    client = caller(acme)
+    etag = client.get(f"{ROOT}/runs/{run.id}")["ETag"]
+    again = client.get(f"{ROOT}/runs/{run.id}", headers={"If-None-Match": etag})
+    assert again.status_code == 304 and not again.content
+    run.cancel()
+    assert client.get(f"{ROOT}/runs/{run.id}", headers={"If-None-Match": etag}).status_code == 200
+
+
+def test_arguments_are_only_for_those_who_may_see_them(caller: Caller, acme: Owner) -> None:
+    """They often hold secrets: reading alone does not show them."""
+    [run] = submitted(acme)
+    shown = caller(acme, "read").get(f"{ROOT}/runs/{run.id}").json()
+    assert shown["arguments"] is None and shown["result"] is None
+    assert caller(acme, "read", "operate").get(f"{ROOT}/runs/{run.id}").json()["arguments"]
+
+
+# --- cancel and retry -----------------------------------------------------------------------
+
+
+def test_a_second_cancel_changes_nothing(caller: Caller, acme: Owner) -> None:
+    """And is a success, too. The token is in the audit."""
+    [run] = submitted(acme)
+    client = caller(acme)
+    for _ in range(2):
+        answer = post(client, f"/runs/{run.id}/cancel", {"reason": "wrong version"})
+        assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
+    [entry] = AuditEntry.objects.filter(action="cancel")
+    assert entry.token is not None and entry.actor is None and entry.reason == "wrong version"
+
+
+def test_what_has_ended_otherwise_cannot_be_cancelled(caller: Caller, acme: Owner) -> None:
+    run = failed(acme)
+    problem(post(caller(acme), f"/runs/{run.id}/cancel", {}), 409, "state_conflict")
+
+
+def test_a_retry_may_have_other_arguments(caller: Caller, acme: Owner) -> None:
+    """Wrong ones change nothing: the run stays failed."""
+    run = failed(acme)
+    client = caller(acme)
+    wrong = post(client, f"/runs/{run.id}/retry", {"arguments": {"x": "one", "y": 2}})
+    assert wrong.json()["field"] == "x"
+    run.refresh_from_db()
+    assert run.state == "failed" and run.arguments[1] == {"x": 0, "y": 1}
+    answer = post(client, f"/runs/{run.id}/retry", {"arguments": {"x": 5, "y": 6}})
+    assert (answer.status_code, answer.json()["state"]) == (202, "queued")
+    run.refresh_from_db()
+    assert run.arguments[1] == {"x": 5, "y": 6}
+    problem(post(client, f"/runs/{run.id}/retry", {}), 409, "state_conflict")
+    assert set(AuditEntry.objects.values_list("action", flat=True)) >= {"edit arguments", "retry"}
+
+
+def test_a_stale_version_is_not_retried(caller: Caller, acme: Owner) -> None:
+    """If-Match is optional here; where it is sent, it must match."""
+    run = failed(acme)
+    client = caller(acme)
+    etag = client.get(f"{ROOT}/runs/{run.id}")["ETag"]
+    stale = post(client, f"/runs/{run.id}/retry", {}, **{"If-Match": '"old"'})
+    problem(stale, 412, "precondition_failed")
+    assert post(client, f"/runs/{run.id}/retry", {}, **{"If-Match": etag}).status_code == 202
+
+
+def test_a_bulk_moves_the_runs_of_a_filter(caller: Caller, acme: Owner, stranger: Owner) -> None:
+    """A dry run counts and changes nothing; other owners' runs are neither counted nor moved."""
+    submitted(acme, 3, labels={"site": "berlin"})
+    submitted(acme, 2)
+    submitted(stranger, 4, labels={"site": "berlin"})
+    client = caller(acme)
+    body = {"filter": {"label": ["site:berlin"]}, "dry_run": True}
+    counted = post(client, "/runs/cancel", body).json()
+    assert (counted["matched"], counted["moved"]) == (3, 0)
+    assert Run.objects.filter(state="cancelled").count() == 0
+    moved = post(client, "/runs/cancel", {**body, "dry_run": False, "reason": "wrong"}).json()
+    assert (moved["matched"], moved["moved"], moved["left"]) == (3, 3, 0)
+    [entry] = AuditEntry.objects.filter(action="cancel runs")
+    assert (entry.owner, entry.details["matched"]) == (acme, 3)
+    again = post(client, "/runs/retry", {"filter": {"state": ["cancelled"]}}).json()
+    assert again["moved"] == 3
+    assert Run.objects.filter(owner=stranger).values_list("state").distinct().get() == ("queued",)
+    assert post(client, "/runs/cancel", {"filter": {}}).json()["field"] == "filter"
+
+
+# --- other owners, scopes -------------------------------------------------------------------
+
+
+def test_another_owners_run_is_answered_as_an_unknown_one(
+    caller: Caller, acme: Owner, stranger: Owner
+) -> None:
+    """Byte for byte, with its headers: no caller learns that it exists."""
+    [foreign] = submitted(stranger)
+    [unknown] = new_ids(now(), 1)
+    client = caller(acme)
+    for verb in ("", "/timeline", "/why", "/cancel", "/retry"):
+        answers = [
+            post(client, f"/runs/{run_id}{verb}", {})
+            if verb in {"/cancel", "/retry"}
+            else client.get(f"{ROOT}/runs/{run_id}{verb}")
+            for run_id in (foreign.id, unknown)
+        ]
+        problem(answers[0], 404, "not_found")
+        assert answers[0].content == answers[1].content
+        assert answers[0].headers == answers[1].headers
+    foreign.refresh_from_db()
+    assert foreign.state == "queued"
+
+
+def test_a_scope_that_is_missing_is_named(caller: Caller, acme: Owner) -> None:
+    """403 comes before any look-up of a row."""
+    [run] = submitted(acme)
+    client = caller(acme, "read")
+    for path, scope in (
+        ("/runs", "submit"),
+        ("/submissions", "submit"),
+        (f"/runs/{run.id}/cancel", "operate"),
+        (f"/runs/{run.id}/retry", "operate"),
+        ("/runs/cancel", "operate"),
+    ):
+        refused = problem(post(client, path, ADD), 403, "forbidden")
+        assert scope in refused["detail"]
+
+
+def test_a_submit_takes_few_statements(caller: Caller, acme: Owner) -> None:
+    """One for the caller, and the barrier costs one more than the submit itself."""
+    client = caller(acme)
+    post(client, "/runs", ADD)
+    with CaptureQueriesContext(connection) as captured:
+        assert post(client, "/runs", ADD).status_code == 202
+    texts = [query["sql"] for query in captured]
+    assert "jobs_apitoken" in texts[0] and "set_config('role', 'none'" in texts[1]
+    assert not [text for text in texts[2:] if "set_config" in text]

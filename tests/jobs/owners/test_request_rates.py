@@ -1,0 +1,122 @@
+"""Rates of requests: one algorithm in plain Python and in Redis; caps; Redis away."""
+
+import time
+from collections.abc import Callable
+from math import inf
+
+import pytest
+import redis
+from celery import current_app
+from pytest_django import Settings
+
+from fleet import Bucket, RequestRates, SharedRequestRates, Verdict
+from jobs.core.errors import LimitExceeded
+from jobs.models import Owner
+from jobs.models.access import access_of
+from jobs.owners import caps, request_rates
+from jobs.owners.request_rates import refuse_fast_caller
+from jobs.owners.tokens import make_token
+from tests.jobs.scenes import submitted
+
+Take = Callable[[list[Bucket]], Verdict]
+
+
+@pytest.fixture(params=["python", "redis"])
+def take(request: pytest.FixtureRequest, broker: redis.Redis) -> Take:
+    """Both engines; neither lets a bucket of one request an hour fill within a scene."""
+    if request.param == "python":
+        rates = RequestRates()
+        return lambda buckets: rates.take(buckets, now=1_000_000.0)
+    shared = SharedRequestRates(current_app._get_current_object(), "jobs")
+    return lambda buckets: shared.take(buckets, timeout=5.0)
+
+
+def test_a_burst_passes_and_the_next_request_waits(take: Take) -> None:
+    """For as long as one request takes at the rate."""
+    bucket = Bucket("token:1", per_second=1 / 3600, burst=3)
+    assert [take([bucket]).wait_seconds for _ in range(3)] == [0, 0, 0]
+    assert take([bucket]).wait_seconds == pytest.approx(3600, abs=30)
+    assert take([Bucket("token:2", 1 / 3600, 3)]) == Verdict()
+
+
+def test_a_full_bucket_takes_nothing_from_the_others(take: Take) -> None:
+    """Else a caller over its own rate would use up its owner's."""
+    narrow, wide = Bucket("token:1", 1 / 3600, 1), Bucket("owner:1", 1 / 3600, 2)
+    assert take([narrow, wide]) == Verdict()
+    for _ in range(5):
+        assert take([narrow, wide]).bucket == 0
+    assert take([wide]) == Verdict()
+    assert take([wide]).bucket == 0
+
+
+def test_buckets_in_redis_expire(broker: redis.Redis) -> None:
+    """Nothing stays of a caller that has stopped."""
+    SharedRequestRates(current_app._get_current_object(), "jobs").take(
+        [Bucket("token:1", 2.0, 10)], timeout=5.0
+    )
+    [key] = broker.keys("*rate*")
+    assert 0 < broker.ttl(key) <= 1
+
+
+def test_a_fast_caller_is_told_the_limit(
+    acme: Owner, broker: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its token, or of its owner, whose tokens share one rate."""
+    monkeypatch.setattr(request_rates, "TIMEOUT_SECONDS", 5.0)
+    request_rates._shared.cache_clear()
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_TOKEN_PER_MINUTE": 2}
+    first, second, third = (
+        access_of(make_token("scene", scopes=["read"], owner=acme).token) for _ in range(3)
+    )
+    refuse_fast_caller(first)
+    with pytest.raises(LimitExceeded) as refused:
+        refuse_fast_caller(first)
+    assert (refused.value.name, refused.value.limit) == ("token_rate", 2)
+    assert 1 <= refused.value.retry_after_seconds <= 30
+    settings.FAIRSHIFT = {
+        **settings.FAIRSHIFT,
+        "API_TOKEN_PER_MINUTE": 600,
+        "API_OWNER_PER_MINUTE": 1,
+    }
+    refuse_fast_caller(second)
+    with pytest.raises(LimitExceeded, match="this owner may make 1 requests a minute"):
+        refuse_fast_caller(third)
+
+
+def test_without_redis_each_process_counts_alone(
+    acme: Owner, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no request waits for Redis."""
+    shared = SharedRequestRates(current_app._get_current_object(), "jobs")
+    monkeypatch.setattr(shared._broker, "_resume_at", inf)
+    monkeypatch.setattr(request_rates, "_shared", lambda: shared)
+    request_rates._here._full_until.clear()
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_TOKEN_PER_MINUTE": 1}
+    access = access_of(make_token("scene", scopes=["read"], owner=acme).token)
+    began = time.monotonic()
+    refuse_fast_caller(access)
+    with pytest.raises(LimitExceeded):
+        refuse_fast_caller(access)
+    assert time.monotonic() - began < 0.3
+
+
+def test_an_owner_may_have_a_number_of_waiting_runs(acme: Owner, settings: Settings) -> None:
+    """Counted anew after a refusal: what has ended makes room."""
+    caps._counts.clear()
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_OWNER_WAITING_RUNS": 3}
+    runs = submitted(acme, 2)
+    caps.refuse_more_runs(acme.pk, adding=1)
+    with pytest.raises(LimitExceeded, match="3 waiting runs") as refused:
+        caps.refuse_more_runs(acme.pk, adding=2)
+    assert refused.value.limit == 3
+    for run in runs:
+        run.cancel()
+    caps.refuse_more_runs(acme.pk, adding=3)
+
+
+def test_an_owner_may_have_a_number_of_jobs(acme: Owner, settings: Settings) -> None:
+    caps._counts.clear()
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_OWNER_JOBS": 1}
+    caps.refuse_more_jobs(acme.pk, adding=1)
+    with pytest.raises(LimitExceeded, match="1 jobs"):
+        caps.refuse_more_jobs(acme.pk, adding=1)
