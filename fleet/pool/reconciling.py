@@ -23,12 +23,15 @@ from fleet.pool.pipes import has_read
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 1.0
+IDLE_LOOKS: Final = 5
+"""An idle pool makes every fifth look only."""
 NO_PIPE: Final = -1
 
 
 class Reconciling(asynpool.AsynPool):
     """A pool that ends jobs without a process."""
 
+    _looks = 0
     _missing: frozenset[int] = frozenset()
     """Numbers of the jobs that had no process at the last check."""
 
@@ -41,7 +44,8 @@ class Reconciling(asynpool.AsynPool):
 
         Two checks, because its result may still be in a pipe.
         """
-        if self._state != RUN:
+        self._looks += 1
+        if self._state != RUN or (not self._cache and self._looks % IDLE_LOOKS):
             return
         if self._has_ended_children():
             self.maintain_pool()

@@ -150,16 +150,16 @@ class Leases(LeaseTaking):
     # --- living ------------------------------------------------------------------------
 
     def renew(self, client: Redis) -> None:
-        """Send a heartbeat to each queue; name the leases to a queue that was emptied."""
+        """Send a heartbeat to each queue, and audit it; name the leases to one that was emptied."""
         for queue, known in list(self._epochs.known.items()):
             numbers = (known.epoch, known.last_lease)
             before = self._confirmed_tags(queue)
-            count, *epoch = scripts.run(client, queue, "renew", self.worker, *numbers)
+            renewal = ("renew", (self.worker, *numbers))
+            [(count, *epoch), _] = scripts.run_all(client, queue, [renewal, ("audit", ())])
             with self._lock:
                 self._epochs.meet(client, queue, *epoch)
                 if before is not None and before == self._confirmed_tags(queue):
                     self._compare(client, queue, len(before), int(count))
-            scripts.run(client, queue, "audit")
 
     def _confirmed_tags(self, queue: str) -> set[str] | None:
         """Return the leases of a queue; None while operations or a take are unconfirmed."""

@@ -62,8 +62,11 @@ class Poller(redis.MultiChannelPoller):
         """
         if not self._has_reply(fileno):
             return None
+        kind = self._fd_to_chan[fileno][1]
         found = super().on_readable(fileno)
-        self.on_poll_start()
+        if kind == "BRPOP":
+            # Take after a wake-up, and deliver what was taken, without another turn of the loop.
+            self.on_poll_start()
         return found
 
     def _has_reply(self, fileno: int) -> bool:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 from uuid import UUID
 
 from fleet import Node
 from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.core.states import State
 from jobs.runs.unblocking import publish_with_known_task
 from jobs.system.rescue import rescue_runs
 
 _BEAT = """
-UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %s, queues = %s
-WHERE id = %s RETURNING id
+WITH beaten AS (
+    UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %(slots)s, queues = %(queues)s
+    WHERE id = %(id)s RETURNING id
+)
+SELECT r.id, r.state, r.admitted_at < clock_timestamp() - make_interval(secs => %(lease)s) AS is_old
+FROM beaten LEFT JOIN jobs_run AS r
+    ON r.worker_id = %(id)s AND r.state IN ('admitted', 'running', 'cancelling')
 """
 _ENTER = """
 INSERT INTO jobs_worker
@@ -23,7 +31,6 @@ VALUES (%(id)s, %(hostname)s, %(pid)s, %(pool)s, %(slots)s, %(queues)s, %(tasks)
         clock_timestamp(), clock_timestamp())
 ON CONFLICT (id) DO NOTHING
 """
-_CANCELLED = "SELECT id FROM jobs_run WHERE worker_id = %s AND state = 'cancelling'"
 _LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
 
 
@@ -34,22 +41,34 @@ def beat(node: Node, held: Sequence[str]) -> list[str]:
     not in `held` are taken back. The first heartbeat inserts the worker's row, and publishes runs
     that have waited for a worker that knows their task.
     """
-    if not sql.query(_BEAT, [node.slots, json.dumps(list(node.queues)), node.id]):
-        facts = {
-            "id": node.id,
+    facts = {
+        "id": node.id,
+        "slots": node.slots,
+        "queues": json.dumps(list(node.queues)),
+        "lease": setting("LEASE_SECONDS"),
+    }
+    rows = sql.query(_BEAT, facts)
+    if not rows:
+        _enter(node, facts)
+    if any(row["is_old"] and str(row["id"]) not in held for row in rows):
+        rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
+    return [str(row["id"]) for row in rows if row["state"] == State.CANCELLING]
+
+
+def _enter(node: Node, facts: dict[str, Any]) -> None:
+    sql.query(
+        _ENTER,
+        {
+            **facts,
             "hostname": node.hostname,
             "pid": node.pid,
             "pool": node.pool,
-            "slots": node.slots,
-            "queues": json.dumps(list(node.queues)),
             "tasks": None if node.tasks is None else json.dumps(list(node.tasks)),
             "version": _version(),
-        }
-        sql.query(_ENTER, facts)
-        # The sweep publishes the rest: a backlog must not delay a worker's boot.
-        publish_with_known_task(is_first_chunk_only=True)
-    rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
-    return [str(row["id"]) for row in sql.query(_CANCELLED, [node.id])]
+        },
+    )
+    # The sweep publishes the rest: a backlog must not delay a worker's boot.
+    publish_with_known_task(is_first_chunk_only=True)
 
 
 def leave(worker_id: UUID) -> None:
