@@ -31,7 +31,7 @@ from fleet.crash_points import crash_point
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS: Final = 6.0
-RENEW_SECONDS: Final = 2.0
+RENEW_SECONDS: Final = 2.5
 # Within this time before a lease ends, nothing is sent: a publish takes time.
 MARGIN_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 1.0
