@@ -101,7 +101,8 @@ def _run(
         payload=payload,
         labels=dict(options.labels),
         max_attempts=plan.max_attempts,
-        policy=plan.policy,
+        # A tuple of names comes back as a list.
+        policy=json.loads(json.dumps(plan.policy)),
         options=preparation.message_options(options),
         queued_at=row["created_at"],
         history=json.loads(row["history"]),

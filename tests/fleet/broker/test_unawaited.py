@@ -1,0 +1,111 @@
+"""fleet/broker/unawaited.py: hints are sent without waiting, and the sender learns what arrived."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+import redis
+from celery import current_app
+
+from fleet import Broker, BrokerUnavailable
+from fleet.broker.unawaited import MOST_UNANSWERED
+from tests.fleet.hinting import QUEUE, hint
+from tests.jobs.scenes import hinted
+from tests.waiting import wait_for
+
+
+@pytest.fixture
+def broker(client: redis.Redis) -> Broker:
+    return Broker(current_app._get_current_object())
+
+
+def cut(client: redis.Redis) -> None:
+    """Have Redis close all connections but this one."""
+    client.client_kill_filter(_type="normal", skipme=True)
+
+
+def test_a_receipt_comes_back_once_redis_has_confirmed(broker: Broker) -> None:
+    """With a later call, in order; a call itself does not wait."""
+    sent, receipts = [], []
+    for number in range(20):
+        sent.append(hint())
+        receipts += broker.post([sent[-1]], (number,), timeout=5)
+    assert [str(run_id) for run_id in hinted()] == [one.run_id for one in sent]
+    wait_for(lambda: receipts.extend(broker.post([hint()], (99,), timeout=5)) or (19,) in receipts)
+    assert receipts[:20] == [(number,) for number in range(20)]
+
+
+def test_a_hung_redis_costs_the_callers_no_time(broker: Broker, client: redis.Redis) -> None:
+    """Until the time limit nobody waits; after it the broker counts as away. What was sent may
+    arrive, and no receipt says so.
+    """
+    broker.post([hint()], (1,), timeout=5)
+    client.client_pause(2_000)
+    began_at = time.monotonic()
+    assert all((2,) not in broker.post([hint()], (2,), timeout=0.3) for _ in range(10))
+    assert time.monotonic() - began_at < 0.2
+    with pytest.raises(BrokerUnavailable):
+        wait_for(lambda: broker.post([hint()], (3,), timeout=0.3) and False, seconds=2)
+    began_at = time.monotonic()
+    with pytest.raises(BrokerUnavailable):
+        broker.post([hint()], (4,), timeout=0.3)
+    assert time.monotonic() - began_at < 0.1
+
+
+def test_too_many_unanswered_calls_are_waited_for(broker: Broker, client: redis.Redis) -> None:
+    """So that a slow Redis slows its callers down, and what they hold stays bounded."""
+    broker.post([hint()], (0,), timeout=5)
+    client.client_pause(300)
+    receipts = []
+    for number in range(MOST_UNANSWERED + 5):
+        receipts += broker.post([hint()], (number,), timeout=5)
+    assert receipts
+
+
+def test_a_lost_connection_is_opened_again_at_once(broker: Broker, client: redis.Redis) -> None:
+    """The hint of this call arrives; those that were not confirmed get no receipt."""
+    broker.post([hint()], (1,), timeout=5)
+    wait_for(lambda: len(hinted()) == 1)
+    wait_for(lambda: (1,) in broker.post([], (0,), timeout=5) or None, seconds=2)
+    cut(client)
+    last = hint()
+    broker.post([last], (2,), timeout=5)
+    assert last.run_id in map(str, hinted())
+
+
+def test_a_refused_call_is_run_again(broker: Broker, client: redis.Redis) -> None:
+    """As after a restart of Redis, which forgets its scripts."""
+    broker.post([hint()], (1,), timeout=5)
+    client.script_flush()
+    sent = hint()
+    broker.post([sent], (2,), timeout=5)
+    receipts: list[tuple[int, ...]] = []
+    wait_for(lambda: receipts.extend(broker.post([hint()], (3,), timeout=5)) or (2,) in receipts)
+    assert sent.run_id in map(str, hinted())
+
+
+def test_a_hint_of_a_stock_queue_goes_through_celery(broker: Broker, client: redis.Redis) -> None:
+    """And is confirmed when the call returns."""
+    assert broker.post([hint(queue="system")], (7,), timeout=5) == [(7,)]
+    assert broker.backlog("system", timeout=5) == 1
+    client.delete("system")
+
+
+def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
+    """Both may send; a reply goes to the process that asked."""
+    broker.post([hint()], (1,), timeout=5)
+    if not (pid := os.fork()):
+        code = 1
+        try:
+            for number in range(20):
+                broker.post([hint()], (number,), timeout=5)
+            code = 0
+        finally:
+            os._exit(code)
+    for number in range(20):
+        broker.post([hint()], (number,), timeout=5)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    wait_for(lambda: broker.backlog(QUEUE, timeout=5) == 41)

@@ -1,0 +1,205 @@
+"""jobs/runs/single.py: one run in one statement, the same as by all steps."""
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
+
+from jobs import submit
+from jobs.core import prepared
+from jobs.core.errors import IdempotencyConflict, OptionError, UnknownOwner
+from jobs.core.sql import now
+from jobs.models import Outbox, Owner, Run, Target
+from jobs.runs import dispatch, single
+from tests.jobs.scenes import at_once, hinted
+from tests.jobs.windows_world import calendar_of, freeze
+
+FULL = {
+    "priority": 7,
+    "deadline_seconds": 60,
+    "labels": {"site": "berlin"},
+    "lock": "disk",
+    "max_attempts": 2,
+    "time_limit_seconds": 30,
+    "retry_on": ("TimeoutError",),
+    "ignore_result": False,
+}
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the prepared statements that are run from now on."""
+    names: list[str] = []
+    real = prepared.run_over_all
+
+    def seen(name: str, parameters: Any) -> Any:
+        names.append(name)
+        return real(name, parameters)
+
+    monkeypatch.setattr(prepared, "run_over_all", seen)
+    return names
+
+
+def columns(run: Run) -> dict[str, Any]:
+    """Return what a row says, without what differs between any two runs."""
+    different = {"id", "created_at", "queued_at", "hint_check_at", "deadline_at", "history"}
+    values = {field.attname: getattr(run, field.attname) for field in Run._meta.concrete_fields}
+    values["payload"] = bytes(values["payload"])
+    return {name: value for name, value in values.items() if name not in different}
+
+
+def rolled_back(owner: Owner, y: int, **options: Any) -> None:
+    """Submit a run in a block that fails."""
+    with suppress(ZeroDivisionError), transaction.atomic():
+        submit("tests.add", 1, y, owner=owner, **options)
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("options", [{}, FULL], ids=["plain", "full"])
+def test_the_returned_run_is_the_stored_one(acme: Owner, options: dict[str, Any]) -> None:
+    """Every field, though nothing is read back."""
+    run = submit("tests.add", 1, 2, owner="acme", **options)
+    stored = Run.objects.get(id=run.id)
+    for field in Run._meta.concrete_fields:
+        returned, read = (getattr(each, field.attname) for each in (run, stored))
+        assert (bytes(returned) if field.attname == "payload" else returned) == (
+            bytes(read) if field.attname == "payload" else read
+        ), field.attname
+    assert run.owner == acme
+    assert run == stored and not run._state.adding
+
+
+@pytest.mark.parametrize("options", [{}, FULL], ids=["plain", "full"])
+def test_it_stores_what_all_steps_store(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    """Which are taken for any other run; nobody can tell by the row."""
+    Target.objects.create(owner=acme, name="edge-7")
+    short = submit("tests.add", 1, 2, owner=acme, target="edge-7", **options)
+    monkeypatch.setattr(single, "_is_usual", lambda *_: False)
+    long = submit("tests.add", 1, 2, owner=acme, target="edge-7", **options)
+    short, long = Run.objects.get(id=short.id), Run.objects.get(id=long.id)
+    assert columns(short) == columns(long)
+    for name in ("hint_check_at", "deadline_at", "queued_at"):
+        one, other = getattr(short, name), getattr(long, name)
+        assert (one and one - short.created_at) == (other and other - long.created_at), name
+    assert [(state, cause) for state, _, cause in short.moves] == [
+        (state, cause) for state, _, cause in long.moves
+    ]
+
+
+def test_it_is_one_statement(committed: None, acme: Owner, statements: list[str]) -> None:
+    """Which commits by itself: no BEGIN, no COMMIT, no look-up."""
+    submit("tests.add", 1, 2, owner="acme", idempotency_key="first")
+    del statements[:]
+    with CaptureQueriesContext(connection) as others:
+        submit("tests.add", 1, 2, owner="acme", idempotency_key="second")
+    assert statements == ["runs/insert_one"]
+    assert len(others) == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"countdown": 60}, {"target": "new"}, {"eta": now}],
+    ids=["later", "new target", "at a time"],
+)
+def test_other_runs_take_all_steps(acme: Owner, options: dict[str, Any]) -> None:
+    """One that is due later; one whose target does not exist yet."""
+    given = {name: value() if callable(value) else value for name, value in options.items()}
+    run = submit("tests.add", 1, 2, owner=acme, **given)
+    assert Run.objects.get(id=run.id).state in {"scheduled", "queued"}
+    assert set(Target.objects.values_list("name", flat=True)) == {
+        name for key, name in options.items() if key == "target"
+    }
+
+
+def test_where_calendars_apply_the_gate_decides(acme: Owner) -> None:
+    """Also if the caller's owner was read before the first calendar was attached."""
+    early = Owner.objects.get(pk=acme.pk)
+    freeze(calendar_of(acme))
+    assert early.calendar_version == 0
+    assert submit("tests.add", 1, 2, owner=early).state == "held"
+
+
+@pytest.mark.parametrize("owner", ["nobody", "with\x00nul", "ümlaut", Owner(pk=4_711, slug="gone")])
+def test_an_unknown_owner_is_refused_as_always(acme: Owner, owner: Any) -> None:
+    """Nothing is stored."""
+    with pytest.raises(UnknownOwner):
+        submit("tests.add", 1, 2, owner=owner)
+    assert not Run.objects.exists() and not Outbox.objects.exists()
+
+
+def test_an_owner_of_another_type_is_refused(acme: Owner) -> None:
+    """By the name of the option."""
+    with pytest.raises(OptionError, match="owner: is an Owner or its name, not 7"):
+        submit("tests.add", 1, 2, owner=7)  # type: ignore[arg-type]
+
+
+def test_a_key_makes_one_run(committed: None, acme: Owner, broker: redis.Redis) -> None:
+    """However many ask at once; another payload is a conflict."""
+
+    def again() -> Run:
+        return submit("tests.add", 1, 2, owner="acme", idempotency_key="once")
+
+    made = at_once(*[again] * 8)
+    assert {getattr(run, "id", run) for run in made} == {Run.objects.get().id}
+    with pytest.raises(IdempotencyConflict):
+        submit("tests.add", 1, 3, owner="acme", idempotency_key="once")
+    assert hinted() == [Run.objects.get().id]
+
+
+def test_submits_of_one_transaction_are_published_together(
+    committed: None, acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its commit, in one call; those of a savepoint that was rolled back are not."""
+    calls = []
+    real = dispatch._publish_singles
+    monkeypatch.setattr(
+        dispatch, "_publish_singles", lambda singles: (calls.append(len(singles)), real(singles))
+    )
+    with transaction.atomic():
+        kept = [submit("tests.add", 1, n, owner=acme) for n in range(50)]
+        sid = transaction.savepoint()
+        gone = submit("tests.add", 1, 50, owner=acme)
+        transaction.savepoint_rollback(sid)
+        rolled_back(acme, 51)
+        kept += [submit("tests.add", 1, n, owner=acme) for n in range(52, 60)]
+        assert hinted() == []
+    found = hinted()
+    assert set(found) - {gone.id} == {run.id for run in kept}
+    assert not Run.objects.filter(id=gone.id).exists()
+    assert sum(calls) >= len(kept) and len(calls) <= 3
+
+
+def test_a_rolled_back_submit_leaves_nothing(committed: None, acme: Owner) -> None:
+    """No run, no key, no outbox row, no hint."""
+    rolled_back(acme, 2, idempotency_key="gone")
+    assert not Run.objects.exists() and not Outbox.objects.exists()
+    assert submit("tests.add", 1, 2, owner=acme, idempotency_key="gone").state == "queued"
+
+
+def test_without_autocommit_the_caller_s_transaction_decides(
+    committed: None, acme: Owner, settings: Settings
+) -> None:
+    """Django does not see it: all steps make a savepoint in it."""
+    connection.set_autocommit(False)
+    try:
+        submit("tests.add", 1, 2, owner=acme)
+        connection.rollback()
+    finally:
+        connection.set_autocommit(True)
+    assert not Run.objects.exists()
+
+
+def test_ids_rise_with_time(acme: Owner) -> None:
+    """The time in them is PostgreSQL's, to the millisecond."""
+    runs = [submit("tests.add", 1, 2, owner=acme) for _ in range(3)]
+    for run in runs:
+        assert run.id.version == 7
+        assert run.id.int >> 80 == int(run.created_at.timestamp() * 1000 + 1e-4)
+    assert now() - runs[0].created_at < timedelta(seconds=30)
