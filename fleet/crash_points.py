@@ -19,7 +19,7 @@ KNOWN: dict[str, str] = {
     "submit.before_commit": "the transaction that submit opened itself is about to commit",
     "dispatch.after_commit": "rows are committed, nothing has been published",
     "dispatch.before_publish": "hints are built, the call to Redis comes next",
-    "dispatch.after_publish": "hints are in Redis, the outbox still lists them",
+    "dispatch.after_publish": "hints are in Redis, or sent, and the outbox still lists them",
     "dispatch.after_outbox_delete": "hints are in Redis and the outbox is cleared",
     "gate.before_admit": "messages are taken, the admission statement comes next",
     "gate.after_admit": "rows are admitted and committed, the worker has not used the answer",
