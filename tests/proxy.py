@@ -1,4 +1,4 @@
-"""A TCP proxy between Redis and its clients that loses, delays and cuts replies on request."""
+"""A TCP proxy between a server and its clients that loses, delays and cuts replies on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ END_SECONDS: Final = 10.0
 
 @dataclass(frozen=True)
 class Faults:
-    """What happens to replies. A reply is what Redis sends at once; probabilities are per reply.
+    """What happens to replies: what a server sends at once is one. Probabilities are per reply.
 
     A connection ends with its lost reply: it is cut, or hangs until the client closes it.
     """
@@ -44,7 +44,7 @@ class Proxy:
     """Listens on a free port of 127.0.0.1 and passes bytes on, with the current `faults`."""
 
     def __init__(self, upstream: str, *, seed: int = 0) -> None:
-        """Start it; `upstream` is a broker URL of Celery's form, of TCP or a Unix socket."""
+        """Start it; `upstream` is a broker URL of Celery's form, `tcp://…` or `unix://…`."""
         self.faults = NONE
         self.counts: Counter[str] = Counter()
         """Replies by what became of them: passed, cut, lost, hung."""
@@ -106,14 +106,14 @@ class Proxy:
                         one.cancel()
                     await asyncio.gather(*passing, return_exceptions=True)
         except (OSError, asyncio.CancelledError):
-            pass  # Redis refuses, or the connection is cut
+            pass  # the server refuses, or the connection is cut
         finally:
             self._open.discard(task)
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         url = urlsplit(self._upstream)
-        if url.scheme == "redis+socket":
+        if url.scheme in {"redis+socket", "unix"}:
             replies, requests = await asyncio.open_unix_connection(url.path)
         else:
             replies, requests = await asyncio.open_connection(url.hostname, url.port)

@@ -17,6 +17,7 @@ MEMBERS: Final = (
     "shares",
     "two_workers",
     "idle",
+    "far",
     "cpu",
     "durable",
     "submit",
