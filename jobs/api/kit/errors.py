@@ -16,9 +16,11 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from jobs.api.kit.problems import Problem, as_response, not_found
 from jobs.core.errors import (
     AccessDenied,
+    ApprovalRefused,
     BatchError,
     FairshiftError,
     FieldError,
+    IcalError,
     IdempotencyConflict,
     LimitExceeded,
     OptionError,
@@ -117,6 +119,20 @@ def _(error: LimitExceeded) -> Problem:
 @of_error.register
 def _(error: AccessDenied) -> Problem:
     return Problem(403, "forbidden", str(error))
+
+
+@of_error.register
+def _(error: ApprovalRefused) -> Problem:
+    return Problem(403, "approval_refused", str(error))
+
+
+@of_error.register
+def _(error: IcalError) -> Problem:
+    errors = [
+        {"field": "file", "detail": problem if line is None else f"line {line}: {problem}"}
+        for line, problem in error.problems
+    ]
+    return Problem(422, "invalid", str(error), field="file", errors=errors)
 
 
 @of_error.register

@@ -1,0 +1,3 @@
+"""stub"""
+from ninja import Router
+router = Router()
