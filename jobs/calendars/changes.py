@@ -118,7 +118,8 @@ def attach(
 ) -> Attachment:
     """Have a calendar apply to an owner, a job, a target or a group, if it does not yet.
 
-    An actor is audited. Raises OptionError for another owner's calendar, and when `to` is none of these.
+    An actor is audited. Raises OptionError for another owner's calendar, and when `to` is none of
+    these.
     """
     if not isinstance(to, tuple(_KINDS)):
         names = ", ".join(kind.__name__ for kind in _KINDS)

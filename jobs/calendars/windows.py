@@ -87,9 +87,7 @@ def request_window(
     return window
 
 
-def change_window(
-    window: Window, *, actor: Actor = None, **changes: Any
-) -> Window:
+def change_window(window: Window, *, actor: Actor = None, **changes: Any) -> Window:
     """Change some fields of `request_window`; return the window as it is now.
 
     A change that only narrows an approved window keeps its approval. Any other change of times is a
@@ -146,9 +144,7 @@ def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> s
     return "" if safe_entry_of(window).approved is None else ASKED_AGAIN
 
 
-def remove_window(
-    window: Window, *, actor: Actor = None, reason: str = ""
-) -> None:
+def remove_window(window: Window, *, actor: Actor = None, reason: str = "") -> None:
     """Remove a window or freeze with its decisions, if it is still there.
 
     Raises OptionError for the last window: without it, the calendar would always be open.

@@ -5,26 +5,47 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0007_tokens_and_tenants'),
+        ("jobs", "0007_tokens_and_tenants"),
     ]
 
     operations = [
         migrations.RunSQL("SET LOCAL lock_timeout = '5s'", migrations.RunSQL.noop),
         migrations.AddField(
-            model_name='apitoken',
-            name='created_by_token',
-            field=models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='jobs.apitoken', verbose_name='made by the token'),
+            model_name="apitoken",
+            name="created_by_token",
+            field=models.ForeignKey(
+                editable=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="jobs.apitoken",
+                verbose_name="made by the token",
+            ),
         ),
         migrations.AddField(
-            model_name='window',
-            name='requested_by_token',
-            field=models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='jobs.apitoken', verbose_name='asked for by the token'),
+            model_name="window",
+            name="requested_by_token",
+            field=models.ForeignKey(
+                editable=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="jobs.apitoken",
+                verbose_name="asked for by the token",
+            ),
         ),
         migrations.AddField(
-            model_name='windowdecision',
-            name='token',
-            field=models.ForeignKey(db_constraint=False, editable=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='jobs.apitoken', verbose_name='API token'),
+            model_name="windowdecision",
+            name="token",
+            field=models.ForeignKey(
+                db_constraint=False,
+                editable=False,
+                null=True,
+                on_delete=django.db.models.deletion.DO_NOTHING,
+                related_name="+",
+                to="jobs.apitoken",
+                verbose_name="API token",
+            ),
         ),
     ]

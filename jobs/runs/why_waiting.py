@@ -68,7 +68,9 @@ def _why_kept(run: Run) -> str:
     rows = Calendar.objects.filter(id__in=row["calendars"]).order_by("name")
     calendars = [
         NamedHours(calendar.name, hours, tuple(map(_asked, windows)))
-        for calendar in rows.prefetch_related("windows__decisions", "windows__requested_by", "windows__requested_by_token")
+        for calendar in rows.prefetch_related(
+            "windows__decisions", "windows__requested_by", "windows__requested_by_token"
+        )
         for hours, windows in [read_with_windows(calendar)]
     ]
     return why_closed(calendars, now=row["now"], needed=needed_of(run.policy))

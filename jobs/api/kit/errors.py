@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import singledispatch
 from typing import Any, Final
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -52,6 +53,8 @@ def handle_errors(api: NinjaAPI) -> None:
     answered(AuthenticationError, lambda _error: unauthorized())
     answered(HttpError, _of_http)
     answered(Http404, lambda _error: not_found())
+    # Found for the caller, and deleted by another one before it was locked.
+    answered(ObjectDoesNotExist, lambda _error: not_found())
     answered(JsonError, of_json)
     answered(OperationalError, lambda _error: _away())
     answered(InterfaceError, lambda _error: _away())

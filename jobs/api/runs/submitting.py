@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
@@ -62,7 +61,9 @@ class SubmitOptions(Schema):
     @property
     def options(self) -> dict[str, Any]:
         """The options for `submit`."""
-        return self.model_dump(include=set(SubmitOptions.model_fields) - {"owner"}, exclude_none=True)
+        return self.model_dump(
+            include=set(SubmitOptions.model_fields) - {"owner"}, exclude_none=True
+        )
 
 
 class RunToSubmit(SubmitOptions):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
 from jobs.api.runs.acting import Cancellation
-from jobs.api.runs.overriding import OVERRIDES, Override, Overridden
+from jobs.api.runs.overriding import OVERRIDES, Overridden, Override
 from jobs.api.submissions.reading import find_submission
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import RunProgress
