@@ -114,8 +114,8 @@ class RunsForecast(Schema):
             **{name: getattr(found, name) for name in names},
             openings=[
                 RunsInOpening(
-                    opens_at=done.opening and done.opening.start,
-                    closes_at=done.opening and done.opening.end,
+                    opens_at=done.opening.start if done.opening else None,
+                    closes_at=done.opening.end if done.opening else None,
                     count=done.count,
                 )
                 for done in found.done

@@ -29,8 +29,9 @@ RETRY_MILLISECONDS: Final = 3_000
 """After how long a client connects again."""
 EVENT_STREAM: Final = "text/event-stream"
 
+EventId = Annotated[Text, Field(max_length=100)]
 LastEventId = Annotated[
-    Annotated[Text, Field(max_length=100)],
+    EventId | None,
     Header(alias="Last-Event-ID", description="The `id` of the last event that you have."),
 ]
 _DOCUMENTED: Final[dict[str, Any]] = {
@@ -54,7 +55,7 @@ _DOCUMENTED: Final[dict[str, Any]] = {
     openapi_extra=_DOCUMENTED,
 )
 def watch_submission(
-    request: HttpRequest, submission_id: int, last_event_id: LastEventId = ""
+    request: HttpRequest, submission_id: int, last_event_id: LastEventId = None
 ) -> HttpResponseBase:
     """Send the progress of a submission until every run has ended, as Server-Sent Events.
 
@@ -67,7 +68,7 @@ def watch_submission(
         return HttpResponse(status=204)
     return streamed(
         request,
-        lambda stream: _events(stream, submission, last_event_id),
+        lambda stream: _events(stream, submission, last_event_id or ""),
         content_type=EVENT_STREAM,
     )
 

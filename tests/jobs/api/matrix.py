@@ -84,7 +84,8 @@ def window_key_of(owner: Owner) -> int:
 def window_of(owner: Owner) -> Window:
     """One of two, so that it may be removed."""
     calendar = calendar_of(owner, f"{owner.slug} {uuid4()}", needs_approval=True)
-    return [window(calendar, opens_in=3_600, seconds=60, reason=owner.slug) for _ in range(2)][0]
+    made, _ = (window(calendar, opens_in=3_600, seconds=60, reason=owner.slug) for _ in range(2))
+    return made
 
 
 def attachment_of(owner: Owner) -> int:
