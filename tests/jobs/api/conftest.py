@@ -48,7 +48,6 @@ class WholeAnswers(Client):
         if not answer.streaming:
             return answer
         content = b"".join(answer)
-        answer.close()
         return HttpResponse(content, status=answer.status_code, headers=answer.headers)
 
 

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from jobs.calendars.approvals import approve
+from jobs.core.errors import ApprovalRefused
 from jobs.models import ApiToken, AuditEntry, Calendar, Owner, Window, WindowDecision
 from jobs.owners.tokens import make_token
 from tests.jobs.api.conftest import ROOT, Caller, client_of, post, problem
@@ -88,9 +90,7 @@ def test_four_eyes_are_not_those_of_one_maker(caller: Caller, acme: Owner) -> No
     path = f"/windows/{window['id']}/approve"
     for made in (first, child, sibling):
         problem(post(client_of(made.secret), path, {}), 403, "approval_refused")
-    with pytest.raises(Exception, match="four eyes"):
-        from jobs.calendars.approvals import approve
-
+    with pytest.raises(ApprovalRefused, match="four eyes"):
         approve(Window.objects.get(), actor=ada)
     assert not WindowDecision.objects.exists()
     decided = post(caller(acme, "read", "approve"), path, {"reason": "agreed"})
