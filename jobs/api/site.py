@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI, Router
 
 from jobs import __version__
-from jobs.api import runs, tasks, tokens
+from jobs.api import calendars, runs, submissions, tasks, tokens, windows
 from jobs.api.kit.bodies import StrictParser
 from jobs.api.kit.callers import Token, needs
 from jobs.api.kit.document import complete
@@ -26,7 +26,9 @@ from jobs.models import Scope
 RESOURCES: Final = (
     ("/tasks", tasks.router),
     ("/runs", runs.router),
-    ("/submissions", runs.submitting.submissions),
+    ("/submissions", submissions.router),
+    ("/calendars", calendars.router),
+    ("/windows", windows.router),
     ("/tokens", tokens.router),
 )
 """Each resource by its path, with a router."""

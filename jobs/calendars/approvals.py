@@ -1,4 +1,5 @@
-"""Approvals: a user approves or rejects a window or one occurrence of it, or revokes an approval.
+"""Approvals: a user or an API token approves or rejects a window or one occurrence of it, or
+revokes an approval.
 
 A decision is on the window as it is then: a change that may open more needs a new approval.
 All decisions are stored, the newest counts, and each is audited.
@@ -10,23 +11,25 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from django.contrib.auth.base_user import AbstractBaseUser
-
 from jobs.calendars.changes import changing
 from jobs.calendars.hours import entry_of
 from jobs.core.errors import ApprovalRefused, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
 from jobs.models import (
+    ApiToken,
     AuditEntry,
     Calendar,
     Decision,
     Membership,
     Role,
+    Scope,
     Window,
     WindowDecision,
     WindowEffect,
 )
+from jobs.models.access import has_scope
+from jobs.models.verbs import Actor
 from jobs.windows import Entry, start_of
 
 PERMISSION: Final = "jobs.approve_window"
@@ -41,8 +44,11 @@ _VERBS: Final = {
 def may_approve(user: Any, window: Window) -> bool:
     """Say whether a user may decide on a window, by their role at its calendar's owner.
 
-    On a shared calendar only superusers decide. Four eyes are checked by `approve` alone.
+    A token needs the scope `approve` there. On a shared calendar only superusers decide, and tokens
+    for all owners. Four eyes are checked by `approve` alone.
     """
+    if isinstance(user, ApiToken):
+        return has_scope(user, window.calendar.owner_id, Scope.APPROVE)
     if not user.is_active:
         return False
     if user.is_superuser:
@@ -56,7 +62,7 @@ def may_approve(user: Any, window: Window) -> bool:
 def approve(
     window: Window,
     *,
-    actor: AbstractBaseUser,
+    actor: Actor,
     occurrence_at: datetime | None = None,
     expires_at: datetime | None = None,
     reason: str = "",
@@ -64,8 +70,9 @@ def approve(
     """Approve a window, or the occurrence that starts at `occurrence_at`; return the decision.
 
     What starts after `expires_at` is not approved. Raises ApprovalRefused for a freeze, which needs
-    no approval, for a user who may not decide (`may_approve`), and under four eyes for the user who
-    requested the window, even a superuser; OptionError for an invalid time or text.
+    no approval, for a user or token that may not decide (`may_approve`), and under four eyes for
+    the one that requested the window, even a superuser, for the token's maker, and for other tokens
+    of the same maker; OptionError for an invalid time or text.
     """
     return _decide(
         window,
@@ -80,7 +87,7 @@ def approve(
 def reject(
     window: Window,
     *,
-    actor: AbstractBaseUser,
+    actor: Actor,
     occurrence_at: datetime | None = None,
     reason: str = "",
 ) -> WindowDecision:
@@ -93,7 +100,7 @@ def reject(
 def revoke(
     window: Window,
     *,
-    actor: AbstractBaseUser,
+    actor: Actor,
     occurrence_at: datetime | None = None,
     reason: str = "",
 ) -> WindowDecision:
@@ -110,13 +117,14 @@ def _decide(
     window: Window,
     decision: Decision,
     *,
-    actor: AbstractBaseUser,
+    actor: Actor,
     occurrence_at: datetime | None,
     reason: str,
     expires_at: datetime | None = None,
 ) -> WindowDecision:
-    if not (hasattr(actor, "get_username") and hasattr(actor, "has_perm")):
-        raise OptionError("actor", f"is the user who decides, not {actor!r:.80}")
+    is_token = isinstance(actor, ApiToken)
+    if actor is None or not (is_token or hasattr(actor, "has_perm")):
+        raise OptionError("actor", f"is the user or token that decides, not {actor!r:.80}")
     refuse_text("reason", reason, most=REASON_LIMIT)
     for option, moment in (("occurrence_at", occurrence_at), ("expires_at", expires_at)):
         if moment is not None:
@@ -142,7 +150,8 @@ def _decide(
             decision=decision,
             occurrence_at=occurrence_at,
             expires_at=expires_at,
-            actor_id=actor.pk,
+            actor_id=None if is_token else actor.pk,
+            token_id=actor.pk if is_token else None,
             actor_name=actor.get_username(),
             reason=reason,
         )
@@ -159,18 +168,41 @@ def _decide(
     return made
 
 
-def _who_may(actor: AbstractBaseUser, calendar: Calendar) -> str:
+def _who_may(actor: Any, calendar: Calendar) -> str:
     who = actor.get_username()
-    if calendar.owner is None:
+    owner = calendar.owner
+    if isinstance(actor, ApiToken):
+        where = "all owners, as it is shared" if owner is None else owner.slug
+        needed = f"the scope {Scope.APPROVE.value!r} for {where}"
+        return f"{who} may not decide on its windows: that takes {needed}"
+    if owner is None:
         return f"{who} may not decide on its windows: it is shared, which takes a superuser"
     return (
         f"{who} may not decide on its windows: that takes the permission {PERMISSION}, and the role"
-        f" {' or '.join(ROLES)} at {calendar.owner.slug}"
+        f" {' or '.join(ROLES)} at {owner.slug}"
     )
 
 
-def _is_own(window: Window, actor: AbstractBaseUser) -> bool:
-    return window.calendar.four_eyes and window.requested_by_id == actor.pk
+def _is_own(window: Window, actor: Any) -> bool:
+    if not window.calendar.four_eyes:
+        return False
+    asked = _identities(window.requested_by_id, window.requested_by_token_id)
+    is_token = isinstance(actor, ApiToken)
+    mine = _identities(None if is_token else actor.pk, actor.pk if is_token else None)
+    return not asked.isdisjoint(mine)
+
+
+def _identities(user_id: int | None, token_id: int | None) -> set[tuple[str, int]]:
+    """Return whose eyes a user or token has: its own, and those of all who made the token."""
+    found = set() if user_id is None else {("user", user_id)}
+    # A token may be made by a token.
+    while token_id is not None and ("token", token_id) not in found:
+        found.add(("token", token_id))
+        row = ApiToken.objects.filter(pk=token_id).values_list("created_by", "created_by_token")
+        maker_id, token_id = row.first() or (None, None)
+        if maker_id is not None:
+            found.add(("user", maker_id))
+    return found
 
 
 def _start_of(entry: Entry, at: datetime) -> datetime:

@@ -21,8 +21,20 @@ from django.db.models import F, Min
 from jobs.calendars import hours
 from jobs.core import sql
 from jobs.core.errors import OptionError, WindowError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
-from jobs.models import Attachment, Calendar, Job, Opening, Owner, Target, TargetGroup, WindowEffect
+from jobs.models import (
+    Attachment,
+    AuditEntry,
+    Calendar,
+    Job,
+    Opening,
+    Owner,
+    Target,
+    TargetGroup,
+    WindowEffect,
+)
+from jobs.models.verbs import Actor
 from jobs.windows import MOST_OPENINGS, open_spans
 
 AHEAD: Final = timedelta(days=62)
@@ -101,10 +113,13 @@ def too_many_openings(calendar: Calendar) -> WindowError:
     )
 
 
-def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attachment:
+def attach(
+    calendar: Calendar, to: Owner | Job | Target | TargetGroup, *, actor: Actor = None
+) -> Attachment:
     """Have a calendar apply to an owner, a job, a target or a group, if it does not yet.
 
-    Raises OptionError for another owner's calendar, and when `to` is none of these.
+    An actor is audited. Raises OptionError for another owner's calendar, and when `to` is none of
+    these.
     """
     if not isinstance(to, tuple(_KINDS)):
         names = ", ".join(kind.__name__ for kind in _KINDS)
@@ -119,15 +134,22 @@ def attach(calendar: Calendar, to: Owner | Job | Target | TargetGroup) -> Attach
             # It has no openings before its first change, and would be closed.
             make_openings(locked)
         key: dict[str, Any] = {_KINDS[kind]: to.pk for kind in _KINDS if isinstance(to, kind)}
-        made, _ = Attachment.objects.get_or_create(calendar=calendar, **key)
+        made, is_new = Attachment.objects.get_or_create(calendar=calendar, **key)
+        if is_new and actor is not None:
+            AuditEntry.write("attach calendar", on=locked, actor=actor, to=_named(to))
     return made
 
 
-def detach(attachment: Attachment) -> None:
-    """Delete an attachment: the calendar no longer applies there."""
+def detach(attachment: Attachment, *, actor: Actor = None, reason: str = "") -> None:
+    """Delete an attachment: the calendar no longer applies there. An actor is audited."""
+    refuse_text("reason", reason, most=REASON_LIMIT)
     owner = attachment.owner_of_it
     with transaction.atomic():
         _lock_owners([owner.pk])
+        if actor is not None:
+            to = _named(attachment.to)
+            calendar = attachment.calendar
+            AuditEntry.write("detach calendar", on=calendar, actor=actor, reason=reason, to=to)
         attachment.delete()
 
 
@@ -141,10 +163,18 @@ def changing_group(group: TargetGroup) -> Iterator[TargetGroup]:
         _mark_changed([locked.owner_id])
 
 
-def delete(calendar: Calendar) -> None:
-    """Delete a calendar with its windows; what it applied to is open unless others close it."""
+def delete(calendar: Calendar, *, actor: Actor = None, reason: str = "") -> None:
+    """Delete a calendar with its windows; what it applied to is open unless others close it.
+
+    An actor is audited.
+    """
+    refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
-        _locked(calendar)
+        locked = _locked(calendar)
+        if actor is not None:
+            AuditEntry.write(
+                "delete calendar", on=locked, actor=actor, reason=reason, name=locked.name
+            )
         owner_ids = [row["id"] for row in sql.query(_OWNERS, [calendar.pk])]
         _lock_owners(owner_ids)
         calendar.delete()
@@ -198,6 +228,11 @@ def known_until() -> datetime | None:
     known = Calendar.objects.filter(attachments__isnull=False)
     until: datetime | None = known.aggregate(until=Min("computed_until"))["until"]
     return until
+
+
+def _named(to: Owner | Job | Target | TargetGroup) -> str:
+    """Return what a calendar applies to, for the audit."""
+    return f"{to._meta.model_name} {to}"
 
 
 def _locked(calendar: Calendar) -> Calendar:

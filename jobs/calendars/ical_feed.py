@@ -6,7 +6,7 @@ windows and freezes with their reasons, and the number of waiting runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from hashlib import sha256
 from secrets import token_urlsafe
@@ -25,8 +25,14 @@ MOST: Final = 2_000
 """Entries in a feed, the first ones: programs read all of it, every few minutes."""
 
 
-def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
-    """Return what overlaps this span as an iCalendar file.
+def feed(
+    calendar: Calendar,
+    *,
+    start: datetime,
+    end: datetime,
+    owners: Collection[int] | None = None,
+) -> bytes:
+    """Return what overlaps this span as an iCalendar file; runs of these owners are counted.
 
     Each occurrence is an entry of its own, in UTC, with notes on clock changes. Windows without an
     approval are tentative, rejected ones cancelled. Each opening has the number of its held runs.
@@ -44,7 +50,7 @@ def feed(calendar: Calendar, *, start: datetime, end: datetime) -> bytes:
     found.sort(key=lambda each: each[0].span.start)
     # Cut first: describing them takes longer than finding them.
     shown = [_shown(*each) for each in found[:MOST]]
-    shown += _planned(calendar, start=start, end=end)
+    shown += _planned(calendar, start=start, end=end, owners=owners)
     shown.sort(key=lambda one: (one.start, one.uid))
     return write(shown[:MOST], name=calendar.name)
 
@@ -100,8 +106,15 @@ def _status(window: Window, decisions: Sequence[WindowDecision], start: datetime
     return Status.CANCELLED if is_refused else Status.TENTATIVE
 
 
-def _planned(calendar: Calendar, *, start: datetime, end: datetime) -> Iterator[Shown]:
-    parameters = {"calendar": calendar.pk, "start": start, "end": end}
+def _planned(
+    calendar: Calendar, *, start: datetime, end: datetime, owners: Collection[int] | None
+) -> Iterator[Shown]:
+    parameters = {
+        "calendar": calendar.pk,
+        "start": start,
+        "end": end,
+        "owners": None if owners is None else sorted(owners),
+    }
     for row in sql.run("calendars/planned_runs", parameters):
         yield Shown(
             uid=str(_uid(calendar, f"runs {row['opens_at'].isoformat()}")),

@@ -180,14 +180,14 @@ def _store(plan: _Plan, actor: Any) -> int:
     """Write the changes; return how many changed windows keep their approval."""
     kept = 0
     for row, _ in plan.added:
-        row.requested_by, row.requested_at = actor, now()
+        row.request_by(actor, at=now())
     Window.objects.bulk_create([row for row, _ in plan.added], batch_size=500)
     for row, entry in plan.changed:
         changed = changed_columns(row, _fields(entry))
         kept += apply_change(row, changed, actor=actor) == UNCHANGED
     Window.objects.bulk_update(
         [row for row, _ in plan.changed],
-        [*_FIELDS, "revision", "requested_by", "requested_at"],
+        [*_FIELDS, "revision", "requested_by", "requested_by_token", "requested_at"],
         batch_size=500,
     )
     Window.objects.filter(pk__in=[row.pk for row, _ in plan.removed]).delete()

@@ -11,14 +11,13 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Final
 
-from django.contrib.auth.base_user import AbstractBaseUser
-
 from jobs.calendars.changes import changing, too_many_openings
 from jobs.calendars.hours import entry_of, has_too_many, safe_entry_of, windows_of
 from jobs.core.errors import OptionError, WindowError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Window
+from jobs.models.verbs import Actor
 from jobs.windows import Effect, Entry, checked, only_narrows
 
 RULE_LIMIT: Final = 500
@@ -48,7 +47,7 @@ def request_window(
     valid_from: datetime | None = None,
     valid_until: datetime | None = None,
     reason: str = "",
-    actor: AbstractBaseUser | None = None,
+    actor: Actor = None,
     source: str = "",
     source_uid: str = "",
 ) -> Window:
@@ -74,13 +73,9 @@ def request_window(
     for name, text in came_from.items():
         _refuse_text(name, text, most=SOURCE_LIMITS[name])
     with changing(calendar) as locked:
-        window = Window.objects.create(
-            calendar=locked,
-            **columns,
-            **came_from,
-            requested_by_id=None if actor is None else actor.pk,
-            requested_at=now(),
-        )
+        window = Window(calendar=locked, **columns, **came_from)
+        window.request_by(actor, at=now())
+        window.save()
         AuditEntry.write(
             "request window",
             on=window,
@@ -92,9 +87,7 @@ def request_window(
     return window
 
 
-def change_window(
-    window: Window, *, actor: AbstractBaseUser | None = None, **changes: Any
-) -> Window:
+def change_window(window: Window, *, actor: Actor = None, **changes: Any) -> Window:
     """Change some fields of `request_window`; return the window as it is now.
 
     A change that only narrows an approved window keeps its approval. Any other change of times is a
@@ -147,14 +140,11 @@ def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> s
     if before.approved and only_narrows(before, safe_entry_of(window)):
         return UNCHANGED
     window.revision += 1
-    window.requested_by_id = None if actor is None else actor.pk
-    window.requested_at = now()
+    window.request_by(actor, at=now())
     return "" if safe_entry_of(window).approved is None else ASKED_AGAIN
 
 
-def remove_window(
-    window: Window, *, actor: AbstractBaseUser | None = None, reason: str = ""
-) -> None:
+def remove_window(window: Window, *, actor: Actor = None, reason: str = "") -> None:
     """Remove a window or freeze with its decisions, if it is still there.
 
     Raises OptionError for the last window: without it, the calendar would always be open.

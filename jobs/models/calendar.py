@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.models.fields import no_nul, validate_zone
 from jobs.models.owner import Owner
 from jobs.models.target import Target, TargetGroup
+from jobs.models.token import ApiToken
 
 if TYPE_CHECKING:
     from jobs.models.job import Job
@@ -157,6 +158,15 @@ class Window(models.Model):
         related_name="+",
         verbose_name=_("asked for by"),
     )
+    # Who asked, if it was a program.
+    requested_by_token = models.ForeignKey(
+        ApiToken,
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        verbose_name=_("asked for by the token"),
+    )
     requested_at = models.DateTimeField(_("asked for at"), db_default=Now(), editable=False)
     # From an iCalendar file: its source, and its UID there.
     source = models.CharField(max_length=200, blank=True, editable=False)
@@ -180,6 +190,18 @@ class Window(models.Model):
     def owner(self) -> Owner | None:
         """The owner of its calendar; None of one that is shared."""
         return self.calendar.owner
+
+    @property
+    def requester(self) -> Any:
+        """The user or the API token that asked for it; None if that is not known."""
+        return self.requested_by or self.requested_by_token
+
+    def request_by(self, actor: Any, *, at: datetime) -> None:
+        """Note who asks for the window as it is now, for the caller to save."""
+        is_token = isinstance(actor, ApiToken)
+        self.requested_by_id = None if actor is None or is_token else actor.pk
+        self.requested_by_token_id = actor.pk if is_token else None
+        self.requested_at = at
 
 
 class Decision(models.TextChoices):
@@ -205,6 +227,16 @@ class WindowDecision(models.Model):
         related_name="+",
         db_constraint=False,
         verbose_name=_("by"),
+    )
+    # Who decided, if it was a program.
+    token = models.ForeignKey(
+        ApiToken,
+        models.DO_NOTHING,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_constraint=False,
+        verbose_name=_("API token"),
     )
     actor_name = models.CharField(_("by"), max_length=150)
     at = models.DateTimeField(_("at"), db_default=Now())

@@ -62,6 +62,15 @@ class ApiToken(models.Model):
         related_name="+",
         verbose_name=_("made by"),
     )
+    # Who made it, if it was a program: four eyes are those of the maker, too.
+    created_by_token = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        verbose_name=_("made by the token"),
+    )
     created_at = models.DateTimeField(_("made at"), db_default=Now(), editable=False)
     expires_at = models.DateTimeField(
         _("expires at"), null=True, blank=True, help_text=_("Empty: it does not expire.")

@@ -63,7 +63,8 @@ def make_token(
         _refuse_wider(actor, owner, {Scope.ADMIN, *chosen})
     prefix = MARK + "".join(secrets.choice(_LETTERS) for _ in range(_PREFIX_LENGTH))
     secret = f"{prefix}_{secrets.token_urlsafe(32)}"
-    user: Any = None if isinstance(actor, ApiToken) else actor
+    maker: Any = actor
+    is_token = isinstance(maker, ApiToken)
     with transaction.atomic():
         token = ApiToken.objects.create(
             name=name,
@@ -72,7 +73,8 @@ def make_token(
             digest=_digest(secret),
             scopes=[scope.value for scope in Scope if scope in chosen],
             expires_at=expires_at,
-            created_by=user,
+            created_by=None if is_token else maker,
+            created_by_token=maker if is_token else None,
         )
         AuditEntry.write("make token", on=token, actor=actor, name=str(token), scopes=token.scopes)
     token.refresh_from_db()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
 from jobs.core import sql
@@ -30,7 +29,7 @@ RETURNING r.id, r.state IN ('held', 'queued') AS is_due
 """
 
 
-def override_windows(run_ids: Sequence[UUID], *, actor: AbstractBaseUser, reason: str) -> int:
+def override_windows(run_ids: Sequence[UUID], *, actor: Any, reason: str) -> int:
     """Let these runs start regardless of calendars; return how many were not overridden before.
 
     Only waiting runs change. A run that is due is queued now, any other when it becomes due. Raises
@@ -44,7 +43,7 @@ def override_windows(run_ids: Sequence[UUID], *, actor: AbstractBaseUser, reason
     )
 
 
-def override_submission(submission: Submission, *, actor: AbstractBaseUser, reason: str) -> int:
+def override_submission(submission: Submission, *, actor: Any, reason: str) -> int:
     """Let all waiting runs of a submission start regardless of calendars; return how many."""
     _refuse_reason(reason)
     waiting = Run.objects.filter(submission=submission, state__in=WAITING)
@@ -54,7 +53,7 @@ def override_submission(submission: Submission, *, actor: AbstractBaseUser, reas
     return total
 
 
-def _override(run_ids: Sequence[UUID], *, actor: AbstractBaseUser, reason: str) -> int:
+def _override(run_ids: Sequence[UUID], *, actor: Any, reason: str) -> int:
     with transaction.atomic():
         rows = sql.query(
             _OVERRIDDEN, {"ids": run_ids, "states": [state.value for state in WAITING]}

@@ -68,14 +68,16 @@ def _why_kept(run: Run) -> str:
     rows = Calendar.objects.filter(id__in=row["calendars"]).order_by("name")
     calendars = [
         NamedHours(calendar.name, hours, tuple(map(_asked, windows)))
-        for calendar in rows.prefetch_related("windows__decisions", "windows__requested_by")
+        for calendar in rows.prefetch_related(
+            "windows__decisions", "windows__requested_by", "windows__requested_by_token"
+        )
         for hours, windows in [read_with_windows(calendar)]
     ]
     return why_closed(calendars, now=row["now"], needed=needed_of(run.policy))
 
 
 def _asked(window: Window) -> str:
-    who = f"by {window.requested_by.get_username()} " if window.requested_by else ""
+    who = f"by {window.requester.get_username()} " if window.requester else ""
     return f"{who}at {window.requested_at:%Y-%m-%d %H:%M %Z}"
 
 

@@ -39,7 +39,7 @@ class WindowAdmin(CalendarPages):
     change_form_template = "admin/jobs/window/change_form.html"
     list_display = ("words", "state", "calendar_link", "owner_link", "next", "why", "asked")
     list_display_links = ("words",)
-    list_select_related = ("calendar", "calendar__owner", "requested_by")
+    list_select_related = ("calendar", "calendar__owner", "requested_by", "requested_by_token")
     list_filter = (DecisionFilter, EffectFilter, CalendarOwnerFilter, linked("calendar", Calendar))
     search_fields = ("reason",)
     search_help_text = _("A part of the reason.")

@@ -56,7 +56,7 @@ def line_of(window: Window, *, now: datetime) -> Line:
 
 def table_of(calendar: Calendar, *, now: datetime) -> str:
     """Return the table of a calendar's windows. Four queries, for any number of windows."""
-    rows: Any = calendar.windows.select_related("calendar", "requested_by")
+    rows: Any = calendar.windows.select_related("calendar", "requested_by", "requested_by_token")
     windows = list(rows.prefetch_related("decisions").order_by("pk")[: MOST + 1])
     context = {
         "lines": [line_of(window, now=now) for window in windows[:MOST]],

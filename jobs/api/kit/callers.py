@@ -75,8 +75,11 @@ def forbidden(needed: str) -> Problem:
     return Problem(403, "forbidden", f"This needs {needed}.")
 
 
-def refuse_other_scope(request: HttpRequest, scope: Scope, owner_id: int) -> None:
-    """Raise Problem unless the caller has a scope for the owner of a row that it may see."""
+def refuse_other_scope(request: HttpRequest, scope: Scope, owner_id: int | None) -> None:
+    """Raise Problem unless the caller has a scope for the owner of a row that it may see.
+
+    None: the row is shared by all owners, which takes the scope for all of them.
+    """
     if not caller(request).has(scope, owner_id):
         raise forbidden(f"the scope {scope.value!r} for this owner")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import singledispatch
 from typing import Any, Final
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,9 +17,11 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from jobs.api.kit.problems import Problem, as_response, not_found
 from jobs.core.errors import (
     AccessDenied,
+    ApprovalRefused,
     BatchError,
     FairshiftError,
     FieldError,
+    IcalError,
     IdempotencyConflict,
     LimitExceeded,
     OptionError,
@@ -50,6 +53,8 @@ def handle_errors(api: NinjaAPI) -> None:
     answered(AuthenticationError, lambda _error: unauthorized())
     answered(HttpError, _of_http)
     answered(Http404, lambda _error: not_found())
+    # Found for the caller, and deleted by another one before it was locked.
+    answered(ObjectDoesNotExist, lambda _error: not_found())
     answered(JsonError, of_json)
     answered(OperationalError, lambda _error: _away())
     answered(InterfaceError, lambda _error: _away())
@@ -117,6 +122,20 @@ def _(error: LimitExceeded) -> Problem:
 @of_error.register
 def _(error: AccessDenied) -> Problem:
     return Problem(403, "forbidden", str(error))
+
+
+@of_error.register
+def _(error: ApprovalRefused) -> Problem:
+    return Problem(403, "approval_refused", str(error))
+
+
+@of_error.register
+def _(error: IcalError) -> Problem:
+    errors = [
+        {"field": "file", "detail": problem if line is None else f"line {line}: {problem}"}
+        for line, problem in error.problems
+    ]
+    return Problem(422, "invalid", str(error), field="file", errors=errors)
 
 
 @of_error.register

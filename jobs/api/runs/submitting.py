@@ -1,32 +1,28 @@
-"""Submit: one run, or many of one task."""
+"""Submit: one run. `jobs/api/submissions` submits many."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Header, Router, Schema
+from ninja import Header, Schema
 from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
-from jobs.api.kit.problems import Problem
 from jobs.api.kit.texts import Key, Moment, Name, Slug, TaskName, Text
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import RunDetails
 from jobs.catalog.policies import MONTH_SECONDS
 from jobs.catalog.registry import offered
 from jobs.core import barrier
-from jobs.core.conf import setting
 from jobs.core.errors import UnknownTask
 from jobs.core.inputs import LABELS_LIMIT
-from jobs.models import Scope, Submission
+from jobs.models import Scope
 from jobs.owners.caps import refuse_more_runs
 from jobs.runs.options import FARTHEST
-from jobs.runs.submission import submit, submit_many
+from jobs.runs.submission import submit
 
-submissions = Router(tags=["submissions"])
 SUBMITS = needs(Scope.SUBMIT, "jobs.add_submission")
 
 IdempotencyKey = Annotated[
@@ -65,8 +61,9 @@ class SubmitOptions(Schema):
     @property
     def options(self) -> dict[str, Any]:
         """The options for `submit`."""
-        others = {"owner", "task", "arguments", "label"}
-        return self.model_dump(exclude=others, exclude_none=True)
+        return self.model_dump(
+            include=set(SubmitOptions.model_fields) - {"owner"}, exclude_none=True
+        )
 
 
 class RunToSubmit(SubmitOptions):
@@ -74,26 +71,6 @@ class RunToSubmit(SubmitOptions):
 
     task: TaskName
     arguments: dict[str, Any] = Field({}, description="The task's arguments, by name.")
-
-
-class RunsToSubmit(SubmitOptions):
-    """Many runs of one task: all are stored, or none."""
-
-    task: TaskName
-    arguments: list[dict[str, Any]] = Field(min_length=1, description="Those of each run.")
-    label: Name = Field("", description="For people.")
-
-
-class SubmissionMade(Schema):
-    """A submission that was stored."""
-
-    id: int
-    owner: str
-    label: str
-    task: str
-    queue: str
-    run_count: int
-    created_at: datetime
 
 
 @router.post("", auth=SUBMITS, response={202: RunDetails}, operation_id="submit_run")
@@ -109,6 +86,9 @@ def submit_run(
     refuse_unoffered(body.task)
     refuse_more_runs(owner.pk, adding=1)
     with barrier.lifted():
+        if not owner.slug:
+            # The caller's only owner, of which the id is known; the answer names it.
+            owner.refresh_from_db()
         run = submit(
             body.task,
             owner=owner,
@@ -120,56 +100,7 @@ def submit_run(
         return RunDetails.of_run(run, with_arguments=access.sees_arguments(owner.pk))
 
 
-@submissions.post("", auth=SUBMITS, response={202: SubmissionMade}, operation_id="submit_many_runs")
-def submit_many_runs(
-    request: HttpRequest,
-    response: HttpResponse,
-    body: RunsToSubmit,
-    idempotency_key: IdempotencyKey = None,
-) -> SubmissionMade:
-    """Store many runs at once: all, or none and every wrong element with its index.
-
-    `target` and `lock` may name an argument, as `"{host}"`.
-    """
-    access = caller(request)
-    most: int = setting("API_MAX_BATCH")
-    if len(body.arguments) > most:
-        raise Problem(
-            413,
-            "batch_too_large",
-            f"One request submits {most:,} runs at most.",
-            field="arguments",
-            limit=most,
-        )
-    owner = owner_of_request(access, body.owner, Scope.SUBMIT)
-    refuse_unoffered(body.task)
-    refuse_more_runs(owner.pk, adding=len(body.arguments))
-    with barrier.lifted():
-        made = submit_many(
-            body.task,
-            body.arguments,
-            owner=owner,
-            label=body.label,
-            idempotency_key=idempotency_key,
-            **body.options,
-        )
-        response["Location"] = f"{request.path}/{made.id}"
-        return _made(made)
-
-
 def refuse_unoffered(task: str) -> None:
     """Raise UnknownTask unless the task is on offer: other registered ones are for code only."""
     if not any(item.name == task for item in offered()):
         raise UnknownTask(task)
-
-
-def _made(submission: Submission) -> SubmissionMade:
-    return SubmissionMade(
-        id=submission.pk,
-        owner=submission.owner.slug,
-        label=submission.label,
-        task=submission.task,
-        queue=submission.queue,
-        run_count=submission.run_count,
-        created_at=submission.created_at,
-    )

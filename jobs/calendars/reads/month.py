@@ -19,7 +19,7 @@ from jobs.calendars import gate
 from jobs.calendars.hours import entry_of, has_too_many, read_hours
 from jobs.calendars.reads import month_layout
 from jobs.calendars.reads.month_layout import Day, Mark
-from jobs.calendars.reads.occurrence_list import overlapping
+from jobs.calendars.reads.occurrence_list import Counted, overlapping
 from jobs.calendars.reads.window_state import WindowState, state_of
 from jobs.calendars.visibility import visible_attachments, visible_rows
 from jobs.core.counting import within
@@ -77,7 +77,7 @@ def scope_of(subject: Calendar | Owner | Job | Target, user: Any, *, zone: str =
     else:
         keys, owner, runs = _applying(subject)
     calendars = visible_rows(Calendar.objects.filter(pk__in=keys), user).prefetch_related(
-        "windows__decisions", "windows__requested_by"
+        "windows__decisions", "windows__requested_by", "windows__requested_by_token"
     )
     return Scope(subject=subject, calendars=list(calendars), runs=runs, zone=_zone(zone, owner))
 
@@ -104,14 +104,14 @@ def view_of(scope: Scope, *, month: str, now: datetime) -> View:
     marks = list(islice(every, MOST_OF_VIEW + 1))
     if len(marks) > MOST_OF_VIEW:
         problems.append(_("More than %s occurrences: the last are left out.") % f"{MOST_OF_VIEW:,}")
-    planned = _planned(scope, whole)
+    by_day = planned(scope, whole)
     weeks = month_layout.month(
         month_start,
         zone=scope.zone,
         marks=marks,
-        open_spans=_opened(scope, whole, problems),
+        open_spans=opened(scope, whole, problems),
         now=now,
-        planned=planned or {},
+        planned=by_day or {},
     )
     return View(
         subject=scope.subject,
@@ -122,21 +122,24 @@ def view_of(scope: Scope, *, month: str, now: datetime) -> View:
         after=month_layout.next_month(month_start),
         zone=scope.zone,
         problem="; ".join(dict.fromkeys(problems)),
-        planned_is_known=planned is not None,
+        planned_is_known=by_day is not None,
     )
 
 
-def _opened(scope: Scope, whole: Span, problems: list[str]) -> Sequence[Span]:
+def opened(scope: Scope, whole: Span, problems: list[str]) -> Sequence[Span]:
+    """Return the spans in which all calendars of a scope are open."""
     try:
         return open_spans(map(read_hours, scope.calendars), start=whole.start, end=whole.end)
-    # Raw SQL may have broken rows; `_marks` names them.
+    # Raw SQL may have broken rows; `occurrences_of` names them.
     except Exception as error:
         problems.append(str(error))
         return ()
 
 
-def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mark]:
-    now = timezone.now()
+def occurrences_of(
+    calendar: Calendar, whole: Span, problems: list[str]
+) -> Iterator[tuple[Window, Counted]]:
+    """Yield each occurrence of a calendar's windows and freezes that overlaps a span."""
     windows = sorted(calendar.windows.all(), key=lambda one: one.pk)
     if has_too_many(windows):
         problems.append(
@@ -146,16 +149,23 @@ def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mar
         return
     for window in windows:
         try:
-            entry, state = entry_of(window), state_of(window, now=now)
-            texts = {
-                counts: _mark_text(window, state, counts=counts, is_of=entry.effect)
-                for counts in (True, False)
-            }
-            for one in overlapping(entry, start=whole.start, end=whole.end):
-                yield Mark(one.span, texts[one.counts])
+            for one in overlapping(entry_of(window), start=whole.start, end=whole.end):
+                yield window, one
         # Raw SQL may have written an invalid rule or zone.
         except Exception as error:
             problems.append(f"{window}: {error}")
+
+
+def _marks(calendar: Calendar, whole: Span, problems: list[str]) -> Iterator[Mark]:
+    now = timezone.now()
+    texts: dict[tuple[int, bool], MarkText] = {}
+    for window, one in occurrences_of(calendar, whole, problems):
+        key = window.pk, one.counts
+        if key not in texts:
+            effect = Effect(window.effect)
+            state = state_of(window, now=now)
+            texts[key] = _mark_text(window, state, counts=one.counts, is_of=effect)
+        yield Mark(one.span, texts[key])
 
 
 def _mark_text(window: Window, state: WindowState, *, counts: bool, is_of: Effect) -> MarkText:
@@ -170,7 +180,7 @@ def _mark_text(window: Window, state: WindowState, *, counts: bool, is_of: Effec
     )
 
 
-def _planned(scope: Scope, whole: Span) -> dict[date, int] | None:
+def planned(scope: Scope, whole: Span) -> dict[date, int] | None:
     """Return how many runs are planned for each day; None when counting takes too long."""
     runs = (
         Run.objects.filter(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from jobs.calendars.hours import entry_of
+from jobs.core.errors import WindowError
 from jobs.models import Decision, Window, WindowDecision, WindowEffect
 from jobs.windows import Span
 
@@ -30,6 +32,41 @@ class WindowState:
         return f"{self.word} {self.more}".strip()
 
 
+class Approval(StrEnum):
+    """What has become of the request of a window; pages show `state_of`."""
+
+    NOT_NEEDED = "not needed"
+    REQUESTED = "requested"
+    APPROVED = "approved"
+    IN_PART = "approved in part"
+    REJECTED = "rejected"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+    UNREADABLE = "unreadable"
+
+
+def approval_of(window: Window, *, now: datetime) -> Approval:
+    """Return the approval of a window, from its row, its calendar and its decisions."""
+    try:
+        approved = entry_of(window).approved
+    # Raw SQL may have broken the row.
+    except (WindowError, ValueError, TypeError):
+        return Approval.UNREADABLE
+    if approved is None:
+        return Approval.NOT_NEEDED
+    every = sorted(window.decisions.all(), key=lambda one: one.pk)
+    decisions = [one for one in every if one.revision == window.revision]
+    if not decisions:
+        return Approval.REQUESTED
+    standing = [span for span in approved if span.length > _ONE]
+    if standing:
+        return Approval.APPROVED if standing[-1].end > now else Approval.EXPIRED
+    if approved:
+        return Approval.IN_PART
+    newest = decisions[-1].decision
+    return Approval.EXPIRED if newest == Decision.APPROVED else Approval(newest)
+
+
 def state_of(window: Window, *, now: datetime) -> WindowState:
     """Return the state of a window, from its row, its calendar and its decisions."""
     approved = entry_of(window).approved
@@ -45,7 +82,7 @@ def state_of(window: Window, *, now: datetime) -> WindowState:
 
 
 def _asked(window: Window, *, is_again: bool) -> WindowState:
-    by = window.requested_by.get_username() if window.requested_by else ""
+    by = window.requester.get_username() if window.requester else ""
     said = _("by %s") % by if by else ""
     return WindowState(_("asked for again") if is_again else _("asked for"), "held", said)
 
@@ -107,8 +144,9 @@ def with_decision(windows: QuerySet[Any], decision: str) -> QuerySet[Any]:
 
 
 def asked_by(user: Any) -> Q:
-    """Return the condition of windows that a user requested, under four eyes."""
-    return Q(requested_by=user.pk, calendar__four_eyes=True)
+    """Return the condition of windows that a user or their token requested, under four eyes."""
+    mine = Q(requested_by=user.pk) | Q(requested_by_token__created_by=user.pk)
+    return Q(calendar__four_eyes=True) & mine
 
 
 def _decisions() -> QuerySet[WindowDecision]:

@@ -14,8 +14,8 @@ WITH due AS (
     WHERE id = (SELECT id FROM due)
         AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > statement_timestamp())
 )
-SELECT id, owner_id, name, prefix, digest, scopes, created_by_id, created_at, expires_at,
-    revoked_at, last_used_at,
+SELECT id, owner_id, name, prefix, digest, scopes, created_by_id, created_by_token_id, created_at,
+    expires_at, revoked_at, last_used_at,
     CASE WHEN owner_id IS NOT NULL AND %(role)s <> '' THEN
         -- The role last: it may not read this table's other rows any more.
         left(

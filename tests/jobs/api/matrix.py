@@ -7,14 +7,15 @@ body one in BODIES, by the operation's id.
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from jobs.api.site import document
-from jobs.models import Owner, Run
+from jobs.models import Owner, Run, Window
 from jobs.owners.tokens import make_token
 from jobs.runs.cancellation import cancel_runs
 from tests.jobs.api.conftest import ROOT
 from tests.jobs.scenes import submitted
+from tests.jobs.windows_world import calendar_of, window
 
 METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
 ADD: Final = {"x": 1, "y": 2}
@@ -58,6 +59,40 @@ def cancelled_run_of(owner: Owner) -> UUID:
     return run_id
 
 
+def submission_of(owner: Owner) -> int:
+    [run] = submitted(owner)
+    assert run.submission_id is not None
+    return run.submission_id
+
+
+def ended_submission_of(owner: Owner) -> int:
+    """A stream of its progress ends at once."""
+    [run] = submitted(owner)
+    cancel_runs([run.id])
+    assert run.submission_id is not None
+    return run.submission_id
+
+
+def calendar_key_of(owner: Owner) -> int:
+    return window_of(owner).calendar_id
+
+
+def window_key_of(owner: Owner) -> int:
+    return window_of(owner).pk
+
+
+def window_of(owner: Owner) -> Window:
+    """One of two, so that it may be removed."""
+    calendar = calendar_of(owner, f"{owner.slug} {uuid4()}", needs_approval=True)
+    made, _ = (window(calendar, opens_in=3_600, seconds=60, reason=owner.slug) for _ in range(2))
+    return made
+
+
+def attachment_of(owner: Owner) -> int:
+    return window_of(owner).calendar.attachments.get().pk
+
+
+NONE: Final = 2**40
 PARAMETERS: Final[dict[str, Parameter]] = {
     "run_id": Parameter(run_of, UUID(int=7 << 76 | 2 << 62)),
     "task": Parameter(lambda _owner: "tests.add", "tests.nothing", is_owned=False),
@@ -65,15 +100,46 @@ PARAMETERS: Final[dict[str, Parameter]] = {
         lambda owner: make_token(owner.slug, scopes=["read"], owner=owner).token.prefix,
         "fs_aaaaaaaa",
     ),
+    "submission_id": Parameter(submission_of, NONE),
+    "calendar_id": Parameter(calendar_key_of, NONE),
+    "window_id": Parameter(window_key_of, NONE),
+    "attachment_id": Parameter(attachment_of, NONE),
 }
 """By the name of the parameter."""
 
 SPECIAL: Final[dict[str, dict[str, Callable[[Owner], Any]]]] = {
     "retry_run": {"run_id": cancelled_run_of},
+    "watch_submission": {"submission_id": ended_submission_of},
 }
 """Operations whose row must be in another state than a new one."""
 
+FILE: Final = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//scene//EN
+BEGIN:VEVENT
+UID:one
+DTSTAMP:20260101T000000Z
+DTSTART:20300105T220000Z
+DTEND:20300106T020000Z
+SUMMARY:night
+END:VEVENT
+END:VCALENDAR
+"""
+FIT: Final = {"task": "tests.add", "targets": ["sw-1", "sw-2"]}
 BODIES: Final[dict[str, Any]] = {
+    "forecast_runs": FIT,
+    "cancel_submission": {},
+    "override_submission": {"reason": "urgent"},
+    "override_run": {"reason": "urgent"},
+    "create_calendar": {"name": "program"},
+    "change_calendar": {"cut_off_seconds": 60},
+    "attach_calendar": {},
+    "import_windows": {"file": FILE, "source": "change board"},
+    "request_window": {"starts": "2030-01-05T22:00:00", "duration_seconds": 60, "zone": "UTC"},
+    "change_window": {"reason": "moved"},
+    "approve_window": {},
+    "reject_window": {},
+    "revoke_window": {},
     "submit_run": {"task": "tests.add", "arguments": ADD},
     "submit_many_runs": {"task": "tests.add", "arguments": [ADD]},
     "cancel_run": {},
@@ -85,6 +151,8 @@ BODIES: Final[dict[str, Any]] = {
 }
 
 NAMES_OWNER: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
+    "forecast_runs": lambda slug: {**FIT, "owner": slug},
+    "create_calendar": lambda slug: {"name": "program", "owner": slug},
     "submit_run": lambda slug: {**BODIES["submit_run"], "owner": slug},
     "submit_many_runs": lambda slug: {**BODIES["submit_many_runs"], "owner": slug},
     "cancel_runs": lambda slug: {"filter": {"owner": slug}},

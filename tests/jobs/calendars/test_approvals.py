@@ -151,7 +151,7 @@ def test_nobody_else_decides(daily: Window, ben: User, northwind: Owner, decide:
     with pytest.raises(ApprovalRefused, match=takes):
         decide(daily, actor=approver("stranger", northwind))
     for nobody in ("ben", None, 5):
-        with pytest.raises(OptionError, match="actor: is the user who decides, not "):
+        with pytest.raises(OptionError, match="actor: is the user or token that decides, not "):
             decide(daily, actor=nobody)
     Calendar.objects.update(owner=None)
     with pytest.raises(ApprovalRefused, match=r"ben may not .* takes a superuser"):

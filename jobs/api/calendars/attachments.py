@@ -1,0 +1,146 @@
+"""What a calendar applies to: owners, jobs, targets and groups of targets."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpRequest
+from ninja import Schema
+from pydantic import ConfigDict, Field
+
+from jobs.api.calendars.changing import CHANGES, WithReason
+from jobs.api.calendars.finding import NUMBER_LIMIT, find_calendar, visible_calendars
+from jobs.api.calendars.reading import READS
+from jobs.api.calendars.router import router
+from jobs.api.kit.callers import caller, refuse_other_scope
+from jobs.api.kit.owning import owner_of_request
+from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.problems import not_found
+from jobs.api.kit.texts import Name, Slug
+from jobs.calendars import changes, visibility
+from jobs.core import barrier
+from jobs.core.errors import OptionError
+from jobs.models import Attachment, Calendar, Job, Owner, Scope, Target, TargetGroup
+from jobs.models.access import Access
+
+WITH: Final = ("calendar", "owner", "job__owner", "target__owner", "group__owner")
+_KINDS: Final[dict[str, tuple[Any, str]]] = {
+    "job": (Job, "key"),
+    "target": (Target, "name"),
+    "group": (TargetGroup, "name"),
+}
+"""The model of each kind, and the column that callers name."""
+
+
+class AttachmentDetails(Schema):
+    """What a calendar applies to; without a job, target and group: to all of the owner."""
+
+    id: int
+    calendar: int
+    owner: str
+    job: str | None = Field(description="The key of a job.")
+    target: str | None
+    group: str | None
+
+    @classmethod
+    def of(cls, row: Attachment) -> AttachmentDetails:
+        return cls(
+            id=row.pk,
+            calendar=row.calendar_id,
+            owner=row.owner_of_it.slug,
+            job=row.job.key if row.job else None,
+            target=row.target.name if row.target else None,
+            group=row.group.name if row.group else None,
+        )
+
+
+class AttachmentToMake(Schema):
+    """What a calendar is to apply to: a job, a target or a group, or without these an owner."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    owner: Slug | None = Field(None, description="By default the calendar's.")
+    job: Name | None = Field(None, description="The key of a job.")
+    target: Name | None = None
+    group: Name | None = None
+
+
+@router.get(
+    "/{int:calendar_id}/attachments",
+    auth=READS,
+    response=PageOf[AttachmentDetails],
+    operation_id="list_attachments",
+)
+def list_attachments(
+    request: HttpRequest, calendar_id: int, page: Page
+) -> PageOf[AttachmentDetails]:
+    """Return what a calendar applies to, as far as you see it, newest first."""
+    calendar = find_calendar(request, calendar_id)
+    access = caller(request)
+    cursor = Cursor.read(page, of="attachments", caller=access.actor, filters=calendar_id)
+    rows = _visible(access).filter(calendar=calendar).order_by("-pk")
+    if cursor.after:
+        rows = rows.filter(pk__lt=int(cursor.after))
+    found = list(rows[: cursor.limit + 1])
+    return PageOf[AttachmentDetails](
+        items=[AttachmentDetails.of(one) for one in found[: cursor.limit]],
+        next=cursor.next([one.pk for one in found]),
+    )
+
+
+@router.post(
+    "/{int:calendar_id}/attachments",
+    auth=CHANGES,
+    response={201: AttachmentDetails},
+    operation_id="attach_calendar",
+)
+def attach_calendar(
+    request: HttpRequest, calendar_id: int, body: AttachmentToMake
+) -> AttachmentDetails:
+    """Have a calendar apply to something. Repeating it changes nothing."""
+    calendar = find_calendar(request, calendar_id)
+    refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
+    to = _to(caller(request), calendar, body)
+    with barrier.lifted():
+        made = changes.attach(calendar, to, actor=caller(request).actor)
+        return AttachmentDetails.of(Attachment.objects.select_related(*WITH).get(pk=made.pk))
+
+
+@router.delete(
+    "/attachments/{int:attachment_id}",
+    auth=CHANGES,
+    response={204: None},
+    operation_id="detach_calendar",
+)
+def detach_calendar(request: HttpRequest, attachment_id: int, query: WithReason) -> None:
+    """Have a calendar no longer apply there."""
+    rows = _visible(caller(request)).filter(calendar__in=visible_calendars(caller(request)))
+    found = rows.filter(pk=attachment_id).first() if attachment_id <= NUMBER_LIMIT else None
+    if found is None:
+        raise not_found()
+    refuse_other_scope(request, Scope.ADMIN, found.calendar.owner_id)
+    with barrier.lifted():
+        changes.detach(found, actor=caller(request).actor, reason=query.reason)
+
+
+def _visible(access: Access) -> Any:
+    rows = Attachment.objects.select_related(*WITH).defer("job__payload")
+    return visibility.visible_attachments(rows, access)
+
+
+def _to(access: Access, calendar: Calendar, body: AttachmentToMake) -> Any:
+    """Return what a body names, of an owner for whom the caller has `admin`."""
+    slug = body.owner
+    if slug is None and calendar.owner is not None:
+        slug = calendar.owner.slug
+    owner = owner_of_request(access, slug, Scope.ADMIN)
+    named = body.model_dump(exclude={"owner"}, exclude_none=True)
+    if len(named) > 1:
+        raise OptionError(list(named)[1], "is not allowed beside another kind: name one")
+    for kind, name in named.items():
+        model, column = _KINDS[kind]
+        found = model.objects.select_related("owner").filter(owner=owner, **{column: name}).first()
+        if found is None:
+            raise OptionError(kind, f"{name!r:.80} is none of this owner's")
+        return found
+    return Owner.objects.get(pk=owner.pk)

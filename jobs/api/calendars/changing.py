@@ -1,0 +1,92 @@
+"""Calendars: create, change, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Schema
+
+from jobs.api.calendars.finding import etag_of_calendar, find_calendar
+from jobs.api.calendars.router import router
+from jobs.api.calendars.schemas import CalendarChange, CalendarDetails, CalendarToCreate
+from jobs.api.kit.callers import caller, forbidden, needs, refuse_other_scope
+from jobs.api.kit.etags import refuse_stale
+from jobs.api.kit.owning import owner_of_request
+from jobs.api.kit.texts import Reason
+from jobs.calendars import changes
+from jobs.calendars.options import change_calendar as change
+from jobs.calendars.options import create_calendar as create
+from jobs.core import barrier
+from jobs.models import Owner, Scope
+from jobs.models.access import Access
+
+CREATES = needs(Scope.ADMIN, "jobs.add_calendar")
+CHANGES = needs(Scope.ADMIN, "jobs.change_calendar")
+DELETES = needs(Scope.ADMIN, "jobs.delete_calendar")
+
+
+class ReasonQuery(Schema):
+    """Why something is removed."""
+
+    reason: Reason = ""
+
+
+WithReason = Annotated[ReasonQuery, Query()]
+
+
+@router.post("", auth=CREATES, response={201: CalendarDetails}, operation_id="create_calendar")
+def create_calendar(
+    request: HttpRequest, response: HttpResponse, body: CalendarToCreate
+) -> CalendarDetails:
+    """Make a calendar. It applies to nothing until it is attached."""
+    access = caller(request)
+    owner = _owner(access, body)
+    options = body.model_dump(exclude={"owner", "is_shared", "name"})
+    with barrier.lifted():
+        if owner is not None:
+            owner.refresh_from_db()
+        made = create(body.name, owner=owner, actor=access.actor, **options)
+        response["Location"] = f"{request.path}/{made.pk}"
+        response["ETag"] = etag_of_calendar(made)
+        return CalendarDetails.of(made)
+
+
+@router.patch(
+    "/{int:calendar_id}", auth=CHANGES, response=CalendarDetails, operation_id="change_calendar"
+)
+def change_calendar(
+    request: HttpRequest, response: HttpResponse, calendar_id: int, body: CalendarChange
+) -> CalendarDetails:
+    """Change options of a calendar. `If-Match` is needed."""
+    calendar = find_calendar(request, calendar_id)
+    refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
+    options = body.model_dump(exclude_unset=True)
+    with barrier.lifted(), changes.changing(calendar) as locked:
+        refuse_stale(request, etag_of_calendar(locked), is_required=True)
+        changed = change(locked, actor=caller(request).actor, **options)
+        response["ETag"] = etag_of_calendar(changed)
+        return CalendarDetails.of(changed)
+
+
+@router.delete(
+    "/{int:calendar_id}", auth=DELETES, response={204: None}, operation_id="delete_calendar"
+)
+def delete_calendar(request: HttpRequest, calendar_id: int, query: WithReason) -> None:
+    """Delete a calendar with its windows. What it applied to is open unless others close it.
+
+    `If-Match` is needed.
+    """
+    calendar = find_calendar(request, calendar_id)
+    refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
+    refuse_stale(request, etag_of_calendar(calendar), is_required=True)
+    with barrier.lifted():
+        changes.delete(calendar, actor=caller(request).actor, reason=query.reason)
+
+
+def _owner(access: Access, body: CalendarToCreate) -> Owner | None:
+    if not body.is_shared:
+        return owner_of_request(access, body.owner, Scope.ADMIN)
+    if not access.has(Scope.ADMIN):
+        raise forbidden("the scope 'admin' for all owners")
+    return None

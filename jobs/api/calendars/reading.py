@@ -1,0 +1,58 @@
+"""Calendars: list and get."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Schema
+from pydantic import Field
+
+from jobs.api.calendars.finding import etag_of_calendar, find_calendar, visible_calendars
+from jobs.api.calendars.router import router
+from jobs.api.calendars.schemas import CalendarDetails
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.etags import unchanged
+from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.texts import Name, Slug
+from jobs.models import Scope
+
+READS = needs(Scope.READ, "jobs.view_calendar")
+
+
+class CalendarQuery(Schema):
+    """Which calendars are asked for."""
+
+    owner: Slug | None = None
+    name: Name | None = Field(None, description="The whole name.")
+
+
+@router.get("", auth=READS, response=PageOf[CalendarDetails], operation_id="list_calendars")
+def list_calendars(
+    request: HttpRequest, filters: Annotated[CalendarQuery, Query()], page: Page
+) -> PageOf[CalendarDetails]:
+    """Return calendars, newest first: yours, and shared ones that apply to something of yours."""
+    access = caller(request)
+    filter_text = filters.model_dump_json()
+    cursor = Cursor.read(page, of="calendars", caller=access.actor, filters=filter_text)
+    rows = visible_calendars(access).order_by("-pk")
+    if filters.owner is not None:
+        rows = rows.filter(owner__slug=filters.owner)
+    if filters.name is not None:
+        rows = rows.filter(name=filters.name)
+    if cursor.after:
+        rows = rows.filter(pk__lt=int(cursor.after))
+    found = list(rows[: cursor.limit + 1])
+    return PageOf[CalendarDetails](
+        items=[CalendarDetails.of(one) for one in found[: cursor.limit]],
+        next=cursor.next([one.pk for one in found]),
+    )
+
+
+@router.get("/{int:calendar_id}", auth=READS, response=CalendarDetails, operation_id="get_calendar")
+def get_calendar(request: HttpRequest, response: HttpResponse, calendar_id: int) -> Any:
+    """Return one calendar. Its ETag changes with its options."""
+    calendar = find_calendar(request, calendar_id)
+    if not_modified := unchanged(request, response, etag_of_calendar(calendar)):
+        return not_modified
+    return CalendarDetails.of(calendar)

@@ -1,0 +1,111 @@
+"""Submissions: list, get, forecast."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Schema
+from pydantic import Field
+
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.etags import etag_of, unchanged
+from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.problems import not_found
+from jobs.api.kit.texts import Moment, Name, Slug, TaskName
+from jobs.api.submissions.router import router
+from jobs.api.submissions.schemas import (
+    RestForecast,
+    RunsForecast,
+    SubmissionDetails,
+    SubmissionMade,
+)
+from jobs.core import barrier
+from jobs.forecast.will_it_fit import forecast_rest
+from jobs.models import Scope, Submission
+from jobs.models.access import Access
+
+READS = needs(Scope.READ, "jobs.view_submission")
+NUMBER_LIMIT = 2**63 - 1
+
+
+class SubmissionQuery(Schema):
+    """Which submissions are asked for; several filters narrow each other."""
+
+    owner: Slug | None = None
+    task: TaskName | None = None
+    label: Name | None = Field(None, description="The whole label.")
+    after: Moment | None = Field(None, description="Submitted at this time or later.")
+    before: Moment | None = Field(None, description="Submitted before this time.")
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """The filters, as those of a queryset."""
+        lookups = {
+            "owner": "owner__slug",
+            "task": "task",
+            "label": "label",
+            "after": "created_at__gte",
+            "before": "created_at__lt",
+        }
+        given = self.model_dump(exclude_none=True)
+        return {lookups[name]: value for name, value in given.items()}
+
+
+@router.get("", auth=READS, response=PageOf[SubmissionMade], operation_id="list_submissions")
+def list_submissions(
+    request: HttpRequest, filters: Annotated[SubmissionQuery, Query()], page: Page
+) -> PageOf[SubmissionMade]:
+    """Return submissions, newest first."""
+    access = caller(request)
+    filter_text = filters.model_dump_json()
+    cursor = Cursor.read(page, of="submissions", caller=access.actor, filters=filter_text)
+    rows = _visible(access).filter(**filters.wanted).order_by("-pk")
+    if cursor.after:
+        rows = rows.filter(pk__lt=int(cursor.after))
+    found = list(rows[: cursor.limit + 1])
+    return PageOf[SubmissionMade](
+        items=[SubmissionMade.of(one) for one in found[: cursor.limit]],
+        next=cursor.next([one.pk for one in found]),
+    )
+
+
+@router.get(
+    "/{int:submission_id}", auth=READS, response=SubmissionDetails, operation_id="get_submission"
+)
+def get_submission(request: HttpRequest, response: HttpResponse, submission_id: int) -> Any:
+    """Return one submission with its progress. Its ETag changes with the progress."""
+    submission = find_submission(request, submission_id)
+    progress = submission.progress
+    etag = etag_of(submission.pk, sorted(progress.counts.items()))
+    if not_modified := unchanged(request, response, etag):
+        return not_modified
+    return SubmissionDetails.of_progress(submission, progress)
+
+
+@router.get(
+    "/{int:submission_id}/forecast",
+    auth=READS,
+    response=RestForecast,
+    operation_id="get_submission_forecast",
+)
+def get_submission_forecast(request: HttpRequest, submission_id: int) -> RestForecast:
+    """Estimate when the waiting runs of a submission start and end."""
+    submission = find_submission(request, submission_id)
+    # It counts what others' runs need of the slots, and names no other owner.
+    with barrier.lifted():
+        found = forecast_rest(submission)
+    return RestForecast(forecast=RunsForecast.of(found) if found is not None else None)
+
+
+def find_submission(request: HttpRequest, submission_id: int) -> Submission:
+    """Return a submission that the caller sees, with its owner; raise Problem if there is none."""
+    rows = _visible(caller(request))
+    found = rows.filter(pk=submission_id).first() if submission_id <= NUMBER_LIMIT else None
+    if found is None:
+        raise not_found()
+    return found
+
+
+def _visible(access: Access) -> Any:
+    return access.narrowed(Submission.objects.select_related("owner"))

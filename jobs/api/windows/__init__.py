@@ -1,0 +1,9 @@
+"""Windows and freezes of calendars: requested, changed, removed, and decided on.
+
+Each module adds its operations to `router`; a window is requested at its calendar.
+"""
+
+from jobs.api.windows import changing, deciding, reading
+from jobs.api.windows.router import router
+
+__all__ = ["changing", "deciding", "reading", "router"]

@@ -1,0 +1,81 @@
+"""Windows and freezes: requested, changed, removed."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from jobs.api.calendars.changing import WithReason
+from jobs.api.calendars.finding import find_calendar
+from jobs.api.calendars.router import router as calendars
+from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.etags import refuse_stale
+from jobs.api.windows.reading import described, etag_of_window, find_window
+from jobs.api.windows.router import router
+from jobs.api.windows.schemas import WindowChange, WindowDetails, WindowToRequest, fields_of
+from jobs.calendars import windows
+from jobs.calendars.changes import changing
+from jobs.core import barrier
+from jobs.models import Scope, Window
+
+REQUESTS = needs(Scope.ADMIN, "jobs.add_window")
+CHANGES = needs(Scope.ADMIN, "jobs.change_window")
+REMOVES = needs(Scope.ADMIN, "jobs.delete_window")
+
+
+@calendars.post(
+    "/{int:calendar_id}/windows",
+    auth=REQUESTS,
+    response={201: WindowDetails},
+    operation_id="request_window",
+    tags=["windows"],
+)
+def request_window(
+    request: HttpRequest, response: HttpResponse, calendar_id: int, body: WindowToRequest
+) -> WindowDetails:
+    """Add a window or freeze to a calendar. A freeze counts at once."""
+    calendar = find_calendar(request, calendar_id)
+    refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
+    with barrier.lifted():
+        made = windows.request_window(calendar, actor=caller(request).actor, **fields_of(body))
+        root = request.path.removesuffix(f"calendars/{calendar_id}/windows")
+        response["Location"] = f"{root}windows/{made.pk}"
+        response["ETag"] = etag_of_window(Window.objects.get(pk=made.pk))
+        return described([made.pk])[0]
+
+
+@router.patch(
+    "/{int:window_id}", auth=CHANGES, response=WindowDetails, operation_id="change_window"
+)
+def change_window(
+    request: HttpRequest, response: HttpResponse, window_id: int, body: WindowChange
+) -> WindowDetails:
+    """Change fields of a window or freeze. `If-Match` is needed.
+
+    A change that only narrows an approved window keeps its approval; any other one asks again.
+    """
+    window = find_window(request, window_id)
+    refuse_other_scope(request, Scope.ADMIN, window.calendar.owner_id)
+    with barrier.lifted(), changing(window.calendar):
+        refuse_stale(request, _etag_now(window), is_required=True)
+        changed = windows.change_window(window, actor=caller(request).actor, **fields_of(body))
+        response["ETag"] = etag_of_window(changed)
+        return described([changed.pk])[0]
+
+
+@router.delete("/{int:window_id}", auth=REMOVES, response={204: None}, operation_id="remove_window")
+def remove_window(request: HttpRequest, window_id: int, query: WithReason) -> None:
+    """Remove a window or freeze, with the decisions on it. `If-Match` is needed.
+
+    The last window of a calendar stays: without it the calendar would always be open.
+    """
+    window = find_window(request, window_id)
+    refuse_other_scope(request, Scope.ADMIN, window.calendar.owner_id)
+    with barrier.lifted(), changing(window.calendar):
+        refuse_stale(request, _etag_now(window), is_required=True)
+        windows.remove_window(window, actor=caller(request).actor, reason=query.reason)
+
+
+def _etag_now(window: Window) -> str:
+    """Return the ETag of a window whose calendar is locked; empty if it was removed meanwhile."""
+    found = Window.objects.filter(pk=window.pk).first()
+    return etag_of_window(found) if found is not None else ""

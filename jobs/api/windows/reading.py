@@ -1,0 +1,177 @@
+"""Windows and freezes: list, get, their next occurrences, and the decisions on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Schema
+from pydantic import Field
+
+from jobs.api.calendars.finding import NUMBER_LIMIT
+from jobs.api.calendars.openings import Openings
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.etags import etag_of, unchanged
+from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.problems import not_found
+from jobs.api.kit.texts import Slug
+from jobs.api.windows.router import router
+from jobs.api.windows.schemas import DecisionDetails, WindowDetails
+from jobs.calendars import visibility
+from jobs.calendars.hours import safe_entry_of
+from jobs.calendars.reads.occurrence_list import next_occurrences
+from jobs.calendars.reads.window_state import to_be_approved, with_approval, with_decision
+from jobs.core import barrier
+from jobs.core.sql import now
+from jobs.models import Decision, Scope, Window, WindowEffect
+from jobs.models.access import Access
+from jobs.windows import notes
+
+READS = needs(Scope.READ, "jobs.view_window")
+_ETAG: Final = (
+    *("pk", "revision", "effect", "starts", "duration_seconds", "zone", "rule", "excluded"),
+    *("added", "valid_from", "valid_until", "reason"),
+)
+_BY_STATE: Final[dict[str, Callable[[Any], Any]]] = {
+    "requested": to_be_approved,
+    "approved": with_approval,
+    "rejected": lambda rows: with_decision(rows, Decision.REJECTED),
+    "revoked": lambda rows: with_decision(rows, Decision.REVOKED),
+}
+
+
+class WindowQuery(Schema):
+    """Which windows are asked for; several filters narrow each other."""
+
+    calendar: int | None = Field(None, ge=1, le=NUMBER_LIMIT)
+    owner: Slug | None = None
+    effect: WindowEffect | None = None
+    state: Literal["requested", "approved", "rejected", "revoked"] | None = Field(
+        None, description="`requested`: an approval is needed, and nobody has decided."
+    )
+
+
+class WindowOccurrence(Schema):
+    """An occurrence; `starts_at` is later than `occurrence_at` if only a part is valid."""
+
+    occurrence_at: datetime = Field(description="The start by which a decision names it.")
+    starts_at: datetime
+    ends_at: datetime
+    counts: bool = Field(description="It is approved, or needs no approval.")
+    note: str = Field(description="On a change of the clock; else empty.")
+
+
+class WindowOccurrences(Schema):
+    """The next occurrences, up to eight years ahead."""
+
+    items: list[WindowOccurrence]
+
+
+@router.get("", auth=READS, response=PageOf[WindowDetails], operation_id="list_windows")
+def list_windows(
+    request: HttpRequest, filters: Annotated[WindowQuery, Query()], page: Page
+) -> PageOf[WindowDetails]:
+    """Return windows and freezes, newest first."""
+    access = caller(request)
+    filter_text = filters.model_dump_json()
+    cursor = Cursor.read(page, of="windows", caller=access.actor, filters=filter_text)
+    rows = _visible(access).order_by("-pk")
+    if filters.calendar is not None:
+        rows = rows.filter(calendar=filters.calendar)
+    if filters.owner is not None:
+        rows = rows.filter(calendar__owner__slug=filters.owner)
+    if filters.effect is not None:
+        rows = rows.filter(effect=filters.effect)
+    if filters.state is not None:
+        rows = _BY_STATE[filters.state](rows)
+    if cursor.after:
+        rows = rows.filter(pk__lt=int(cursor.after))
+    keys = list(rows.values_list("pk", flat=True)[: cursor.limit + 1])
+    return PageOf[WindowDetails](items=described(keys[: cursor.limit]), next=cursor.next(keys))
+
+
+@router.get("/{int:window_id}", auth=READS, response=WindowDetails, operation_id="get_window")
+def get_window(request: HttpRequest, response: HttpResponse, window_id: int) -> Any:
+    """Return one window or freeze. Its ETag changes with its fields and with each decision."""
+    window = find_window(request, window_id)
+    if not_modified := unchanged(request, response, etag_of_window(window)):
+        return not_modified
+    return described([window.pk])[0]
+
+
+@router.get(
+    "/{int:window_id}/occurrences",
+    auth=READS,
+    response=WindowOccurrences,
+    operation_id="get_occurrences",
+)
+def get_occurrences(request: HttpRequest, window_id: int, query: Openings) -> WindowOccurrences:
+    """Return the next occurrences of a window or freeze, approved or not."""
+    entry = safe_entry_of(find_window(request, window_id))
+    found = next_occurrences(entry, after=query.start, count=query.count)
+    return WindowOccurrences(
+        items=[
+            WindowOccurrence(
+                occurrence_at=one.start,
+                starts_at=one.span.start,
+                ends_at=one.span.end,
+                counts=one.counts,
+                note=notes(entry, one.span),
+            )
+            for one in found
+        ]
+    )
+
+
+@router.get(
+    "/{int:window_id}/decisions",
+    auth=READS,
+    response=PageOf[DecisionDetails],
+    operation_id="list_decisions",
+)
+def list_decisions(request: HttpRequest, window_id: int, page: Page) -> PageOf[DecisionDetails]:
+    """Return the decisions on a window, newest first. Those on earlier revisions do not count."""
+    window = find_window(request, window_id)
+    cursor = Cursor.read(page, of="decisions", caller=caller(request).actor, filters=window_id)
+    rows = window.decisions.order_by("-pk")
+    if cursor.after:
+        rows = rows.filter(pk__lt=int(cursor.after))
+    found = list(rows[: cursor.limit + 1])
+    return PageOf[DecisionDetails](
+        items=[DecisionDetails.of(one) for one in found[: cursor.limit]],
+        next=cursor.next([one.pk for one in found]),
+    )
+
+
+def find_window(request: HttpRequest, window_id: int) -> Window:
+    """Return a window that the caller sees, with its calendar; raise Problem if there is none."""
+    rows = _visible(caller(request))
+    found: Window | None = rows.filter(pk=window_id).first() if window_id <= NUMBER_LIMIT else None
+    if found is None:
+        raise not_found()
+    return found
+
+
+def described(keys: list[int]) -> list[WindowDetails]:
+    """Return windows that were found behind the barrier, newest first."""
+    # The barrier hides the names of users.
+    with barrier.lifted():
+        rows = Window.objects.filter(pk__in=keys).select_related(
+            "calendar__owner", "requested_by", "requested_by_token"
+        )
+        moment = now()
+        found = rows.prefetch_related("decisions").order_by("-pk")
+        return [WindowDetails.of(one, now=moment) for one in found]
+
+
+def etag_of_window(window: Window) -> str:
+    """Return the ETag of a window and the newest decision on it."""
+    newest = window.decisions.order_by("-pk").values_list("pk", flat=True).first()
+    return etag_of(newest, *(getattr(window, name) for name in _ETAG))
+
+
+def _visible(access: Access) -> Any:
+    rows = Window.objects.select_related("calendar", "calendar__owner")
+    return visibility.visible_rows(rows, access, path="calendar__")

@@ -1,0 +1,60 @@
+"""jobs/api/submissions: forecast, watched and cancelled."""
+
+from typing import Any
+
+from django.test import Client
+
+from jobs.api.submissions import watching
+from jobs.models import Owner, Run
+from jobs.owners.tokens import make_token
+from tests.jobs.api.conftest import ROOT, Caller, post
+from tests.jobs.scenes import submitted
+
+
+def test_a_submission_is_listed_read_and_cancelled(caller: Caller, acme: Owner) -> None:
+    """A second cancel changes nothing."""
+    client = caller(acme)
+    made = post(client, "/submissions", {"task": "tests.add", "arguments": [{"x": 1, "y": 2}] * 3})
+    [listed] = client.get(f"{ROOT}/submissions").json()["items"]
+    assert listed == made.json()
+    path = f"/submissions/{listed['id']}"
+    progress = client.get(f"{ROOT}{path}").json()["progress"]
+    assert progress == {"total": 3, "ended": 0, "is_done": False, "states": {"queued": 3}}
+    assert client.get(f"{ROOT}{path}/forecast").json()["forecast"]["count"] == 3
+    for count in (3, 0):
+        assert post(client, f"{path}/cancel", {"reason": "wrong"}).json()["cancelled"] == count
+
+
+def test_a_stream_ends_with_its_submission(caller: Caller, acme: Owner, monkeypatch: Any) -> None:
+    """It sends what is now, each change and the end; who has the end connects in vain."""
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.0)
+    [run] = submitted(acme)
+    caller(acme)
+    secret = make_token("watcher", scopes=["read"], owner=acme).secret
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    path = f"{ROOT}/submissions/{run.submission_id}/events"
+    answer: Any = client.get(path)
+    parts = iter(answer.streaming_content)
+    assert next(parts).startswith(b"retry:")
+    assert b"event: progress" in next(parts)
+    Run.objects.get().cancel()
+    last = next(parts).decode()
+    assert "event: end" in last and list(parts) == []
+    [mark] = [line.removeprefix("id: ") for line in last.splitlines() if line.startswith("id: ")]
+    assert client.get(path, headers={"Last-Event-ID": mark}).status_code == 204
+
+
+def test_a_forecast_stores_nothing_and_names_wrong_fields(caller: Caller, acme: Owner) -> None:
+    """Targets or a group are needed, and times that are near."""
+    client = caller(acme)
+    body = {"task": "tests.add", "targets": ["sw-1", "sw-2"]}
+    assert post(client, "/submissions/fit", body).json()["count"] == 2
+    for changed, field in (
+        ({"targets": None}, "targets"),
+        ({"targets": None, "group": "none"}, "group"),
+        ({"at": "9999-01-01T00:00:00Z"}, "at"),
+        ({"at": "2030-01-01T00:00:00"}, "at"),
+        ({"expected_seconds": 0}, "expected_seconds"),
+    ):
+        assert post(client, "/submissions/fit", {**body, **changed}).json()["field"] == field
+    assert not Run.objects.exists()
