@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI, Router
 
 from jobs import __version__
-from jobs.api import runs, tasks, tokens
+from jobs.api import audit, dead_letters, owners, runs, tasks, tokens, workers
 from jobs.api.kit.bodies import StrictParser
 from jobs.api.kit.callers import Token, needs
 from jobs.api.kit.document import complete
@@ -28,6 +28,10 @@ RESOURCES: Final = (
     ("/runs", runs.router),
     ("/submissions", runs.submitting.submissions),
     ("/tokens", tokens.router),
+    ("/owners", owners.router),
+    ("/workers", workers.router),
+    ("/dead-letters", dead_letters.router),
+    ("/audit", audit.router),
 )
 """Each resource by its path, with a router."""
 

@@ -20,6 +20,7 @@ from jobs.core.errors import (
     FairshiftError,
     FieldError,
     IdempotencyConflict,
+    LastAdmin,
     LimitExceeded,
     OptionError,
     PayloadTooLarge,
@@ -117,6 +118,11 @@ def _(error: LimitExceeded) -> Problem:
 @of_error.register
 def _(error: AccessDenied) -> Problem:
     return Problem(403, "forbidden", str(error))
+
+
+@of_error.register
+def _(error: LastAdmin) -> Problem:
+    return Problem(409, "last_admin", str(error))
 
 
 @of_error.register

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
+
 from jobs.api.site import document
-from jobs.models import Owner, Run
+from jobs.models import Membership, Owner, Role, Run
 from jobs.owners.tokens import make_token
 from jobs.runs.cancellation import cancel_runs
 from tests.jobs.api.conftest import ROOT
-from tests.jobs.scenes import submitted
+from tests.jobs.scenes import living_worker, submitted
 
 METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
 ADD: Final = {"x": 1, "y": 2}
@@ -58,6 +60,13 @@ def cancelled_run_of(owner: Owner) -> UUID:
     return run_id
 
 
+def member_of(owner: Owner) -> str:
+    name = f"member-of-{owner.slug}"
+    user, _ = get_user_model().objects.get_or_create(username=name)
+    Membership.objects.get_or_create(owner=owner, user=user, defaults={"role": Role.VIEWER})
+    return name
+
+
 PARAMETERS: Final[dict[str, Parameter]] = {
     "run_id": Parameter(run_of, UUID(int=7 << 76 | 2 << 62)),
     "task": Parameter(lambda _owner: "tests.add", "tests.nothing", is_owned=False),
@@ -65,6 +74,9 @@ PARAMETERS: Final[dict[str, Parameter]] = {
         lambda owner: make_token(owner.slug, scopes=["read"], owner=owner).token.prefix,
         "fs_aaaaaaaa",
     ),
+    "slug": Parameter(lambda owner: owner.slug, "nobody99"),
+    "user": Parameter(member_of, "nobody99"),
+    "worker_id": Parameter(lambda _owner: living_worker(), UUID(int=9), is_owned=False),
 }
 """By the name of the parameter."""
 
@@ -82,7 +94,20 @@ BODIES: Final[dict[str, Any]] = {
     "retry_runs": {"filter": {"task": "tests.add"}},
     "make_token": {"name": "program", "scopes": ["read"]},
     "revoke_token": {},
+    "add_owner": {"slug": "initech"},
+    "change_owner": {"name": "Acme"},
+    "pause_owner": {},
+    "resume_owner": {},
+    "add_member": {"user": "newcomer", "role": "viewer"},
+    "change_member": {"role": "operator"},
+    "retry_dead_letters": {"task": "tests.add", "error": "E", "reason": "fixed"},
 }
+
+OF_INSTALLATION: Final = frozenset({"add_owner"})
+"""Operations that only callers for the whole installation may use."""
+
+HEADERS: Final = {name: {"If-Match": "*"} for name in ("change_owner", "change_member")}
+"""Headers that an operation needs."""
 
 NAMES_OWNER: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "submit_run": lambda slug: {**BODIES["submit_run"], "owner": slug},
@@ -90,6 +115,7 @@ NAMES_OWNER: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "cancel_runs": lambda slug: {"filter": {"owner": slug}},
     "retry_runs": lambda slug: {"filter": {"owner": slug}},
     "make_token": lambda slug: {**BODIES["make_token"], "owner": slug},
+    "retry_dead_letters": lambda slug: {**BODIES["retry_dead_letters"], "owner": slug},
 }
 """Bodies that name an owner."""
 
@@ -121,4 +147,5 @@ def key_of(operation: Operation, parameter: str, owner: Owner) -> Any:
 def words_of(owner: Owner) -> set[str]:
     """Return what an answer to another owner must not contain."""
     runs = Run.objects.filter(owner=owner).values_list("id", flat=True)
-    return {owner.slug, *map(str, runs)}
+    members = Membership.objects.filter(owner=owner).values_list("user__username", flat=True)
+    return {owner.slug, *map(str, runs), *members}

@@ -7,17 +7,20 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.test import Client
 
 from jobs.core import barrier
 from jobs.core.sql import now
-from jobs.models import ApiToken, AuditEntry, Owner, Run
+from jobs.models import ApiToken, AuditEntry, Membership, Owner, Run
 from jobs.models.access import Access
 from jobs.owners.tokens import make_token, revoke_token
 from tests.jobs.api.conftest import Caller, client_of
 from tests.jobs.api.matrix import (
     BODIES,
+    HEADERS,
     NAMES_OWNER,
+    OF_INSTALLATION,
     PARAMETERS,
     Operation,
     key_of,
@@ -43,10 +46,13 @@ def one_wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def send(client: Client, operation: Operation, keys: dict[str, Any], body: Any = None) -> Any:
     """Call an operation with these path parameters."""
     path = operation.path.format(**keys)
+    headers = HEADERS.get(operation.id, {})
     if not operation.has_body:
-        return getattr(client, operation.method)(path)
+        return getattr(client, operation.method)(path, headers=headers)
     content = BODIES[operation.id] if body is None else body
-    return getattr(client, operation.method)(path, content, content_type="application/json")
+    return getattr(client, operation.method)(
+        path, content, content_type="application/json", headers=headers
+    )
 
 
 def own(operation: Operation, owner: Owner) -> dict[str, Any]:
@@ -67,7 +73,9 @@ def test_every_operation_can_be_filled(operation: Operation) -> None:
 @by_operation
 def test_own_rows_are_answered(operation: Operation, caller: Caller, acme: Owner) -> None:
     """Else the refusals below would prove nothing."""
-    answer = send(caller(acme), operation, own(operation, acme))
+    get_user_model().objects.create(username="newcomer")
+    client = caller() if operation.id in OF_INSTALLATION else caller(acme)
+    answer = send(client, operation, own(operation, acme))
     assert 200 <= answer.status_code < 300, answer.content
 
 
@@ -152,8 +160,9 @@ def test_a_caller_without_a_usable_token_is_told_nothing(
 def fingerprint(owner: Owner | None = None) -> Any:
     """Return what must be unchanged after a refused request."""
     rows = [Run.objects.all(), ApiToken.objects.all(), AuditEntry.objects.all()]
+    rows += [Membership.objects.all()]
     mine = [each.filter(owner=owner) if owner else each for each in rows]
-    columns = [("id", "state", "payload"), ("id", "revoked_at"), ("id",)]
+    columns = [("id", "state", "payload"), ("id", "revoked_at"), ("id",), ("id", "role")]
     return [
         [tuple(map(str, row)) for row in each.order_by("id").values_list(*names)]
         for each, names in zip(mine, columns, strict=True)
