@@ -76,6 +76,28 @@ def is_raised() -> bool:
     return _state.owners is not None and not _state.is_lifted
 
 
+def owners_of_request() -> str | None:
+    """Return the owners that this request sees, for `raised_again`; None without a barrier."""
+    return _state.owners
+
+
+@contextmanager
+def raised_again(owners: str | None) -> Iterator[None]:
+    """Raise the barrier of a request that has ended, for the statements of this block.
+
+    An answer that is sent in parts is read after its request has lowered the barrier. Afterwards it
+    is lowered. `owners` is what `owners_of_request` returned; None: there is no barrier.
+    """
+    lower()
+    if owners is not None:
+        note_raised(owners)
+        _state.is_up = False
+    try:
+        yield
+    finally:
+        lower()
+
+
 @contextmanager
 def lifted() -> Iterator[None]:
     """Act as the system on rows that were found behind the barrier.

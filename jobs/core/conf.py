@@ -97,6 +97,8 @@ RULES: Final[dict[str, Rule]] = {
     "API_MAX_BODY_BYTES": Rule(16 * 2**20, Kind.WHOLE, 1024, 256 * 2**20),
     "API_MAX_BATCH": Rule(10_000, Kind.WHOLE, 1, 100_000),
     "API_MAX_DEPTH": Rule(64, Kind.WHOLE, 4, 200),
+    "API_MAX_STREAMS": Rule(2, Kind.WHOLE, 0, 10_000),
+    "API_STREAM_SECONDS": Rule(300.0, Kind.SECONDS, 1, 86_400),
     "API_TOKEN_PER_MINUTE": Rule(60_000, Kind.WHOLE, 1, 10_000_000),
     "API_OWNER_PER_MINUTE": Rule(120_000, Kind.WHOLE, 1, 10_000_000),
     "API_OWNER_WAITING_RUNS": Rule(1_000_000, Kind.WHOLE, 1, 100_000_000),

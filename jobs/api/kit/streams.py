@@ -1,0 +1,143 @@
+"""Answers that are sent in parts: each part is read behind the barrier of the request.
+
+The barrier of a request is lowered when its view returns, before the first part is read. A stream
+raises it again for each read, looks whether the caller's token is still usable, and may give the
+connection back to others until the next read. A process sends a bounded number of streams.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+
+from django.db import connection
+from django.http import HttpRequest, StreamingHttpResponse
+
+from jobs.api.kit.callers import caller
+from jobs.api.kit.problems import Problem
+from jobs.core import barrier
+from jobs.core.conf import setting
+from jobs.models import ApiToken
+
+AGAIN_SECONDS: Final = 5
+"""Retry-After when the process sends as many streams as it may."""
+TRUSTED_SECONDS: Final = 1.0
+"""How long a stream goes on without looking whether its token was revoked."""
+
+Found = TypeVar("Found")
+
+
+class Revoked(Exception):
+    """The caller's token was revoked, or has expired, while its answer was sent."""
+
+
+class Stream:
+    """The reads of one answer that is sent in parts. Not thread-safe."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._actor = caller(request).actor
+        self._owners = barrier.owners_of_request()
+        self._trusted_until = time.monotonic() + TRUSTED_SECONDS
+
+    def read(self, query: Callable[[], Found]) -> Found:
+        """Return what a query finds behind the request's barrier; it must not be lazy.
+
+        Raises Revoked for a token that is no longer usable, and whatever the query raises.
+        """
+        with barrier.raised_again(self._owners):
+            self._refuse_revoked()
+            return query()
+
+    def release(self) -> None:
+        """Give the connection back until the next read."""
+        if not connection.in_atomic_block:
+            connection.close()
+
+    def _refuse_revoked(self) -> None:
+        if not isinstance(self._actor, ApiToken) or time.monotonic() < self._trusted_until:
+            return
+        if not ApiToken.objects.usable().filter(pk=self._actor.pk).exists():
+            raise Revoked
+        self._trusted_until = time.monotonic() + TRUSTED_SECONDS
+
+
+class _Open:
+    """The streams that this process sends now."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def take(self) -> None:
+        """Count one more; raise Problem if there are as many as there may be."""
+        most: int = setting("API_MAX_STREAMS")
+        with self._lock:
+            if self.count >= most:
+                raise Problem(
+                    503,
+                    "too_many_streams",
+                    f"This process sends {most:,} streams already. Repeat the request.",
+                    limit=most,
+                    headers={"Retry-After": str(AGAIN_SECONDS)},
+                )
+            self.count += 1
+
+    def give_back(self) -> None:
+        with self._lock:
+            self.count -= 1
+
+
+open_streams: Final = _Open()
+
+
+class _Parts:
+    """The parts of an answer, which give back its place once: at their end, or when it is closed.
+
+    A generator that was never begun would not run its `finally`.
+    """
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts = parts
+        self._is_open = True
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._parts)
+        except Revoked:
+            self.close()
+            raise StopIteration from None
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the answer; the server calls it also for a caller that has gone."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        open_streams.give_back()
+        close = getattr(self._parts, "close", None)
+        if close is not None:
+            close()
+
+
+def streamed(
+    request: HttpRequest, parts: Callable[[Stream], Iterator[bytes]], *, content_type: str
+) -> StreamingHttpResponse:
+    """Return an answer whose parts are made while it is sent, by `parts(stream)`.
+
+    The parts read by `stream.read(query)` only. Raises Problem, with Retry-After, when the process
+    sends as many streams as it may. A caller whose token is revoked gets no further part.
+    """
+    stream = Stream(request)
+    open_streams.take()
+    answer = StreamingHttpResponse(_Parts(parts(stream)), content_type=content_type)
+    # For proxies: a part that waits in a buffer arrives late.
+    answer["X-Accel-Buffering"] = "no"
+    answer["Cache-Control"] = "private, no-store"
+    return answer
