@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI, Router
 
 from jobs import __version__
-from jobs.api import audit, dead_letters, owners, runs, tasks, tokens, workers
+from jobs.api import audit, dead_letters, exports, owners, runs, tasks, tokens, workers
 from jobs.api.kit.bodies import StrictParser
 from jobs.api.kit.callers import Token, needs
 from jobs.api.kit.document import complete
@@ -32,6 +32,7 @@ RESOURCES: Final = (
     ("/workers", workers.router),
     ("/dead-letters", dead_letters.router),
     ("/audit", audit.router),
+    ("/exports", exports.router),
 )
 """Each resource by its path, with a router."""
 

@@ -43,9 +43,7 @@ def test_each_part_sees_the_callers_rows_only(acme: Owner, stranger: Owner) -> N
     assert open_streams.count == 0
 
 
-def test_a_revoked_token_gets_no_further_part(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_revoked_token_gets_no_further_part(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a second."""
     monkeypatch.setattr(streams, "TRUSTED_SECONDS", 0.0)
     request, token = asked(acme)

@@ -1,0 +1,96 @@
+"""PostgreSQL is frozen or killed under real web processes: each request is answered within 2 s."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.flows.installation import Installation, installed
+from tests.flows.web import Answer, Site, site
+from tests.waiting import wait_for
+
+MOST_SECONDS = 2.0
+MAKE_TOKEN = """
+from jobs.models import Owner
+from jobs.owners.tokens import make_token
+scopes = ["read", "submit", "operate", "approve", "admin"]
+print("token", make_token("scene", scopes=scopes, owner=Owner.objects.get(slug="acme")).secret)
+"""
+ADD = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
+REQUESTS: tuple[tuple[str, str, Any], ...] = (
+    ("GET", "/runs", None),
+    ("GET", "/owners/acme", None),
+    ("POST", "/runs", ADD),
+    ("POST", "/submissions", {**ADD, "arguments": [{"x": 1, "y": 2}] * 100}),
+)
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Servers of these scenes' own, and no worker."""
+    with installed(tmp_path_factory.mktemp("web"), runs=False) as installation:
+        yield installation
+
+
+@pytest.fixture(scope="module")
+def here(quiet: Installation) -> Iterator[Site]:
+    """Two web processes on these servers."""
+    output, _ = quiet.python(MAKE_TOKEN, **quiet.urls).communicate(timeout=60)
+    [token] = [line.split()[1] for line in output.splitlines() if line.startswith("token ")]
+    with site(quiet, token, **quiet.urls) as running:
+        yield running
+
+
+def ask_all(here: Site) -> list[Answer]:
+    """Send every request twice, four at a time."""
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(lambda one: here.send(*one), REQUESTS * 2))
+
+
+@pytest.mark.parametrize("how", ["frozen", "killed"])
+def test_a_server_that_is_away_is_said_within_2_seconds(
+    quiet: Installation, here: Site, how: str
+) -> None:
+    """503 with Retry-After, nothing is stored; afterwards the same requests are answered."""
+    assert {answer.status for answer in ask_all(here)} == {200, 202}
+    before = quiet.count("SELECT count(*) FROM jobs_run")
+    postgres = quiet.servers.postgres
+    if how == "frozen":
+        postgres.freeze()
+    else:
+        postgres.kill()
+    try:
+        # The second time on no connection at all.
+        answers = ask_all(here) + ask_all(here)
+    finally:
+        if how == "frozen":
+            postgres.thaw()
+        else:
+            postgres.start()
+    assert {answer.status for answer in answers} == {503}
+    assert {answer.body["code"] for answer in answers} == {"database_away"}
+    assert all(int(answer.headers["Retry-After"]) >= 1 for answer in answers)
+    assert max(answer.seconds for answer in answers) < MOST_SECONDS
+    assert quiet.count("SELECT count(*) FROM jobs_run") == before
+    wait_for(lambda: here.send("GET", "/runs").status == 200, seconds=10)
+    assert {answer.status for answer in ask_all(here)} == {200, 202}
+
+
+def test_a_slow_statement_of_a_living_server_is_waited_for(quiet: Installation, here: Site) -> None:
+    """A lock is held for longer than the patience with a silent server."""
+    lock = "SELECT pg_sleep(1.5) FROM (SELECT 1 FROM jobs_owner WHERE slug = 'acme' FOR UPDATE) o"
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(quiet.servers.sql, lock)
+        wait_for(
+            lambda: (
+                quiet.count(
+                    "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(1.5)%'"
+                )
+                == 1
+            )
+        )
+        paused = here.send("POST", "/owners/acme/pause", {})
+        assert paused.status == 200
+        held.result()
+    assert here.send("POST", "/owners/acme/resume", {}).status == 200
