@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from fleet import BrokerUnavailable
@@ -23,6 +23,8 @@ from jobs.models import Owner
 from jobs.runs.dispatch import owners
 
 LONGEST: Final = timedelta(days=31)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""No id is of a time before."""
 MILLISECONDS: Final = 700
 """Most time of each of the two queries."""
 
@@ -47,7 +49,10 @@ def usage(owner: Owner, *, start: datetime, end: datetime) -> Usage:
         raise OptionError("before", "is not later than after")
     if end - start > LONGEST:
         raise OptionError("before", f"is at most {LONGEST.days} days later than after")
-    span: dict[str, Any] = {"first": first_id_of(start), "last": first_id_of(end)}
+    span: dict[str, Any] = {
+        "first": first_id_of(max(start, EPOCH)),
+        "last": first_id_of(max(end, EPOCH)),
+    }
     rows = within(MILLISECONDS, lambda: sql.run("owners/usage", {"owner": owner.pk, **span}))
     seconds = None if rows is None else sum(row["worker_seconds"] for row in rows)
     return Usage(

@@ -14,7 +14,7 @@ from ninja import Schema
 from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, forbidden, needs, refuse_other_scope
-from jobs.api.kit.etags import refuse_stale
+from jobs.api.kit.etags import IF_MATCH, refuse_stale
 from jobs.api.kit.problems import Problem
 from jobs.api.kit.texts import Moment, Reason, Slug, Text
 from jobs.api.owners.reading import find_owner
@@ -30,6 +30,8 @@ from jobs.owners.registry import add_owner, change_owner
 ADDS = needs(Scope.ADMIN, "jobs.add_owner")
 CHANGES = needs(Scope.ADMIN, "jobs.change_owner")
 PAUSES = needs(Scope.OPERATE, "jobs.pause_owner")
+LAST_YEAR: Final = 9998
+"""Python has no later year than 9999, and an offset may lead there."""
 NEVER_NULL: Final = ("weight", "name", "zone")
 
 Weight = Annotated[int, Field(ge=1, le=WEIGHT_MOST, strict=True)]
@@ -97,7 +99,13 @@ def add(request: HttpRequest, response: HttpResponse, body: OwnerToAdd) -> Owner
     return OwnerDetails.of(owner)
 
 
-@router.patch("/{slug}", auth=CHANGES, response=OwnerDetails, operation_id="change_owner")
+@router.patch(
+    "/{slug}",
+    auth=CHANGES,
+    response=OwnerDetails,
+    operation_id="change_owner",
+    openapi_extra=IF_MATCH,
+)
 def change(
     request: HttpRequest, response: HttpResponse, slug: str, body: OwnerChange
 ) -> OwnerDetails:
@@ -119,6 +127,8 @@ def change(
 def pause(request: HttpRequest, response: HttpResponse, slug: str, body: Pause) -> OwnerDetails:
     """Start no further run of an owner. Repeating it replaces the pause."""
     owner = _operable(request, slug)
+    if body.until is not None and body.until.year > LAST_YEAR:
+        raise Problem(422, "invalid", f"until: is at most in {LAST_YEAR}", field="until")
     with barrier.lifted():
         pause_owner(owner, until=body.until, reason=body.reason, actor=caller(request).actor)
     return _shown(response, owner)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Schema, Status
 from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.etags import etag_of, refuse_stale, unchanged
+from jobs.api.kit.etags import IF_MATCH, etag_of, refuse_stale, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import not_found
 from jobs.api.kit.texts import Reason, Text
@@ -23,6 +23,8 @@ READS = needs(Scope.ADMIN, "jobs.view_membership")
 ADDS = needs(Scope.ADMIN, "jobs.add_membership")
 CHANGES = needs(Scope.ADMIN, "jobs.change_membership")
 REMOVES = needs(Scope.ADMIN, "jobs.delete_membership")
+
+PROBLEM: Final = {"$ref": "#/components/responses/Problem"}
 
 
 class Member(Schema):
@@ -89,7 +91,13 @@ def get_member(request: HttpRequest, response: HttpResponse, slug: str, user: st
     return Member.of(member)
 
 
-@router.patch("/{slug}/members/{user}", auth=CHANGES, response=Member, operation_id="change_member")
+@router.patch(
+    "/{slug}/members/{user}",
+    auth=CHANGES,
+    response=Member,
+    operation_id="change_member",
+    openapi_extra=IF_MATCH,
+)
 def change(
     request: HttpRequest, response: HttpResponse, slug: str, user: str, body: MemberChange
 ) -> Member:
@@ -106,15 +114,19 @@ def change(
 
 
 @router.delete(
-    "/{slug}/members/{user}", auth=REMOVES, response={204: None}, operation_id="remove_member"
+    "/{slug}/members/{user}",
+    auth=REMOVES,
+    response={204: None},
+    operation_id="remove_member",
+    openapi_extra={**IF_MATCH, "responses": {409: PROBLEM}},
 )
 def remove(request: HttpRequest, slug: str, user: str) -> Status:
-    """End a membership.
+    """End a membership. `If-Match` with its ETag is required.
 
     The last admin of an owner stays, unless the caller is an admin of the installation.
     """
     member = _found(_administered(request, slug), user)
-    refuse_stale(request, _etag(member))
+    refuse_stale(request, _etag(member), is_required=True)
     with barrier.lifted():
         remove_member(member, actor=caller(request).actor)
     return Status(204, None)

@@ -106,7 +106,8 @@ BODIES: Final[dict[str, Any]] = {
 OF_INSTALLATION: Final = frozenset({"add_owner"})
 """Operations that only callers for the whole installation may use."""
 
-HEADERS: Final = {name: {"If-Match": "*"} for name in ("change_owner", "change_member")}
+CONDITIONAL: Final = ("change_owner", "change_member", "remove_member")
+HEADERS: Final = {name: {"If-Match": "*"} for name in CONDITIONAL}
 """Headers that an operation needs."""
 
 NAMES_OWNER: Final[dict[str, Callable[[str], dict[str, Any]]]] = {

@@ -18,7 +18,6 @@ def exported(client: Client, **query: Any) -> str:
     answer: Any = client.get(f"{ROOT}/exports/runs", query)
     assert answer.status_code == 200, answer.content
     text = b"".join(answer.streaming_content).decode()
-    answer.close()
     return text
 
 

@@ -54,7 +54,6 @@ def whole(answer: Any) -> Any:
     if not answer.streaming:
         return answer
     content = b"".join(answer.streaming_content)
-    answer.close()
     return HttpResponse(content, status=answer.status_code, headers=answer.headers)
 
 

@@ -18,6 +18,10 @@ def patch(client: Client, path: str, body: Any, **headers: str) -> Any:
     return client.patch(f"{ROOT}{path}", body, content_type="application/json", headers=headers)
 
 
+def remove(client: Client, path: str) -> Any:
+    return client.delete(f"{ROOT}{path}", headers={"If-Match": "*"})
+
+
 def member(owner: Owner, name: str, role: str = Role.ADMIN) -> Membership:
     user = get_user_model().objects.create(username=name)
     return Membership.objects.create(owner=owner, user=user, role=role)
@@ -122,7 +126,7 @@ def test_a_member_is_added_changed_and_removed(caller: Caller, acme: Owner) -> N
     assert client.get(f"{ROOT}/owners/acme/members").json()["items"] == [
         {"user": "ada", "role": "operator"}
     ]
-    assert client.delete(f"{ROOT}{path}").status_code == 204
+    assert remove(client, path).status_code == 204
     assert client.get(f"{ROOT}{path}").status_code == 404
     actions = AuditEntry.objects.filter(object_type="membership").order_by("id")
     assert list(actions.values_list("action", flat=True)) == ["add", "change", "delete"]
@@ -134,12 +138,12 @@ def test_the_last_admin_of_an_owner_stays(caller: Caller, acme: Owner) -> None:
     member(acme, "eve", Role.OPERATOR)
     path = "/owners/acme/members/ada"
     client = caller(acme)
-    problem(client.delete(f"{ROOT}{path}"), 409, "last_admin")
+    problem(remove(client, path), 409, "last_admin")
     lowered = patch(client, path, {"role": "viewer"}, **{"If-Match": "*"})
     problem(lowered, 409, "last_admin")
     member(acme, "bob")
-    assert client.delete(f"{ROOT}{path}").status_code == 204
-    assert caller().delete(f"{ROOT}/owners/acme/members/bob").status_code == 204
+    assert remove(client, path).status_code == 204
+    assert remove(caller(), "/owners/acme/members/bob").status_code == 204
 
 
 # --- workers --------------------------------------------------------------------------------
