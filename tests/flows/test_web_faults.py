@@ -1,16 +1,21 @@
-"""PostgreSQL is frozen or killed under real web processes: each request is answered within 2 s."""
+"""PostgreSQL, Redis or a web process fails: each request is answered within 2 s, none is lost."""
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
+import urllib3
 
 from tests.flows.installation import Installation, installed
+from tests.flows.redis_faults import break_redis, heal_redis
 from tests.flows.web import Answer, Site, site
 from tests.waiting import wait_for
 
 MOST_SECONDS = 2.0
+RUNS = "SELECT count(*) FROM jobs_run"
 MAKE_TOKEN = """
 from jobs.models import Owner
 from jobs.owners.tokens import make_token
@@ -54,7 +59,7 @@ def test_a_server_that_is_away_is_said_within_2_seconds(
 ) -> None:
     """503 with Retry-After, nothing is stored; afterwards the same requests are answered."""
     assert {answer.status for answer in ask_all(here)} == {200, 202}
-    before = quiet.count("SELECT count(*) FROM jobs_run")
+    before = quiet.count(RUNS)
     postgres = quiet.servers.postgres
     if how == "frozen":
         postgres.freeze()
@@ -72,7 +77,7 @@ def test_a_server_that_is_away_is_said_within_2_seconds(
     assert {answer.body["code"] for answer in answers} == {"database_away"}
     assert all(int(answer.headers["Retry-After"]) >= 1 for answer in answers)
     assert max(answer.seconds for answer in answers) < MOST_SECONDS
-    assert quiet.count("SELECT count(*) FROM jobs_run") == before
+    assert quiet.count(RUNS) == before
     wait_for(lambda: here.send("GET", "/runs").status == 200, seconds=10)
     assert {answer.status for answer in ask_all(here)} == {200, 202}
 
@@ -94,3 +99,45 @@ def test_a_slow_statement_of_a_living_server_is_waited_for(quiet: Installation, 
         assert paused.status == 200
         held.result()
     assert here.send("POST", "/owners/acme/resume", {}).status == 200
+
+
+@pytest.mark.parametrize("how", ["hung", "refused", "read-only", "full"])
+def test_a_submit_over_http_needs_no_redis(quiet: Installation, here: Site, how: str) -> None:
+    """Each is stored and answered; none takes 2 s."""
+    before = quiet.count(RUNS)
+    break_redis(quiet, how)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(lambda _: here.send("POST", "/runs", ADD), range(60)))
+    finally:
+        heal_redis(quiet, how)
+    assert {answer.status for answer in answers} == {202}
+    assert max(answer.seconds for answer in answers) < MOST_SECONDS
+    assert quiet.count(RUNS) - before == len({answer.body["id"] for answer in answers}) == 60
+
+
+def test_a_repeated_submit_makes_one_run_though_web_processes_die(
+    quiet: Installation, here: Site
+) -> None:
+    """20 keys, 25 callers at once for each; every caller repeats until it has an answer."""
+    before = quiet.count(RUNS)
+    deadline = time.monotonic() + 60
+
+    def insist(key: str) -> tuple[str, str]:
+        while True:
+            assert time.monotonic() < deadline
+            with suppress(urllib3.exceptions.HTTPError):
+                answer = here.send("POST", "/runs", ADD, **{"Idempotency-Key": key})
+                assert answer.status == 202, answer.body
+                return key, answer.body["id"]
+
+    keys = [f"order-{number}" for number in range(20)]
+    with ThreadPoolExecutor(25) as pool:
+        asked = pool.map(insist, [key for key in keys for _ in range(25)])
+        for place, _ in enumerate(keys):
+            wanted = before + place
+            wait_for(lambda wanted=wanted: quiet.count(RUNS) >= wanted, seconds=30)
+            if place % 5 == 4:
+                here.kill_one()
+        found = set(asked)
+    assert len(found) == len(keys) == quiet.count(RUNS) - before

@@ -1,16 +1,20 @@
 """Real web processes of a scene, and requests to them with their times."""
 
 import json
+import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import urllib3
 
 from fleet.stack import programs
+from fleet.stack.stack import Stack
 from tests.flows.kept import kept
 from tests.flows.processes import Processes
 
@@ -28,9 +32,10 @@ class Answer:
 class Site:
     """The address of the web processes, and a token for it."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, stack: Stack) -> None:
         self.url = url
         self.token = token
+        self._stack = stack
         self._pool = urllib3.PoolManager(retries=False, timeout=30, maxsize=8)
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
@@ -44,19 +49,25 @@ class Site:
         seconds = time.monotonic() - began_at
         return Answer(answer.status, answer.headers, json.loads(answer.data), seconds)
 
+    def kill_one(self) -> None:
+        """SIGKILL one web process; its parent starts another."""
+        parent = self._stack.pid("web")
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGKILL)
+
 
 @contextmanager
 def site(scene: Processes, token: str, **environ: str) -> Iterator[Site]:
     """Run two web processes until the block ends."""
     port = _free_port()
     environ = {
-        "FAIRSHIFT_OFFERED_TASKS": "tests.* flows.*",
+        "FAIRSHIFT_OFFERED_TASKS": "tests.*,flows.*",
         "ALLOWED_HOSTS": "127.0.0.1",
         **environ,
     }
     web = programs.web(port=port, processes=2, threads=4)
-    with kept(scene, web, restart=False, **environ):
-        yield Site(f"http://127.0.0.1:{port}", token)
+    with kept(scene, web, restart=False, **environ) as stack:
+        yield Site(f"http://127.0.0.1:{port}", token, stack)
 
 
 def _free_port() -> int:

@@ -17,8 +17,7 @@ def exported(client: Client, **query: Any) -> str:
     """Return the whole text of an export."""
     answer: Any = client.get(f"{ROOT}/exports/runs", query)
     assert answer.status_code == 200, answer.content
-    text = b"".join(answer.streaming_content).decode()
-    return text
+    return b"".join(answer.streaming_content).decode()
 
 
 def test_all_runs_are_exported_in_chunks(
