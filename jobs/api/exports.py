@@ -17,7 +17,7 @@ from ninja import Query, Router
 from pydantic import Field
 
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.streams import Stream, streamed
+from jobs.api.kit.streams import Revoked, Stream, streamed
 from jobs.api.runs.finding import WITH, RunQuery, visible_runs
 from jobs.api.runs.reading import UNLISTED
 from jobs.api.runs.schemas import RunDetails, RunSummary
@@ -29,6 +29,8 @@ from jobs.runs.reads.listing import newest
 router = Router(tags=["exports"])
 READS = needs(Scope.READ, "jobs.view_run")
 CHUNK: Final = 500
+CHUNK_WITH_ARGUMENTS: Final = 50
+"""Runs of one read; arguments and results may have a megabyte each."""
 MEDIA_TYPES: Final = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 SENT: Final = {
     "responses": {
@@ -63,9 +65,13 @@ def export_runs(request: HttpRequest, query: Query[ExportQuery]) -> StreamingHtt
 
     def parts(stream: Stream) -> Iterator[bytes]:
         lines = _csv(query) if query.format == "csv" else _ndjson
-        for rows in _chunks(stream, access, query):
-            if part := lines(rows):
-                yield part
+        try:
+            for rows in _chunks(stream, access, query):
+                if part := lines(rows):
+                    yield part
+        except Revoked as error:
+            # A stream would end here, and the caller would take a part for the whole.
+            raise ConnectionAbortedError("the token was revoked during an export") from error
 
     answer = streamed(request, parts, content_type=MEDIA_TYPES[query.format])
     answer["Content-Disposition"] = f'attachment; filename="runs.{query.format}"'
@@ -90,7 +96,8 @@ def _read_after(
 ) -> Callable[[], tuple[list[dict[str, Any]], UUID | None]]:
     def read() -> tuple[list[dict[str, Any]], UUID | None]:
         runs = visible_runs(access)
-        found = newest(runs, query.wanted, access=access, after=after, limit=CHUNK)
+        limit = CHUNK_WITH_ARGUMENTS if query.with_arguments else CHUNK
+        found = newest(runs, query.wanted, access=access, after=after, limit=limit)
         rows: Any = runs.filter(id__in=found.ids).select_related(*WITH)
         hidden = ("history", "policy", "options") if query.with_arguments else UNLISTED
         shown = [

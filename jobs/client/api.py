@@ -47,7 +47,9 @@ class Api:
         self._root = f"{url.rstrip('/')}/api/v1"
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         # Retries are ours: they follow Retry-After, and only where a repetition is safe.
-        self._pool = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(10, read=60))
+        self._pool = urllib3.PoolManager(
+            retries=False, timeout=urllib3.Timeout(connect=10, read=60)
+        )
 
     def get(self, path: str, query: Query = ()) -> Any:
         """Return the value of an answer."""

@@ -5,10 +5,13 @@ import io
 import json
 from typing import Any
 
+import pytest
 from django.test import Client
 
 from jobs.api import exports
-from jobs.models import Owner, Run
+from jobs.api.kit import streams
+from jobs.core.sql import now
+from jobs.models import ApiToken, Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, problem
 from tests.jobs.scenes import submitted
 
@@ -63,3 +66,17 @@ def test_arguments_need_their_permission(caller: Caller, acme: Owner) -> None:
     assert row["arguments"] is None
     row = json.loads(exported(caller(acme, "read", "operate"), with_arguments=True))
     assert row["arguments"]["kwargs"] == {"x": 0, "y": 1}
+
+
+def test_an_export_whose_token_is_revoked_breaks_off(
+    caller: Caller, acme: Owner, monkeypatch: Any
+) -> None:
+    """With an error of the connection: a part must not look like the whole."""
+    monkeypatch.setattr(exports, "CHUNK", 2)
+    monkeypatch.setattr(streams, "TRUSTED_SECONDS", 0.0)
+    submitted(acme, 6)
+    parts = iter(caller(acme).get(f"{ROOT}/exports/runs").streaming_content)
+    next(parts)
+    ApiToken.objects.update(revoked_at=now())
+    with pytest.raises(ConnectionAbortedError):
+        next(parts)
