@@ -44,6 +44,8 @@ SENT: Final = {
     }
 }
 
+Lines = Callable[[Sequence[dict[str, Any]]], bytes]
+
 
 class ExportQuery(RunQuery):
     """Which runs are exported, and how; the filters are those of the list."""
@@ -64,7 +66,7 @@ def export_runs(request: HttpRequest, query: Query[ExportQuery]) -> StreamingHtt
     access = caller(request)
 
     def parts(stream: Stream) -> Iterator[bytes]:
-        lines = _csv(query) if query.format == "csv" else _ndjson
+        lines: Lines = _csv(query) if query.format == "csv" else _ndjson
         try:
             for rows in _chunks(stream, access, query):
                 if part := lines(rows):
@@ -120,7 +122,7 @@ def _ndjson(rows: Sequence[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def _csv(query: ExportQuery) -> Callable[[Sequence[dict[str, Any]]], bytes]:
+def _csv(query: ExportQuery) -> Lines:
     shown = RunDetails if query.with_arguments else RunSummary
     names = [*shown.model_fields]
     is_first = True

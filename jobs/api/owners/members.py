@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
+from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse
 from ninja import Schema, Status
 from pydantic import ConfigDict, Field
@@ -140,7 +141,7 @@ def _administered(request: HttpRequest, slug: str) -> Owner:
 
 def _found(owner: Owner, user: str) -> Membership:
     if user.isprintable():
-        field = f"user__{Membership.user.field.related_model.USERNAME_FIELD}"
+        field = f"user__{get_user_model().USERNAME_FIELD}"
         with barrier.lifted():
             members = Membership.objects.select_related("owner", "user")
             member = members.filter(owner=owner, **{field: user}).first()
