@@ -30,7 +30,7 @@ def server(*replies: Reply) -> Iterator[Seen]:
     seen = Seen()
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 - likewise
+        def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             seen.append((f"{self.command} {self.path}", self.headers.get("Idempotency-Key", "")))
             status, headers, body = replies[min(len(seen), len(replies)) - 1]
