@@ -1,4 +1,4 @@
-"""jobs/client: what the command does when the server is away, slow to come back, or something else."""
+"""jobs/client: what the command does when the server is away, or is not ours."""
 
 import json
 import threading
