@@ -57,7 +57,7 @@ def test_submit_watch_fail_retry_export(stack: Processes, tmp_path: Path) -> Non
         watched = fairshift(here, "watch", number, "--json", "--every", "0.2", status=3)
         assert values(watched) == [{"failed": BAD, "succeeded": COUNT - BAD}]
         failed = values(fairshift(here, "runs", "--state", "failed", "--json"))
-        assert {one["error"]["type"] for one in failed} == {"builtins.ValueError"}
+        assert {one["error"]["type"] for one in failed} == {"ValueError"}
         shown = fairshift(here, "run", failed[0]["id"], "--timeline")
         assert "ValueError" in shown and "running" in shown
         dry = fairshift(here, "retry", "--submission", number, "--state", "failed", "--dry-run")
