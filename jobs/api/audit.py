@@ -57,9 +57,8 @@ def list_audit(request: HttpRequest, query: Query[AuditQuery], page: Page) -> Pa
     if cursor.after:
         entries = entries.filter(pk__lt=int(cursor.after))
     rows = list(entries.order_by("-pk")[: cursor.limit + 1])
-    owners = access.narrowed(
-        Owner.objects.filter(pk__in={entry.owner_id for entry in rows} - {None}), path="pk"
-    )
+    ids = {entry.owner_id for entry in rows if entry.owner_id is not None}
+    owners = access.narrowed(Owner.objects.filter(pk__in=ids), path="pk")
     slugs = dict(owners.values_list("pk", "slug"))
     return PageOf[Audited](
         items=[_shown(entry, slugs) for entry in rows[: cursor.limit]],
