@@ -35,6 +35,9 @@ def parser() -> ArgumentParser:
         moved = _verb(verbs, name, commands.move, f"{name} runs by their ids, or of a filter")
         moved.add_argument("ids", nargs="*", metavar="id")
         moved.add_argument("--reason", default="", help="for the history and the audit")
+        moved.set_defaults(arguments=None)
+        if name == "retry":
+            moved.add_argument("--arguments", metavar="JSON", help="others, all by name")
         moved.add_argument("--dry-run", action="store_true", help="count only")
         _filters(moved)
     found = _verb(verbs, "jobs", commands.jobs, "list jobs")

@@ -96,11 +96,15 @@ def move(api: Api, given: Namespace) -> Exit:
     if given.ids:
         if _query(given) or given.dry_run:
             raise UsageError("give ids, or filters; --dry-run is for filters")
+        if given.arguments is not None:
+            body["arguments"] = _object(given.arguments, "--arguments")
         for run_id in given.ids:
             moved = api.post(f"/runs/{run_id}/{given.command}", body, is_repeatable=False)
             _shown(moved, given, text=f"{moved['id']}  {moved['state']}")
         return Exit.OK
     wanted = _filter(given)
+    if given.arguments is not None:
+        raise UsageError("--arguments is for runs by their ids")
     if not wanted:
         raise UsageError("name runs by their ids, or by at least one filter")
     body |= {"filter": wanted, "dry_run": given.dry_run}

@@ -39,7 +39,7 @@ def values(text: str) -> list[Any]:
 
 
 def test_submit_watch_fail_retry_export(stack: Processes, tmp_path: Path) -> None:
-    """500 runs of which 5 fail; they are found, retried and exported."""
+    """500 runs of which 5 fail; they are found, retried with other arguments, and exported."""
     owner = make_owner("acme")
     scopes = ["read", "submit", "operate"]
     _, secret = make_token("command line", scopes=scopes, owner=owner)
@@ -64,6 +64,12 @@ def test_submit_watch_fail_retry_export(stack: Processes, tmp_path: Path) -> Non
         assert dry == f"{BAD} would be moved\n"
         retried = ("retry", "--submission", number, "--state", "failed", "--reason", "fixed")
         assert fairshift(here, *retried) == f"{BAD} of {BAD} moved\n"
+        watched = fairshift(here, "watch", number, "--every", "0.2", status=3)
+        assert watched == f"{BAD} failed, {COUNT - BAD} succeeded\n"
+        for run in failed:
+            shown = json.loads(fairshift(here, "run", run["id"], "--json"))
+            other = json.dumps({**shown["arguments"]["kwargs"], "times": 0})
+            fairshift(here, "retry", run["id"], "--arguments", other)
         watched = fairshift(here, "watch", number, "--every", "0.2", "--timeout", "60")
         assert watched == f"{COUNT} succeeded\n"
         file = tmp_path / "runs.csv"
